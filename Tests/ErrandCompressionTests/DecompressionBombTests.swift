@@ -13,11 +13,22 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(5))) struct DecompressionBombTests {
     private static let memoryLimitBytes = 64 << 20
 
-    /// Zeros in a chain of codings, encoded while they are read: 10 GiB by default. In more than one coding, 160 MiB, because the outer encoder
-    /// writes nothing before the inner one has encoded all.
+    /// Zeros in a chain of codings, encoded while they are read: 10 GiB by default. In more than one coding, the outer encoder writes nothing before
+    /// the inner one has encoded all. So the innermost is one encoding of 8 MiB, repeated, which gzip and zstd decode one after the other; the other codings
+    /// end after the first, and encode 160 MiB.
     private func bomb(_ codings: [ContentCoding], zeros: Int? = nil) async throws -> any BodySource {
         let bytes = zeros ?? (codings.count == 1 ? 10 << 30 : 160 << 20)
+        var codings = codings[...]
         var body = RequestBody.stream { _ in ZeroSource(bytes: bytes) }
+        if zeros == nil, codings.count > 1, let first = codings.first, ["gzip", "zstd"].contains(first.rawValue) {
+            codings.removeFirst()
+            let member = RequestBody.stream { _ in ZeroSource(bytes: 8 << 20) }.transformedWhileSent(by: ContentEncoder(first))
+            let source = try await member.open()
+            var data = Data()
+            while let chunk = try await source.next() { data.append(chunk) }
+            let repeated = data
+            body = .stream { _ in RepeatedSource(repeated, times: (10 << 30) / (8 << 20)) }
+        }
         for coding in codings { body = body.transformedWhileSent(by: ContentEncoder(coding)) }
         return try await body.open()
     }
@@ -133,6 +144,21 @@ private final class ZeroSource: BodySource {
         let (before, _) = left.subtract(Self.chunk.count, ordering: .relaxed)
         return before > 0 ? Self.chunk.prefix(before) : nil
     }
+
+    func abandon() {}
+}
+
+/// The same bytes, again and again.
+private final class RepeatedSource: BodySource {
+    private let data: Data
+    private let left: Atomic<Int>
+
+    init(_ data: Data, times: Int) {
+        self.data = data
+        left = Atomic(times)
+    }
+
+    func next() async throws -> Data? { left.subtract(1, ordering: .relaxed).oldValue > 0 ? data : nil }
 
     func abandon() {}
 }

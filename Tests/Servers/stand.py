@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Starts servers for tests on free ports of 127.0.0.1, and ends them.
 
-    stand.py NAME...        apache, apache-http2, caddy-http2, haproxy, haproxy-http2, httpbin, microsocks, moto, oidc, squid
+    stand.py NAME...        apache, apache-http2, caddy-http2, haproxy, haproxy-http2, httpbin, microsocks, moto, oauth, oidc, squid
 
 When all answer, it prints one line of JSON, such as
 
@@ -484,6 +484,20 @@ class OIDCProvider(PythonServer):
         return f":{self.port}/oauth2/token" in ask(self.port, "/.well-known/openid-configuration", host=f"{HOST}:{self.port}")
 
 
+class OAuth(PythonServer):
+    """An OAuth 2 server over Authlib: oauth.py says what it has."""
+
+    PACKAGE = "authlib"
+
+    def start(self):
+        python = self.python()
+        [self.port] = free_ports(1)
+        self.run([python, Path(__file__).with_name("oauth.py"), self.port])
+
+    def is_up(self):
+        return f"oauth {self.port}" in ask(self.port, "/token")
+
+
 class Moto(PythonServer):
     """moto, S3 among other services of AWS, which checks signatures. The user joe may do everything."""
 
@@ -668,7 +682,7 @@ https://localhost:{self.secure} {{
 
 SERVERS = {
     "apache": Apache, "apache-http2": ApacheHTTP2, "caddy-http2": CaddyHTTP2, "haproxy": HAProxy, "haproxy-http2": HAProxyHTTP2,
-    "httpbin": HTTPBin, "microsocks": Microsocks, "moto": Moto, "oidc": OIDCProvider, "squid": Squid,
+    "httpbin": HTTPBin, "microsocks": Microsocks, "moto": Moto, "oauth": OAuth, "oidc": OIDCProvider, "squid": Squid,
 }
 
 

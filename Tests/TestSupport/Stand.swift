@@ -40,6 +40,9 @@ public struct Stand: Sendable {
     /// oidc-provider-mock, a server of OpenID Connect: any client may sign in anybody.
     public static let oidc = Stand(name: "oidc", missing: "oidc-provider-mock or python3 is not on this machine (scripts/setup)")
 
+    /// Authlib as a server of OAuth 2, which requires PKCE, revokes tokens, and knows devices and signed assertions: `Tests/Servers/oauth.py`.
+    public static let oauth = Stand(name: "oauth", missing: "authlib or python3 is not on this machine (scripts/setup)")
+
     /// moto, with S3, which checks signatures: ``accessKey()``.
     public static let moto = Stand(name: "moto", missing: "moto or python3 is not on this machine (scripts/setup)")
 
@@ -137,7 +140,7 @@ public struct Stand: Sendable {
         static let proxies = Servers(proxyNames)
         static let peerNames = ["apache-http2", "caddy-http2", "haproxy-http2"]
         static let peers = Servers(peerNames)
-        static let accountNames = ["moto", "oidc"]
+        static let accountNames = ["moto", "oauth", "oidc"]
         static let accounts = Servers(accountNames)
         static let others = Servers(["apache", "haproxy", "httpbin"])
 
