@@ -20,7 +20,8 @@ struct ProxyDigestTests {
             from: .http(host: "p.example", port: 3128), challenges: AuthenticationChallenge.parse(values), method: method, target: target,
             refusals: refusals)
         guard let value = authenticator.respond(to: challenge) else { return nil }
-        return try #require(AuthenticationChallenge.parse([value]).first)
+        let proof: AuthenticationChallenge = try #require(AuthenticationChallenge.parse([value]).first)
+        return proof
     }
 
     /// Values of Python's `hashlib` for the formulas of RFC 7616, section 3.4.
