@@ -93,7 +93,29 @@ import Testing
         #expect(try await reason(frame("text").dropLast(1), coding: "zstd") == "zstd: the body ends early")
         #expect(try await reason(frame("text") + frame("x").prefix(3), coding: "zstd") == "zstd: the body ends early")
         #expect(try await reason(frame("text") + Data("more".utf8), coding: "zstd") == "zstd: there are bytes after the end")
-        #expect(try await reason(Data("plain".utf8), coding: "zstd") == "zstd: Unknown frame descriptor")
+        #expect(try await reason(Data("plain".utf8), coding: "zstd") == "zstd: the body does not begin with a frame")
+    }
+
+    /// Formats before the standard, which the library would decode with any window, and only the beginnings of frames.
+    @Test(arguments: [1, 3, .max]) func framesOfOlderFormatsAreRefused(pieceBytes size: Int) async throws {
+        for version: UInt8 in 0x22...0x27 {
+            let old = Data([version, 0xB5, 0x2F, 0xFD]) + frame("x").dropFirst(4)
+            let first = try await failure(ContentDecodingError.self) { try await decoded(old, coding: "zstd", pieceBytes: size) }
+            #expect("\(first.reason)" == "zstd: the body does not begin with a frame")
+            let second = try await failure(ContentDecodingError.self) {
+                try await decoded(frame("x") + old, coding: "zstd", pieceBytes: size)
+            }
+            #expect("\(second.reason)" == "zstd: there are bytes after the end")
+        }
+        let skipped = Data([0x5A, 0x2A, 0x4D, 0x18, 3, 0, 0, 0, 1, 2, 3])
+        #expect(try await decoded(skipped + frame("x") + skipped + frame("y"), coding: "zstd", pieceBytes: size) == Data("xy".utf8))
+    }
+
+    @Test func framesWithoutContentAreBounded() async throws {
+        let skipped = Data([0x50, 0x2A, 0x4D, 0x18, 0, 0, 0, 0])
+        let many = (0..<1_000).reduce(into: frame("x")) { body, _ in body += skipped }
+        #expect(try await decoded(many + frame("y"), coding: "zstd") == Data("xy".utf8))
+        #expect(try await reason(many + skipped, coding: "zstd") == "zstd: it has more than 1000 members in a row without content")
     }
 
     @Test(.enabled(if: Programs.find("zstd") != nil, "there is no zstd on this machine"))

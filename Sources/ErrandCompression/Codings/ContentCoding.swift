@@ -75,20 +75,31 @@ enum ContentCoding: String, CaseIterable, Sendable {
         return LockedCodec(state)
     }
 
-    /// Whether a body may go on with a member (gzip) or a frame (Zstandard) that begins with this byte.
-    func hasMember(beginningWith first: UInt8) -> Bool {
+    /// Whether a member (gzip) or a frame (Zstandard) begins with these bytes; `nil` if there are too few to tell.
+    func hasMember(beginningWith input: Data) -> Bool? {
         switch self {
-        case .gzip: return first == 0x1F
+        case .gzip: return input.first.map { $0 == 0x1F }
         case .deflate: return false
         #if Brotli
         case .brotli: return false
         #endif
         #if Zstandard
-        // A frame of content, or one to skip.
-        case .zstandard: return first == 0x28 || (0x50...0x5F).contains(first)
+        case .zstandard: return Self.hasFrame(beginningWith: input)
         #endif
         }
     }
+
+    #if Zstandard
+    /// A frame of content, or one to skip ([RFC 8878, sections 3.1.1 and 3.1.2](https://www.rfc-editor.org/rfc/rfc8878#section-3.1.1)). The library would
+    /// decode formats that are older than the standard, too, without the limit of the window.
+    private static func hasFrame(beginningWith input: Data) -> Bool? {
+        let bytes = Array(input.prefix(4))
+        guard let first = bytes.first else { return nil }
+        let expected: [UInt8] = (0x50...0x5F).contains(first) ? [first, 0x2A, 0x4D, 0x18] : [0x28, 0xB5, 0x2F, 0xFD]
+        guard expected.starts(with: bytes) else { return false }
+        return bytes.count == 4 ? true : nil
+    }
+    #endif
 
     // MARK: Fields
 

@@ -4,6 +4,9 @@ internal import ErrandCore
 ///
 /// A body in gzip may have several members, and one in Zstandard several frames.
 struct CodingDecoder: Sendable {
+    /// The most members in a row without content: each costs far more than its bytes.
+    static let emptyMemberLimit = 1_000
+
     let coding: ContentCoding
     /// `nil` before the first bytes. Copies of a decoder that has begun share it.
     private var codec: (any Codec)?
@@ -11,6 +14,9 @@ struct CodingDecoder: Sendable {
     private(set) var isAtEnd = false
     /// The number of bytes that were made.
     private(set) var decodedBytes = 0
+    /// The members in a row without content, and whether the current one has any.
+    private var emptyMembers = 0
+    private var memberHasContent = false
     /// Whether the codec may hold decoded bytes that had no room.
     private var mayHoldMore = false
 
@@ -20,10 +26,14 @@ struct CodingDecoder: Sendable {
     mutating func decode(_ input: inout Data) throws(ContentDecodingError.Reason) -> Data? {
         while !input.isEmpty || mayHoldMore {
             if isAtEnd {
-                guard let first = input.first else { return nil }
-                guard let codec, coding.hasMember(beginningWith: first) else { throw .trailing(coding) }
+                guard let codec else { return nil }
+                switch coding.hasMember(beginningWith: input) {
+                case true?: break
+                case false?: throw .trailing(coding)
+                case nil: return nil
+                }
                 codec.reset()
-                isAtEnd = false
+                (isAtEnd, memberHasContent) = (false, false)
             }
             guard let codec = try begun(on: input) else { return nil }
             let limitBytes = min(max(input.count * 4, 1024), BodyPipeline.chunkLimitBytes)
@@ -32,11 +42,17 @@ struct CodingDecoder: Sendable {
             decodedBytes += step.output.count
             mayHoldMore = step.output.count == limitBytes
             switch step.status {
-            case .end: isAtEnd = true
+            case .end:
+                isAtEnd = true
+                emptyMembers = memberHasContent || !step.output.isEmpty ? 0 : emptyMembers + 1
+                guard emptyMembers <= Self.emptyMemberLimit else { throw .tooManyEmptyMembers(coding, limit: Self.emptyMemberLimit) }
             case .more: break
             case .failed(let reason): throw .corrupt(coding, reason)
             }
-            if !step.output.isEmpty { return step.output }
+            if !step.output.isEmpty {
+                memberHasContent = true
+                return step.output
+            }
             if step.used == 0, !isAtEnd || input.isEmpty { return nil }
         }
         return nil
@@ -46,6 +62,12 @@ struct CodingDecoder: Sendable {
     private mutating func begun(on input: Data) throws(ContentDecodingError.Reason) -> (any Codec)? {
         if let codec { return codec }
         guard input.count >= coding.bytesToBegin else { return nil }
+        #if Zstandard
+        if coding == .zstandard {
+            guard let isFrame = coding.hasMember(beginningWith: input) else { return nil }
+            guard isFrame else { throw .corrupt(coding, "the body does not begin with a frame") }
+        }
+        #endif
         guard let begun = coding.decoder(for: input) else { throw .corrupt(coding, "there is not enough memory") }
         codec = begun
         return begun

@@ -28,8 +28,11 @@ struct ContentDecoder: BodyTransform {
         if let output = try decoded(&input) { return output }
         // A body without any bytes is empty, whatever its coding.
         guard receivedBytes > 0 || !input.isEmpty else { return nil }
-        for stage in stages where !stage.decoder.isAtEnd {
-            throw ContentDecodingError(.truncated(stage.decoder.coding), request: request, response: response)
+        for (index, stage) in stages.enumerated() {
+            // What is left begins a member, of which it is a part.
+            if !stage.decoder.isAtEnd || !(index == 0 ? input : stage.input).isEmpty {
+                throw ContentDecodingError(.truncated(stage.decoder.coding), request: request, response: response)
+            }
         }
         return nil
     }

@@ -22,6 +22,9 @@ public struct ContentDecodingError: RequestFailure {
         static func expandsTooMuch(maxRatio: Int) -> Reason {
             Reason("it has more than \(maxRatio) times the bytes that were received (maxRatio)", isLimit: true)
         }
+        static func tooManyEmptyMembers(_ coding: ContentCoding, limit: Int) -> Reason {
+            Reason("\(coding.rawValue): it has more than \(limit) members in a row without content", isLimit: true)
+        }
         static func tooManyCodings(limit: Int) -> Reason { Reason("it has more than \(limit) content codings (maxCodings)", isLimit: true) }
     }
 

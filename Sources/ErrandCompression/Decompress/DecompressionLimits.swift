@@ -1,4 +1,6 @@
 /// Limits of decoding, against bodies that are small on the wire and huge when they are decoded (decompression bombs).
+///
+/// Two more limits are fixed: the window of Brotli and Zstandard, and 1,000 members or frames in a row without content.
 public struct DecompressionLimits: Sendable, Hashable {
     /// 100 decoded bytes for each received byte, after the first 1 MiB; no size limit; at most 5 codings.
     public static let standard = DecompressionLimits()

@@ -47,7 +47,7 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
     /// The file's name in a form that is safe to save a file under, in a folder that you choose.
     ///
     /// It is the last component of the path that the name may be, with `/` and `\` as separators. It is never empty, `.` or `..`, and has at most 200
-    /// bytes, its extension included. Control characters, and those that change the direction of text, are left out, as are dots and spaces at its
+    /// bytes, its extension included. Control characters, those that change the direction of text and invisible ones are left out, as are dots and spaces at its
     /// beginning and spaces and dots at its end. The characters `:*?"<>|`, which some file systems refuse, become `_`.
     ///
     /// Names that only Windows reserves, such as `NUL.txt`, stay.
@@ -65,10 +65,11 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
             case .control, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned, .privateUse: continue
             // Those of direction and of no width: they make a name look like another one.
             case .format: continue
+            case _ where scalar.properties.isDefaultIgnorableCodePoint: continue
             default: scalars.append(":*?\"<>|".unicodeScalars.contains(scalar) ? "_" : scalar)
             }
         }
-        let kept = trimmedAtEnd(scalars.drop(while: isTrimmed))
+        let kept = trimmedAtEnd(scalars.drop { isTrimmed($0) || $0.properties.generalCategory == .nonspacingMark })
         guard !kept.isEmpty else { return nil }
         return shortened(kept, toBytes: safeFileNameLimitBytes)
     }

@@ -46,6 +46,10 @@ import Testing
     }
 
     @Test func noNameLeavesTheFolder() {
+        for invisible in ["\u{3164}", "\u{115F}\u{FE0F}", "\u{34F}", "\u{301}", " \u{301}\u{301}"] {
+            #expect(ContentDisposition(type: "attachment", fileName: invisible).safeFileName() == "download")
+        }
+        #expect(ContentDisposition(type: "attachment", fileName: "e\u{301}.txt").safeFileName() == "e\u{301}.txt")
         #expect(ContentDisposition(type: "attachment").safeFileName(default: "page.html") == "page.html")
         #expect(ContentDisposition(type: "attachment").safeFileName(default: "../../x") == "x")
         #expect(ContentDisposition(type: "attachment").safeFileName(default: "..") == "download")

@@ -16,16 +16,16 @@ extension MultipartForm {
             throw ValidationError("--form can read standard input for one part only")
         }
         for argument in arguments {
-            guard let equals = argument.firstIndex(of: "="), equals != argument.startIndex else {
+            guard let equals = argument.unicodeScalars.firstIndex(of: "="), equals != argument.startIndex else {
                 throw ValidationError("--form must be name=value, name=@FILE or name=<FILE")
             }
-            append(String(argument[..<equals]), try Self.content(argument[argument.index(after: equals)...]))
+            append(String(argument[..<equals]), try Self.content(argument[argument.unicodeScalars.index(after: equals)...]))
         }
     }
 
     private static func readsStandardInput(_ argument: String) throws -> Bool {
-        guard let equals = argument.firstIndex(of: "=") else { return false }
-        let value = argument[argument.index(after: equals)...]
+        guard let equals = argument.unicodeScalars.firstIndex(of: "=") else { return false }
+        let value = argument[argument.unicodeScalars.index(after: equals)...]
         return try ["@", "<"].contains(value.first) && fields(value.dropFirst())[0] == "-"
     }
 
@@ -81,11 +81,12 @@ extension MultipartForm {
     private static func fields(_ text: Substring) throws -> [String] {
         var fields = [""]
         var (isQuoted, isEscaped) = (false, false)
-        for character in text {
+        // By scalars: a mark that combines with a semicolon does not hide it.
+        for character in text.unicodeScalars {
             if isEscaped {
                 // As curl has it, a backslash before any other character is a backslash.
                 if character != "\"", character != "\\" { fields[fields.count - 1].append("\\") }
-                fields[fields.count - 1].append(character)
+                fields[fields.count - 1].unicodeScalars.append(character)
                 isEscaped = false
                 continue
             }
@@ -93,7 +94,7 @@ extension MultipartForm {
             case "\\" where isQuoted: isEscaped = true
             case "\"": isQuoted.toggle()
             case ";" where !isQuoted: fields.append("")
-            default: fields[fields.count - 1].append(character)
+            default: fields[fields.count - 1].unicodeScalars.append(character)
             }
         }
         guard !isQuoted else { throw ValidationError("--form has a quotation mark that is not closed: '\(String(text).shownSafely())'") }

@@ -75,6 +75,12 @@ import Testing
         #expect(throws: ValidationError.self) { try MultipartForm(arguments: arguments) }
     }
 
+    /// A mark that combines with what stands before it hides no sign.
+    @Test func marksThatCombineAreText() async throws {
+        let sent = try await body(["a=\u{301}b"])
+        #expect(sent == "--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n\u{301}b\r\n--B--\r\n")
+    }
+
     /// What is no media type stays a part of the text.
     @Test func aTextKeepsItsSemicolons() async throws {
         #expect(try await body(["a=x;y=z"]) == "--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nx;y=z\r\n--B--\r\n")

@@ -47,6 +47,9 @@ package struct MultipartWriter: Sendable {
 
     /// Returns a name as it stands between quotation marks: `"`, CR and LF are escaped, and nothing else
     /// ([HTML, multipart/form-data encoding algorithm](https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data)).
+    ///
+    /// Strict readers, such as ``MultipartReader``, refuse the other control characters. Readers that take a backslash for an escape misread a name that
+    /// ends with one.
     static func escaped(_ name: String) -> String {
         guard name.utf8.contains(where: { $0 == 0x22 || $0 == 0x0D || $0 == 0x0A }) else { return name }
         var bytes: [UInt8] = []
