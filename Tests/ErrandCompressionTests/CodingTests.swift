@@ -45,6 +45,16 @@ import Testing
         #expect(plain.metadata.encodedFields.isEmpty && plain.metadata.encodedLength == nil)
     }
 
+    /// A decoder makes so many bytes at a time: 1 KiB for a small body, 64 KiB for a large one.
+    @Test(arguments: ContentCoding.allCases, [1024, 2048, 64 * 1024, 128 * 1024])
+    func aBodyMayEndWhereTheRoomOfAStepEnds(_ coding: ContentCoding, length: Int) async throws {
+        let plain = Data(repeating: UInt8(ascii: "a"), count: length)
+        var (encoder, input, body) = (ContentEncoder(coding), plain, Data())
+        while let made = try encoder.next(&input) { body += made }
+        while let made = try encoder.finish(&input) { body += made }
+        #expect(try await decoded(body, coding: coding.rawValue) == plain)
+    }
+
     #if Brotli
     /// `Small parts that can be read: ` eight times.
     private let brotli = "G+8A+I1Utb8GCYOTUzp0Lcgg4EymW5gjHoGYvfm7cQYA"

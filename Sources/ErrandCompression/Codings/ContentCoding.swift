@@ -27,12 +27,29 @@ enum ContentCoding: String, CaseIterable, Sendable {
     // MARK: Codecs
 
     /// The number of bytes that ``decoder(for:)`` looks at.
-    var bytesToBegin: Int { self == .deflate ? 2 : 1 }
+    var bytesToBegin: Int {
+        switch self {
+        case .gzip: return 1
+        case .deflate: return 2
+        #if Brotli
+        case .brotli: return 1
+        #endif
+        #if Zstandard
+        case .zstandard: return 4
+        #endif
+        }
+    }
 
-    /// Returns a new decoder; `nil` if there is no memory for it.
+    /// Returns a new decoder.
     ///
     /// - Parameter input: the first bytes, at least ``bytesToBegin``.
-    func decoder(for input: Data) -> (any Codec)? {
+    /// - Throws: `.corrupt` if a body can't begin with these bytes, or if there is no memory for the decoder.
+    func decoder(for input: Data) throws(ContentDecodingError.Reason) -> any Codec {
+        guard let decoder = try newDecoder(for: input) else { throw .corrupt(self, "there is not enough memory") }
+        return decoder
+    }
+
+    private func newDecoder(for input: Data) throws(ContentDecodingError.Reason) -> (any Codec)? {
         switch self {
         case .gzip: return Self.zlib(.decode, windowBits: 31)
         case .deflate:
@@ -46,6 +63,7 @@ enum ContentCoding: String, CaseIterable, Sendable {
         #endif
         #if Zstandard
         case .zstandard:
+            guard Self.hasFrame(beginningWith: input) == true else { throw .corrupt(self, "the body does not begin with a frame") }
             guard let state = ZstandardDecoding() else { return nil }
             return LockedCodec(state)
         #endif

@@ -40,7 +40,7 @@ struct CodingDecoder: Sendable {
             let step = codec.step(input, upTo: limitBytes, isLast: false)
             input = step.used < input.count ? input.dropFirst(step.used) : Data()
             decodedBytes += step.output.count
-            mayHoldMore = step.output.count == limitBytes
+            mayHoldMore = step.status != .end && step.output.count == limitBytes
             switch step.status {
             case .end:
                 isAtEnd = true
@@ -62,13 +62,7 @@ struct CodingDecoder: Sendable {
     private mutating func begun(on input: Data) throws(ContentDecodingError.Reason) -> (any Codec)? {
         if let codec { return codec }
         guard input.count >= coding.bytesToBegin else { return nil }
-        #if Zstandard
-        if coding == .zstandard {
-            guard let isFrame = coding.hasMember(beginningWith: input) else { return nil }
-            guard isFrame else { throw .corrupt(coding, "the body does not begin with a frame") }
-        }
-        #endif
-        guard let begun = coding.decoder(for: input) else { throw .corrupt(coding, "there is not enough memory") }
+        let begun = try coding.decoder(for: input)
         codec = begun
         return begun
     }
