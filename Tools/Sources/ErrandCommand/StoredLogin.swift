@@ -4,7 +4,7 @@ import Foundation
 
 /// A sign-in that `errand auth login` keeps: the server, the client, and where its token is.
 ///
-/// Each has two files with mode 0600 in a folder with mode 0700: `NAME.json`, and `NAME.token`.
+/// Each has files with mode 0600 in a folder with mode 0700: `NAME.json`, `NAME.token`, and `NAME.token.lock`.
 struct StoredLogin: Codable, Sendable {
     /// How tokens are obtained.
     enum Kind: String, Codable, Sendable {
@@ -100,31 +100,24 @@ struct StoredLogin: Codable, Sendable {
         return files.filter { $0.hasSuffix(".json") }.map { String($0.dropLast(5)) }.sorted()
     }
 
-    /// - Throws: ``WriteError``.
-    func save() throws {
+    /// - Throws: ``WriteError``; `FileWriteError`.
+    func save() async throws {
         let path = try Self.path(name, "json")
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        let temporary = path + ".\(UUID().uuidString)"
         do {
             try FileManager.default.createDirectory(
                 atPath: Self.folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-            let data = try encoder.encode(self)
-            let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-            guard descriptor >= 0 else { throw FileWriteError(path: path, operation: "write", code: errno) }
-            let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-            try file.write(contentsOf: data)
-            try file.close()
-            guard rename(temporary, path) == 0 else { throw FileWriteError(path: path, operation: "write", code: errno) }
         } catch {
-            unlink(temporary)
-            throw error is FileWriteError ? error : WriteError(path: path, error)
+            throw WriteError(path: path, error)
         }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        let options = FileWriteOptions(permissions: 0o600, synchronizesToDisk: true)
+        try await ResponseBody(try encoder.encode(self)).write(toFile: path, options: options)
     }
 
-    /// Removes both files.
+    /// Removes all files.
     func remove() throws {
-        for kind in ["token", "json"] { unlink(try Self.path(name, kind)) }
+        for kind in ["token.lock", "token", "json"] { unlink(try Self.path(name, kind)) }
     }
 }
 
