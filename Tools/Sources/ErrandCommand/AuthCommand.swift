@@ -110,7 +110,7 @@ struct LoginCommand: AsyncParsableCommand {
                 scopes: command.scope)
             let client = login.client(via: transport)
             let token = try await command.token(client)
-            try login.save()
+            try await login.save()
             try await login.source(via: transport).signIn(token)
             try Terminal.write(Data("signed in as \(login)\n  \(token)\n".utf8))
         }
@@ -130,16 +130,13 @@ struct LoginCommand: AsyncParsableCommand {
             )
             return try await client.token(for: authorization)
         }
-        let (begun, continuation) = AsyncStream.makeStream(of: OAuthAuthorization.self)
-        let redirect = try await LoopbackReceiver.redirect(port: redirectPort, within: wait) { [scope, browser] redirect in
+        let (authorization, redirect) = try await LoopbackReceiver.redirect(port: redirectPort, within: wait) { redirect in
             let authorization = try client.authorization(redirectTo: redirect, scopes: scope)
-            continuation.yield(authorization)
             Terminal.say("Open this page to sign in:\n\(authorization.url)")
             try Self.open(authorization.url, with: browser ?? ProcessInfo.processInfo.environment["BROWSER"])
+            return authorization
         }
-        continuation.finish()
-        for await authorization in begun { return try await client.token(for: authorization, redirect: redirect) }
-        throw CancellationError()
+        return try await client.token(for: authorization, redirect: redirect)
     }
 
     /// Runs a command of a shell, with the URL as its last argument.

@@ -97,18 +97,23 @@ enum Authentication: Sendable {
     case none
     /// The value of `Authorization`.
     case field(String)
-    case scheme(any AuthenticationScheme, name: String)
+    case scheme(any AuthenticationScheme)
     case signature(AWSSignatureV4)
     case login(StoredLogin)
 
-    /// The layers around `stack`.
+    /// Signs the requests of `stack`, if they are to be signed.
+    func signing(_ stack: HTTPStack) -> HTTPStack {
+        guard case .signature(let signer) = self else { return stack }
+        return stack.sign(with: signer)
+    }
+
+    /// Authenticates the requests of `stack`, if there is a scheme.
     ///
     /// - Parameter transport: sends the requests for tokens.
-    func around(_ stack: HTTPStack, transport: HTTPStack) throws -> HTTPStack {
+    func authenticating(_ stack: HTTPStack, transport: HTTPStack) throws -> HTTPStack {
         switch self {
-        case .none, .field: stack
-        case .scheme(let scheme, _): stack.wrapped(by: AuthenticateMiddleware(scheme))
-        case .signature(let signer): stack.sign(with: signer)
+        case .none, .field, .signature: stack
+        case .scheme(let scheme): stack.wrapped(by: AuthenticateMiddleware(scheme))
         case .login(let login): stack.authenticate(.bearer(try login.source(via: transport)))
         }
     }
@@ -125,8 +130,8 @@ extension RequestArguments {
         }
         if let name = who.login { return .login(try StoredLogin.load(name)) }
         guard let (user, password) = try credentials(environment: environment) else { return .none }
-        if who.digest { return .scheme(.digest(user: user, password: password), name: "--digest") }
-        if who.anyAuth { return .scheme(.password(user: user, password: password), name: "--anyauth") }
+        if who.digest { return .scheme(.digest(user: user, password: password)) }
+        if who.anyAuth { return .scheme(.password(user: user, password: password)) }
         if let text = who.awsSigV4 {
             let scope = try AWSProvider(text).scope(for: try httpURL().host.description)
             let credentials = AWSCredentials(accessKeyID: user, secretAccessKey: password)

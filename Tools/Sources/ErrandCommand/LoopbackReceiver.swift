@@ -19,6 +19,9 @@ enum LoopbackReceiver {
         case timedOut
     }
 
+    /// How long the page may take to reach the browser before the server stops.
+    private static let courtesy: Duration = .milliseconds(100)
+
     /// The path of the URL that the browser is sent to. Other paths, such as that of an icon, are not found.
     private static let path = "/callback"
 
@@ -27,11 +30,11 @@ enum LoopbackReceiver {
     /// - Parameters:
     ///   - port: zero takes a free one.
     ///   - seconds: how long to wait.
-    /// - Returns: the URL that the browser was sent to, with its query.
+    /// - Returns: what `open` returned, and the URL that the browser was sent to, with its query.
     /// - Throws: ``TimedOut``; what `open` throws; the error of the system if the port is taken.
-    static func redirect(
-        port: Int = 0, within seconds: Int, afterOpening open: @escaping @Sendable (_ redirect: String) throws -> Void
-    ) async throws -> String {
+    static func redirect<Begun: Sendable>(
+        port: Int = 0, within seconds: Int, afterOpening open: (_ redirect: String) throws -> Begun
+    ) async throws -> (begun: Begun, redirect: String) {
         let (events, continuation) = AsyncStream.makeStream(of: Event.self)
         let router = Router()
         router.get(RouterPath(path)) { request, _ in
@@ -55,16 +58,16 @@ enum LoopbackReceiver {
                 continuation.yield(.timedOut)
             }
             defer { group.cancelAll() }
-            var base = ""
+            var begun: (base: String, value: Begun)?
             for await event in events {
                 switch event {
                 case .running(let port):
-                    base = "http://127.0.0.1:\(port)"
-                    try open(base + path)
+                    let base = "http://127.0.0.1:\(port)"
+                    begun = (base, try open(base + path))
                 case .redirect(let target):
-                    // The page is on its way.
-                    try await Task.sleep(for: .milliseconds(100))
-                    return base + target
+                    guard let begun else { continue }
+                    try await Task.sleep(for: courtesy)
+                    return (begun.value, begun.base + target)
                 case .timedOut: throw TimedOut(seconds: seconds)
                 }
             }

@@ -90,13 +90,10 @@ struct RequestRun {
         var stack = bottom
         // Innermost: it shows what is sent.
         if shown.verbose { stack = stack.wrapped(by: ExchangeNarrator(narration: narration, proxy: try arguments.proxyPolicy())) }
-        if case .signature = authentication { stack = try authentication.around(stack, transport: bottom) }
+        stack = authentication.signing(stack)
         if arguments.content.compressed { stack = stack.decompress() }
         if arguments.content.compressBody { stack = stack.compressRequests(.gzip) }
-        switch authentication {
-        case .scheme, .login: stack = try authentication.around(stack, transport: bottom)
-        case .none, .field, .signature: break
-        }
+        stack = try authentication.authenticating(stack, transport: bottom)
         if connection.followsRedirects { stack = stack.redirect(RedirectPolicy(maxHops: connection.maxRedirects)) }
         if shown.verbose { stack = stack.wrapped(by: AttemptNarrator()) }
         if connection.retry > 0 { stack = stack.retry(RetryPolicy(maxAttempts: connection.retry + 1), budget: nil) }

@@ -20,9 +20,9 @@ import Testing
         #expect(try field(["--basic", "-u", "joe:p:w"]) == "Basic am9lOnA6dw==")
         #expect(try field(["--oauth2-bearer", "t0ken"]) == "Bearer t0ken")
         #expect(try field([]) == nil)
-        guard case .scheme(let scheme, _) = try authentication(["--digest", "-u", "joe:pw"]) else { throw CancellationError() }
+        guard case .scheme(let scheme) = try authentication(["--digest", "-u", "joe:pw"]) else { throw CancellationError() }
         #expect(scheme.label == "digest")
-        guard case .scheme(let any, _) = try authentication(["--anyauth", "-u", "joe:pw"]) else { throw CancellationError() }
+        guard case .scheme(let any) = try authentication(["--anyauth", "-u", "joe:pw"]) else { throw CancellationError() }
         #expect(any.label == "digest or basic")
     }
 
