@@ -1,15 +1,14 @@
 #if Auth
 import Errand
 import Synchronization
+import TestSupport
 
 @testable import ErrandAuth
 
-/// A server with tokens that expire, in memory: it rotates refresh tokens, and revokes the whole family when one is used twice.
+/// A server with ``RotatingTokens``, in memory.
 final class RotatingServer: HTTPSender {
     private struct State {
-        var access = 0
-        var refresh = 0
-        var isRevoked = false
+        var tokens = RotatingTokens()
         var refreshes = 0
         var served = 0
         var refused = 0
@@ -33,21 +32,21 @@ final class RotatingServer: HTTPSender {
     var refreshes: Int { state.withLock(\.refreshes) }
     var served: Int { state.withLock(\.served) }
     var refused: Int { state.withLock(\.refused) }
-    var isRevoked: Bool { state.withLock(\.isRevoked) }
+    var isRevoked: Bool { state.withLock(\.tokens.isRevoked) }
     var log: [String] { state.withLock(\.log) }
 
     /// The first token.
-    var first: AccessToken { AccessToken("access-0", refreshToken: "refresh-0") }
+    var first: AccessToken { AccessToken(RotatingTokens.firstAccess, refreshToken: RotatingTokens.firstRefresh) }
 
     /// Makes the current access token invalid.
-    func expire() { state.withLock { $0.access += 1 } }
+    func expire() { state.withLock { $0.tokens.expire() } }
 
     func send(_ request: Request) async throws -> Response {
         try await clock.sleep(for: latency())
         let isValid = state.withLock { state in
-            let token = request.head.headerFields[.authorization] ?? "none"
-            state.log.append(token)
-            let isValid = token == "Bearer access-\(state.access)" && !state.isRevoked
+            let token = request.head.headerFields[.authorization]
+            state.log.append(token ?? "none")
+            let isValid = state.tokens.accept(authorization: token)
             if isValid { state.served += 1 } else { state.refused += 1 }
             return isValid
         }
@@ -70,13 +69,8 @@ final class RotatingServer: HTTPSender {
         if let error = failsRefresh(number) { throw error }
         let token = try state.withLock { state -> AccessToken in
             state.log.append("refresh")
-            guard old?.refreshToken == "refresh-\(state.refresh)", !state.isRevoked else {
-                state.isRevoked = true
-                throw Revoked()
-            }
-            state.refresh += 1
-            state.access += 1
-            return AccessToken("access-\(state.access)", refreshToken: "refresh-\(state.refresh)")
+            guard state.tokens.rotate(with: old?.refreshToken) else { throw Revoked() }
+            return AccessToken(state.tokens.access, refreshToken: state.tokens.refresh)
         }
         try await clock.sleep(for: latency())
         return token

@@ -6,13 +6,10 @@ internal import Foundation
 internal import TestSupport
 internal import Testing
 
-/// A server with tokens that expire: `/me` requires the current one, `/token` replaces it. It rotates refresh tokens, and revokes the whole family
-/// when one is used twice.
+/// A server with ``RotatingTokens``: `/me` requires the current one, `/token` replaces it.
 private final class RotatingServer: Sendable {
     struct State: Sendable {
-        var access = 0
-        var refresh = 0
-        var isRevoked = false
+        var tokens = RotatingTokens()
         /// The requests for a new token, and those that were responded to.
         var refreshes = 0
         var refreshed = 0
@@ -33,7 +30,7 @@ private final class RotatingServer: Sendable {
         failsRefresh: @escaping @Sendable (Int) -> Bool = { _ in false }
     ) { (self.mayRefresh, self.mayRefuse, self.failsRefresh) = (mayRefresh, mayRefuse, failsRefresh) }
 
-    static let first = AccessToken("access-0", refreshToken: "refresh-0")
+    static let first = AccessToken(RotatingTokens.firstAccess, refreshToken: RotatingTokens.firstRefresh)
 
     func respond(to request: IncomingRequest) async throws -> MockResponse? {
         switch request.path {
@@ -44,11 +41,11 @@ private final class RotatingServer: Sendable {
     }
 
     private func me(_ request: IncomingRequest) async throws -> MockResponse {
-        let token = request.headers[.authorization] ?? "none"
+        let token = request.headers[.authorization]
         let found = Watched((isValid: false, number: 0))
         state.change { state in
-            state.log.append(token)
-            let isValid = token == "Bearer access-\(state.access)" && !state.isRevoked
+            state.log.append(token ?? "none")
+            let isValid = state.tokens.accept(authorization: token)
             if !isValid { state.refused += 1 }
             let number = state.refused
             found.change { $0 = (isValid, number) }
@@ -63,21 +60,17 @@ private final class RotatingServer: Sendable {
         let form = String(decoding: try await request.body(), as: UTF8.self)
         state.change { $0.refreshes += 1 }
         let number = state.value.refreshes
-        try await state.wait("the refresh to be due") { [mayRefresh] in mayRefresh($0) }
+        // Also if the client has left by then.
         defer { state.change { $0.refreshed += 1 } }
+        try await state.wait("the refresh to be due") { [mayRefresh] in mayRefresh($0) }
         if failsRefresh(number) { return .status(.serviceUnavailable) }
-        state.change { state in
-            guard form.contains("refresh_token=refresh-\(state.refresh)&") || form.hasSuffix("refresh_token=refresh-\(state.refresh)")
-            else {
-                state.isRevoked = true
-                return
-            }
-            (state.refresh, state.access) = (state.refresh + 1, state.access + 1)
-        }
-        let now = state.value
+        let items = form.split(separator: "&")
+        let sent = items.first { $0.hasPrefix("refresh_token=") }.map { String($0.dropFirst("refresh_token=".count)) }
+        state.change { _ = $0.tokens.rotate(with: sent) }
+        let now = state.value.tokens
         if now.isRevoked { return .data(Data(#"{"error": "invalid_grant"}"#.utf8), status: .badRequest) }
         let token =
-            #"{"access_token": "access-\#(now.access)", "refresh_token": "refresh-\#(now.refresh)", "token_type": "Bearer"}"#
+            #"{"access_token": "\#(now.access)", "refresh_token": "\#(now.refresh)", "token_type": "Bearer"}"#
         return .data(Data(token.utf8), headers: [.contentType: "application/json"])
     }
 }
@@ -114,7 +107,7 @@ private final class RotatingServer: Sendable {
         _ server: RotatingServer, cancelled: Set<Int> = [], during: @escaping @Sendable (TokenSource) async throws -> Void = { _ in },
         after: (TokenSource, HTTPStack, String) async throws -> Void = { _, _, _ in }
     ) async throws -> [Outcome: Int] {
-        server.state.change { $0.access = 1 }  // the first token has expired
+        server.state.change { $0.tokens.expire() }  // the first token has expired
         return try await withMockServer { mock in
             mock.dispatch { try await server.respond(to: $0) }
             var configuration = NIOTransport.Configuration()
@@ -158,7 +151,7 @@ private final class RotatingServer: Sendable {
         }
         #expect(outcomes == [.status(200): Self.count])
         let state = server.state.value
-        #expect(state.refreshes == 1 && !state.isRevoked)
+        #expect(state.refreshes == 1 && !state.tokens.isRevoked)
         // Each request had the old token once at most, and the new one once.
         #expect(
             state.log.count { $0 == "Bearer access-2" } == Self.count + 20 && state.log.count { $0 == "Bearer access-0" } == state.refused)
@@ -172,7 +165,7 @@ private final class RotatingServer: Sendable {
         let outcomes = try await storm(server)
         #expect(outcomes == [.status(200): Self.count])
         let state = server.state.value
-        #expect(state.refreshes == 1 && !state.isRevoked && state.log.count { $0 == "Bearer access-2" } == Self.count)
+        #expect(state.refreshes == 1 && !state.tokens.isRevoked && state.log.count { $0 == "Bearer access-2" } == Self.count)
     }
 
     @Test(arguments: 1...3 as ClosedRange<UInt64>) func cancelledRequestsLoseNoRotatedToken(seed: UInt64) async throws {
@@ -187,7 +180,7 @@ private final class RotatingServer: Sendable {
         }
         #expect(Set(outcomes.keys) == [.status(200), .cancelled] && outcomes.values.reduce(0, +) == Self.count)
         #expect(outcomes[.cancelled, default: 0] <= cancelled.count)
-        #expect(server.state.value.refreshes == 1 && !server.state.value.isRevoked)
+        #expect(server.state.value.refreshes == 1 && !server.state.value.tokens.isRevoked)
     }
 
     /// The request that started the refresh is among those that are cancelled.
@@ -202,7 +195,7 @@ private final class RotatingServer: Sendable {
             #expect(later == .status(200))
             #expect(tokens.current?.refreshToken == "refresh-1")
         }
-        #expect(outcomes == [.cancelled: Self.count] && server.state.value.refreshes == 1 && !server.state.value.isRevoked)
+        #expect(outcomes == [.cancelled: Self.count] && server.state.value.refreshes == 1 && !server.state.value.tokens.isRevoked)
     }
 
     @Test func aRefreshThatFailsFailsAllWhoWaitAndTheNextOneIsAnother() async throws {
@@ -252,7 +245,7 @@ private final class RotatingServer: Sendable {
             #expect(later == .failed("the token has expired, and the server refused to refresh it"))
             #expect(tokens.current == nil)
         }
-        #expect(server.state.value.isRevoked)
+        #expect(server.state.value.tokens.isRevoked)
     }
 }
 #endif
