@@ -4,10 +4,14 @@ internal import NIOCore
 
 /// A proxy that reads the requests asks for credentials (407).
 extension HTTP1Handler {
+    /// The longest body, in bytes, after whose refusal the connection is used again. Some proxies do not read the rest of a longer one, and no
+    /// further request either: squid 5.7 reads 64 KiB.
+    private static let refusedBodyLimitBytes: Int64 = 32 * 1024
+
     /// The head of a response with the status 407 was received from a proxy. The request is sent again with credentials, or fails: the proxy
     /// has not passed it on.
     ///
-    /// The connection is used again if the rest of the response is short; otherwise another one is.
+    /// The connection is used again if the body of the request and the rest of the response are short; otherwise another one is.
     func challenged(_ head: ResponseHead) {
         guard let exchange = current?.exchange else { return }
         // First, so that the task that sends the body can't open it for this connection any more.
@@ -21,7 +25,8 @@ extension HTTP1Handler {
         guard current?.exchange === exchange else { return }  // the authenticator has ended it
         if let failure { return end(exchange, because: failure) }
         challengeBytes = 0
-        let isKept = head.isPersistent && head.framing != .untilClose
+        let isShort = exchange.request.body.length.map { $0 <= Self.refusedBodyLimitBytes } ?? false
+        let isKept = head.isPersistent && head.framing != .untilClose && isShort
         _ = machine.receiveHead(status: head.response.status.code, isPersistent: isKept)
         guard isKept else { return sendAgain(.close) }
         current?.enter("idleRead", exchange.limits?.idleRead)

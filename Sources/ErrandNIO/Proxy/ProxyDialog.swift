@@ -17,6 +17,8 @@ struct ProxyDialog: Sendable {
     private var sent: String?
     /// The challenges to which that is the response.
     private var answered: [AuthenticationChallenge] = []
+    /// Whether the proxy sent those to an earlier request. It may not know them any more, for example after a restart.
+    private var areEarlier = false
     private var answers = 0
     /// How often credentials were refused.
     private(set) var refusals = 0
@@ -39,7 +41,7 @@ struct ProxyDialog: Sendable {
                 of: authenticator,
                 to: ProxyChallenge(from: proxy.settings, challenges: known, method: method, target: target, refusals: refusals))
         {
-            answered = known
+            (answered, areEarlier) = (known, true)
             return value
         }
         return proxy.settings.credentials?.basicField
@@ -51,9 +53,12 @@ struct ProxyDialog: Sendable {
     mutating func answer(
         _ fields: HTTPFields, of proxy: ProxyServer, _ method: HTTPRequest.Method, _ target: String
     ) throws(ProxyAnswerError) -> Bool {
-        if sent != nil { refusals += 1 }
-        guard let authenticator = proxy.settings.authenticator, answers < Self.answerLimit else { return false }
         let challenges = AuthenticationChallenge.parse(fields[values: .proxyAuthenticate])
+        // A new challenge in place of an earlier one says nothing about the credentials.
+        let isReplaced = areEarlier && challenges != answered
+        areEarlier = false
+        if sent != nil, !isReplaced { refusals += 1 }
+        guard let authenticator = proxy.settings.authenticator, answers < Self.answerLimit else { return false }
         guard !challenges.isEmpty, challenges != answered else { return false }
         let challenge = ProxyChallenge(from: proxy.settings, challenges: challenges, method: method, target: target, refusals: refusals)
         guard let value = try Self.value(of: authenticator, to: challenge), value != sent else { return false }

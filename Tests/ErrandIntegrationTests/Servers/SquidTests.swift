@@ -13,13 +13,7 @@ struct SquidTests {
     private func withProxy<Result>(
         port: Int, credentials: (user: String, password: String)? = nil, _ body: (HTTPStack, NginxServer) async throws -> Result
     ) async throws -> Result {
-        let nginx = try await NginxServer.shared()
-        var configuration = NIOTransport.Configuration()
-        configuration.proxy = .all(.http(host: "127.0.0.1", port: port, credentials: credentials))
-        configuration.tls.extraRootsPEMFiles = [nginx.certificates.authority]
-        return try await withTransport(try NIOTransport(configuration)) { transport in
-            try await body(transport.timeout(.seconds(20)), nginx)
-        }
+        try await withStack(through: .http(host: "127.0.0.1", port: port, credentials: credentials)) { try await body($0, $1) }
     }
 
     /// What goes with TLS, through a tunnel, and what without, which the proxy reads.

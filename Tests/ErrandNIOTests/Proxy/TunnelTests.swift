@@ -247,6 +247,30 @@ import Testing
         expect(try next.authorization(for: server, .get, "/") == "N 2 0")
     }
 
+    /// The proxy has a new nonce, and does not say that the old one is stale.
+    @Test func aChallengeThatReplacesAnEarlierOneIsNoRefusal() throws {
+        let settings = ProxySettings.http(host: "p", port: 1).authenticated(
+            by: ProxyAuthenticator { $0.refusals == 0 ? "N \($0.challenges[0]["nonce"] ?? "")" : nil })
+        let server = try Self.proxy(settings)
+        var first = ProxyDialog()
+        expect(try first.authorization(for: server, .get, "/") == nil)
+        expect(try first.answer(Self.fields("N nonce=1"), of: server, .get, "/"))
+        var next = ProxyDialog()
+        expect(try next.authorization(for: server, .get, "/") == "N 1")
+        // The same challenge again is one.
+        var refused = next
+        expect(try !refused.answer(Self.fields("N nonce=1"), of: server, .get, "/"))
+        #expect(refused.refusals == 1)
+        expect(try next.answer(Self.fields("N nonce=2"), of: server, .get, "/"))
+        expect(try next.authorization(for: server, .get, "/") == "N 2")
+        #expect(next.refusals == 0)
+        // The second new one is, too.
+        expect(try !next.answer(Self.fields("N nonce=3"), of: server, .get, "/"))
+        #expect(next.refusals == 1)
+        var last = ProxyDialog()
+        expect(try last.authorization(for: server, .get, "/") == "N 2")
+    }
+
     @Test func anAnswerThatWasRefusedIsNotSentAgain() throws {
         let settings = ProxySettings.http(host: "p", port: 1, credentials: ("joe", "pw")).authenticated(
             by: ProxyAuthenticator { _ in "Basic am9lOnB3" })
