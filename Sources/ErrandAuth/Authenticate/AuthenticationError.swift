@@ -56,7 +56,8 @@ public struct AuthenticationError: RequestFailure {
     ///
     /// - Parameters:
     ///   - reason: why the request can't be authenticated.
-    ///   - underlying: the error of the layer below; `nil` where there is none. Errors of this library are shown, of others the type alone.
+    ///   - underlying: the error of the refresh or of the store; `nil` where there is none. A description shows the whole of it if it is an
+    ///     error of this library, and only its type otherwise, because it may have secrets.
     ///   - request: the request, as far as it had come.
     ///   - response: the head of the response that asked for credentials.
     public init(_ reason: Reason, underlying: (any Error)? = nil, request: Request? = nil, response: HTTPResponse? = nil) {

@@ -1,18 +1,18 @@
 #if Auth
 public import ErrandCore
 
-/// A refusal of an OAuth 2 server ([RFC 6749, section 5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)), or a response of it that can't be
-/// used.
+/// An OAuth 2 server refuses a request ([RFC 6749, section 5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)), or sends a response that
+/// can't be used.
 ///
 /// ```
 /// OAuth 2: invalid_grant: the refresh token has expired
 /// ```
 public struct OAuthError: Error, LocalizedError, CustomStringConvertible, CustomReflectable, FinalRefreshError {
-    /// What the server says, or what is wrong with what it says. An open set.
+    /// Why the request failed: a code that the server sent, or one of this library for a response that can't be used. An open set.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code as it is sent.
         public let description: String
-        /// A code of a server.
+        /// Creates a code from the text that a server sends.
         public init(_ description: String) { self.description = description }
 
         /// A parameter of the request is missing or invalid.
@@ -21,24 +21,24 @@ public struct OAuthError: Error, LocalizedError, CustomStringConvertible, Custom
         public static let invalidClient = Code("invalid_client")
         /// The code, the refresh token or the assertion is invalid, expired, revoked, or was used before: a person has to sign in again.
         public static let invalidGrant = Code("invalid_grant")
-        /// The client may not do this.
+        /// The server does not let this client use this grant type.
         public static let unauthorizedClient = Code("unauthorized_client")
-        /// The server does not know this kind of request.
+        /// The server does not support this grant type.
         public static let unsupportedGrantType = Code("unsupported_grant_type")
         /// A scope is unknown, or is not granted.
         public static let invalidScope = Code("invalid_scope")
         /// The person, or the server, has refused.
         public static let accessDenied = Code("access_denied")
-        /// The server is not able to respond for now.
+        /// The server can't handle the request at the moment.
         public static let temporarilyUnavailable = Code("temporarily_unavailable")
         /// The person has not decided yet ([RFC 8628, section 3.5](https://www.rfc-editor.org/rfc/rfc8628#section-3.5)).
         public static let authorizationPending = Code("authorization_pending")
-        /// As ``authorizationPending``, and the client asks too often.
+        /// The person has not decided yet, and the client asks too often.
         public static let slowDown = Code("slow_down")
         /// The code for the device has expired.
         public static let expiredToken = Code("expired_token")
 
-        /// The response is not that of an OAuth 2 server. This and the codes below are not sent by servers.
+        /// The response has no valid token and no valid error. Servers do not send this code or those below.
         public static let invalidResponse = Code("invalid response")
         /// The `state` of the redirect is not that of the request: somebody else may have begun it
         /// ([RFC 6749, section 10.12](https://www.rfc-editor.org/rfc/rfc6749#section-10.12)).
@@ -47,24 +47,25 @@ public struct OAuthError: Error, LocalizedError, CustomStringConvertible, Custom
         public static let issuerMismatch = Code("issuer mismatch")
         /// There is no refresh token.
         public static let noRefreshToken = Code("no refresh token")
-        /// The server does not offer this, or it is not known where.
+        /// The server does not offer the endpoint that is needed.
         public static let unsupported = Code("unsupported")
     }
 
-    /// What the server says.
+    /// Why the request failed.
     public let code: Code
-    /// The server's own words (`error_description`), or why a response can't be used; empty if there are none. At most 200 characters are shown.
+    /// The server's explanation (`error_description`), or why a response can't be used. Empty if the server sent none. A description shows at most
+    /// 200 characters of it.
     public let message: String
-    /// A page about the error (`error_uri`); `nil` if there is none.
+    /// The address of a page about the error (`error_uri`); `nil` if the server sent none.
     public let uri: String?
 
     /// Creates an error.
     public init(_ code: Code, _ message: String = "", uri: String? = nil) { (self.code, self.message, self.uri) = (code, message, uri) }
 
-    /// Whether no refresh can succeed any more: the server does not accept the refresh token, or there is none.
+    /// Whether a person has to sign in again: the server refused the refresh token, or there is no refresh token.
     public var isFinal: Bool { code == .invalidGrant || code == .noRefreshToken }
 
-    /// The code and the server's words, without control characters.
+    /// The code and the server's explanation, without control characters.
     public var description: String {
         "OAuth 2: \(code.description.shownSafely(limit: 80))" + (message.isEmpty ? "" : ": \(message.shownSafely(limit: 200))")
     }
