@@ -302,6 +302,81 @@ import Testing
         #expect(try await store.load() == nil)
     }
 
+    /// As two processes do: each has a source of its own.
+    @Test func sourcesThatShareAFileRefreshOnce() async throws {
+        let folder = try TestFolder("tokens")
+        let server = RotatingServer()
+        server.expire()
+        let path = folder.file("token.json")
+        try await FileTokenStore(atPath: path).save(server.first)
+        let sources = (0..<4).map { _ in TokenSource(store: FileTokenStore(atPath: path)) { try await server.refresh($0) } }
+        let statuses = try await withThrowingTaskGroup(of: HTTPResponse.Status.self) { group in
+            for source in sources {
+                let stack = server.authenticate(.bearer(source))
+                for _ in 0..<20 {
+                    group.addTask { try await stack.send(Request(.get, url: "https://a.example/")).status }
+                }
+            }
+            return try await group.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+        }
+        #expect(statuses == [.ok: 80])
+        #expect(server.refreshes == 1 && !server.isRevoked)
+        #expect(sources.allSatisfy { $0.current?.refreshToken == "refresh-1" })
+    }
+
+    /// The token of the other process has expired as well by now: its refresh token is the one to use.
+    @Test func aRefreshUsesTheRefreshTokenOfTheStore() async throws {
+        let folder = try TestFolder("tokens")
+        let store = FileTokenStore(atPath: folder.file("token.json"))
+        let old = Mutex<[String?]>([])
+        let tokens = TokenSource(store: store) { token in
+            old.withLock { $0.append(token?.refreshToken) }
+            return AccessToken("new")
+        }
+        try await tokens.signIn(AccessToken("0", expiresAt: .distantPast, refreshToken: "r0"))
+        try await store.save(AccessToken("1", expiresAt: .distantPast, refreshToken: "r1"))
+        #expect(try await tokens.token().value == "new")
+        #expect(old.withLock { $0 } == ["r1"])
+        #expect(try await store.load()?.refreshToken == "r1")
+    }
+
+    @Test func aRefreshWaitsForThatOfAnotherProcessAndCanBeGivenUp() async throws {
+        let folder = try TestFolder("tokens")
+        let store = FileTokenStore(atPath: folder.file("token.json"))
+        let counter = Counter()
+        let tokens = TokenSource(store: store) { _ in AccessToken("\(counter.next())") }
+        try await tokens.signIn(AccessToken("0", expiresAt: .distantPast))
+        let (isHeld, mayEnd) = (Gate(), Gate())
+        let other = Task {
+            try await store.exclusively {
+                isHeld.open()
+                await mayEnd.passed()
+            }
+        }
+        await isHeld.passed()
+        // A deadline ends the wait of one request; a sign-out ends the refresh.
+        await #expect(throws: TransportError.self) { try await tokens.token(by: Deadline(.now + .milliseconds(60))) }
+        let waiting = Task { try await tokens.token() }
+        try await tokens.signOut()
+        let error = await #expect(throws: AuthenticationError.self) { try await waiting.value }
+        #expect(error?.reason == .signedOut && counter.count == 0)
+        try await tokens.signIn(AccessToken("0", expiresAt: .distantPast))
+        mayEnd.open()
+        try await other.value
+        #expect(try await tokens.token().value == "1")
+    }
+
+    @Test func aLockThatCannotBeCreatedFailsTheRequest() async throws {
+        let folder = try TestFolder("tokens")
+        let path = folder.file("token.json")
+        let tokens = TokenSource(store: FileTokenStore(atPath: path)) { _ in AccessToken("1") }
+        try await tokens.signIn(AccessToken("0", expiresAt: .distantPast))
+        try FileManager.default.createSymbolicLink(atPath: path + ".lock", withDestinationPath: folder.file("elsewhere"))
+        let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
+        #expect(error?.reason == .storeFailed && (error?.underlying as? FileWriteError)?.operation == "lock")
+        #expect("\(try #require(error))".contains("cannot lock"))
+    }
+
     // MARK: Observers
 
     @Test func anyNumberOfObserversGetEveryChange() async throws {

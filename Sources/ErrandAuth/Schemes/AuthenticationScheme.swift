@@ -63,12 +63,15 @@ public struct AuthenticationProof: Sendable, CustomStringConvertible, CustomRefl
     /// What makes two proofs the same: a proof with a fingerprint that the server has refused in this call is not sent again. The values of the
     /// fields and items by default. A scheme whose fields differ each time, such as Digest, says what counts.
     public let fingerprint: AuthenticationFingerprint
-    /// The token of a ``TokenSource`` that it carries.
-    var issued: TokenMachine.Issued?
-    /// The challenge of Digest to which it responds.
-    var digest: DigestResponse?
-    /// Whether the server sent that challenge in this call.
-    var isFreshDigest = false
+    /// What its scheme keeps with it, for ``ServerChallenge/refused`` and ``AuthenticationScheme/noteAccepted(_:for:by:)``.
+    var context: Context?
+
+    enum Context: Sendable {
+        /// The token of a ``TokenSource``.
+        case token(TokenMachine.Issued)
+        /// The challenge of Digest to which the proof responds. `isFresh`: the server sent it in this call.
+        case digest(DigestResponse, isFresh: Bool)
+    }
 
     /// Creates a proof.
     ///

@@ -33,7 +33,7 @@ public struct BasicScheme: AuthenticationScheme {
     /// - Throws: ``AuthenticationError``.
     public func proof(for request: Request) throws -> AuthenticationProof? { isPreemptive ? try proof() : nil }
 
-    /// Returns the proof in response to challenges; `nil` if there is none of this scheme.
+    /// Returns the proof that answers a challenge; `nil` if the server does not offer this scheme.
     ///
     /// - Throws: ``AuthenticationError``.
     public func proof(for request: Request, inResponseTo challenge: ServerChallenge) async throws -> AuthenticationProof? {

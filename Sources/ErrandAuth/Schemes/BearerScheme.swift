@@ -57,11 +57,13 @@ public struct BearerScheme: AuthenticationScheme {
         }
     }
 
-    /// Returns the proof in response to challenges; `nil` if there is none of this scheme.
+    /// Returns the proof with a refreshed token; `nil` for a token that does not change, and for a challenge that no new token would meet.
     ///
     /// - Throws: ``AuthenticationError``; ``/ErrandCore/TransportError`` if the deadline passes.
     public func proof(for request: Request, inResponseTo challenge: ServerChallenge) async throws -> AuthenticationProof? {
-        guard case .source(let source) = token, let refused = challenge.refused?.issued, !source.isRefreshing else { return nil }
+        guard case .source(let source) = token, case .token(let refused) = challenge.refused?.context, !source.isRefreshing else {
+            return nil
+        }
         let errors = challenge.challenges(of: "Bearer").compactMap { $0["error"] }
         if errors.contains("insufficient_scope") || errors.contains("invalid_request") { return nil }
         return try proof(try await source.issued(refusing: refused, by: request.deadline, for: request), source)
@@ -69,8 +71,9 @@ public struct BearerScheme: AuthenticationScheme {
 
     private func proof(_ issued: TokenMachine.Issued, _ source: TokenSource) throws(AuthenticationError) -> AuthenticationProof {
         var proof = AuthenticationProof(
-            headers: [.authorization: "Bearer " + (try checkedFieldValue(issued.token.value, "a token"))], identity: source.identity)
-        proof.issued = issued
+            headers: [.authorization: "Bearer " + (try checkedFieldValue(issued.token.value, "a token"))],
+            identity: source.identity(ofAccount: issued.account))
+        proof.context = .token(issued)
         return proof
     }
 }

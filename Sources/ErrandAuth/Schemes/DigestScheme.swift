@@ -52,22 +52,22 @@ public struct DigestScheme: AuthenticationScheme {
         return try await proof(response, count, for: request, isFresh: false)
     }
 
-    /// Returns the proof in response to challenges; `nil` if there is none of this scheme.
+    /// Returns the proof that answers a challenge; `nil` if the server does not offer this scheme.
     ///
     /// - Throws: ``AuthenticationError``, and the error of a body that can't be read.
     public func proof(for request: Request, inResponseTo challenge: ServerChallenge) async throws -> AuthenticationProof? {
         guard let origin = request.origin,
             let response = DigestResponse.strongest(of: challenge.challenges, hashesBody: request.body.replay.canRestart)
         else { return nil }
-        if let refused = challenge.refused?.digest { sessions.forget(refused.nonce, at: origin) }
+        if case .digest(let refused, _) = challenge.refused?.context { sessions.forget(refused.nonce, at: origin) }
         let count = sessions.begin(response, at: origin)
         return try await proof(response, count, for: request, isFresh: true)
     }
 
     /// Keeps the nonce for the next requests, and takes the next one from `Authentication-Info`.
     public func noteAccepted(_ proof: AuthenticationProof, for request: Request, by response: HTTPResponse) {
-        guard let origin = request.origin, let digest = proof.digest else { return }
-        if proof.isFreshDigest { sessions.note(digest, at: origin) }
+        guard let origin = request.origin, case .digest(let digest, let isFresh) = proof.context else { return }
+        if isFresh { sessions.note(digest, at: origin) }
         guard let value = response.headerFields[.authenticationInfo],
             let nonce = AuthenticationChallenge.parse(["Digest " + value]).first?["nextnonce"], !nonce.isEmpty
         else { return }
@@ -88,7 +88,7 @@ public struct DigestScheme: AuthenticationScheme {
         var proof = AuthenticationProof(
             headers: [.authorization: field], identity: CredentialIdentity(scheme: "digest", user, password),
             fingerprint: AuthenticationFingerprint([user, password, response.realm, nonce]))
-        (proof.digest, proof.isFreshDigest) = (response, isFresh)
+        proof.context = .digest(response, isFresh: isFresh)
         return proof
     }
 }

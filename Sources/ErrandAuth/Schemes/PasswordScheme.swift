@@ -38,7 +38,7 @@ public struct PasswordScheme: AuthenticationScheme {
         return try await digest.proof(for: request)
     }
 
-    /// Returns the proof in response to challenges; `nil` if neither scheme is offered.
+    /// Returns the proof that answers a challenge; `nil` if the server offers neither scheme.
     ///
     /// - Throws: ``AuthenticationError``, and the error of a body that can't be read.
     public func proof(for request: Request, inResponseTo challenge: ServerChallenge) async throws -> AuthenticationProof? {

@@ -9,11 +9,11 @@ public struct AccessToken: Sendable, Hashable, Codable {
     public var value: String
     /// When it expires; `nil` if that is not known.
     public var expiresAt: Date?
-    /// The token that gets the next access token; `nil` if there is none.
+    /// The token that gets the next access token; `nil` if the server sent none.
     public var refreshToken: String?
     /// What the token gives access to; empty if that is not known.
     public var scopes: [String]
-    /// The OpenID Connect ID token; `nil` if there is none.
+    /// The ID token of OpenID Connect; `nil` if the server sent none.
     public var idToken: String?
     /// When it was obtained; `nil` if that is not known.
     public var obtainedAt: Date?
@@ -23,7 +23,7 @@ public struct AccessToken: Sendable, Hashable, Codable {
     /// - Parameters:
     ///   - value: the token as it is sent.
     ///   - expiresAt: when it expires; `nil` if that is not known.
-    ///   - refreshToken: the token that gets the next one; `nil` if there is none.
+    ///   - refreshToken: the token that gets the next access token; `nil` if the server sent none.
     ///   - scopes: what it gives access to.
     ///   - idToken: the ID token of OpenID Connect.
     ///   - obtainedAt: when it was obtained: with ``expiresAt`` it tells how long the token lives.

@@ -6,6 +6,8 @@ struct TokenMachine: Sendable {
     /// A token, and the number that tells it from the tokens before it.
     struct Issued: Sendable {
         let token: AccessToken
+        /// The account that it was issued to.
+        let account: Int
         let generation: Int
         /// How many refreshes had ended when it was issued.
         let refreshes: Int
@@ -68,7 +70,7 @@ struct TokenMachine: Sendable {
         }
         let isDue = proactiveDate.map { $0 <= now } ?? false
         return .use(
-            Issued(token: token, generation: generation, refreshes: refreshes),
+            Issued(token: token, account: account, generation: generation, refreshes: refreshes),
             refreshesSoon: isDue && recentRefreshes(at: now) < policy.limit)
     }
 

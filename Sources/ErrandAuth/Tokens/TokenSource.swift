@@ -23,7 +23,8 @@ internal import Synchronization
 /// **Within a refresh:** requests through a stack that authenticates with this very source are sent without its token, so that a refresh may use the
 /// same client.
 ///
-/// **Store:** the token is loaded when it is first needed. A new one is saved before any request uses it.
+/// **Store:** the token is loaded when it is first needed. A new one is saved before any request uses it. With a ``FileTokenStore``, processes that
+/// share the file refresh one after the other, and each takes over the token that another one has obtained.
 ///
 /// **Signing out** beats a refresh in progress: its result is dropped, and the requests that wait for it fail at once.
 ///
@@ -43,8 +44,6 @@ public final class TokenSource: Sendable {
         var written = 0
         /// A token that was obtained, and that the store has not taken yet.
         var unsaved: (token: AccessToken, account: Int)?
-        var observers: [Int: AsyncStream<TokenChange>.Continuation] = [:]
-        var nextObserver = 0
 
         mutating func want(_ token: AccessToken?) { wanted = (token, wanted.version + 1) }
     }
@@ -54,6 +53,7 @@ public final class TokenSource: Sendable {
 
     private let state: Mutex<State>
     private let flights: SingleFlight<Work, Void>
+    private let observers = TokenObservers()
     private let store: (any TokenStore)?
     private let refresh: @Sendable (AccessToken?) async throws -> AccessToken
     private let isFinal: @Sendable (any Error) -> Bool
@@ -107,10 +107,6 @@ public final class TokenSource: Sendable {
         self.state = Mutex(state)
     }
 
-    deinit {
-        for observer in state.withLock({ $0.observers.values.map { $0 } }) { observer.finish() }
-    }
-
     /// Whether the error of a refresh says that a person has to sign in again: the status 401 of the endpoint that refreshes, and the errors of
     /// OAuth 2 that name the refresh token or the client.
     public static func refusesForGood(_ error: any Error) -> Bool {
@@ -135,8 +131,10 @@ public final class TokenSource: Sendable {
     /// Whether a request belongs to a refresh of this source.
     var isRefreshing: Bool { Self.refreshing.contains(ObjectIdentifier(self)) }
 
-    /// Whose token it is: changes when another account signs in.
-    var identity: CredentialIdentity { CredentialIdentity(scheme: "bearer", "\(number)", "\(state.withLock { $0.machine.account })") }
+    /// Whose token it is.
+    ///
+    /// - Parameter account: the number of the account to which the token was issued.
+    func identity(ofAccount account: Int) -> CredentialIdentity { CredentialIdentity(scheme: "bearer", "\(number)", "\(account)") }
 
     /// - Parameter refused: the token with which a server has refused the request.
     func issued(refusing refused: TokenMachine.Issued? = nil, by deadline: Deadline?, for request: Request?) async throws
@@ -191,12 +189,42 @@ public final class TokenSource: Sendable {
     // MARK: Refresh
 
     private func performRefresh(_ turn: TokenMachine.Turn) async throws {
+        guard let store else { return try await obtain(turn, stored: nil) }
+        do {
+            try await store.exclusively { [self] in
+                let stored = try await store.load()
+                if !takesOver(stored, turn) { try await obtain(turn, stored: stored) }
+            }
+        } catch let error where error is AuthenticationError || error is CancellationError {
+            throw error
+        } catch {
+            throw AuthenticationError(.storeFailed, underlying: error)
+        }
+    }
+
+    /// Uses a token that another process has obtained meanwhile; `false` if there is none.
+    private func takesOver(_ stored: AccessToken?, _ turn: TokenMachine.Turn) -> Bool {
+        guard let stored, !stored.hasExpired(at: now()) else { return false }
+        let isTaken = state.withLock { state in
+            guard state.machine.turn == turn, state.machine.token?.value != stored.value, state.wanted.version == state.written else {
+                return false
+            }
+            return state.machine.end(stored, account: turn.account, at: now(), random: random())
+        }
+        if isTaken { observers.report(.refreshed(stored)) }
+        return isTaken
+    }
+
+    /// Obtains a token, saves it, and uses it then.
+    ///
+    /// - Parameter stored: the token of the store, which another process may have refreshed.
+    private func obtain(_ turn: TokenMachine.Turn, stored: AccessToken?) async throws {
         let account = turn.account
         let old: AccessToken?? = try state.withLock { state in
             // It has ended by now: the decision is made anew.
             guard state.machine.turn == turn else { return nil }
             guard state.machine.begin(at: now()) else { throw AuthenticationError(.tooManyRefreshes) }
-            return .some(state.machine.token)
+            return .some(stored ?? state.machine.token)
         }
         guard let old else { return }
         var new: AccessToken
@@ -218,7 +246,7 @@ public final class TokenSource: Sendable {
             }
             guard isCurrent else { throw CancellationError() }
             if isFinal {
-                report(.signedOut(because: error))
+                observers.report(.signedOut(because: error))
                 try? await writeIfNeeded()
             }
             throw AuthenticationError(isFinal ? .refreshRefused : .refreshFailed, underlying: error)
@@ -249,7 +277,7 @@ public final class TokenSource: Sendable {
     private func use(_ new: AccessToken, account: Int) throws {
         let isCurrent = state.withLock { $0.machine.end(new, account: account, at: now(), random: random()) }
         guard isCurrent else { throw CancellationError() }
-        report(.refreshed(new))
+        observers.report(.refreshed(new))
     }
 
     // MARK: The account
@@ -261,7 +289,7 @@ public final class TokenSource: Sendable {
         var token = token
         if token.obtainedAt == nil { token.obtainedAt = now() }
         change(to: token)
-        report(.signedIn(token))
+        observers.report(.signedIn(token))
         try await writeIfNeeded()
     }
 
@@ -274,7 +302,7 @@ public final class TokenSource: Sendable {
     public func signOut() async throws -> AccessToken? {
         if !state.withLock(\.isLoaded) { try? await prepare(by: nil, for: nil) }
         let old = change(to: nil)
-        report(.signedOut(because: nil))
+        observers.report(.signedOut(because: nil))
         try await writeIfNeeded()
         return old
     }
@@ -311,7 +339,7 @@ public final class TokenSource: Sendable {
             if let token { state.machine.sign(in: token, at: now(), random: random()) }
             return token != nil
         }
-        if isFirst, let token { report(.signedIn(token)) }
+        if isFirst, let token { observers.report(.signedIn(token)) }
     }
 
     private func writeIfNeeded() async throws {
@@ -344,47 +372,7 @@ public final class TokenSource: Sendable {
     /// The changes of the account from now on. Each call returns a sequence of its own; any number of observers get every change.
     ///
     /// An observer that does not read keeps the newest 16 changes.
-    public var changes: AsyncStream<TokenChange> {
-        let (stream, continuation) = AsyncStream.makeStream(of: TokenChange.self, bufferingPolicy: .bufferingNewest(16))
-        let number = state.withLock { state in
-            state.nextObserver += 1
-            state.observers[state.nextObserver] = continuation
-            return state.nextObserver
-        }
-        continuation.onTermination = { [weak self] _ in self?.removeObserver(number) }
-        return stream
-    }
-
-    private func removeObserver(_ number: Int) {
-        // Released outside the lock.
-        let removed = state.withLock { $0.observers.removeValue(forKey: number) }
-        _ = removed
-    }
-
-    private func report(_ change: TokenChange) {
-        for observer in state.withLock({ $0.observers.values.map { $0 } }) { observer.yield(change) }
-    }
-}
-
-/// A change of the account of a ``TokenSource``.
-public enum TokenChange: Sendable, CustomStringConvertible, CustomReflectable {
-    /// An account has signed in, or its token was loaded from the store.
-    case signedIn(AccessToken)
-    /// The token was replaced by a newer one of the same account.
-    case refreshed(AccessToken)
-    /// Nobody is signed in: the app has signed out, or, with an error, a refresh was refused.
-    case signedOut(because: (any Error)?)
-
-    /// The change in words, without secrets.
-    public var description: String {
-        switch self {
-        case .signedIn: "signed in"
-        case .refreshed: "refreshed"
-        case .signedOut(let error): "signed out" + (error.map { ": \(shownError($0))" } ?? "")
-        }
-    }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["change": description]) }
+    public var changes: AsyncStream<TokenChange> { observers.changes() }
 }
 
 /// An error of a refresh that says whether another one may succeed.

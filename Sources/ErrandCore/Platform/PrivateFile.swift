@@ -58,6 +58,20 @@ package enum PrivateFile {
         }
     }
 
+    /// Waits until no other process, and no other caller of this one, has the lock of the file, which is created if there is none.
+    ///
+    /// - Returns: the lock, or `nil` if it is not free within `limit`.
+    /// - Throws: `FileWriteError`; `CancellationError`.
+    package static func lock(_ path: String, within limit: Duration) async throws -> FileLock? {
+        let lock = try await BlockingWork.run { try FileLock(path: path) }
+        let end = ContinuousClock.now + limit
+        while !(try lock.take()) {
+            guard ContinuousClock.now < end else { return nil }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        return lock
+    }
+
     /// Removes the file; does nothing if there is none.
     ///
     /// - Throws: `FileWriteError`.
@@ -67,4 +81,30 @@ package enum PrivateFile {
             throw FileWriteError(path: path, operation: "remove", code: errno)
         }
     }
+}
+
+/// An open file whose lock one holder at a time has, in all processes. It is released at the latest when the process ends.
+package final class FileLock: Sendable {
+    private let path: String
+    private let descriptor: Int32
+
+    /// - Throws: `FileWriteError`, also for a symbolic link.
+    init(path: String) throws(FileWriteError) {
+        self.path = path
+        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw FileWriteError(path: path, operation: "lock", code: errno) }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Takes the lock; `false` if another holder has it.
+    func take() throws(FileWriteError) -> Bool {
+        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+            if errno == EWOULDBLOCK { return false }
+            guard errno == EINTR else { throw FileWriteError(path: path, operation: "lock", code: errno) }
+        }
+        return true
+    }
+
+    package func release() { _ = flock(descriptor, LOCK_UN) }
 }
