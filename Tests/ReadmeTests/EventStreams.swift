@@ -26,6 +26,20 @@ func watchPatiently(_ client: APIClient, after lastEventID: String, show: @escap
     }
 }
 
+@MainActor final class Ticker {
+    private(set) var prices: [String] = []
+    private(set) var status = ""
+
+    func run(_ client: APIClient) async throws {
+        let (states, continuation) = AsyncStream.makeStream(of: EventStreamState.self)
+        let watching = Task { for await state in states { status = "\(state)" } }
+        defer { continuation.finish() }
+        for try await event in client.events("/prices", onState: { continuation.yield($0) }) { prices.append(event.data) }
+        continuation.finish()
+        await watching.value
+    }
+}
+
 func watchUntilItFails(_ client: APIClient) async throws {
     do {
         for try await event in client.events("/prices") { print(event.data) }

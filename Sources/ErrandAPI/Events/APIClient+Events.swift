@@ -96,6 +96,24 @@ extension APIClient {
         return DecodedEventStream(events: events, terminator: terminator)
     }
 
+    /// The events of a GET, each decoded from JSON by the client's ``json``. The other parameters are those for the events of a path.
+    ///
+    /// ```swift
+    /// for try await story in client.events("/news", as: Story.self) { show(story) }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - type: the type of each event's payload.
+    ///   - terminator: the payload that ends the sequence, such as `[DONE]`; `nil`, the default, if there is none.
+    public func events<Value: Decodable & Sendable>(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), as type: Value.Type,
+        terminator: String? = nil, lastEventID: String? = nil, policy: EventStreamPolicy = .standard,
+        onState: (@Sendable (EventStreamState) -> Void)? = nil
+    ) -> DecodedEventStream<Value> {
+        let events = events(path, query: query, headers: headers, lastEventID: lastEventID, policy: policy, onState: onState)
+        return DecodedEventStream(events: events, terminator: terminator)
+    }
+
     /// The events of any request, each decoded from JSON by the client's ``json``. The other parameters are those for the decoded events of an endpoint.
     ///
     /// - Parameter request: with any method and body. A body that can be read only once is never sent again.

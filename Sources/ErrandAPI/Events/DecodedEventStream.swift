@@ -33,6 +33,9 @@ public struct DecodedEventStream<Value: Decodable & Sendable>: AsyncSequence, Se
         /// How many events with a payload came.
         private var count = 0
 
+        /// The last event ID so far; empty if there is none. See ``EventStream/Iterator/lastEventID``.
+        public var lastEventID: String { events.lastEventID }
+
         init(events: EventStream.Iterator, terminator: String?, coding: JSONCoding) {
             (self.events, self.terminator, self.coding) = (events, terminator, coding)
         }

@@ -67,3 +67,23 @@ extension EventTooLargeError: LocalizedError, SafelyDescribedError {
     /// A sentence for people.
     public var errorDescription: String? { "An event of the server is too large." }
 }
+
+extension ServerSentEvent {
+    /// Decodes the payload from JSON.
+    ///
+    /// ```swift
+    /// for try await event in client.events("/news") where event.type == "story" {
+    ///     show(try event.json(as: Story.self, coding: client.json))
+    /// }
+    /// ```
+    ///
+    /// A client decodes the payloads of a whole stream by `events(_:as:)`.
+    ///
+    /// - Parameters:
+    ///   - type: the type of the value.
+    ///   - coding: how the JSON is read: pass that of the client if it has its own. ``JSONCoding/standard`` by default.
+    /// - Throws: `DecodingError`; what a strategy of `coding` throws.
+    public func json<Value: Decodable>(as type: Value.Type = Value.self, coding: JSONCoding = .standard) throws -> Value {
+        try coding.decode(type, from: Data(data.utf8))
+    }
+}

@@ -82,6 +82,22 @@ import Testing
         #expect(stub.openBodyCount == 0)
     }
 
+    @Test func aPathIsDecodedAndTheLastEventIDIsKept() async throws {
+        let (client, _) = client(stream("id: 1\ndata: 7\n\nid: 2\ndata: 8\n\n"), gone)
+        var values = client.events("/prices", as: Int.self, policy: EventStreamPolicy(maxReconnects: 0)).makeAsyncIterator()
+        #expect(values.lastEventID == "")
+        #expect(try await values.next() == 7 && values.lastEventID == "1")
+        #expect(try await values.next() == 8 && values.lastEventID == "2")
+    }
+
+    @Test func anEventIsDecodedByItself() throws {
+        struct Story: Decodable { var headLine: String }
+        let event = ServerSentEvent(data: #"{"head_line":"a"}"#)
+        #expect(try event.json(as: Story.self, coding: JSONCoding(keys: .snakeCase)).headLine == "a")
+        #expect(throws: DecodingError.self) { try event.json(as: Story.self) }
+        #expect(try ServerSentEvent(data: "[1]").json() == [1])
+    }
+
     @Test func theRequestSaysThatItWantsEvents() async throws {
         let (client, stub) = client(gone)
         #expect(try await all(events(client)) == [])
