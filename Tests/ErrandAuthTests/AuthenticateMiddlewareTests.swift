@@ -128,6 +128,38 @@ import Testing
         #expect(stub.requests.map { $0.headers[.authorization] }.suffix(2) == [nil, Self.joe])
     }
 
+    /// Somebody in between asks for the password itself.
+    @Test func anOriginThatHasOfferedDigestNeverGetsThePassword() async throws {
+        let stub = StubTransport(
+            Stub().responds(
+                .status(.unauthorized, headers: [.wwwAuthenticate: #"Digest realm="a", nonce="n", qop="auth""#]), .status(.ok),
+                .status(.unauthorized, headers: [.wwwAuthenticate: #"Basic realm="a""#])))
+        let stack = stub.authenticate(.password(user: "joe", password: "secret"))
+        #expect(try await stack.send(try request()).status == .ok)
+        #expect(try await stack.send(try request()).metadata.authenticationStop == .refused)
+        #expect(stub.requests.map { $0.headers[.authorization]?.prefix(6) } == [nil, "Digest", "Digest"])
+    }
+
+    @Test func aDigestThatIsNotKnownLeavesBasic() async throws {
+        let stub = server(Self.joe, asking: #"Digest realm="a", nonce="n", algorithm=SHA-7, Basic realm="a""#)
+        #expect(try await stub.authenticate(.password(user: "joe", password: "secret")).send(try request()).status == .ok)
+    }
+
+    /// The handler's scheme keeps its nonce, and the scheme of the stack does not get it.
+    @Test func theSchemeThatMadeTheProofHearsOfItsSuccess() async throws {
+        let stub = StubTransport(
+            Stub().matching("digest") { $0.headers[.authorization]?.hasPrefix("Digest ") == true }.responds(.status(.ok)),
+            Stub().responds(.status(.unauthorized, headers: [.wwwAuthenticate: #"Digest realm="a", nonce="n", qop="auth""#])))
+        let own = DigestScheme(user: "ann", password: "secret")
+        var request = try request()
+        request.options.onChallenge = { _ in .use(own) }
+        #expect(try await stub.authenticate(.digest(user: "joe", password: "other")).send(request).status == .ok)
+        request.options.onChallenge = nil
+        request.options.authentication = .use(own)
+        #expect(try await stub.authenticate().send(request).status == .ok)
+        #expect(stub.requests.count == 3)
+    }
+
     @Test func aPasswordDoesNotFollowADigestThatWasRefused() async throws {
         let stub = server("never", asking: #"Basic realm="a", Digest realm="a", nonce="n", qop="auth""#)
         let response = try await stub.authenticate(.password(user: "joe", password: "secret")).send(try request())
@@ -163,6 +195,23 @@ import Testing
             _ = try await stack.send(try request(url))
         }
         #expect(stub.requests.map { $0.headers[.authorization] != nil } == [true, true, false, false, false])
+    }
+
+    /// Neither before the server asks nor after.
+    @Test func credentialsOfTheAppAreReplacedByNone() async throws {
+        let source = TokenSource { _ in throw CancellationError() }
+        let challenge = #"Basic realm="a", Digest realm="a", nonce="n", qop="auth""#
+        for scheme in [
+            .basic(user: "joe", password: "secret", isPreemptive: false), .digest(user: "joe", password: "secret"),
+            .password(user: "joe", password: "secret"), .bearer(source),
+        ] as [any AuthenticationScheme] {
+            let stub = server("never", asking: challenge)
+            var request = try request()
+            request.headers[.authorization] = "Own"
+            let response = try await HTTPStack(stub).wrapped(by: AuthenticateMiddleware(scheme)).send(request)
+            #expect(response.status == .unauthorized)
+            #expect(stub.requests.map { $0.headers[.authorization] } == ["Own"], "\(scheme)")
+        }
     }
 
     @Test func credentialsOfTheAppGoAsTheyAre() async throws {
@@ -202,8 +251,8 @@ import Testing
         #expect(seen.withLock { $0 } == ["401, Basic realm"])
 
         request.options.onChallenge = { _ in .returnResponse }
-        #expect(
-            try await stub.authenticate(.basic(user: "joe", password: "secret", isPreemptive: false)).send(request).status == .unauthorized)
+        let declined = try await stub.authenticate(.basic(user: "joe", password: "secret", isPreemptive: false)).send(request)
+        #expect(declined.status == .unauthorized && declined.metadata.authenticationStop == .declined)
         request.options.onChallenge = { _ in .useScheme }
         #expect(try await stub.authenticate(.basic(user: "joe", password: "secret", isPreemptive: false)).send(request).status == .ok)
     }

@@ -20,7 +20,8 @@ import _CryptoExtras
         _ stub: StubTransport, _ server: OAuthServer = server, id: String = "app", authentication: OAuthClient.Authentication = .none,
         now: @escaping @Sendable () -> Date = { Date(timeIntervalSince1970: 1_000_000) }
     ) -> OAuthClient {
-        OAuthClient(server, id: id, authentication: authentication, via: stub, now: now, randomBytes: { Array(repeating: 7, count: $0) })
+        OAuthClient(
+            server, clientID: id, authentication: authentication, via: stub, now: now, randomBytes: { Array(repeating: 7, count: $0) })
     }
 
     private func token(_ json: JSONValue = ["access_token": "at", "token_type": "Bearer", "expires_in": 3600]) -> StubResponse {
@@ -41,8 +42,8 @@ import _CryptoExtras
             132, 141, 121,
         ]
         let client = OAuthClient(
-            Self.server, id: "app", authentication: .none, via: StubTransport(), now: { Date() }, randomBytes: { _ in bytes })
-        let authorization = try client.authorization(redirectTo: "app://x", scopes: ["a", "b c"], parameters: ["prompt": "login"])
+            Self.server, clientID: "app", authentication: .none, via: StubTransport(), now: { Date() }, randomBytes: { _ in bytes })
+        let authorization = try client.authorization(redirectURI: "app://x", scopes: ["a", "b c"], parameters: ["prompt": "login"])
         #expect(authorization.verifier == "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")
         let url = try HTTPURL(authorization.url)
         let query = URLQuery(percentEncoded: url.query ?? "")
@@ -59,7 +60,7 @@ import _CryptoExtras
                     "id_token": "id",
                 ])))
         let client = client(stub)
-        let authorization = try client.authorization(redirectTo: "http://127.0.0.1:1/cb")
+        let authorization = try client.authorization(redirectURI: "http://127.0.0.1:1/cb")
         let token = try await client.token(
             for: authorization, redirect: "http://127.0.0.1:1/cb?code=c%2B1&state=\(authorization.state)&iss=https%3A%2F%2Fauth.example")
         #expect(
@@ -78,10 +79,11 @@ import _CryptoExtras
         ("code=c&state=other", OAuthError.Code.stateMismatch), ("code=c", .stateMismatch), ("", .stateMismatch),
         ("error=access_denied&error_description=no%0Away&state=S", .accessDenied), ("state=S", .invalidResponse),
         ("code=&state=S", .invalidResponse),
-        ("code=c&state=S&iss=https://evil.example", .issuerMismatch),
+        ("code=c&state=S&iss=https://evil.example", .issuerMismatch), ("code=c&state=S&state=S", .stateMismatch),
+        ("code=c&state=S&code=d", .invalidResponse), ("state=S&code=c&iss=https://auth.example&iss=https://evil.example", .invalidResponse),
     ]) func aRedirectThatCannotBeUsedIsRefused(query: String, code: OAuthError.Code) async throws {
         let client = client(StubTransport())
-        let authorization = try client.authorization(redirectTo: "app://x")
+        let authorization = try client.authorization(redirectURI: "app://x")
         let error = await #expect(throws: OAuthError.self) {
             try await client.token(
                 for: authorization, redirect: "app://x?" + query.replacing("state=S", with: "state=\(authorization.state)"))
@@ -89,15 +91,34 @@ import _CryptoExtras
         #expect(error?.code == code && !"\(error!)".contains("\n") && !"\(error!)".contains("app://"))
     }
 
+    @Test func aRedirectIsAForm() async throws {
+        let client = client(StubTransport())
+        let authorization = try client.authorization(redirectURI: "app://x")
+        let refused = "app://x?error=access_denied&error_description=The+user+said+no&state=\(authorization.state)"
+        let error = await #expect(throws: OAuthError.self) { try await client.token(for: authorization, redirect: refused) }
+        #expect(error?.message == "The user said no")
+        #expect(authorization.matches(redirect: refused) && !authorization.matches(redirect: "app://x?state=other"))
+    }
+
+    @Test(arguments: ["state", "redirect_uri", "code_challenge", "client_id", "scope"]) func parametersReplaceNone(name: String) {
+        let error = #expect(throws: OAuthError.self) {
+            try client(StubTransport()).authorization(redirectURI: "app://x", scopes: ["a"], parameters: [name: "x"])
+        }
+        #expect(error?.code == .invalidRequest)
+    }
+
     @Test func aServerThatNamesItsIssuerMustDoSo() async throws {
         var server = Self.server
         server.namesIssuer = true
         let client = client(StubTransport(), server)
-        let authorization = try client.authorization(redirectTo: "app://x")
+        let authorization = try client.authorization(redirectURI: "app://x")
         let error = await #expect(throws: OAuthError.self) {
             try await client.token(for: authorization, redirect: "app://x?code=c&state=\(authorization.state)")
         }
         #expect(error?.code == .issuerMismatch)
+        let named = "app://x?code=c&state=\(authorization.state)&iss=https://auth.example"
+        let stub = StubTransport(Stub().responds(token()))
+        #expect(try await self.client(stub, server).token(for: authorization, redirect: named).value == "at")
     }
 
     // MARK: Clients
@@ -161,7 +182,63 @@ import _CryptoExtras
                 }, token()))
         let assertion = JWTAssertion(issuer: "s", signer: .hs256(secret: "k"))
         #expect(try await client(stub).jwtBearer(assertion).value == "at")
-        #expect(stub.requests.count == 2)
+        let issued = try stub.requests.map { try Self.claims(form($0)["assertion"])["iat"] }
+        #expect(issued == [1_000_000, 1_000_600])
+    }
+
+    /// The claims of a JSON web token.
+    private static func claims(_ token: String?) throws -> JSONValue {
+        let parts = try #require(token).split(separator: ".").map(String.init)
+        let plain = parts[1].replacing("-", with: "+").replacing("_", with: "/")
+        let data = try #require(Data(base64Encoded: plain + String(repeating: "=", count: (4 - plain.count % 4) % 4)))
+        return try JSONDecoder().decode(JSONValue.self, from: data)
+    }
+
+    @Test func aClientCanProveWhoItIsByAnAssertion() async throws {
+        let stub = StubTransport(Stub().responds(token()))
+        let signer = JWTSigner.hs256(secret: "k", keyID: "1")
+        _ = try await client(stub, authentication: .assertion(signer)).refresh(AccessToken("old", refreshToken: "rt"))
+        _ = try await client(stub, authentication: .assertion(signer, audience: "https://auth.example")).clientCredentials()
+        let first = form(stub.requests[0])
+        #expect(first["client_assertion_type"] == "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" && first["client_id"] == "app")
+        let claims = try Self.claims(first["client_assertion"])
+        #expect(claims["iss"] == "app" && claims["sub"] == "app" && claims["aud"] == "https://auth.example/token")
+        #expect(try Self.claims(form(stub.requests[1])["client_assertion"])["aud"] == "https://auth.example")
+    }
+
+    /// This machine's clock is ten minutes behind.
+    @Test func aClientsAssertionIsSignedAgainWithTheServersClock() async throws {
+        let date = HTTPDate(secondsSinceEpoch: 1_000_600).description
+        let stub = StubTransport(
+            Stub().responds(
+                .custom { _ in
+                    var head = HTTPResponse(status: .unauthorized)
+                    head.headerFields[.date] = date
+                    return (head, Data(#"{"error":"invalid_client"}"#.utf8))
+                }, token()))
+        #expect(try await client(stub, authentication: .assertion(.hs256(secret: "k"))).clientCredentials().value == "at")
+        let issued = try stub.requests.map { try Self.claims(form($0)["client_assertion"])["iat"] }
+        #expect(issued == [1_000_000, 1_000_600])
+    }
+
+    /// The key and the token of [RFC 7515, appendix A.1](https://www.rfc-editor.org/rfc/rfc7515#appendix-A.1).
+    @Test func anAssertionIsSignedWithASecretAsInTheStandard() async throws {
+        let key = "AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow"
+            .replacing("-", with: "+").replacing("_", with: "/")
+        let secret = try #require(Data(base64Encoded: key + "=="))
+        let input =
+            "eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9"
+            + ".eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ"
+        let signature = try await JWTSigner.hs256(secret: secret).sign(Data(input.utf8))
+        #expect(base64URL(signature) == "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")
+    }
+
+    @Test(arguments: [(-5, 1), (0, 1), (90, 90), (86_400, 3_600)]) func theLifeOfAnAssertionIsBounded(seconds: Int, expected: Int)
+        async throws
+    {
+        let assertion = JWTAssertion(issuer: "s", lifetime: .seconds(seconds), signer: .hs256(secret: "k"))
+        let claims = try Self.claims(try await assertion.signed(audience: "a", id: "1", at: Date(timeIntervalSince1970: 100)))
+        #expect(claims["exp"] == .number(JSONNumber(100 + expected)))
     }
 
     // MARK: Refresh
@@ -192,11 +269,54 @@ import _CryptoExtras
         await #expect(throws: StatusError.self) { try await client(stub).clientCredentials() }
     }
 
-    @Test(arguments: [("-5", 0.0), ("1e300", 3_153_600_000), (#""60""#, 60), ("1.5", 1.5), (#""x""#, 0)])
-    func lifetimesAreBounded(text: String, seconds: Double) async throws {
-        let stub = StubTransport(Stub().responds(.data(Data(#"{"access_token":"a","expires_in":\#(text)}"#.utf8))))
-        let token = try await client(stub).clientCredentials()
-        #expect(token.expiresAt == Date(timeIntervalSince1970: 1_000_000 + seconds))
+    /// A lifetime that is none says nothing about when the token expires.
+    static let lifetimes: [(String, Double?)] = [
+        ("-5", nil), ("0", nil), ("1e300", 3_153_600_000), (#""60""#, 60), ("1.5", 1.5), (#""x""#, nil), ("{}", nil), ("null", nil),
+    ]
+
+    @Test(arguments: lifetimes)
+    func lifetimesAreBounded(text: String, seconds: Double?) async throws {
+        let stub = StubTransport(
+            Stub().responds(.data(Data(#"{"access_token":"a","expires_in":\#(text),"scope":["x"],"refresh_token":"r"}"#.utf8))))
+        let token = try await client(stub).clientCredentials(scopes: ["asked"])
+        #expect(token.expiresAt == seconds.map { Date(timeIntervalSince1970: 1_000_000 + $0) })
+        #expect(token.refreshToken == "r" && token.scopes == ["asked"])
+    }
+
+    // MARK: Redirects
+
+    /// The body of a request for a token is for the server that was configured, and for no other one.
+    @Test(arguments: [302, 307, 308]) func aRequestForATokenIsNotRedirected(status: Int) async throws {
+        let stub = StubTransport(
+            Stub().responds(.status(.init(code: status), headers: [.location: "https://evil.example/"])))
+        let client = OAuthClient(Self.server, clientID: "app", authentication: .post(secret: "s"), via: stub.redirect())
+        await #expect(throws: StatusError.self) { try await client.refresh(AccessToken("old", refreshToken: "rt")) }
+        await #expect(throws: StatusError.self) { try await client.revoke(AccessToken("old", refreshToken: "rt")) }
+        await #expect(throws: StatusError.self) { try await client.deviceAuthorization() }
+        #expect(stub.requests.map(\.request.url?.host.description) == ["auth.example", "auth.example", "auth.example"])
+        await #expect(throws: OAuthError.self) { try await OAuthServer.discover(issuer: "https://auth.example", via: stub.redirect()) }
+        #expect(stub.requests.allSatisfy { $0.request.url?.host.description == "auth.example" })
+    }
+
+    /// An app in one page responds to any path with itself.
+    @Test func thePlaceOfOpenIDConnectIsAskedAfterAPage() async throws {
+        let metadata: JSONValue = ["issuer": "https://auth.example", "token_endpoint": "https://auth.example/token"]
+        let page = StubResponse.data(Data("<html>".utf8))
+        let stub = StubTransport(Stub().responds(page, .json(metadata), page, page))
+        let server = try await OAuthServer.discover(issuer: "https://auth.example", via: stub)
+        #expect(server.tokenEndpoint == "https://auth.example/token")
+        let error = await #expect(throws: OAuthError.self) { try await OAuthServer.discover(issuer: "https://auth.example", via: stub) }
+        #expect(error?.code == .invalidResponse && stub.requests.count == 4)
+    }
+
+    /// A gateway, or a network that wants a person to sign in.
+    @Test func aRefusalWithoutAnErrorOfOAuthDoesNotSignOut() async throws {
+        let stub = StubTransport(Stub().responds(.status(.unauthorized, text: "<html>")))
+        let tokens = TokenSource(client(stub))
+        try await tokens.signIn(AccessToken("at1", expiresAt: .distantPast, refreshToken: "rt1"))
+        let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
+        #expect(error?.reason == .refreshFailed && (error?.underlying as? OAuthError)?.code == .invalidClient)
+        #expect(tokens.current?.refreshToken == "rt1")
     }
 
     @Test func aSourceRefreshesByOAuthAndSignsOutIfTheServerRefuses() async throws {
@@ -210,6 +330,16 @@ import _CryptoExtras
         let stack = stub.authenticate(.bearer(tokens))
         #expect(try await stack.send(try Request(.get, url: "https://api.example/")).status == .ok)
         #expect(tokens.current?.refreshToken == "rt2")
+        let second = try await tokens.issued(by: nil, for: nil)
+        let error = await #expect(throws: AuthenticationError.self) { try await tokens.issued(refusing: second, by: nil, for: nil) }
+        #expect(error?.reason == .refreshRefused && (error?.underlying as? OAuthError)?.code == .invalidGrant && tokens.current == nil)
+    }
+
+    @Test func aRevocationThatIsRefusedIsAnError() async throws {
+        let stub = StubTransport(Stub(.post, "/revoke").responds(.json(["error": "unsupported_token_type"], status: .badRequest)))
+        let error = await #expect(throws: OAuthError.self) { try await client(stub).revoke(AccessToken("at")) }
+        #expect(error?.code == .init("unsupported_token_type"))
+        #expect(form(stub.requests[0]) == ["token": "at", "token_type_hint": "access_token", "client_id": "app"])
     }
 
     @Test func aTokenIsRevoked() async throws {
@@ -232,15 +362,31 @@ import _CryptoExtras
                     ] as JSONValue)),
             Stub(.post, "/token").responds(
                 .json(["error": "authorization_pending"], status: .badRequest), .json(["error": "slow_down"], status: .badRequest),
-                .failure(TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)), token()))
+                .failure(TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)),
+                .status(.serviceUnavailable), token()))
         let client = client(stub, now: { Date(timeIntervalSince1970: 1_000_000) + (start.duration(to: clock.now) / .seconds(1)) })
         let authorization = try await client.deviceAuthorization(scopes: ["a"])
         #expect(authorization.userCode == "AB-CD" && authorization.verificationURI == "https://auth.example/d")
         let token = try await clock.advancingToSleepers { try await client.token(for: authorization, clock: clock) }
         #expect(token.value == "at")
-        // 2 + 2 + 7 + 14.
-        #expect(start.duration(to: clock.now) == .seconds(25))
+        // 2 + 2 + 7 + 14 + 28.
+        #expect(start.duration(to: clock.now) == .seconds(53) && token.scopes == ["a"])
         #expect(form(stub.requests[1])["device_code"] == "dc")
+    }
+
+    @Test func aDeviceDoesNotWaitForACertificateThatIsNotValid() async throws {
+        let clock = ManualClock()
+        let stub = StubTransport(
+            Stub(.post, "/device").responds(
+                .json(["device_code": "dc", "user_code": "AB-CD", "verification_uri": "https://auth.example/d"] as JSONValue)),
+            Stub(.post, "/token").responds(.failure(TransportError(.tls, phase: .connect, request: nil, delivery: .notSent))))
+        let client = client(stub)
+        let authorization = try await client.deviceAuthorization()
+        #expect(authorization.expiresAt == Date(timeIntervalSince1970: 1_001_800))
+        let error = await #expect(throws: TransportError.self) {
+            try await clock.advancingToSleepers { try await client.token(for: authorization, clock: clock) }
+        }
+        #expect(error?.code == .tls && stub.requests.count == 2)
     }
 
     @Test func aDeviceGivesUpWhenItsCodesExpire() async throws {
@@ -295,24 +441,37 @@ import _CryptoExtras
 
     @Test func nothingShowsASecret() async throws {
         let secret = "s3cr3t-value"
-        let stub = StubTransport(Stub().responds(.json(["error": "invalid_grant"], status: .badRequest)))
+        // As real servers do.
+        let description = JSONValue.string("The refresh token \(secret) has expired")
+        let stub = StubTransport(Stub().responds(.json(["error": "invalid_grant", "error_description": description], status: .badRequest)))
         let client = client(stub, authentication: .post(secret: secret))
-        let authorization = try client.authorization(redirectTo: "app://x")
+        let authorization = try client.authorization(redirectURI: "app://x")
         var texts = [
             "\(client)", "\(authorization)", "\(AccessToken(secret, refreshToken: secret))",
             "\(OAuthClient.Authentication.basic(secret: secret))",
             "\(JWTSigner.hs256(secret: secret))",
             "\(JWTAssertion(issuer: "i", claims: ["x": .string(secret)], signer: .hs256(secret: secret)))",
         ]
-        for value in [client as Any, AccessToken(secret, refreshToken: secret), JWTSigner.hs256(secret: secret), authorization] {
+        let assertion = JWTAssertion(issuer: "i", claims: ["x": .string(secret)], signer: .hs256(secret: secret))
+        let source = TokenSource(client)
+        var changes = source.changes.makeAsyncIterator()
+        try await source.signIn(AccessToken(secret, expiresAt: .distantPast, refreshToken: secret))
+        let signedIn = await changes.next()
+        let error = await #expect(throws: AuthenticationError.self) { try await source.token() }
+        let signedOut = await changes.next()
+        texts += ["\(signedIn as Any)", "\(signedOut as Any)", "\(error as Any)", error?.localizedDescription ?? ""]
+        #expect(texts.joined().contains("The refresh token REDACTED has expired"))
+        let challenge = ServerChallenge(
+            HTTPResponse(status: .unauthorized),
+            refused: AuthenticationProof(headers: [.authorization: secret], identity: .init(scheme: "x", secret)))
+        for value in [
+            client as Any, AccessToken(secret, refreshToken: secret), JWTSigner.hs256(secret: secret), authorization, assertion, source,
+            OAuthClient.Authentication.basic(secret: secret), OAuthClient.Authentication.assertion(.hs256(secret: secret)),
+            signedIn as Any, signedOut as Any, error as Any, challenge,
+        ] {
             var text = ""
             dump(value, to: &text)
             texts.append(text)
-        }
-        do {
-            _ = try await client.refresh(AccessToken(secret, refreshToken: secret))
-        } catch {
-            texts += ["\(error)", error.localizedDescription]
         }
         for text in texts { #expect(!text.contains(secret) && !text.contains(authorization.verifier), "\(text)") }
     }

@@ -148,21 +148,33 @@ import Testing
         #expect(stub.requests.map { $0.headers[.authorization] } == ["Bearer old", nil, "Bearer new"])
     }
 
+    @Test func theTokenCannotBeHadWithinItsRefresh() async throws {
+        let holder = Mutex<TokenSource?>(nil)
+        let tokens = TokenSource(AccessToken("old", expiresAt: .distantPast)) { _ in
+            try await #require(holder.withLock { $0 }).token()
+        }
+        holder.withLock { $0 = tokens }
+        let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
+        #expect(error?.reason == .refreshFailed && (error?.underlying as? AuthenticationError)?.reason == .withinRefresh)
+        holder.withLock { $0 = nil }
+    }
+
     // MARK: Failures
 
-    private struct Refused: FinalRefreshError { let isFinal = true }
+    /// ``OAuthError`` that is final.
+    private static let refused = OAuthError(.invalidGrant, "for good")
 
     @Test func aRefusedRefreshSignsOut() async throws {
         let store = MemoryTokenStore()
-        let tokens = TokenSource(store: store) { _ in throw Refused() }
+        let tokens = TokenSource(store: store) { _ in throw Self.refused }
         try await tokens.signIn(AccessToken("0", expiresAt: .distantPast))
         var changes = tokens.changes.makeAsyncIterator()
         for _ in 0..<2 {
             let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
-            #expect(error?.reason == .refreshRefused && error?.underlying is Refused)
+            #expect(error?.reason == .refreshRefused && error?.underlying is OAuthError)
         }
         #expect(tokens.current == nil && store.load() == nil)
-        guard case .signedOut(let error?) = await changes.next(), error is Refused else {
+        guard case .signedOut(let error?) = await changes.next(), error is OAuthError else {
             Issue.record("not signed out")
             return
         }
@@ -170,8 +182,110 @@ import Testing
         #expect(try await tokens.token().value == "1")
     }
 
+    /// A server that gives no refresh token: the access token is good until it expires.
+    @Test func aTokenThatCannotBeRefreshedIsUsedToItsEnd() async throws {
+        let dates = Dates()
+        let counter = Counter()
+        let store = MemoryTokenStore()
+        let tokens = TokenSource(
+            store: store, now: { dates.now }, random: { 0 },
+            refresh: { _ in
+                _ = counter.next()
+                throw Self.refused
+            })
+        try await tokens.signIn(AccessToken("0", expiresAt: dates.now + 1_000))
+        dates.advance(by: 950)
+        for _ in 0..<20 { #expect(try await tokens.token().value == "0") }
+        await eventually { counter.count == 1 }
+        for _ in 0..<20 { #expect(try await tokens.token().value == "0") }
+        #expect(counter.count == 1 && store.load()?.value == "0")
+        dates.advance(by: 51)
+        let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
+        #expect(error?.reason == .refreshRefused && tokens.current == nil && store.load() == nil && counter.count == 2)
+    }
+
+    @Test func aTokenThatAServerHasRefusedIsDroppedWithItsRefresh() async throws {
+        let dates = Dates()
+        let counter = Counter()
+        let tokens = TokenSource(AccessToken("0", expiresAt: dates.now + 1_000), now: { dates.now }, random: { 0 }) { _ in
+            _ = counter.next()
+            throw Self.refused
+        }
+        let first = try await tokens.issued(by: nil, for: nil)
+        dates.advance(by: 950)
+        _ = try await tokens.token()
+        await eventually { counter.count == 1 }
+        #expect(tokens.current?.value == "0")
+        let error = await #expect(throws: AuthenticationError.self) { try await tokens.issued(refusing: first, by: nil, for: nil) }
+        #expect(error?.reason == .refreshRefused && tokens.current == nil)
+    }
+
+    @Test func aPolicyWithoutLeadTimeRefreshesNothingInTheBackground() {
+        let policy = RefreshPolicy(leadTime: .zero)
+        let start = Date(timeIntervalSince1970: 0)
+        #expect(policy.proactiveDate(of: AccessToken("t", expiresAt: start + 600), obtainedAt: start, random: 0) == nil)
+    }
+
+    @Test func manyFailuresInAShortTimeSayWhy() async throws {
+        struct Broken: Error {}
+        let tokens = TokenSource(AccessToken("0", expiresAt: .distantPast)) { _ in throw Broken() }
+        for _ in 0..<5 { await #expect(throws: AuthenticationError.self) { try await tokens.token() } }
+        let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
+        #expect(error?.reason == .tooManyRefreshes && error?.underlying is Broken)
+    }
+
+    // MARK: Accounts
+
+    /// Ann's request comes back with 401 when Joe has signed in.
+    @Test func aRequestOfOneAccountNeverGetsTheTokenOfAnother() async throws {
+        let tokens = TokenSource(AccessToken("ann")) { _ in AccessToken("new") }
+        let stub = StubTransport(
+            Stub().responds(
+                .custom { _ in
+                    try await tokens.signOut()
+                    try await tokens.signIn(AccessToken("joe"))
+                    return (HTTPResponse(status: .unauthorized), Data())
+                }))
+        let error = await #expect(throws: AuthenticationError.self) { try await stub.authenticate(.bearer(tokens)).send(try request()) }
+        #expect(error?.reason == .accountChanged && error?.response?.status == .unauthorized && error?.attempts.count == 1)
+        #expect(stub.requests.map { $0.headers[.authorization] } == ["Bearer ann"] && tokens.current?.value == "joe")
+    }
+
+    @Test func whoWaitsForARefreshFailsWhenAnotherAccountSignsIn() async throws {
+        let begins = Gate()
+        let tokens = TokenSource(AccessToken("ann", expiresAt: .distantPast)) { _ in
+            begins.open()
+            try await Task.sleep(for: .seconds(60))
+            return AccessToken("never")
+        }
+        let waiting = Task { try await tokens.token() }
+        await begins.passed()
+        try await tokens.signIn(AccessToken("joe"))
+        let error = await #expect(throws: AuthenticationError.self) { try await waiting.value }
+        #expect(error?.reason == .accountChanged)
+        #expect(try await tokens.token().value == "joe")
+    }
+
+    @Test func aTokenOfAnotherSourceIsNotTakenForOnesOwn() async throws {
+        let counter = Counter()
+        let (first, second) = (
+            TokenSource(AccessToken("a")) { _ in AccessToken("a") },
+            TokenSource(AccessToken("b")) { _ in
+                AccessToken("b\(counter.next())")
+            }
+        )
+        let stub = StubTransport(
+            Stub().matching("b") { $0.headers[.authorization] == "Bearer b" }.responds(.status(.ok)),
+            Stub().responds(.status(.unauthorized)))
+        var request = try request()
+        request.options.onChallenge = { _ in .use(.bearer(second)) }
+        #expect(try await stub.authenticate(.bearer(first)).send(request).status == .ok)
+        #expect(counter.count == 0)
+        #expect(stub.requests.map { $0.headers[.authorization] } == ["Bearer a", "Bearer b"])
+    }
+
     @Test func nobodyIsSignedInAtFirst() async throws {
-        let tokens = TokenSource { _ in throw Refused() }
+        let tokens = TokenSource { _ in throw Self.refused }
         let error = await #expect(throws: AuthenticationError.self) {
             try await StubTransport().authenticate(.bearer(tokens)).send(try request())
         }
@@ -182,9 +296,9 @@ import Testing
 
     @Test func aTokenCanBeObtainedWithoutAnEarlierOne() async throws {
         let counter = Counter()
-        let tokens = TokenSource(obtainsFirst: true) { old in
+        let tokens = TokenSource(obtainsWithoutToken: true) { old in
             #expect(old == nil)
-            if counter.next() == 1 { throw Refused() }
+            if counter.next() == 1 { throw Self.refused }
             return AccessToken("first")
         }
         await #expect(throws: AuthenticationError.self) { try await tokens.token() }
@@ -202,20 +316,6 @@ import Testing
         let sent = request
         let error = await #expect(throws: TransportError.self) { try await StubTransport().authenticate(.bearer(tokens)).send(sent) }
         #expect(error?.code == .timedOut && error?.delivery == .notSent)
-        gate.open()
-        await eventually { tokens.current?.value == "1" }
-    }
-
-    @Test func aCancelledCallerLeavesAndTheRefreshGoesOn() async throws {
-        let gate = Gate()
-        let tokens = TokenSource(AccessToken("0", expiresAt: .distantPast)) { _ in
-            await gate.passed()
-            return AccessToken("1")
-        }
-        let task = Task { try await tokens.token() }
-        await eventually { gate.waiterCount == 1 }
-        task.cancel()
-        await #expect(throws: CancellationError.self) { try await task.value }
         gate.open()
         await eventually { tokens.current?.value == "1" }
     }
@@ -255,6 +355,54 @@ import Testing
         #expect(try await stub.authenticate(.bearer(tokens)).send(try request()).status == .ok)
     }
 
+    /// As when the view of a button "Sign out" goes away.
+    @Test func aSignOutInACancelledTaskEmptiesTheStore() async throws {
+        let store = MemoryTokenStore()
+        let tokens = TokenSource(store: store) { _ in throw Self.refused }
+        try await tokens.signIn(AccessToken("0"))
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await tokens.signOut()
+        }
+        #expect(try await task.value?.value == "0")
+        #expect(store.load() == nil && tokens.current == nil)
+        try await Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await tokens.signIn(AccessToken("1"))
+        }.value
+        #expect(store.load()?.value == "1")
+    }
+
+    @Test func aStoreThatIsFullDoesNotKeepTheTokenFromUse() async throws {
+        let store = SlowStore(failures: 3)
+        let tokens = TokenSource(store: store) { _ in throw Self.refused }
+        await #expect(throws: AuthenticationError.self) { try await tokens.signIn(AccessToken("0")) }
+        for _ in 0..<3 { #expect(try await tokens.token().value == "0") }
+        #expect(await store.saves == 4)
+        #expect(await store.token?.value == "0")
+    }
+
+    /// The store has the old token only: the new one is what the server knows.
+    @Test func signingOutReturnsATokenThatIsNotSavedYet() async throws {
+        let store = SlowStore()
+        let tokens = TokenSource(store: store) { _ in AccessToken("1", refreshToken: "r1") }
+        try await tokens.signIn(AccessToken("0", expiresAt: .distantPast, refreshToken: "r0"))
+        await store.fail(1)
+        await #expect(throws: AuthenticationError.self) { try await tokens.token() }
+        #expect(try await tokens.signOut()?.refreshToken == "r1")
+    }
+
+    @Test func aStoreThatCannotBeReadIsSaidBySigningOut() async throws {
+        let folder = try TestFolder("tokens")
+        let path = folder.file("token.json")
+        try Data("no token".utf8).write(to: URL(fileURLWithPath: path))
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+        let tokens = TokenSource(store: FileTokenStore(atPath: path)) { _ in throw Self.refused }
+        let error = await #expect(throws: AuthenticationError.self) { try await tokens.signOut() }
+        #expect(error?.reason == .storeFailed && error?.underlying is TokenFileError)
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+
     @Test func aTokenThatCannotBeSavedIsKeptAndSavedLater() async throws {
         let store = SlowStore()
         let counter = Counter()
@@ -271,7 +419,7 @@ import Testing
 
     @Test func theTokenOfTheStoreIsLoadedOnce() async throws {
         let store = MemoryTokenStore(AccessToken("kept"))
-        let tokens = TokenSource(store: store) { _ in throw Refused() }
+        let tokens = TokenSource(store: store) { _ in throw Self.refused }
         #expect(tokens.current == nil)
         #expect(try await tokens.token().value == "kept")
         #expect(try await tokens.signOut()?.value == "kept")
@@ -378,6 +526,24 @@ import Testing
     }
 
     // MARK: Observers
+
+    @Test func observersGetTheChangesInTheirOrder() async throws {
+        let tokens = TokenSource { _ in AccessToken("1") }
+        for _ in 0..<200 {
+            let changes = tokens.changes
+            async let first: Void = tokens.signIn(AccessToken("0"))
+            async let second = tokens.signOut()
+            _ = try await (first, second)
+            var last: TokenChange?
+            var iterator = changes.makeAsyncIterator()
+            for _ in 0..<2 { last = await iterator.next() }
+            if tokens.current == nil {
+                #expect("\(try #require(last))" == "signed out")
+            } else {
+                #expect("\(try #require(last))" == "signed in")
+            }
+        }
+    }
 
     @Test func anyNumberOfObserversGetEveryChange() async throws {
         let tokens = TokenSource { _ in AccessToken("1") }

@@ -409,7 +409,7 @@ final class Stage: Sendable {
 
     /// Nothing is open, nobody waits, and the next request through the same stack is fine.
     func check(_ run: String) async throws {
-        await settle { parts.stub.openBodyCount == 0 }
+        await settle { parts.stub.openBodyCount == 0 && parts.other.openBodyCount == 0 }
         checkNothingIsOpen(run)
         let next = try Request(.get, url: "https://a.example/next")
         let response = try await parts.clock.advancingToSleepers { try await stack.send(next) }

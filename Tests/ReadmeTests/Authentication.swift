@@ -43,14 +43,14 @@ func endSession(_ source: TokenSource, _ oauth: OAuthClient) async throws {
 }
 
 func signIn(_ source: TokenSource, _ oauth: OAuthClient, browse: (String) async throws -> String) async throws {
-    let authorization = try oauth.authorization(redirectTo: "http://127.0.0.1:8765/", scopes: ["read"])
+    let authorization = try oauth.authorization(redirectURI: "http://127.0.0.1:8765/", scopes: ["read"])
     let redirect = try await browse(authorization.url)  // opens a browser, and returns the URL that it was sent to
     try await source.signIn(oauth.token(for: authorization, redirect: redirect))
 }
 
 func makeOAuth() async throws -> (OAuthClient, TokenSource) {
     let server = try await OAuthServer.discover(issuer: "https://auth.example", via: HTTPStack.default)
-    let oauth = OAuthClient(server, id: "my-app", via: HTTPStack.default.retry())
+    let oauth = OAuthClient(server, clientID: "my-app", via: HTTPStack.default.retry())
     return (oauth, TokenSource(oauth, store: FileTokenStore(atPath: "token.json")))
 }
 
@@ -68,7 +68,7 @@ func makeServiceAccount(_ oauth: OAuthClient, email: String, pem: String) throws
     let key = try _RSA.Signing.PrivateKey(pemRepresentation: pem)  // of swift-crypto's module _CryptoExtras
     let signer = JWTSigner(algorithm: "RS256") { try key.signature(for: $0, padding: .insecurePKCS1v1_5).rawRepresentation }
     let assertion = JWTAssertion(issuer: email, claims: ["scope": "read"], signer: signer)
-    return TokenSource(obtainsFirst: true) { _ in try await oauth.jwtBearer(assertion) }
+    return TokenSource(obtainsWithoutToken: true) { _ in try await oauth.jwtBearer(assertion) }
 }
 
 func sendWithOtherCredentials(_ request: Request, _ stack: HTTPStack, ask: @escaping @Sendable (String) async -> String?) async throws

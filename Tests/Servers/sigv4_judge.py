@@ -4,6 +4,7 @@
 import datetime
 import json
 import sys
+import urllib.parse
 
 import botocore.auth
 import botocore.awsrequest
@@ -17,8 +18,14 @@ def main():
         botocore.auth.get_current_datetime = lambda remove_tzinfo=True: now
         credentials = botocore.credentials.Credentials(case["id"], case["secret"], case.get("token"))
         signer = botocore.auth.S3SigV4Auth if case["service"] == "s3" else botocore.auth.SigV4Auth
+        url = case["url"]
+        if case["service"] == "s3":
+            # What botocore's serializer does with a key, before it signs.
+            parts = urllib.parse.urlsplit(url)
+            path = "/".join(urllib.parse.quote(urllib.parse.unquote(part), safe="-._~") for part in parts.path.split("/"))
+            url = urllib.parse.urlunsplit(parts._replace(path=path))
         request = botocore.awsrequest.AWSRequest(
-            method=case["method"], url=case["url"], headers={}, data=case["body"].encode())
+            method=case["method"], url=url, headers={}, data=case["body"].encode())
         for name, value in case["headers"]:
             request.headers.add_header(name, value)
         signer(credentials, case["service"], case["region"]).add_auth(request)

@@ -22,7 +22,7 @@ enum SignIn {
 
         init(issuer: String, api server: URL, store: some TokenStore) async throws {
             let stack = HTTPStack.default.retry().timeout(.seconds(30))
-            oauth = OAuthClient(try await .discover(issuer: issuer, via: stack), id: "errand-example", via: stack)
+            oauth = OAuthClient(try await .discover(issuer: issuer, via: stack), clientID: "errand-example", via: stack)
             tokens = TokenSource(oauth, store: store)
             api = APIClient(HTTPStack.default.authenticate(.bearer(tokens)).retry().timeout(.seconds(30)).server(server))
         }
@@ -53,7 +53,7 @@ enum SignIn {
         /// - Parameter browse: opens the page, and returns the URL that the browser is sent to in the end.
         func signIn(redirect: String = "http://127.0.0.1:8765/", browse: (String) async throws -> String) async {
             do {
-                let authorization = try service.oauth.authorization(redirectTo: redirect, scopes: ["read"])
+                let authorization = try service.oauth.authorization(redirectURI: redirect, scopes: ["read"])
                 let url = try await browse(authorization.url)
                 try await service.tokens.signIn(service.oauth.token(for: authorization, redirect: url))
                 state = .signedIn

@@ -16,7 +16,7 @@ public import ErrandCore
 ///
 /// **Who gets the credentials:** the origins in `origins`, if there are any. Otherwise each origin that a request names itself: not the
 /// target of a redirect to another origin, and not an absolute URL of another origin than that of the ``/ErrandMiddleware/ServerMiddleware``
-/// outside. A request with the scheme's field (`Authorization`) is sent as it is.
+/// outside. A request with the scheme's field (`Authorization`) is sent as it is, and its response is returned.
 ///
 /// **Place:** inside `server`, `retry` and `redirect`, so that each attempt and each hop is authenticated anew; outside `cache` and `coalesce`,
 /// which tell accounts apart by `request.options.credentialIdentity`.
@@ -27,7 +27,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
     /// The most challenges of one call.
     static let roundLimit = 20
     /// How long the body of a challenge may take, so that its connection can be reused. A new connection costs about as much.
-    static let courtesy: Duration = .milliseconds(100)
+    static let drainTimeout: Duration = .milliseconds(100)
 
     private let scheme: (any AuthenticationScheme)?
     private let scope: CredentialScope
@@ -67,9 +67,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
 
         var proof = try await named(request) { try await scheme.proof(for: request) }
         // The app's own credentials go as they are.
-        if let own = proof, own.headers.contains(where: { request.head.headerFields.contains($0.name) }) {
-            return try await next.send(request)
-        }
+        if proof?.isOverridden(by: request) == true { return try await next.send(request) }
         var refused: Set<AuthenticationFingerprint> = []
         var attempts: [AttemptRecord] = []
         // Layers inside compare the proof, not the option.
@@ -79,6 +77,8 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
             current.options.onChallenge = nil
         }
         var round = 0
+        // The one that made the proof: the request's handler may have chosen another.
+        var author = scheme
         while true {
             var response: Response
             do {
@@ -86,8 +86,8 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
             } catch {
                 throw error.following(attempts)
             }
-            guard scheme.isChallenge(response.head) else {
-                if let proof { scheme.noteAccepted(proof, for: request, by: response.head) }
+            guard author.isChallenge(response.head) else {
+                if let proof { author.noteAccepted(proof, for: request, by: response.head) }
                 if !attempts.isEmpty { response.metadata.attempts = attempts.followed(by: response.metadata.attempts) }
                 return response
             }
@@ -96,30 +96,31 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
             let challenge = ServerChallenge(response.head, refused: proof, round: round)
 
             let step: Step
+            let record = AttemptRecord(
+                number: attempts.followed(by: response.metadata.attempts).count + 1, outcome: .status(response.head.status), delay: .zero)
             do {
                 step = try await self.step(after: challenge, for: request, scheme, hook, refused)
             } catch {
                 response.discard()
-                throw error
+                throw error.following(attempts.followed(by: response.metadata.attempts) + [record])
             }
-            guard case .send(let next) = step else {
+            guard case .send(let next, by: let nextAuthor) = step else {
                 if case .stop(let reason) = step { response.metadata.authenticationStop = reason }
                 request.report(.authenticationDecision, decision: .init(continues: false, "\(response.status.code), returned"))
                 if !attempts.isEmpty { response.metadata.attempts = attempts.followed(by: response.metadata.attempts) }
                 return response
             }
             request.report(.authenticationDecision, decision: .init(continues: true, "\(response.status.code), \(scheme.label)"))
-            attempts = attempts.followed(by: response.metadata.attempts)
-            attempts.append(AttemptRecord(number: attempts.count + 1, outcome: .status(response.head.status), delay: .zero))
-            try await response.body.drain(within: Self.courtesy, on: clock)
+            attempts = attempts.followed(by: response.metadata.attempts) + [record]
+            try await response.body.drain(within: Self.drainTimeout, on: clock)
             response.discard()
             current.options.resendCount = current.resendCount(after: .success(response))
-            proof = next
+            (proof, author) = (next, nextAuthor)
         }
     }
 
     private enum Step {
-        case send(AuthenticationProof)
+        case send(AuthenticationProof, by: any AuthenticationScheme)
         case stop(AuthenticationStop)
     }
 
@@ -129,17 +130,22 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
     ) async throws -> Step {
         guard challenge.round <= Self.roundLimit else { return .stop(.tooManyRounds) }
         guard request.body.canBeSent else { return .stop(.bodyCannotBeReplayed) }
+        let disposition = try await hook?(challenge) ?? .useScheme
+        var author = scheme
         let proof: AuthenticationProof? = try await named(request, challenge.response) {
-            switch try await hook?(challenge) ?? .useScheme {
+            switch disposition {
             case .useScheme: return try await scheme.proof(for: request, inResponseTo: challenge)
             case .use(let other):
+                author = other
                 if let proof = try await other.proof(for: request, inResponseTo: challenge) { return proof }
                 return try await other.proof(for: request)
             case .returnResponse: return nil
             }
         }
+        if case .returnResponse = disposition { return .stop(.declined) }
         guard let proof else { return .stop(challenge.refused == nil ? .noCredentials : .refused) }
-        return refused.contains(proof.fingerprint) ? .stop(.refused) : .send(proof)
+        if proof.isOverridden(by: request) { return .stop(.ownCredentials) }
+        return refused.contains(proof.fingerprint) ? .stop(.refused) : .send(proof, by: author)
     }
 
     private func effectiveScheme(for request: Request) -> (any AuthenticationScheme)? {
@@ -168,6 +174,11 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
 private struct NoScheme: AuthenticationScheme {
     var label: String { "by option" }
     func proof(for request: Request) -> AuthenticationProof? { nil }
+}
+
+extension AuthenticationProof {
+    /// Whether the app has set one of its fields for this request.
+    fileprivate func isOverridden(by request: Request) -> Bool { headers.contains { request.head.headerFields.contains($0.name) } }
 }
 
 extension Request {

@@ -30,12 +30,15 @@ public struct AuthenticationError: RequestFailure {
         public static let refreshRefused = Reason("refreshRefused", "the token has expired, and the server refused to refresh it")
         /// The token could not be refreshed for now: ``AuthenticationError/underlying`` says why.
         public static let refreshFailed = Reason("refreshFailed", "the token could not be refreshed")
-        /// The token was refreshed too often: new tokens are refused as well.
+        /// The token was refreshed too often in a short time: new tokens are refused as well, or the refresh fails again and again.
+        /// ``AuthenticationError/underlying`` is the last error, if there was one.
         public static let tooManyRefreshes = Reason("tooManyRefreshes", "the token was refreshed too often in a short time")
         /// The store could not load or save the token: ``AuthenticationError/underlying`` says why.
         public static let storeFailed = Reason("storeFailed", "the store of the token failed")
-        /// The server asked for credentials too often in one call.
-        public static let tooManyRounds = Reason("tooManyRounds", "the server asked for credentials too often")
+        /// Another account has signed in since the request was begun. It was not sent for that account.
+        public static let accountChanged = Reason("accountChanged", "another account has signed in meanwhile")
+        /// The work that refreshes a token, or the store, asked for that very token.
+        public static let withinRefresh = Reason("withinRefresh", "the refresh of the token asked for that token")
 
         /// Reasons are equal if their names are.
         public static func == (first: Reason, second: Reason) -> Bool { first.name == second.name }

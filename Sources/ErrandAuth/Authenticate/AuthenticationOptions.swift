@@ -69,6 +69,10 @@ public enum AuthenticationStop: String, Sendable, Hashable {
     case refused
     /// The body of the request can be read once only.
     case bodyCannotBeReplayed
+    /// The request has the scheme's field (`Authorization`) already, and the server has refused it.
+    case ownCredentials
+    /// The request's handler returned the response: ``ChallengeDisposition/returnResponse``.
+    case declined
     /// The server asked for credentials more than 20 times in this call.
     case tooManyRounds
 }

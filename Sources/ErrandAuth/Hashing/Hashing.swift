@@ -13,6 +13,9 @@ func hex(_ bytes: some Sequence<UInt8>) -> String {
     return String(decoding: text, as: UTF8.self)
 }
 
+/// Returns so many bytes of the system's random numbers.
+@Sendable func randomOctets(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: .min ... .max) } }
+
 /// A hash function of Digest, fed piece by piece.
 enum DigestHash: Sendable {
     case md5(Insecure.MD5)

@@ -32,8 +32,10 @@ public struct JWTSigner: Sendable, CustomStringConvertible, CustomReflectable {
     }
 
     /// Signs with a shared secret (`HS256`), such as a client secret.
-    public static func hs256(secret: String, keyID: String? = nil) -> JWTSigner {
-        let key = SymmetricKey(data: Data(secret.utf8))
+    public static func hs256(secret: String, keyID: String? = nil) -> JWTSigner { hs256(secret: Data(secret.utf8), keyID: keyID) }
+
+    static func hs256(secret: Data, keyID: String? = nil) -> JWTSigner {
+        let key = SymmetricKey(data: secret)
         return JWTSigner(algorithm: "HS256", keyID: keyID) { Data(HMAC<SHA256>.authenticationCode(for: $0, using: key)) }
     }
 
@@ -51,13 +53,21 @@ public struct JWTAssertion: Sendable, CustomStringConvertible, CustomReflectable
     public var subject: String
     /// Who reads it: `aud`; `nil`, the default, for the token endpoint.
     public var audience: String?
-    /// How long it is valid: 5 minutes by default, at most an hour.
-    public var lifetime: Duration
+    /// How long it is valid.
+    public let lifetime: Duration
     /// Further claims, such as `scope`. They come after the others, and replace none of them.
     public var claims: [String: JSONValue]
     private let signer: JWTSigner
 
     /// Creates an assertion, which is signed anew for each request.
+    ///
+    /// - Parameters:
+    ///   - issuer: who has signed it: `iss`.
+    ///   - subject: for whom the token is: `sub`; `nil`, the default, for the issuer itself.
+    ///   - audience: who reads it: `aud`; `nil`, the default, for the token endpoint.
+    ///   - lifetime: how long it is valid: 5 minutes by default. Less than a second counts as a second, more than an hour as an hour.
+    ///   - claims: further claims, such as `scope`. They come after the others, and replace none of them.
+    ///   - signer: signs it.
     public init(
         issuer: String, subject: String? = nil, audience: String? = nil, lifetime: Duration = .seconds(300),
         claims: [String: JSONValue] = [:],

@@ -8,11 +8,11 @@ internal import Synchronization
 /// [RFC 9700](https://www.rfc-editor.org/rfc/rfc9700)): it gets tokens, refreshes and revokes them.
 ///
 /// ```swift
-/// let oauth = OAuthClient(server, id: "my-app", via: HTTPStack.default)
+/// let oauth = OAuthClient(server, clientID: "my-app", via: HTTPStack.default)
 /// let tokens = TokenSource(oauth, store: FileTokenStore(atPath: path))
 ///
 /// // A person signs in, in a browser: authorization code with PKCE.
-/// let authorization = try oauth.authorization(redirectTo: "http://127.0.0.1:8765/", scopes: ["read"])
+/// let authorization = try oauth.authorization(redirectURI: "http://127.0.0.1:8765/", scopes: ["read"])
 /// let redirect = try await browse(authorization.url)          // yours: opens a browser, and returns the URL that it was sent to
 /// try await tokens.signIn(oauth.token(for: authorization, redirect: redirect))
 ///
@@ -34,14 +34,16 @@ public struct OAuthClient: Sendable {
 
     /// How the client proves who it is at the token endpoint.
     public enum Authentication: Sendable, CustomStringConvertible, CustomReflectable {
-        /// Not at all: a public client, such as an app.
+        /// Not at all: a public client, such as an app (`none`).
         case none
-        /// A secret in `Authorization: Basic`, form-encoded first ([RFC 6749, section 2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)).
+        /// A secret in `Authorization: Basic`, form-encoded first ([RFC 6749, section 2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)):
+        /// `client_secret_basic`.
         case basic(secret: String)
-        /// A secret in the form.
+        /// A secret in the form: `client_secret_post`.
         case post(secret: String)
-        /// A signed assertion ([RFC 7523, section 2.2](https://www.rfc-editor.org/rfc/rfc7523#section-2.2)).
-        case assertion(JWTSigner)
+        /// A signed assertion ([RFC 7523, section 2.2](https://www.rfc-editor.org/rfc/rfc7523#section-2.2)): `private_key_jwt`, or, with
+        /// ``JWTSigner/hs256(secret:keyID:)``, `client_secret_jwt`. Its audience is the token endpoint by default; some servers expect their issuer.
+        case assertion(JWTSigner, audience: String? = nil)
 
         /// The name of the way, without secrets.
         public var description: String {
@@ -59,7 +61,7 @@ public struct OAuthClient: Sendable {
     /// The server.
     public let server: OAuthServer
     /// The identifier of the client.
-    public let id: String
+    public let clientID: String
     private let authentication: Authentication
     private let sender: HTTPStack
     private let skew: ClockSkew
@@ -70,24 +72,25 @@ public struct OAuthClient: Sendable {
     ///
     /// - Parameters:
     ///   - server: the server.
-    ///   - id: the identifier that the server has given to the client.
+    ///   - clientID: the identifier that the server has given to the client.
     ///   - authentication: how the client proves who it is; `none` by default, for apps.
-    ///   - sender: sends the requests to the server. It must not authenticate with the tokens of this client; it may retry, and needs no base URL.
+    ///   - sender: sends the requests to the server. It must not authenticate with the tokens of this client; it may retry, and needs no base URL. Redirects
+    ///     are not followed, because the requests have secrets in their bodies.
     ///   - now: the current date.
     public init(
-        _ server: OAuthServer, id: String, authentication: Authentication = .none, via sender: some HTTPSender,
+        _ server: OAuthServer, clientID: String, authentication: Authentication = .none, via sender: some HTTPSender,
         now: @escaping @Sendable () -> Date = { Date() }
     ) {
         self.init(
-            server, id: id, authentication: authentication, via: sender, now: now,
-            randomBytes: { count in (0..<count).map { _ in UInt8.random(in: .min ... .max) } })
+            server, clientID: clientID, authentication: authentication, via: sender, now: now, randomBytes: randomOctets)
     }
 
     init(
-        _ server: OAuthServer, id: String, authentication: Authentication, via sender: some HTTPSender, now: @escaping @Sendable () -> Date,
+        _ server: OAuthServer, clientID: String, authentication: Authentication, via sender: some HTTPSender,
+        now: @escaping @Sendable () -> Date,
         randomBytes: @escaping @Sendable (Int) -> [UInt8]
     ) {
-        (self.server, self.id, self.authentication, self.sender) = (server, id, authentication, HTTPStack(sender))
+        (self.server, self.clientID, self.authentication, self.sender) = (server, clientID, authentication, HTTPStack(sender))
         (self.now, self.randomBytes) = (now, randomBytes)
         skew = ClockSkew()
     }
@@ -100,41 +103,45 @@ public struct OAuthClient: Sendable {
     /// Begins a sign-in in a browser: an authorization code with PKCE ([RFC 7636](https://www.rfc-editor.org/rfc/rfc7636)), by S256 alone.
     ///
     /// - Parameters:
-    ///   - redirect: the URL that the browser is sent to in the end. The server must know it.
+    ///   - redirectURI: the URL that the browser is sent to in the end. The server must know it.
     ///   - scopes: what the token is to give access to.
-    ///   - parameters: further parameters for the authorization endpoint, such as `prompt`.
+    ///   - parameters: further parameters for the authorization endpoint, such as `prompt`. They can't replace those of the client.
     /// - Returns: the URL to open, and what ``token(for:redirect:)`` needs. Use it once.
-    /// - Throws: ``OAuthError`` if the server has no authorization endpoint.
+    /// - Throws: ``OAuthError`` if the server has no authorization endpoint, and if `parameters` names one that the client sets.
     public func authorization(
-        redirectTo redirect: String, scopes: [String] = [], parameters: URLQuery = URLQuery()
+        redirectURI: String, scopes: [String] = [], parameters: URLQuery = URLQuery()
     ) throws -> OAuthAuthorization {
         guard let endpoint = server.authorizationEndpoint else { throw OAuthError(.unsupported, "there is no authorization endpoint") }
         try OAuthServer.checkSecure(endpoint)
         let (state, verifier) = (base64URL(randomBytes(32)), base64URL(randomBytes(32)))
         var query: URLQuery = [
-            "response_type": "code", "client_id": id, "redirect_uri": redirect, "state": state,
+            "response_type": "code", "client_id": clientID, "redirect_uri": redirectURI, "state": state,
             "code_challenge": base64URL(SHA256.hash(data: Data(verifier.utf8))), "code_challenge_method": "S256",
         ]
         if !scopes.isEmpty { query.append("scope", scopes.joined(separator: " ")) }
-        for item in parameters.items { query.append(item.name, item.value) }
+        for item in parameters.items {
+            guard query[item.name] == nil else { throw OAuthError(.invalidRequest, "the parameter '\(item.name)' is set by the client") }
+            query.append(item.name, item.value)
+        }
         let request = Request(.get, url: try HTTPURL(endpoint), query: query)
         return OAuthAuthorization(
-            url: request.url?.description ?? endpoint, redirect: redirect, state: state, verifier: verifier)
+            url: request.url?.description ?? endpoint, redirectURI: redirectURI, state: state, verifier: verifier, scopes: scopes)
     }
 
     /// Ends a sign-in in a browser: checks where the browser was sent to, and gets a token for the code.
     ///
     /// - Parameters:
-    ///   - authorization: what ``authorization(redirectTo:scopes:parameters:)`` returned.
+    ///   - authorization: what ``authorization(redirectURI:scopes:parameters:)`` returned.
     ///   - redirect: the URL that the browser was sent to, with its query.
     /// - Throws: ``OAuthError`` if the `state` or the issuer is another, if the person or the server has refused, and if the code is not accepted;
     ///   what the sender throws.
     public func token(for authorization: OAuthAuthorization, redirect: String) async throws -> AccessToken {
         let code = try authorization.code(in: redirect, server: server)
-        return try await token([
-            ("grant_type", "authorization_code"), ("code", code), ("redirect_uri", authorization.redirect),
-            ("code_verifier", authorization.verifier),
-        ])
+        return try await token(
+            [
+                ("grant_type", "authorization_code"), ("code", code), ("redirect_uri", authorization.redirectURI),
+                ("code_verifier", authorization.verifier),
+            ], scopes: authorization.scopes)
     }
 
     // MARK: Without a person
@@ -146,7 +153,8 @@ public struct OAuthClient: Sendable {
     ///   - parameters: further parameters, such as `audience` or `resource`.
     /// - Throws: ``OAuthError``; what the sender throws.
     public func clientCredentials(scopes: [String] = [], parameters: URLQuery = URLQuery()) async throws -> AccessToken {
-        try await token([("grant_type", "client_credentials")] + Self.scope(scopes) + parameters.items.map { ($0.name, $0.value ?? "") })
+        let pairs = [("grant_type", "client_credentials")] + Self.scope(scopes) + parameters.items.map { ($0.name, $0.value ?? "") }
+        return try await token(pairs, scopes: scopes)
     }
 
     /// Gets a token for a signed assertion, as service accounts do ([RFC 7523, section 2.1](https://www.rfc-editor.org/rfc/rfc7523#section-2.1)).
@@ -156,10 +164,10 @@ public struct OAuthClient: Sendable {
     ///   - scopes: what the token is to give access to; some servers expect them in the assertion's own claims.
     /// - Throws: ``OAuthError``; what the signer and the sender throw.
     public func jwtBearer(_ assertion: JWTAssertion, scopes: [String] = []) async throws -> AccessToken {
-        try await withCorrectedClock {
-            let text = try await assertion.signed(audience: server.tokenEndpoint, id: base64URL(randomBytes(16)), at: now() + skew.seconds)
+        try await withCorrectedClock(after: .invalidGrant) {
+            let text = try await signed(assertion)
             return try await token(
-                [("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"), ("assertion", text)] + Self.scope(scopes))
+                [("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"), ("assertion", text)] + Self.scope(scopes), scopes: scopes)
         }
     }
 
@@ -172,14 +180,13 @@ public struct OAuthClient: Sendable {
     /// - Throws: ``OAuthError``; what the sender throws.
     public func refresh(_ old: AccessToken) async throws -> AccessToken {
         guard let refreshToken = old.refreshToken else { throw OAuthError(.noRefreshToken, "the token can't be refreshed") }
-        var new = try await token([("grant_type", "refresh_token"), ("refresh_token", refreshToken)])
+        var new = try await token([("grant_type", "refresh_token"), ("refresh_token", refreshToken)], scopes: old.scopes)
         if new.refreshToken == nil { new.refreshToken = refreshToken }
-        if new.scopes.isEmpty { new.scopes = old.scopes }
         return new
     }
 
-    /// Revokes a token, and what was obtained with it ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)): the refresh token, if it has one, or
-    /// else the access token.
+    /// Revokes a token ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)): the refresh token, if it has one, or else the access token. Most servers
+    /// revoke the access tokens of a refresh token with it; at others they are valid until they expire.
     ///
     /// - Throws: ``OAuthError`` if the server has no revocation endpoint, or refuses; what the sender throws.
     public func revoke(_ token: AccessToken) async throws {
@@ -187,87 +194,109 @@ public struct OAuthClient: Sendable {
         let pairs = [
             ("token", token.refreshToken ?? token.value), ("token_type_hint", token.refreshToken == nil ? "access_token" : "refresh_token"),
         ]
-        let response = try await post(pairs, to: endpoint)
-        guard response.status == .ok else { throw try await Self.error(of: response) }
-        response.discard()
+        try await post(pairs, to: endpoint) { $0.discard() }
     }
 
     // MARK: Requests
 
     static func scope(_ scopes: [String]) -> [(String, String)] { scopes.isEmpty ? [] : [("scope", scopes.joined(separator: " "))] }
 
-    /// Posts a form with the client's identity.
-    func post(_ pairs: [(String, String)], to endpoint: String) async throws -> Response {
+    /// Posts a form with the client's identity, and reads the response.
+    ///
+    /// - Throws: the error that the response describes, if its status is not 200.
+    func post<Result>(
+        _ pairs: [(String, String)], to endpoint: String, _ read: (Response) async throws -> Result
+    ) async throws -> Result {
         try OAuthServer.checkSecure(endpoint)
+        guard case .assertion = authentication else { return try await read(try await send(pairs, to: endpoint)) }
+        return try await withCorrectedClock(after: .invalidClient) { try await read(try await send(pairs, to: endpoint)) }
+    }
+
+    private func send(_ pairs: [(String, String)], to endpoint: String) async throws -> Response {
         var pairs = pairs
         var headers: HTTPFields = [.contentType: FormURLEncoded.mediaType, .accept: "application/json", .cacheControl: "no-store"]
         switch authentication {
-        case .none: pairs.append(("client_id", id))
+        case .none: pairs.append(("client_id", clientID))
         case .basic(let secret):
-            let value = Self.formEncoded(id) + ":" + Self.formEncoded(secret)
+            let value = Self.formEncoded(clientID) + ":" + Self.formEncoded(secret)
             headers[.authorization] = "Basic " + Data(value.utf8).base64EncodedString()
-        case .post(let secret): pairs += [("client_id", id), ("client_secret", secret)]
-        case .assertion(let signer):
-            let assertion = JWTAssertion(issuer: id, subject: id, signer: signer)
-            let text = try await assertion.signed(audience: server.tokenEndpoint, id: base64URL(randomBytes(16)), at: now() + skew.seconds)
+        case .post(let secret): pairs += [("client_id", clientID), ("client_secret", secret)]
+        case .assertion(let signer, let audience):
+            let assertion = JWTAssertion(issuer: clientID, subject: clientID, audience: audience, signer: signer)
             pairs += [
-                ("client_id", id), ("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"),
-                ("client_assertion", text),
+                ("client_id", clientID), ("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"),
+                ("client_assertion", try await signed(assertion)),
             ]
         }
         let body = FormURLEncoded.encode(pairs.map { (name: $0.0, value: $0.1) })
         var request = try Request(.post, url: endpoint, headers: headers, body: .text(body))
-        request.options.sensitivity.formUnion(Sensitivity(fields: [], queryNames: pairs.map(\.0).filter { Self.secretNames.contains($0) }))
+        request.options.sensitivity.formUnion(Sensitivity(fields: [], queryNames: Self.secretNames.sorted()))
+        request.options.call.forbidsRedirects = true
         let response = try await sender.send(request)
         skew.note(response.head, at: now())
-        return response
+        guard response.status != .ok else { return response }
+        throw try await Self.error(of: response, hiding: pairs.filter { Self.secretNames.contains($0.0) }.map(\.1))
     }
 
+    private func signed(_ assertion: JWTAssertion) async throws -> String {
+        try await assertion.signed(audience: server.tokenEndpoint, id: base64URL(randomBytes(16)), at: now() + skew.seconds)
+    }
+
+    /// What is secret in requests and in responses.
     private static let secretNames: Set = [
-        "code", "code_verifier", "assertion", "client_assertion", "client_secret", "refresh_token", "device_code", "token",
+        "access_token", "assertion", "client_assertion", "client_secret", "code", "code_verifier", "device_code", "id_token",
+        "refresh_token",
+        "token", "user_code", "verification_uri_complete",
     ]
 
     private static func formEncoded(_ text: String) -> String { String(FormURLEncoded.encode([(name: "", value: text)]).dropFirst()) }
 
-    func token(_ pairs: [(String, String)]) async throws -> AccessToken {
-        let response = try await post(pairs, to: server.tokenEndpoint)
-        guard response.status == .ok else { throw try await Self.error(of: response) }
-        let data = try await response.body.collect(upTo: Self.responseLimitBytes)
-        let read: TokenResponse
-        do {
-            read = try OAuthClient.decoder.decode(TokenResponse.self, from: data)
-        } catch {
-            throw OAuthError(.invalidResponse, "the response has no token")
+    /// - Parameter scopes: those that were asked for: they are granted if the response does not name others.
+    func token(_ pairs: [(String, String)], scopes: [String]) async throws -> AccessToken {
+        try await post(pairs, to: server.tokenEndpoint) { response in
+            let data = try await response.body.collect(upTo: Self.responseLimitBytes)
+            guard let read = try? OAuthClient.decoder.decode(TokenResponse.self, from: data) else {
+                throw OAuthError(.invalidResponse, "the response has no token")
+            }
+            guard read.tokenType?.lowercased() ?? "bearer" == "bearer" else {
+                throw OAuthError(.unsupported, "the token is not of the type Bearer")
+            }
+            let now = now()
+            return AccessToken(
+                read.accessToken, expiresAt: read.expiresIn.map { now + $0.seconds }, refreshToken: read.refreshToken,
+                scopes: read.scope?.split(separator: " ").map(String.init) ?? scopes, idToken: read.idToken, obtainedAt: now)
         }
-        guard read.tokenType?.lowercased() ?? "bearer" == "bearer" else {
-            throw OAuthError(.unsupported, "the token is not of the type Bearer")
-        }
-        let now = now()
-        return AccessToken(
-            read.accessToken, expiresAt: read.expiresIn.map { now + $0.seconds }, refreshToken: read.refreshToken,
-            scopes: read.scope?.split(separator: " ").map(String.init) ?? [], idToken: read.idToken, obtainedAt: now)
     }
 
     /// The error that a response describes.
-    static func error(of response: Response) async throws -> any Error {
+    ///
+    /// - Parameter secrets: what was sent, and is not repeated in the error: some servers do so.
+    static func error(of response: Response, hiding secrets: [String]) async throws -> any Error {
         let status = try await StatusError(reading: response)
-        guard (400..<500).contains(response.status.code),
-            let read = try? OAuthClient.decoder.decode(ErrorResponse.self, from: status.bodyPrefix)
-        else { return status }
-        return OAuthError(OAuthError.Code(read.error), read.errorDescription ?? "", uri: read.errorUri)
+        guard (400..<500).contains(response.status.code) else { return status }
+        guard let read = try? OAuthClient.decoder.decode(ErrorResponse.self, from: status.bodyPrefix) else {
+            // It says nothing about a refresh token: a gateway may have sent it.
+            guard response.status == .unauthorized else { return status }
+            return OAuthError(.invalidClient, "the server responded with the status 401, and with no error of OAuth 2")
+        }
+        func hidden(_ text: String) -> String {
+            secrets.reduce(text) { $1.isEmpty ? $0 : $0.replacing($1, with: "REDACTED") }
+        }
+        return OAuthError(OAuthError.Code(hidden(read.error)), hidden(read.errorDescription ?? ""), uri: read.errorUri.map(hidden))
     }
 
-    /// Does work that depends on the clock, and does it once more if the server's clock is found to be another.
-    private func withCorrectedClock<Result>(_ work: () async throws -> Result) async throws -> Result {
+    /// Does work with an assertion, and does it once more if the server refuses it and its clock is found to be another.
+    private func withCorrectedClock<Result>(after refusal: OAuthError.Code, _ work: () async throws -> Result) async throws -> Result {
         let before = skew.seconds
         do {
             return try await work()
-        } catch let error as OAuthError where error.code == .invalidGrant || error.code == .invalidClient {
+        } catch let error as OAuthError where error.code == refusal {
             guard abs(skew.seconds - before) >= 30 else { throw error }
             return try await work()
         }
     }
 
+    /// A member that is there, but is none of its type, counts as missing: a token that was issued is not lost.
     private struct TokenResponse: Decodable {
         let accessToken: String
         let tokenType: String?
@@ -275,6 +304,19 @@ public struct OAuthClient: Sendable {
         let refreshToken: String?
         let scope: String?
         let idToken: String?
+
+        private enum CodingKeys: CodingKey { case accessToken, tokenType, expiresIn, refreshToken, scope, idToken }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            func text(_ key: CodingKeys) -> String? { try? container.decode(String.self, forKey: key) }
+            accessToken = try container.decode(String.self, forKey: .accessToken)
+            guard !accessToken.isEmpty else {
+                throw DecodingError.dataCorruptedError(forKey: .accessToken, in: container, debugDescription: "it is empty")
+            }
+            (tokenType, refreshToken, scope, idToken) = (text(.tokenType), text(.refreshToken), text(.scope), text(.idToken))
+            expiresIn = try? container.decode(Lifetime.self, forKey: .expiresIn)
+        }
     }
 
     struct ErrorResponse: Decodable {
@@ -283,21 +325,22 @@ public struct OAuthClient: Sendable {
         let errorUri: String?
     }
 
-    /// A number of seconds, which some servers send as text. At most 100 years; less than zero counts as zero.
+    /// A number of seconds above zero, which some servers send as text. At most 100 years.
     struct Lifetime: Decodable {
         let seconds: Double
 
         init(from decoder: any Decoder) throws {
             let container = try decoder.singleValueContainer()
             let number = try (try? container.decode(Double.self)) ?? Double(container.decode(String.self)) ?? 0
-            seconds = min(max(0, number), 100 * 365 * 86_400)
+            guard number > 0 else { throw DecodingError.dataCorruptedError(in: container, debugDescription: "it is no lifetime") }
+            seconds = min(number, 100 * 365 * 86_400)
         }
     }
 }
 
 extension OAuthClient: CustomStringConvertible, CustomReflectable {
     /// `OAuth client my-app`.
-    public var description: String { "OAuth client \(id.shownSafely(limit: 80))" }
+    public var description: String { "OAuth client \(clientID.shownSafely(limit: 80))" }
     /// The description alone.
     public var customMirror: Mirror { Mirror(self, children: ["client": description]) }
 }
@@ -322,11 +365,15 @@ extension TokenSource {
     ///   - client: obtains the tokens.
     ///   - scopes: what the tokens are to give access to.
     ///   - parameters: further parameters, such as `audience`.
+    ///   - store: keeps the token between runs; `nil`, the default, keeps it in memory alone.
     ///   - policy: when a token is replaced, and how often.
     public convenience init(
-        clientCredentials client: OAuthClient, scopes: [String] = [], parameters: URLQuery = URLQuery(), policy: RefreshPolicy = .standard
+        clientCredentials client: OAuthClient, scopes: [String] = [], parameters: URLQuery = URLQuery(), store: (any TokenStore)? = nil,
+        policy: RefreshPolicy = .standard
     ) {
-        self.init(policy: policy, obtainsFirst: true) { _ in try await client.clientCredentials(scopes: scopes, parameters: parameters) }
+        self.init(store: store, policy: policy, obtainsWithoutToken: true) { _ in
+            try await client.clientCredentials(scopes: scopes, parameters: parameters)
+        }
     }
 }
 

@@ -7,7 +7,7 @@ public import ErrandCore
 /// ```
 /// OAuth 2: invalid_grant: the refresh token has expired
 /// ```
-public struct OAuthError: Error, LocalizedError, CustomStringConvertible, CustomReflectable, FinalRefreshError {
+public struct OAuthError: Error, LocalizedError, CustomStringConvertible, CustomReflectable {
     /// Why the request failed: a code that the server sent, or one of this library for a response that can't be used. An open set.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code as it is sent.
@@ -29,6 +29,10 @@ public struct OAuthError: Error, LocalizedError, CustomStringConvertible, Custom
         public static let invalidScope = Code("invalid_scope")
         /// The person, or the server, has refused.
         public static let accessDenied = Code("access_denied")
+        /// The authorization endpoint does not support this response type.
+        public static let unsupportedResponseType = Code("unsupported_response_type")
+        /// The authorization endpoint has failed.
+        public static let serverError = Code("server_error")
         /// The server can't handle the request at the moment.
         public static let temporarilyUnavailable = Code("temporarily_unavailable")
         /// The person has not decided yet ([RFC 8628, section 3.5](https://www.rfc-editor.org/rfc/rfc8628#section-3.5)).

@@ -36,7 +36,7 @@ public struct OAuthServer: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - issuer: the URL that identifies the server, which must use `https`, or name this machine.
-    ///   - sender: sends the requests. It should follow no redirects.
+    ///   - sender: sends the requests. Redirects are not followed.
     /// - Throws: ``OAuthError`` if the description is missing, if it can't be used, or if it names another issuer; what `sender` throws.
     public static func discover(issuer: String, via sender: some HTTPSender) async throws -> OAuthServer {
         guard let url = try? HTTPURL(issuer), url.query == nil else {
@@ -46,17 +46,21 @@ public struct OAuthServer: Sendable, Hashable {
         let path = url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
         let base = "\(url.scheme)://\(url.authority)"
         // RFC 8414, section 3.1: the path of the issuer follows. OpenID Connect has it in front.
+        var isUnreadable = false
         for place in ["/.well-known/oauth-authorization-server\(path)", "\(path)/.well-known/openid-configuration"] {
             var request = try Request(.get, url: base + place)
             request.headers[.accept] = "application/json"
+            request.options.call.forbidsRedirects = true
             let response = try await sender.send(request)
             guard response.status.kind == .successful else {
                 response.discard()
                 continue
             }
             let data = try await response.body.collect(upTo: OAuthClient.responseLimitBytes)
-            guard let metadata = try? OAuthClient.decoder.decode(Metadata.self, from: data) else {
-                throw OAuthError(.invalidResponse, "the metadata of the server can't be read")
+            guard let metadata = try? OAuthClient.decoder.decode(Metadata.self, from: data), metadata.issuer != nil else {
+                // Some servers respond with a page to any path.
+                isUnreadable = true
+                continue
             }
             guard metadata.issuer == issuer else { throw OAuthError(.issuerMismatch, "the metadata names another issuer") }
             guard let token = metadata.tokenEndpoint else { throw OAuthError(.invalidResponse, "the metadata names no token endpoint") }
@@ -71,6 +75,7 @@ public struct OAuthServer: Sendable, Hashable {
                 deviceAuthorizationEndpoint: metadata.deviceAuthorizationEndpoint, revocationEndpoint: metadata.revocationEndpoint,
                 namesIssuer: metadata.authorizationResponseIssParameterSupported ?? false)
         }
+        if isUnreadable { throw OAuthError(.invalidResponse, "the metadata of the server can't be read") }
         throw OAuthError(.unsupported, "the server publishes no metadata")
     }
 

@@ -60,15 +60,4 @@ extension AuthenticationScheme where Self == APIKeyScheme {
     /// A key in a header field or in a query item. See ``APIKeyScheme``.
     public static func apiKey(_ key: String, in location: APIKeyScheme.Location) -> APIKeyScheme { APIKeyScheme(key, in: location) }
 }
-
-/// Returns a value that can be sent in a field.
-///
-/// - Throws: ``AuthenticationError`` for an empty value, and for control characters.
-func checkedFieldValue(_ value: String, _ name: String) throws(AuthenticationError) -> String {
-    if value.isEmpty { throw AuthenticationError(.invalidCredentials("\(name) must not be empty")) }
-    if value.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
-        throw AuthenticationError(.invalidCredentials("\(name) must not have control characters"))
-    }
-    return value
-}
 #endif

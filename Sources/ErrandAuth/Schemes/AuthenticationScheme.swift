@@ -1,8 +1,8 @@
 #if Auth
 public import ErrandCore
 
-/// A way to prove to a server who asks ([RFC 9110, section 11](https://www.rfc-editor.org/rfc/rfc9110#section-11)): from a request, and
-/// from the server's challenges, it makes a proof that the request carries. It sends nothing itself, so it works on every transport.
+/// An authentication scheme ([RFC 9110, section 11](https://www.rfc-editor.org/rfc/rfc9110#section-11)): it makes the credentials that a request
+/// carries, and responds to the challenges of servers. It sends nothing itself, so it works on every transport.
 ///
 /// ```swift
 /// struct TicketScheme: AuthenticationScheme {
@@ -134,5 +134,21 @@ public struct ServerChallenge: Sendable, CustomStringConvertible, CustomReflecta
     public var description: String { (["\(response.status.code)"] + challenges.map(\.description)).joined(separator: ", ") }
     /// The description alone.
     public var customMirror: Mirror { Mirror(self, children: ["challenge": description]) }
+}
+
+/// Returns a value that can be sent in a field.
+///
+/// - Throws: ``AuthenticationError`` for an empty value, and for control characters.
+func checkedFieldValue(_ value: String, _ name: String) throws(AuthenticationError) -> String {
+    if value.isEmpty { throw AuthenticationError(.invalidCredentials("\(name) must not be empty")) }
+    try checkControls(in: value, name)
+    return value
+}
+
+/// - Throws: ``AuthenticationError`` for control characters.
+func checkControls(in text: String, _ name: String) throws(AuthenticationError) {
+    if text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+        throw AuthenticationError(.invalidCredentials("\(name) must not have control characters"))
+    }
 }
 #endif

@@ -2,7 +2,7 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// A user and a password ([RFC 7617](https://www.rfc-editor.org/rfc/rfc7617)), in UTF-8.
+/// A user and a password ([RFC 7617](https://www.rfc-editor.org/rfc/rfc7617)), in UTF-8. They are sent as they are given: not normalized.
 ///
 /// ```swift
 /// stack.authenticate(.basic(user: "joe", password: password))
@@ -51,9 +51,7 @@ public struct BasicScheme: AuthenticationScheme {
     /// - Throws: ``AuthenticationError`` for a user with a colon, and for control characters.
     public static func field(user: String, password: String) throws(AuthenticationError) -> String {
         if user.utf8.contains(UInt8(ascii: ":")) { throw AuthenticationError(.invalidCredentials("a user of Basic must not have a colon")) }
-        if (user + password).utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
-            throw AuthenticationError(.invalidCredentials("a user and a password of Basic must not have control characters"))
-        }
+        try checkControls(in: user + password, "a user and a password of Basic")
         return "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()
     }
 }

@@ -52,7 +52,8 @@ public struct BearerScheme: AuthenticationScheme {
                 headers: [.authorization: "Bearer " + (try checkedFieldValue(token, "a token"))],
                 identity: CredentialIdentity(scheme: "bearer", token))
         case .source(let source):
-            if source.isRefreshing { return nil }
+            // What the app has set goes as it is: neither is a token needed, nor a refresh.
+            if source.isRefreshing || request.head.headerFields.contains(.authorization) { return nil }
             return try proof(try await source.issued(by: request.deadline, for: request), source)
         }
     }
@@ -61,9 +62,9 @@ public struct BearerScheme: AuthenticationScheme {
     ///
     /// - Throws: ``AuthenticationError``; ``/ErrandCore/TransportError`` if the deadline passes.
     public func proof(for request: Request, inResponseTo challenge: ServerChallenge) async throws -> AuthenticationProof? {
-        guard case .source(let source) = token, case .token(let refused) = challenge.refused?.context, !source.isRefreshing else {
-            return nil
-        }
+        guard case .source(let source) = token, case .token(let refused) = challenge.refused?.context,
+            refused.source == source.number, !source.isRefreshing
+        else { return nil }
         let errors = challenge.challenges(of: "Bearer").compactMap { $0["error"] }
         if errors.contains("insufficient_scope") || errors.contains("invalid_request") { return nil }
         return try proof(try await source.issued(refusing: refused, by: request.deadline, for: request), source)

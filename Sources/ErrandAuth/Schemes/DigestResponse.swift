@@ -59,7 +59,7 @@ struct DigestResponse: Sendable {
     let algorithm: Algorithm
     let realm: String
     var nonce: String
-    /// The best quality that the challenge offers, if the body can be hashed.
+    /// Whether `qop` lists `auth`, and `auth-int`.
     let offersAuth: Bool
     let offersAuthInt: Bool
 

@@ -14,7 +14,8 @@ internal import Synchronization
 /// challenge of a server.
 ///
 /// The first request to an origin costs a round trip. After that, each request carries a proof with the server's last nonce and the next count. For
-/// `auth-int`, a body that is not in memory is read once more, to hash it.
+/// `auth-int`, a body that is not in memory is read once more, to hash it. A layer inside that changes the body, such as `compressRequests`, makes such
+/// a proof wrong: put it outside. The server's own proof (`rspauth`) is not checked, and the user is sent as it is given: not normalized.
 ///
 /// Copies share their nonces, for at most 1,000 origins. Digest protects the password alone, not the request: use it over TLS.
 public struct DigestScheme: AuthenticationScheme {
@@ -33,7 +34,7 @@ public struct DigestScheme: AuthenticationScheme {
     }
 
     /// 128 bits of chance.
-    @Sendable static func randomClientNonce() -> String { hex((0..<16).map { _ in UInt8.random(in: .min ... .max) }) }
+    @Sendable static func randomClientNonce() -> String { hex(randomOctets(16)) }
 
     init(user: String, password: String, clientNonce: @escaping @Sendable () -> String) {
         (self.user, self.password, self.clientNonce) = (user, password, clientNonce)
@@ -127,8 +128,7 @@ extension RequestBody {
 
 /// The last challenge of each origin whose proof was accepted, and how many requests were sent with each nonce.
 ///
-/// A nonce belongs to the request that got it until the server has accepted it there: a server may refuse counts that come in another order than
-/// they were taken, and a request has one proof in response to a challenge.
+/// Only the request that was challenged uses a new nonce, until the server accepts it: some servers refuse counts that arrive out of order.
 private final class DigestSessions: Sendable {
     private struct Tables: Sendable {
         var responses = BoundedTable<Origin, DigestResponse>(limit: 1_000)

@@ -9,12 +9,12 @@ internal import Synchronization
 /// ```
 ///
 /// It sends nothing before the server has asked. After that, each request to the same origin carries a proof, for at most 1,000 origins. A server that offers
-/// Digest never gets the password itself: not after it has refused the proof either.
+/// Digest, with an algorithm that ``DigestScheme`` knows, never gets the password itself: not after it has refused the proof, and not if it asks for Basic later.
 public struct PasswordScheme: AuthenticationScheme {
     private let digest: DigestScheme
     private let basic: BasicScheme
-    /// The origins that have asked for Basic, and for no Digest.
-    private let basicOrigins: BasicOrigins
+    /// Whether an origin has offered Digest: `false` for one that has asked for Basic alone.
+    private let offers: DigestOffers
 
     /// Creates the scheme.
     ///
@@ -25,7 +25,7 @@ public struct PasswordScheme: AuthenticationScheme {
     public init(user: String, password: String) {
         digest = DigestScheme(user: user, password: password)
         basic = BasicScheme(user: user, password: password)
-        basicOrigins = BasicOrigins()
+        offers = DigestOffers()
     }
 
     public var label: String { "digest or basic" }
@@ -34,7 +34,7 @@ public struct PasswordScheme: AuthenticationScheme {
     ///
     /// - Throws: ``AuthenticationError``, and the error of a body that can't be read.
     public func proof(for request: Request) async throws -> AuthenticationProof? {
-        if let origin = request.origin, basicOrigins.contains(origin) { return try basic.proof(for: request) }
+        if let origin = request.origin, offers[origin] == false { return try basic.proof(for: request) }
         return try await digest.proof(for: request)
     }
 
@@ -42,9 +42,13 @@ public struct PasswordScheme: AuthenticationScheme {
     ///
     /// - Throws: ``AuthenticationError``, and the error of a body that can't be read.
     public func proof(for request: Request, inResponseTo challenge: ServerChallenge) async throws -> AuthenticationProof? {
-        let offersDigest = !challenge.challenges(of: "Digest").isEmpty
-        if let origin = request.origin { basicOrigins.set(origin, !offersDigest && !challenge.challenges(of: "Basic").isEmpty) }
-        if offersDigest { return try await digest.proof(for: request, inResponseTo: challenge) }
+        guard let origin = request.origin else { return nil }
+        if DigestResponse.strongest(of: challenge.challenges, hashesBody: true) != nil {
+            offers[origin] = true
+            return try await digest.proof(for: request, inResponseTo: challenge)
+        }
+        guard offers[origin] != true, !challenge.challenges(of: "Basic").isEmpty else { return nil }
+        offers[origin] = false
         return try await basic.proof(for: request, inResponseTo: challenge)
     }
 
@@ -66,10 +70,12 @@ extension AuthenticationScheme where Self == PasswordScheme {
     public static func password(user: String, password: String) -> PasswordScheme { PasswordScheme(user: user, password: password) }
 }
 
-private final class BasicOrigins: Sendable {
+private final class DigestOffers: Sendable {
     private let table = Mutex(BoundedTable<Origin, Bool>(limit: 1_000))
 
-    func contains(_ origin: Origin) -> Bool { table.withLock { $0.updateIfPresent(origin) { $0 } } ?? false }
-    func set(_ origin: Origin, _ isBasic: Bool) { table.withLock { $0.update(origin, default: isBasic) { $0 = isBasic } } }
+    subscript(origin: Origin) -> Bool? {
+        get { table.withLock { $0.updateIfPresent(origin) { $0 } } }
+        set { table.withLock { table in if let newValue { table.update(origin, default: newValue) { $0 = newValue } } } }
+    }
 }
 #endif

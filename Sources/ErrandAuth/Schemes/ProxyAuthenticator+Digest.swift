@@ -10,9 +10,9 @@ extension ProxyAuthenticator {
     ///     .authenticated(by: .digest(user: "joe", password: password))
     /// ```
     ///
-    /// It knows what ``DigestScheme`` knows, but `auth-int` for tunnels alone: a proxy authenticator does not see the body of a request. It responds
-    /// to the strongest challenge of the proxy, and once more if only the nonce was too old (`stale`). A refused password is not sent again for the same
-    /// request or tunnel.
+    /// It supports what ``DigestScheme`` supports. It supports `auth-int` for tunnels only, because a proxy authenticator does not see the body of a
+    /// request. It responds to the strongest challenge of the proxy, and once more if only the nonce was too old (`stale`), or came with an earlier
+    /// request. A refused password is not sent again for the same request or tunnel.
     ///
     /// Copies share the counts of their nonces: make it once for each proxy, not once for each request.
     ///

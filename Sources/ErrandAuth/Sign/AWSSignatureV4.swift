@@ -30,8 +30,8 @@ public struct AWSCredentials: Sendable, Hashable, CustomStringConvertible, Custo
 /// stack.sign(with: .awsV4(AWSCredentials(accessKeyID: id, secretAccessKey: secret), region: "eu-central-1", service: "s3"))
 /// ```
 ///
-/// It signs the method, the path, the query, the body and all fields that proxies leave alone. In the query, all characters that need not stand as they
-/// are get percent-encoded. It adds `X-Amz-Date`, `X-Amz-Security-Token` for
+/// It signs the method, the path, the query, the body and all fields that proxies leave alone. In the query, and for S3 in the path, all characters but
+/// letters, digits and `-._~` are percent-encoded. A plus sign counts as a plus sign, not as a space. It adds `X-Amz-Date`, `X-Amz-Security-Token` for
 /// temporary credentials, `X-Amz-Content-Sha256` for S3, and `Authorization`. A body that is not in memory, but can be read again, is read once more to
 /// hash it. A body that can be read once only is not signed: it goes as `UNSIGNED-PAYLOAD`, which S3 accepts over TLS; for other services the
 /// request fails with ``AuthenticationError``.
@@ -89,7 +89,7 @@ public struct AWSSignatureV4: RequestSigner {
         if isS3 || bodyHash == Self.unsignedPayload { request.head.headerFields[Self.contentHash] = bodyHash }
 
         let (names, fields) = Self.canonicalFields(request.head.headerFields, host: Self.host(authority, scheme: request.head.scheme))
-        request.head.path = Self.strictlyEncoded(request.head.path ?? "/")
+        request.head.path = strictlyEncoded(request.head.path ?? "/")
         let (path, query) = canonicalTarget(request.head.path ?? "/")
         let canonical = [request.method.rawValue, path, query, fields, names, bodyHash].joined(separator: "\n")
         let scope = "\(day)/\(region)/\(service)/aws4_request"
@@ -102,7 +102,6 @@ public struct AWSSignatureV4: RequestSigner {
         request.head.headerFields[.authorization] =
             "AWS4-HMAC-SHA256 Credential=\(try checkedFieldValue(credentials.accessKeyID, "an access key ID"))/\(scope), "
             + "SignedHeaders=\(names), Signature=\(signature)"
-        request.options.credentialIdentity = CredentialIdentity(scheme: "awsV4", credentials.accessKeyID)
     }
 
     private static let unsignedPayload = "UNSIGNED-PAYLOAD"
@@ -141,15 +140,19 @@ public struct AWSSignatureV4: RequestSigner {
         return (sorted.map(\.key).joined(separator: ";"), sorted.map { "\($0.key):\($0.value.joined(separator: ","))\n" }.joined())
     }
 
-    /// The target with a query in which all but unreserved characters are percent-encoded: that is what is signed, and some servers compare it with
-    /// what they get as it is. An item with `+` is left alone, since that means a space to some.
-    private static func strictlyEncoded(_ target: String) -> String {
-        guard let mark = target.firstIndex(of: "?") else { return target }
-        let items = target[target.index(after: mark)...].split(separator: "&", omittingEmptySubsequences: false).map { item in
-            guard !item.contains("+") else { return String(item) }
-            return item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(encoded).joined(separator: "=")
+    /// The target in which all but unreserved characters of the query, and for S3 of the path, are percent-encoded: that is what is signed, and some
+    /// servers compare it with what they get as it is.
+    private func strictlyEncoded(_ target: String) -> String {
+        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        func encoded(_ text: Substring, between separator: Character) -> String {
+            text.split(separator: separator, omittingEmptySubsequences: false).map(Self.encoded).joined(separator: String(separator))
         }
-        return target[...mark] + items.joined(separator: "&")
+        let path = isS3 ? encoded(parts[0], between: "/") : String(parts[0])
+        guard parts.count == 2 else { return path }
+        let items = parts[1].split(separator: "&", omittingEmptySubsequences: false).map { item in
+            item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(Self.encoded).joined(separator: "=")
+        }
+        return path + "?" + items.joined(separator: "&")
     }
 
     private static func encoded(_ text: Substring) -> String {

@@ -3,8 +3,10 @@ internal import ErrandCore
 
 /// When a ``TokenSource`` refreshes its token, and how often.
 public struct RefreshPolicy: Sendable, Hashable {
-    /// How long before its end a token is refreshed, while it is still used: at least zero, 60 s by default. For a token that lives longer than ten
-    /// times as long, a tenth of its life; never more than half of its life.
+    /// How long before a token expires it is refreshed, while it is still used: 60 s by default. A token that lives longer than ten times as long is
+    /// refreshed after nine tenths of its life, and a short-lived one not before half of it.
+    ///
+    /// Zero refreshes no token before it expires or is refused: for a program that may end at any moment, and would lose the new token.
     public var leadTime: Duration
     /// By how much of the lead time, at random, the refresh comes earlier, so that the processes of a service do not all refresh at once: 0 to 1,
     /// 0.5 by default.
@@ -33,7 +35,7 @@ public struct RefreshPolicy: Sendable, Hashable {
     ///
     /// - Parameter random: a number from 0 up to, but not including, 1.
     func proactiveDate(of token: AccessToken, obtainedAt: Date, random: Double) -> Date? {
-        guard let end = token.expiresAt else { return nil }
+        guard let end = token.expiresAt, leadTime > .zero else { return nil }
         let life = max(0, end.timeIntervalSince(token.obtainedAt ?? obtainedAt))
         let lead = min(max(leadTime / .seconds(1), life / 10), life / 2)
         return end.addingTimeInterval(-lead - min(lead * jitter * random, max(0, life / 2 - lead)))

@@ -3,9 +3,11 @@ internal import ErrandCore
 
 /// What a ``TokenSource`` knows and decides: a value without a clock, a lock and a task.
 struct TokenMachine: Sendable {
-    /// A token, and the number that tells it from the tokens before it.
+    /// A token, and the numbers that tell it from the tokens before it and from those of other sources.
     struct Issued: Sendable {
         let token: AccessToken
+        /// The source that issued it.
+        let source: Int
         /// The account that it was issued to.
         let account: Int
         let generation: Int
@@ -13,15 +15,16 @@ struct TokenMachine: Sendable {
         let refreshes: Int
     }
 
-    /// A refresh of an account, by the number of those before it. A request that comes late does not begin one that has ended again.
+    /// A refresh of an account, by the number of those before it. A request that decides late finds that this refresh has ended, and does not
+    /// repeat it.
     struct Turn: Hashable, Sendable {
         let account: Int
         let refreshes: Int
     }
 
     enum Decision: Sendable {
-        /// Use this token. `refreshesSoon`: begin a refresh that nobody waits for.
-        case use(Issued, refreshesSoon: Bool)
+        /// Use this token. With a turn: begin that refresh, which nobody waits for.
+        case use(Issued, refreshing: Turn?)
         /// Wait for a refresh.
         case refresh(Turn)
         case fail(AuthenticationError.Reason, underlying: (any Error)?)
@@ -34,9 +37,11 @@ struct TokenMachine: Sendable {
         let isFinal: Bool
     }
 
+    /// The number of the source, which no other source of this process has.
+    let source: Int
     let policy: RefreshPolicy
     /// Whether a token can be obtained without an earlier one.
-    let obtainsFirst: Bool
+    let obtainsWithoutToken: Bool
 
     private(set) var token: AccessToken?
     /// Changes with each sign-in and each sign-out: what was begun for another account has no effect.
@@ -46,32 +51,45 @@ struct TokenMachine: Sendable {
     private var refreshes = 0
     private var failure: Failure?
     private var proactiveDate: Date?
+    /// The generation of the last token that a server has refused.
+    private var refusedGeneration: Int?
     /// When the latest refreshes began, oldest first.
     private var begun: [Date] = []
 
     /// The next refresh.
     var turn: Turn { Turn(account: account, refreshes: refreshes) }
 
-    init(policy: RefreshPolicy, obtainsFirst: Bool) { (self.policy, self.obtainsFirst) = (policy, obtainsFirst) }
+    /// The error of the last refresh; `nil` if it succeeded.
+    var lastError: (any Error)? { failure?.error }
+
+    init(source: Int, policy: RefreshPolicy, obtainsWithoutToken: Bool) {
+        (self.source, self.policy, self.obtainsWithoutToken) = (source, policy, obtainsWithoutToken)
+    }
 
     /// What a request does.
     ///
-    /// - Parameter refused: the token with which the server has refused the request; `nil` before the first attempt.
-    func decision(refusing refused: Issued?, at now: Date) -> Decision {
+    /// - Parameters:
+    ///   - refused: the token with which the server has refused the request; `nil` before the first attempt.
+    ///   - requester: the account for which the request was begun; `nil` before the first decision. It gets no token of another one.
+    mutating func decision(refusing refused: Issued?, for requester: Int?, at now: Date) -> Decision {
         guard let token else {
-            if let failure, failure.isFinal, !obtainsFirst { return .fail(.refreshRefused, underlying: failure.error) }
-            return obtainsFirst ? .refresh(turn) : .fail(.signedOut, underlying: nil)
+            if let failure, failure.isFinal, !obtainsWithoutToken { return .fail(.refreshRefused, underlying: failure.error) }
+            return obtainsWithoutToken ? .refresh(turn) : .fail(.signedOut, underlying: nil)
         }
+        if let requester, requester != account { return .fail(.accountChanged, underlying: nil) }
         let isRefused = refused.map { $0.generation == generation } ?? false
+        if isRefused { refusedGeneration = generation }
         if isRefused || token.hasExpired(at: now) {
             // The request that began before a refresh failed fails with it, and does not begin another one.
-            if let failure, let refused, failure.refresh > refused.refreshes { return .fail(.refreshFailed, underlying: failure.error) }
+            if let failure, !failure.isFinal, let refused, failure.refresh > refused.refreshes {
+                return .fail(.refreshFailed, underlying: failure.error)
+            }
             return .refresh(turn)
         }
         let isDue = proactiveDate.map { $0 <= now } ?? false
         return .use(
-            Issued(token: token, account: account, generation: generation, refreshes: refreshes),
-            refreshesSoon: isDue && recentRefreshes(at: now) < policy.limit)
+            Issued(token: token, source: source, account: account, generation: generation, refreshes: refreshes),
+            refreshing: isDue && recentRefreshes(at: now) < policy.limit ? turn : nil)
     }
 
     private func recentRefreshes(at now: Date) -> Int {
@@ -99,18 +117,25 @@ struct TokenMachine: Sendable {
 
     /// Takes note of a refresh that failed.
     ///
-    /// - Parameter isFinal: whether no further refresh can succeed. The token is dropped then.
-    mutating func fail(_ error: any Error, isFinal: Bool, account: Int, at now: Date) {
-        guard account == self.account else { return }
+    /// - Parameter isFinal: whether no further refresh can succeed.
+    /// - Returns: whether nobody is signed in any more. A token that has not expired, and that no server has refused, is used to its end.
+    mutating func fail(_ error: any Error, isFinal: Bool, account: Int, at now: Date) -> Bool {
+        guard account == self.account else { return false }
         refreshes += 1
         failure = Failure(refresh: refreshes, error: error, isFinal: isFinal)
-        if isFinal {
+        let isUsable = refusedGeneration != generation && token.map { !$0.hasExpired(at: now) } ?? false
+        if isFinal, !isUsable {
             token = nil
             self.account += 1
+            return true
+        }
+        if isFinal {
+            proactiveDate = nil
         } else if let date = proactiveDate, date <= now, let end = token?.expiresAt {
             // The token is good for a while: try again in a quarter of the rest.
             proactiveDate = now.addingTimeInterval(max(1, end.timeIntervalSince(now) / 4))
         }
+        return false
     }
 
     /// Signs in with a token of another account, or out.

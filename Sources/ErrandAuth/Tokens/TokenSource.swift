@@ -6,8 +6,8 @@ internal import Synchronization
 ///
 /// ```swift
 /// let tokens = TokenSource(store: FileTokenStore(atPath: path)) { old in
-///     let answer = try await auth.post("/refresh", json: Refresh(token: old?.refreshToken), as: Tokens.self)
-///     return AccessToken(answer.access, expiresAt: Date() + answer.expiresIn, refreshToken: answer.refresh)
+///     let new = try await auth.post("/refresh", json: Refresh(token: old?.refreshToken), as: Tokens.self)
+///     return AccessToken(new.access, expiresAt: Date() + new.expiresIn, refreshToken: new.refresh)
 /// }
 /// let api = APIClient(.default.authenticate(.bearer(tokens)).retry().server("https://api.example"))
 ///
@@ -18,15 +18,17 @@ internal import Synchronization
 /// **Refresh:** a token is refreshed when a server refuses it, when it has expired, and, in the background, shortly before that
 /// (``RefreshPolicy``). All requests wait for the same refresh. A request whose token was refused, but is no longer the current one, is sent
 /// again with the current one, without a refresh. A refresh goes on if the requests that wait for it are cancelled, so that no rotated refresh token
-/// is lost. It fails all requests that wait for it with its error, and those that were sent with the same token before.
+/// is lost. If it fails, all requests that wait for it fail with its error, as do those that were sent with the same token before. If it is refused
+/// for good, a token that is still valid is used until it expires, or until a server refuses it; then nobody is signed in.
 ///
-/// **Within a refresh:** requests through a stack that authenticates with this very source are sent without its token, so that a refresh may use the
-/// same client.
+/// **Within a refresh:** requests through a stack that authenticates with this very source are sent without its token, so that a refresh, and a store,
+/// may use the same client. ``token(by:)`` throws there.
 ///
 /// **Store:** the token is loaded when it is first needed. A new one is saved before any request uses it. With a ``FileTokenStore``, processes that
 /// share the file refresh one after the other, and each takes over the token that another one has obtained.
 ///
-/// **Signing out** beats a refresh in progress: its result is dropped, and the requests that wait for it fail at once.
+/// **Signing out** beats a refresh in progress: its result is dropped, and the requests that wait for it fail at once. A request that was begun for
+/// one account never gets the token of another: it fails with ``AuthenticationError`` and the reason `accountChanged`.
 ///
 /// Each account needs a source of its own. Descriptions and mirrors show no token.
 public final class TokenSource: Sendable {
@@ -59,8 +61,9 @@ public final class TokenSource: Sendable {
     private let isFinal: @Sendable (any Error) -> Bool
     private let now: @Sendable () -> Date
     private let random: @Sendable () -> Double
+    private let executor: (any TaskExecutor)?
     /// A number that no other source of this process has.
-    private let number = TokenSource.nextNumber()
+    let number: Int
 
     private static let lastNumber = Atomic(0)
     private static func nextNumber() -> Int { lastNumber.add(1, ordering: .relaxed).newValue }
@@ -68,38 +71,42 @@ public final class TokenSource: Sendable {
     /// Creates a source for an account that signs in.
     ///
     /// - Parameters:
-    ///   - token: the token to begin with. `nil`, the default: that of the store, or nobody is signed in.
+    ///   - token: the token to begin with, which replaces that of the store. `nil`, the default: that of the store, or nobody is signed in.
     ///   - store: keeps the token between runs; `nil`, the default, keeps it in memory alone.
     ///   - policy: when the token is refreshed, and how often.
-    ///   - obtainsFirst: whether `refresh` can obtain a token without an earlier one, as with client credentials. By default `false`: without a
+    ///   - obtainsWithoutToken: whether `refresh` can obtain a token without an earlier one, as with client credentials. By default `false`: without a
     ///     token, requests fail with ``AuthenticationError`` and the reason `signedOut`.
-    ///   - isFinal: whether an error of `refresh` means that no refresh can succeed. The token is dropped then, and requests fail with the
-    ///     reason `refreshRefused`. By default ``refusesForGood(_:)``.
+    ///   - isFinal: whether an error of `refresh` means that no refresh can succeed. A token that has expired or was refused is dropped then, and
+    ///     requests fail with the reason `refreshRefused`. By default ``isFinalRefreshError(_:)``.
     ///   - now: the current date.
     ///   - random: a number from 0 up to, but not including, 1: the jitter.
     ///   - refresh: returns a new token for the old one, by any work; the old one is `nil` if there is none. If the new token has no refresh token,
     ///     that of the old one stays ([RFC 6749, section 6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
     public convenience init(
-        _ token: AccessToken? = nil, store: (any TokenStore)? = nil, policy: RefreshPolicy = .standard, obtainsFirst: Bool = false,
-        isFinal: @escaping @Sendable (any Error) -> Bool = TokenSource.refusesForGood, now: @escaping @Sendable () -> Date = { Date() },
+        _ token: AccessToken? = nil, store: (any TokenStore)? = nil, policy: RefreshPolicy = .standard, obtainsWithoutToken: Bool = false,
+        isFinal: @escaping @Sendable (any Error) -> Bool = TokenSource.isFinalRefreshError,
+        now: @escaping @Sendable () -> Date = { Date() },
         random: @escaping @Sendable () -> Double = { .random(in: 0..<1) },
         refresh: @escaping @Sendable (AccessToken?) async throws -> AccessToken
     ) {
         self.init(
-            token, store: store, policy: policy, obtainsFirst: obtainsFirst, isFinal: isFinal, now: now, random: random, executor: nil,
+            token, store: store, policy: policy, obtainsWithoutToken: obtainsWithoutToken, isFinal: isFinal, now: now, random: random,
+            executor: nil,
             refresh: refresh)
     }
 
     /// - Parameter executor: runs the refreshes, for tests with an order of their own.
     init(
-        _ token: AccessToken?, store: (any TokenStore)?, policy: RefreshPolicy = .standard, obtainsFirst: Bool = false,
-        isFinal: @escaping @Sendable (any Error) -> Bool = TokenSource.refusesForGood, now: @escaping @Sendable () -> Date,
+        _ token: AccessToken?, store: (any TokenStore)?, policy: RefreshPolicy = .standard, obtainsWithoutToken: Bool = false,
+        isFinal: @escaping @Sendable (any Error) -> Bool = TokenSource.isFinalRefreshError, now: @escaping @Sendable () -> Date,
         random: @escaping @Sendable () -> Double, executor: (any TaskExecutor)?,
         refresh: @escaping @Sendable (AccessToken?) async throws -> AccessToken
     ) {
         flights = SingleFlight(executor: executor)
         (self.store, self.refresh, self.isFinal, self.now, self.random) = (store, refresh, isFinal, now, random)
-        var state = State(machine: TokenMachine(policy: policy, obtainsFirst: obtainsFirst), isLoaded: store == nil || token != nil)
+        (self.executor, number) = (executor, Self.nextNumber())
+        let machine = TokenMachine(source: number, policy: policy, obtainsWithoutToken: obtainsWithoutToken)
+        var state = State(machine: machine, isLoaded: store == nil || token != nil)
         if let token {
             state.machine.sign(in: token, at: now(), random: random())
             if store != nil { state.wanted = (token, 1) }
@@ -107,12 +114,12 @@ public final class TokenSource: Sendable {
         self.state = Mutex(state)
     }
 
-    /// Whether the error of a refresh says that a person has to sign in again: the status 401 of the endpoint that refreshes, and the errors of
-    /// OAuth 2 that name the refresh token or the client.
-    public static func refusesForGood(_ error: any Error) -> Bool {
+    /// Whether the error of a refresh says that a person has to sign in again: a ``/ErrandCore/StatusError`` with the status 401, and an ``OAuthError``
+    /// that ``OAuthError/isFinal``.
+    public static func isFinalRefreshError(_ error: any Error) -> Bool {
         switch error {
         case let error as StatusError: error.head.status == .unauthorized
-        case let error as any FinalRefreshError: error.isFinal
+        case let error as OAuthError: error.isFinal
         default: false
         }
     }
@@ -140,27 +147,42 @@ public final class TokenSource: Sendable {
     func issued(refusing refused: TokenMachine.Issued? = nil, by deadline: Deadline?, for request: Request?) async throws
         -> TokenMachine.Issued
     {
+        if isRefreshing { throw AuthenticationError(.withinRefresh, request: request) }
+        var account = refused?.account
         while true {
-            try await prepare(by: deadline, for: request)
-            switch state.withLock({ $0.machine.decision(refusing: refused, at: now()) }) {
-            case .use(let issued, let refreshesSoon):
-                if refreshesSoon { refreshSoon() }
+            let storeError = try await prepare(by: deadline, for: request)
+            let (decision, hasUnsaved) = state.withLock { state in
+                let decision = state.machine.decision(refusing: refused, for: account, at: now())
+                if account == nil, state.machine.token != nil { account = state.machine.account }
+                return (decision, state.unsaved != nil)
+            }
+            switch decision {
+            case .use(let issued, refreshing: let turn):
+                if let turn { flights.begin(.refresh(turn)) { [self] in try await performRefresh(turn) } }
                 return issued
             case .fail(let reason, let underlying): throw AuthenticationError(reason, underlying: underlying, request: request)
             case .refresh(let turn):
+                // The refresh token that this one used up is in the store until then.
+                if hasUnsaved, let storeError { throw storeError }
                 try await wait(for: .refresh(turn), by: deadline, request) { [self] in try await performRefresh(turn) }
             }
         }
     }
 
     /// Loads the token, and saves what was not saved yet.
-    private func prepare(by deadline: Deadline?, for request: Request?) async throws {
-        guard store != nil else { return }
+    ///
+    /// - Returns: why it could not be saved. What is in use is used all the same.
+    private func prepare(by deadline: Deadline?, for request: Request?) async throws -> AuthenticationError? {
+        guard store != nil else { return nil }
         if !state.withLock(\.isLoaded) {
             try await wait(for: .load, by: deadline, request) { [self] in try await load() }
         }
-        if state.withLock({ $0.written < $0.wanted.version }) {
+        guard state.withLock({ $0.written < $0.wanted.version }) else { return nil }
+        do {
             try await wait(for: .write, by: deadline, request) { [self] in try await write() }
+            return nil
+        } catch let error as AuthenticationError {
+            return error
         }
     }
 
@@ -179,11 +201,6 @@ public final class TokenSource: Sendable {
         } catch is CancellationError where !Task.isCancelled {
             // Another account has signed in, or nobody is signed in: the decision is made anew.
         }
-    }
-
-    private func refreshSoon() {
-        let turn = state.withLock(\.machine.turn)
-        flights.begin(.refresh(turn)) { [self] in try await performRefresh(turn) }
     }
 
     // MARK: Refresh
@@ -205,14 +222,12 @@ public final class TokenSource: Sendable {
     /// Uses a token that another process has obtained meanwhile; `false` if there is none.
     private func takesOver(_ stored: AccessToken?, _ turn: TokenMachine.Turn) -> Bool {
         guard let stored, !stored.hasExpired(at: now()) else { return false }
-        let isTaken = state.withLock { state in
+        return state.withLock { state in
             guard state.machine.turn == turn, state.machine.token?.value != stored.value, state.wanted.version == state.written else {
                 return false
             }
-            return state.machine.end(stored, account: turn.account, at: now(), random: random())
+            return use(stored, account: turn.account, &state)
         }
-        if isTaken { observers.report(.refreshed(stored)) }
-        return isTaken
     }
 
     /// Obtains a token, saves it, and uses it then.
@@ -223,32 +238,33 @@ public final class TokenSource: Sendable {
         let old: AccessToken?? = try state.withLock { state in
             // It has ended by now: the decision is made anew.
             guard state.machine.turn == turn else { return nil }
-            guard state.machine.begin(at: now()) else { throw AuthenticationError(.tooManyRefreshes) }
+            guard state.machine.begin(at: now()) else {
+                throw AuthenticationError(.tooManyRefreshes, underlying: state.machine.lastError)
+            }
             return .some(stored ?? state.machine.token)
         }
         guard let old else { return }
         var new: AccessToken
         do {
-            new = try await Self.$refreshing.withValue(Self.refreshing.union([ObjectIdentifier(self)])) { try await refresh(old) }
+            new = try await marked { try await refresh(old) }
         } catch is CancellationError {
             // The refresh was given up by its own work, or by a sign-out.
             guard state.withLock({ $0.machine.account == account }) else { throw CancellationError() }
             let error = AuthenticationError(.refreshFailed, underlying: CancellationError())
-            state.withLock { $0.machine.fail(error, isFinal: false, account: account, at: now()) }
+            state.withLock { _ = $0.machine.fail(error, isFinal: false, account: account, at: now()) }
             throw error
         } catch {
             let isFinal = isFinal(error)
             let isCurrent = state.withLock { state in
                 guard state.machine.account == account else { return false }
-                state.machine.fail(error, isFinal: isFinal, account: account, at: now())
-                if isFinal { state.want(nil) }
+                if state.machine.fail(error, isFinal: isFinal, account: account, at: now()) {
+                    state.want(nil)
+                    observers.report(.signedOut(because: error))
+                }
                 return true
             }
             guard isCurrent else { throw CancellationError() }
-            if isFinal {
-                observers.report(.signedOut(because: error))
-                try? await writeIfNeeded()
-            }
+            try? await writeIfNeeded()
             throw AuthenticationError(isFinal ? .refreshRefused : .refreshFailed, underlying: error)
         }
         if new.refreshToken == nil { new.refreshToken = old?.refreshToken }
@@ -261,60 +277,74 @@ public final class TokenSource: Sendable {
         let isCurrent = state.withLock { state in
             guard state.machine.account == account else { return false }
             state.want(new)
+            // If it can't be saved, it is kept, and saved before the next request.
+            if store != nil { state.unsaved = (new, account) }
             return true
         }
         guard isCurrent else { throw CancellationError() }
         if store != nil {
-            state.withLock { $0.unsaved = (new, account) }
-            // If it fails, the token is kept, and saved before the next request.
             try await flights.run(.write, mustFinish: true) { [self] in try await write() }
             try await writeIfNeeded()
         } else {
-            try use(new, account: account)
+            guard state.withLock({ use(new, account: account, &$0) }) else { throw CancellationError() }
         }
     }
 
-    private func use(_ new: AccessToken, account: Int) throws {
-        let isCurrent = state.withLock { $0.machine.end(new, account: account, at: now(), random: random()) }
-        guard isCurrent else { throw CancellationError() }
+    /// Uses a token from now on; `false` if another account is signed in by now, or nobody is.
+    private func use(_ new: AccessToken, account: Int, _ state: inout State) -> Bool {
+        guard state.machine.end(new, account: account, at: now(), random: random()) else { return false }
+        // Under the lock, so that observers get the changes in their order.
         observers.report(.refreshed(new))
+        return true
+    }
+
+    /// Runs work of a refresh: requests within it go without the token.
+    private func marked<Result>(_ work: () async throws -> Result) async throws -> Result {
+        try await Self.$refreshing.withValue(Self.refreshing.union([ObjectIdentifier(self)])) { try await work() }
     }
 
     // MARK: The account
 
-    /// Signs in: the token is saved, and used from now on. A refresh in progress is given up.
+    /// Signs in: the token is saved, and used from now on. A refresh in progress is given up. It is saved also if the task is cancelled.
     ///
-    /// - Throws: ``AuthenticationError`` with the reason `storeFailed`. The token is used all the same, and saved before the next request.
+    /// - Throws: ``AuthenticationError`` with the reason `storeFailed`. The token is used all the same, and each request tries to save it.
     public func signIn(_ token: AccessToken) async throws {
         var token = token
         if token.obtainedAt == nil { token.obtainedAt = now() }
         change(to: token)
-        observers.report(.signedIn(token))
-        try await writeIfNeeded()
+        try await writeToTheEnd()
     }
 
-    /// Signs out: the token is removed from the store. A refresh in progress is given up, and requests that wait for it fail with
-    /// ``AuthenticationError`` and the reason `signedOut`.
+    /// Signs out: the token is removed from the store, also if the task is cancelled. A refresh in progress is given up, and requests that wait for it
+    /// fail with ``AuthenticationError`` and the reason `signedOut`.
     ///
-    /// - Returns: the token that was used so far, for example to revoke it; `nil` if there was none.
-    /// - Throws: ``AuthenticationError`` with the reason `storeFailed`, if the store can't be emptied. Nobody is signed in all the same.
+    /// - Returns: the token that was obtained last, for example to revoke it; `nil` if there was none.
+    /// - Throws: ``AuthenticationError`` with the reason `storeFailed`, if the store can't be read or emptied. Nobody is signed in all the same.
     @discardableResult
     public func signOut() async throws -> AccessToken? {
-        if !state.withLock(\.isLoaded) { try? await prepare(by: nil, for: nil) }
+        var loadError: (any Error)?
+        if !state.withLock(\.isLoaded) {
+            do {
+                try await shielded { [self] in try await flights.run(.load, mustFinish: true) { [self] in try await load() } }
+            } catch {
+                loadError = error
+            }
+        }
         let old = change(to: nil)
-        observers.report(.signedOut(because: nil))
-        try await writeIfNeeded()
+        try await writeToTheEnd()
+        if let loadError { throw loadError }
         return old
     }
 
     @discardableResult
     private func change(to token: AccessToken?) -> AccessToken? {
         let old = state.withLock { state in
-            let old = state.machine.token
+            let old = state.unsaved?.token ?? state.machine.token
             state.machine.sign(in: token, at: now(), random: random())
             state.isLoaded = true
             state.unsaved = nil
             state.want(token)
+            observers.report(token.map { .signedIn($0) } ?? .signedOut(because: nil))
             return old
         }
         // Callers decide anew. What is being written goes on, and is written over.
@@ -328,18 +358,18 @@ public final class TokenSource: Sendable {
         guard let store else { return }
         let token: AccessToken?
         do {
-            token = try await store.load()
+            token = try await marked { try await store.load() }
         } catch {
             throw AuthenticationError(.storeFailed, underlying: error)
         }
-        let isFirst = state.withLock { state in
+        state.withLock { state in
             // Somebody has signed in meanwhile.
-            guard !state.isLoaded else { return false }
+            guard !state.isLoaded else { return }
             state.isLoaded = true
-            if let token { state.machine.sign(in: token, at: now(), random: random()) }
-            return token != nil
+            guard let token else { return }
+            state.machine.sign(in: token, at: now(), random: random())
+            observers.report(.signedIn(token))
         }
-        if isFirst, let token { observers.report(.signedIn(token)) }
     }
 
     private func writeIfNeeded() async throws {
@@ -349,35 +379,40 @@ public final class TokenSource: Sendable {
         }
     }
 
+    /// Brings the store up to date, also if the caller is cancelled.
+    private func writeToTheEnd() async throws { try await shielded { [self] in try await writeIfNeeded() } }
+
+    /// Does work that the cancellation of the caller does not reach.
+    private func shielded(_ work: @escaping @Sendable () async throws -> Void) async throws {
+        try await Task(executorPreference: executor) { try await work() }.value
+    }
+
     /// Brings the store to what is wanted at this moment. Never runs twice at a time.
     private func write() async throws {
         guard let store else { return }
         let wanted = state.withLock(\.wanted)
         do {
-            if let token = wanted.token { try await store.save(token) } else { try await store.remove() }
+            try await marked {
+                if let token = wanted.token { try await store.save(token) } else { try await store.remove() }
+            }
         } catch {
             throw AuthenticationError(.storeFailed, underlying: error)
         }
-        let unsaved = state.withLock { state -> (token: AccessToken, account: Int)? in
+        state.withLock { state in
             state.written = max(state.written, wanted.version)
-            guard let unsaved = state.unsaved, state.wanted.version == wanted.version else { return nil }
+            guard let unsaved = state.unsaved, state.wanted.version == wanted.version else { return }
             state.unsaved = nil
-            return unsaved
+            _ = use(unsaved.token, account: unsaved.account, &state)
         }
-        if let unsaved { try? use(unsaved.token, account: unsaved.account) }
     }
 
     // MARK: Observers
 
-    /// The changes of the account from now on. Each call returns a sequence of its own; any number of observers get every change.
+    /// The changes of the account from now on, in their order. Each call returns a sequence of its own, for any number of observers. To know where they
+    /// begin, read ``current`` after this call.
     ///
-    /// An observer that does not read keeps the newest 16 changes.
+    /// For an observer that does not read, the newest 16 changes are kept.
     public var changes: AsyncStream<TokenChange> { observers.changes() }
-}
-
-/// An error of a refresh that says whether another one may succeed.
-protocol FinalRefreshError: Error {
-    var isFinal: Bool { get }
 }
 
 extension TokenSource: CustomStringConvertible, CustomReflectable {

@@ -16,6 +16,8 @@ package struct CallState: Sendable {
     package var isPreparing = false
     /// Whether an outer layer may follow a redirect that a response asks for.
     package var mayFollowRedirects = false
+    /// Whether no layer may follow a redirect: the body has secrets, which are for the first server alone.
+    package var forbidsRedirects = false
     /// The rule of the `validateStatus` that the request has passed: see ``Request/accepts(_:)``.
     package var passedStatusRule: StatusRule?
     /// The request's position in the profile of its call; usually `nil`.

@@ -46,7 +46,9 @@ public struct RedirectMiddleware: HTTPMiddleware {
     public var label: String { "redirect(\(policy))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        guard let policy = request.options.redirect.resolved(policy) else { return try await next.send(request) }
+        guard !request.options.call.forbidsRedirects, let policy = request.options.redirect.resolved(policy) else {
+            return try await next.send(request)
+        }
         let first = request
         var request = request
         var way: [RedirectRecord] = []

@@ -18,7 +18,7 @@ struct OAuthServerTests {
         let base = try Stand.oauth.url()
         try await withTransport(NIOTransport()) { transport in
             let server = try await OAuthServer.discover(issuer: base, via: transport)
-            try await body(OAuthClient(server, id: id, authentication: authentication, via: transport), transport, base)
+            try await body(OAuthClient(server, clientID: id, authentication: authentication, via: transport), transport, base)
         }
     }
 
@@ -49,14 +49,15 @@ struct OAuthServerTests {
     @Test(arguments: clients.indices) func aCodeIsBoundToItsVerifier(index: Int) async throws {
         let (id, authentication) = Self.clients[index]
         try await withClient(id, authentication) { client, transport, base in
-            let authorization = try client.authorization(redirectTo: redirect, scopes: ["read", "write"])
+            let authorization = try client.authorization(redirectURI: redirect, scopes: ["read", "write"])
             let token = try await client.token(for: authorization, redirect: browse(authorization.url, transport))
             #expect(token.scopes == ["read", "write"] && token.refreshToken != nil)
             #expect(try await isAccepted(token, transport, base))
 
             // A code that was stolen from another sign-in: its state fits, and its verifier does not.
             let (own, stolen) = (
-                try client.authorization(redirectTo: redirect), try await browse(client.authorization(redirectTo: redirect).url, transport)
+                try client.authorization(redirectURI: redirect),
+                try await browse(client.authorization(redirectURI: redirect).url, transport)
             )
             let code = try #require(Request(.get, url: stolen).query["code"])
             let state = try #require(Request(.get, url: own.url).query["state"])
@@ -80,7 +81,7 @@ struct OAuthServerTests {
 
     @Test func aRefreshTokenIsGoodForOnce() async throws {
         try await withClient { client, transport, base in
-            let authorization = try client.authorization(redirectTo: redirect, scopes: ["read"])
+            let authorization = try client.authorization(redirectURI: redirect, scopes: ["read"])
             let first = try await client.token(for: authorization, redirect: browse(authorization.url, transport))
             let second = try await client.refresh(first)
             #expect(second.refreshToken != first.refreshToken && second.scopes == ["read"])
@@ -93,7 +94,7 @@ struct OAuthServerTests {
 
     @Test func aTokenThatWasRevokedIsRefused() async throws {
         try await withClient { client, transport, base in
-            let authorization = try client.authorization(redirectTo: redirect)
+            let authorization = try client.authorization(redirectURI: redirect)
             let source = TokenSource(client, store: MemoryTokenStore())
             try await source.signIn(client.token(for: authorization, redirect: browse(authorization.url, transport)))
             let token = try #require(try await source.signOut())

@@ -15,7 +15,7 @@ struct OIDCProviderTests {
         let issuer = try Stand.oidc.url()
         return try await withWire { stack, _ in
             let server = try await OAuthServer.discover(issuer: issuer, via: stack)
-            return try await body(OAuthClient(server, id: "stand-app", authentication: authentication, via: stack), stack)
+            return try await body(OAuthClient(server, clientID: "stand-app", authentication: authentication, via: stack), stack)
         }
     }
 
@@ -32,7 +32,7 @@ struct OIDCProviderTests {
     }
 
     private func signIn(_ oauth: OAuthClient, _ stack: HTTPStack, user: String) async throws -> AccessToken {
-        let authorization = try oauth.authorization(redirectTo: Self.redirect, scopes: ["openid", "email"])
+        let authorization = try oauth.authorization(redirectURI: Self.redirect, scopes: ["openid", "email"])
         return try await oauth.token(for: authorization, redirect: try await browse(authorization.url, "sub=\(user)", stack))
     }
 
@@ -71,7 +71,7 @@ struct OIDCProviderTests {
 
     @Test func aCodeIsAcceptedOnce() async throws {
         try await withClient { oauth, stack in
-            let authorization = try oauth.authorization(redirectTo: Self.redirect, scopes: ["openid"])
+            let authorization = try oauth.authorization(redirectURI: Self.redirect, scopes: ["openid"])
             let redirect = try await browse(authorization.url, "sub=ann", stack)
             _ = try await oauth.token(for: authorization, redirect: redirect)
             let error = try await failure(OAuthError.self) { try await oauth.token(for: authorization, redirect: redirect) }
@@ -81,8 +81,8 @@ struct OIDCProviderTests {
 
     @Test func aRedirectThatBelongsToNoSignInIsNotBelieved() async throws {
         try await withClient { oauth, stack in
-            let first = try oauth.authorization(redirectTo: Self.redirect, scopes: ["openid"])
-            let second = try oauth.authorization(redirectTo: Self.redirect, scopes: ["openid"])
+            let first = try oauth.authorization(redirectURI: Self.redirect, scopes: ["openid"])
+            let second = try oauth.authorization(redirectURI: Self.redirect, scopes: ["openid"])
             let redirect = try await browse(first.url, "sub=ann", stack)
             let mixedUp = try await failure(OAuthError.self) { try await oauth.token(for: second, redirect: redirect) }
             #expect(mixedUp.code == .stateMismatch)

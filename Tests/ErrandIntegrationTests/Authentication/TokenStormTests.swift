@@ -113,7 +113,8 @@ private final class RotatingServer: Sendable {
             var configuration = NIOTransport.Configuration()
             configuration.maxConnectionsPerOrigin = 100
             return try await withTransport(try NIOTransport(configuration)) { transport in
-                let oauth = OAuthClient(OAuthServer(tokenEndpoint: mock.url("/token")), id: "storm", via: transport.timeout(.seconds(60)))
+                let oauth = OAuthClient(
+                    OAuthServer(tokenEndpoint: mock.url("/token")), clientID: "storm", via: transport.timeout(.seconds(60)))
                 let tokens = TokenSource(oauth, store: MemoryTokenStore())
                 try await tokens.signIn(RotatingServer.first)
                 let stack = transport.timeout(.seconds(60)).authenticate(.bearer(tokens))
@@ -235,7 +236,8 @@ private final class RotatingServer: Sendable {
         } after: { tokens, stack, url in
             let copy = try await withTransport(NIOTransport()) { transport in
                 let oauth = OAuthClient(
-                    OAuthServer(tokenEndpoint: url.replacing("/me", with: "/token")), id: "storm", via: transport.timeout(.seconds(20)))
+                    OAuthServer(tokenEndpoint: url.replacing("/me", with: "/token")), clientID: "storm",
+                    via: transport.timeout(.seconds(20)))
                 let tokens = TokenSource(oauth)
                 try await tokens.signIn(RotatingServer.first)
                 return try await Self.send(transport.authenticate(.bearer(tokens)), url)

@@ -59,7 +59,8 @@ struct LoginCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "login", abstract: "Signs in, and keeps the token.", usage: "errand auth login [<options>] [<name>]",
         discussion: """
-            A person signs in with a browser: the command shows a URL, and waits until the browser comes back to a port of this machine. \
+            A person signs in with a browser: the command shows a URL, and waits until the browser comes back to a port of this machine. The \
+            server must know the address http://127.0.0.1:PORT/callback; use --redirect-port if it does not accept any port. \
             With --device, the person signs in on another device. With --client-credentials, no person takes part.
             """)
 
@@ -130,8 +131,10 @@ struct LoginCommand: AsyncParsableCommand {
             )
             return try await client.token(for: authorization)
         }
-        let (authorization, redirect) = try await LoopbackReceiver.redirect(port: redirectPort, within: wait) { redirect in
-            let authorization = try client.authorization(redirectTo: redirect, scopes: scope)
+        let (authorization, redirect) = try await LoopbackReceiver.redirect(
+            port: redirectPort, within: wait, where: { (begun: OAuthAuthorization, redirect) in begun.matches(redirect: redirect) }
+        ) { redirect in
+            let authorization = try client.authorization(redirectURI: redirect, scopes: scope)
             Terminal.say("Open this page to sign in:\n\(authorization.url)")
             try Self.open(authorization.url, with: browser ?? ProcessInfo.processInfo.environment["BROWSER"])
             return authorization
@@ -145,6 +148,8 @@ struct LoginCommand: AsyncParsableCommand {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
         process.arguments = ["-c", command + " \"$1\"", "sh", url]
+        // The browser, and what it starts, need no secret of the client.
+        process.environment = ProcessInfo.processInfo.environment.filter { $0.key != "ERRAND_CLIENT_SECRET" }
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice
@@ -184,7 +189,12 @@ struct LogoutCommand: AsyncParsableCommand {
     func run() async throws {
         let login = try StoredLogin.load(name)
         try await connection.run { transport in
-            let token = try? await login.source(via: transport).signOut()
+            var token: AccessToken?
+            do {
+                token = try await login.source(via: transport).signOut()
+            } catch {
+                Terminal.say("errand: the token can't be revoked: \(error)")
+            }
             try login.remove()
             if let token, login.revocationEndpoint != nil {
                 do {

@@ -137,7 +137,11 @@ extension RequestArguments {
             let credentials = AWSCredentials(accessKeyID: user, secretAccessKey: password)
             return .signature(.awsV4(credentials, region: scope.region, service: scope.service))
         }
-        return .field("Basic " + Data("\(user):\(password)".utf8).base64EncodedString())
+        do {
+            return .field(try BasicScheme.field(user: user, password: password))
+        } catch {
+            throw ValidationError("-u: \(error.reason)")
+        }
     }
 
     /// The user and the password.

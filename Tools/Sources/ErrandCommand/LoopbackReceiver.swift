@@ -3,6 +3,7 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
+import Synchronization
 
 /// Receives the browser at the end of a sign-in, on a port of this machine alone
 /// ([RFC 8252, section 7.3](https://www.rfc-editor.org/rfc/rfc8252#section-7.3)).
@@ -30,18 +31,24 @@ enum LoopbackReceiver {
     /// - Parameters:
     ///   - port: zero takes a free one.
     ///   - seconds: how long to wait.
+    ///   - belongs: whether a URL, with its query, belongs to what `open` returned. Others, such as that of another page of the browser, are refused and
+    ///     ignored.
+    ///   - open: sends the browser away.
     /// - Returns: what `open` returned, and the URL that the browser was sent to, with its query.
     /// - Throws: ``TimedOut``; what `open` throws; the error of the system if the port is taken.
     static func redirect<Begun: Sendable>(
-        port: Int = 0, within seconds: Int, afterOpening open: (_ redirect: String) throws -> Begun
+        port: Int = 0, within seconds: Int, where belongs: @escaping @Sendable (Begun, String) -> Bool,
+        afterOpening open: (_ redirect: String) throws -> Begun
     ) async throws -> (begun: Begun, redirect: String) {
+        let waiting = Mutex<Begun?>(nil)
         let (events, continuation) = AsyncStream.makeStream(of: Event.self)
         let router = Router()
         router.get(RouterPath(path)) { request, _ in
-            continuation.yield(.redirect(request.uri.string))
+            let isExpected = waiting.withLock { $0.map { belongs($0, request.uri.string) } } ?? false
+            if isExpected { continuation.yield(.redirect(request.uri.string)) }
             return Response(
-                status: .ok, headers: [.contentType: "text/html; charset=utf-8", .cacheControl: "no-store"],
-                body: .init(byteBuffer: ByteBuffer(string: page)))
+                status: isExpected ? .ok : .badRequest, headers: [.contentType: "text/html; charset=utf-8", .cacheControl: "no-store"],
+                body: .init(byteBuffer: ByteBuffer(string: isExpected ? page : otherPage)))
         }
         var logger = Logger(label: "auth")
         logger.logLevel = .critical
@@ -63,7 +70,9 @@ enum LoopbackReceiver {
                 switch event {
                 case .running(let port):
                     let base = "http://127.0.0.1:\(port)"
-                    begun = (base, try open(base + path))
+                    let value = try open(base + path)
+                    begun = (base, value)
+                    waiting.withLock { $0 = value }
                 case .redirect(let target):
                     guard let begun else { continue }
                     try await Task.sleep(for: courtesy)
@@ -77,6 +86,10 @@ enum LoopbackReceiver {
         }
     }
 
+    private static let otherPage = """
+        <!doctype html><meta charset="utf-8"><title>errand</title><p>This page does not belong to the sign-in that errand waits for.</p>
+
+        """
     private static let page = """
         <!doctype html><meta charset="utf-8"><title>errand</title><p>You can close this page and go back to the terminal.</p>
 

@@ -92,8 +92,9 @@ struct RequestRun {
         if shown.verbose { stack = stack.wrapped(by: ExchangeNarrator(narration: narration, proxy: try arguments.proxyPolicy())) }
         stack = authentication.signing(stack)
         if arguments.content.compressed { stack = stack.decompress() }
-        if arguments.content.compressBody { stack = stack.compressRequests(.gzip) }
         stack = try authentication.authenticating(stack, transport: bottom)
+        // Outside: Digest proves the body as it is sent.
+        if arguments.content.compressBody { stack = stack.compressRequests(.gzip) }
         if connection.followsRedirects { stack = stack.redirect(RedirectPolicy(maxHops: connection.maxRedirects)) }
         if shown.verbose { stack = stack.wrapped(by: AttemptNarrator()) }
         if connection.retry > 0 { stack = stack.retry(RetryPolicy(maxAttempts: connection.retry + 1), budget: nil) }

@@ -45,15 +45,17 @@ struct StoredLogin: Codable, Sendable {
             case (let secret?, .basic): .basic(secret: secret)
             case (let secret?, .post): .post(secret: secret)
             }
-        return OAuthClient(server, id: clientID, authentication: authentication, via: sender)
+        return OAuthClient(server, clientID: clientID, authentication: authentication, via: sender)
     }
 
     /// The token, which is refreshed and saved.
     func source(via sender: some HTTPSender) throws -> TokenSource {
         let client = client(via: sender)
         let store = FileTokenStore(atPath: try Self.path(name, "token"))
-        guard kind == .client else { return TokenSource(client, store: store) }
-        return TokenSource(store: store, obtainsFirst: true) { [scopes] _ in try await client.clientCredentials(scopes: scopes) }
+        // The command ends without waiting for a refresh in the background, whose token would be lost.
+        let policy = RefreshPolicy(leadTime: .zero)
+        guard kind == .client else { return TokenSource(client, store: store, policy: policy) }
+        return TokenSource(clientCredentials: client, scopes: scopes, store: store, policy: policy)
     }
 
     // MARK: Files
@@ -88,6 +90,11 @@ struct StoredLogin: Codable, Sendable {
         guard let data = FileManager.default.contents(atPath: path) else {
             throw ValidationError("there is no login '\(name)'. Use 'errand auth login'")
         }
+        // It may have the secret of the client.
+        let permissions = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+        guard let permissions, permissions & 0o077 == 0 else {
+            throw ValidationError("the login in '\(path.shownSafely())' can be read or written by others. Use 'chmod 600' on it")
+        }
         guard let login = try? JSONDecoder().decode(StoredLogin.self, from: data) else {
             throw ValidationError("the login in '\(path.shownSafely())' can't be read. Use 'errand auth login' again")
         }
@@ -116,8 +123,13 @@ struct StoredLogin: Codable, Sendable {
     }
 
     /// Removes all files.
+    ///
+    /// - Throws: `FileWriteError`.
     func remove() throws {
-        for kind in ["token.lock", "token", "json"] { unlink(try Self.path(name, kind)) }
+        for kind in ["token.lock", "token", "json"] {
+            let path = try Self.path(name, kind)
+            guard unlink(path) == 0 || errno == ENOENT else { throw FileWriteError(path: path, operation: "remove", code: errno) }
+        }
     }
 }
 

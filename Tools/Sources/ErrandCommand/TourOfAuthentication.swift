@@ -45,10 +45,10 @@ enum TourOfAuthentication {
         let counted = transport.transformRequest { request in
             if request.head.path == "/oauth/token" { refreshes.withLock { $0 += 1 } }
         }
-        let oauth = OAuthClient(server, id: "tour", via: counted)
+        let oauth = OAuthClient(server, clientID: "tour", via: counted)
         let store = MemoryTokenStore()
         let tokens = TokenSource(oauth, store: store)
-        let authorization = try oauth.authorization(redirectTo: "http://127.0.0.1:1/callback", scopes: ["read"])
+        let authorization = try oauth.authorization(redirectURI: "http://127.0.0.1:1/callback", scopes: ["read"])
         // The browser: this server sends it back at once.
         let page = try await transport.send(Request(.get, url: authorization.url))
         page.body.abandon()
