@@ -49,28 +49,9 @@ struct TimingMiddleware: HTTPMiddleware {
 }
 
 // swift-format-ignore
-actor Session {
-    private(set) var token = "old"
-
-    func refresh() async throws { token = "new" }       // sends the refresh token
-}
-
-// swift-format-ignore
-func signedIn(_ transport: some HTTPSender, with session: Session) -> HTTPStack {
-    let refreshes = SingleFlight<String, Void>()
-    let refreshed = ResponseValidator("signed in") { request, response, retries in
-        guard response.status == .unauthorized, retries == 0 else { return .next }
-        let rejected = request.headers[.authorization]
-        return .retryAfterRunning {
-            try await refreshes.run("token", mustFinish: true) {
-                guard await "Bearer \(session.token)" == rejected else { return }
-                try await session.refresh()
-            }
-        }
-    }
-    return transport
-        .transformRequest { $0.headers[.authorization] = await "Bearer \(session.token)" }
-        .validate(refreshed)
+func signedIn(_ transport: some HTTPSender, refresh: @escaping @Sendable (AccessToken?) async throws -> AccessToken) -> HTTPStack {
+    let tokens = TokenSource(AccessToken("old"), refresh: refresh)
+    return transport.authenticate(.bearer(tokens))
 }
 
 func accountsAreStubbed() async throws {

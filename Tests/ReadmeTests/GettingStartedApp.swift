@@ -16,11 +16,12 @@ enum NoteEndpoints {
 // swift-format-ignore
 func makeClient(token: String) -> APIClient {
     APIClient(
-        .default
+        HTTPStack.default
+            .authenticate(.bearer(token))
             .retry()
             .timeout(.seconds(30))
             .log(to: Logger(label: "notes"))
-            .server("https://notes.example/v1", headers: [.authorization: "Bearer \(token)"])
+            .server("https://notes.example/v1")
     )
 }
 

@@ -264,7 +264,7 @@ import Testing
             Stub().header(.authorization, "Bearer new").responds(.json(Account(id: 1, name: "Ada")), repeatingLast: true),
             Stub().header(.authorization, "Bearer old").responds(.status(.unauthorized), repeatingLast: true))
         let times = Mutex(0)
-        let stack = signedIn(stub, with: Session()).wrapped(by: TimingMiddleware { _, _ in times.withLock { $0 += 1 } })
+        let stack = signedIn(stub) { _ in AccessToken("new") }.wrapped(by: TimingMiddleware { _, _ in times.withLock { $0 += 1 } })
         let api = APIClient(stack.server("https://a.example"))
         #expect(try await api.value(Accounts.rename(1, to: "Ada")).name == "Ada")
         try await APIClient(stub.server("https://a.example")).value(Accounts.signIn("joe", "s3cret"))

@@ -5,7 +5,7 @@ import Logging
 
 /// What danthorpe's swift-networking offers, in Errand.
 ///
-/// Not in Errand yet: authentication (`authenticated`), OAuth and a cache (`cached`).
+/// Not in Errand yet: a cache (`cached`). For `authenticated` and OAuth, see `SignIn.swift`.
 enum ComposableStyle {
     struct Note: Codable, Sendable, Equatable {
         var id: Int

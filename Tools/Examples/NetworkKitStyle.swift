@@ -4,7 +4,7 @@ import Logging
 
 /// What XXXNetworkKit, a template after Moya, offers, in Errand.
 ///
-/// Not in Errand yet: authentication, reachability, polling, and scripts that rename or scaffold a project.
+/// For authentication, see `SignIn.swift`. Not in Errand yet: reachability, polling, and scripts that rename or scaffold a project.
 enum NetworkKitStyle {
     // MARK: - The envelope of the server, in one place
 

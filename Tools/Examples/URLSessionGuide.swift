@@ -5,7 +5,7 @@ import Logging
 
 /// What a guide to URLSession with async/await shows, in Errand.
 ///
-/// Not in Errand yet: authentication, a cache (`cachePolicy`), cookies, pagination, downloads that resume, background
+/// Not in Errand yet: a cache (`cachePolicy`), cookies, pagination, downloads that resume, background
 /// sessions, WebSockets and reachability (`NWPathMonitor`, `isExpensive`).
 enum URLSessionGuide {
     struct Article: Decodable, Sendable, Equatable {
@@ -123,37 +123,13 @@ enum URLSessionGuide {
     }
 
     // A token that is renewed after a 401, once for all calls that wait for it
-    actor Session {
-        private struct Token: Decodable, Sendable { var accessToken: String }
-
-        private(set) var authorization = "Bearer expired"
-        private let client: APIClient
-        private let renewals = SingleFlight<String, Void>()
-
-        init(_ client: APIClient) { self.client = client }
-
-        func renew(insteadOf rejected: String?) async throws {
-            try await renewals.run("token", mustFinish: true) {
-                if await self.authorization == rejected { try await self.signIn() }
-            }
-        }
-
-        private func signIn() async throws {
-            authorization = "Bearer \(try await client.post("/token", as: Token.self).accessToken)"
-        }
-    }
-
     static func renewedToken(_ server: URL) async throws -> [String] {
-        let session = Session(client(server))
-        let signedIn = ResponseValidator("signed in") { request, response, _ in
-            let rejected = request.headers[.authorization]
-            return response.status == .unauthorized ? .retryAfterRunning { try await session.renew(insteadOf: rejected) } : .next
+        struct Token: Decodable, Sendable { var accessToken: String }
+        let session = client(server)
+        let tokens = TokenSource(AccessToken("expired")) { _ in
+            AccessToken(try await session.post("/token", as: Token.self).accessToken)
         }
-        let client = APIClient(
-            .default
-                .transformRequest("token") { $0.headers[.authorization] = await session.authorization }
-                .validate(signedIn)
-                .server(server))
+        let client = APIClient(HTTPStack.default.authenticate(.bearer(tokens)).server(server))
         async let first: String = client.get("/private")
         async let second: String = client.get("/private")
         return try await [first, second]

@@ -13,7 +13,7 @@ func hex(_ bytes: some Sequence<UInt8>) -> String {
     return String(decoding: text, as: UTF8.self)
 }
 
-/// Returns so many bytes of the system's random numbers.
+/// Returns `count` random bytes, from the generator of the system.
 @Sendable func randomOctets(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: .min ... .max) } }
 
 /// A hash function of Digest, fed piece by piece.

@@ -70,6 +70,7 @@ struct LoginCommand: AsyncParsableCommand {
         help: ArgumentHelp("Where tokens come from, for a server that publishes no endpoints.", valueName: "url")) var tokenURL: String?
     @Option(help: ArgumentHelp("Where a person signs in, for a server that publishes no endpoints.", valueName: "url"))
     var authorizationURL: String?
+    @Option(help: ArgumentHelp("Where a device begins, for a server that publishes no endpoints.", valueName: "url")) var deviceURL: String?
     @Option(name: .customLong("client-id"), help: ArgumentHelp("The identifier of the client.", valueName: "id")) var clientID: String
     @Option(
         help: ArgumentHelp("The secret of the client. The variable ERRAND_CLIENT_SECRET hides it from other users.", valueName: "secret"))
@@ -118,7 +119,10 @@ struct LoginCommand: AsyncParsableCommand {
     }
 
     private func server(_ transport: NIOTransport) async throws -> OAuthServer {
-        if let tokenURL { return OAuthServer(tokenEndpoint: tokenURL, authorizationEndpoint: authorizationURL) }
+        if let tokenURL {
+            return OAuthServer(
+                tokenEndpoint: tokenURL, authorizationEndpoint: authorizationURL, deviceAuthorizationEndpoint: deviceURL)
+        }
         return try await OAuthServer.discover(issuer: issuer ?? "", via: transport)
     }
 
