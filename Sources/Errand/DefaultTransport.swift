@@ -5,15 +5,18 @@ extension HTTPStack {
     /// There is one transport for the whole process, with one connection pool, which is never shut down. Make a `NIOTransport` for settings or a
     /// lifetime of your own. Today the platform's transport is `NIOTransport` on every platform.
     ///
-    /// Every modifier of this stack stands outside `redirect`. Observers of each exchange, such as `metrics` and `trace`, belong inside: begin
-    /// with ``decompressing`` for them.
-    public static let `default` = decompressing.redirect()
-
-    /// A stack of the platform's transport, which decodes gzip and deflate, and follows no redirect: the start for observers of each exchange.
+    /// What belongs inside `redirect` is put there, if it comes first: credentials, and observers of each exchange.
     ///
     /// ```swift
-    /// let stack = HTTPStack.decompressing.metrics().trace().redirect().retry().timeout(.seconds(30))
-    /// print(stack.orderProblems)      // []: metrics and trace see each hop of a redirect and each attempt
+    /// let stack = HTTPStack.default.authenticate(.bearer(tokens)).metrics().retry()
+    /// print(stack)        // retry(…) > redirect(…) > metrics > authenticate(bearer) > decompress > NIOTransport
+    /// ```
+    public static let `default` = decompressing.covered(by: RedirectMiddleware())
+
+    /// A stack of the platform's transport, which decodes gzip and deflate, and follows no redirect.
+    ///
+    /// ```swift
+    /// let stack = HTTPStack.decompressing.metrics().trace().redirect(RedirectPolicy(maxHops: 3)).retry()
     /// ```
     ///
     /// It shares its connections with ``default`` and ``bare``.

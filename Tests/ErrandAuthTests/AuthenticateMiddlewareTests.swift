@@ -222,6 +222,51 @@ import Testing
         #expect(response.status == .ok && stub.requests.count == 1)
     }
 
+    /// At the default stack, whose redirects are outside.
+    @Test func theDefaultStackIsInItsOrder() throws {
+        let tokens = TokenSource { _ in throw CancellationError() }
+        let stack = HTTPStack.default.authenticate(.bearer(tokens)).retry().server("https://a.example")
+        #expect(stack.orderProblems.isEmpty)
+        let signed = HTTPStack.bare.sign(with: .awsV4(AWSCredentials(accessKeyID: "i", secretAccessKey: "s"), region: "r", service: "s3"))
+        #expect(signed.decompress().redirect().retry().server("https://a.example").orderProblems.isEmpty)
+        #expect(stack.authenticate().orderProblems.contains { $0.contains("authenticate") })
+    }
+
+    @Test func aHopOfARedirectHasAProofOfItsOwn() async throws {
+        let stub = StubTransport(
+            Stub(.get, "/first").responds(.redirect(to: "/second")),
+            Stub(.get, "/second").matching("for this path") { $0.headers[.authorization]?.contains(#"uri="/second""#) == true }.responds(
+                .status(.ok)),
+            Stub().responds(.status(.unauthorized, headers: [.wwwAuthenticate: #"Digest realm="a", nonce="n", qop="auth""#])))
+        let stack = HTTPStack(stub).covered(by: RedirectMiddleware()).authenticate(.digest(user: "joe", password: "secret"))
+        #expect(try await stack.send(try request("https://a.example/first")).status == .ok)
+    }
+
+    /// What a person reads at night.
+    @Test func aStatusErrorSaysWhyTheChallengeWasReturned() async throws {
+        func text(_ scheme: some AuthenticationScheme, asking challenge: String, url: String = "https://a.example/x") async throws -> String
+        {
+            let stub = StubTransport(
+                Stub().responds(.status(challenge.contains("scope") ? .forbidden : .unauthorized, headers: [.wwwAuthenticate: challenge])))
+            let stack = stub.authenticate(scheme).validateStatus().server("https://a.example")
+            let error = await #expect(throws: StatusError.self) { try await stack.send(try Request(.get, url: url)) }
+            return try #require(error).description
+        }
+        let status = "GET https://a.example/x: status 401 Unauthorized; "
+        let basic = #"Basic realm="a""#
+        #expect(
+            try await text(.digest(user: "joe", password: "secret"), asking: basic)
+                == status + "no credentials were sent: the server asks for Basic, and the scheme is digest")
+        #expect(
+            try await text(.basic(user: "joe", password: "secret"), asking: basic).hasPrefix(status + "the server refused the credentials"))
+        #expect(
+            try await text(.basic(user: "joe", password: "secret"), asking: basic, url: "https://b.example/")
+                .hasPrefix("GET https://b.example/: status 401 Unauthorized; no credentials were sent: they are for another origin"))
+        #expect(
+            try await text(.bearer("t"), asking: #"Bearer error="insufficient_scope", scope="orders""#)
+                .hasSuffix("status 403 Forbidden; the token lacks the scope 'orders'"))
+    }
+
     // MARK: Options
 
     @Test func aRequestCanHaveCredentialsOfItsOwnOrNone() async throws {
@@ -288,6 +333,8 @@ import Testing
         try await check(.basic(user: "joe", password: "sec\r\nret"))
         try await check(.bearer("a\nb"))
         try await check(.bearer(""))
+        try await check(.bearer("Bearer abc"))
+        try await check(.bearer("tökn"))
         try await check(.apiKey("a\u{0}", in: .header(.custom("X-Key"))))
         #expect(stub.requests.isEmpty)
     }

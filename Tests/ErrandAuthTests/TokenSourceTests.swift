@@ -108,13 +108,40 @@ import Testing
         let tokens = TokenSource(
             AccessToken("0"), now: { dates.now }, refresh: { _ in AccessToken("\(counter.next())") })
         let stack = stub.authenticate(.bearer(tokens))
-        // Each new token is refused as well.
+        // Each new token is refused as well: a call refreshes it once, and ends with the response.
+        for number in 1...5 {
+            let response = try await stack.send(try request())
+            #expect(response.status == .unauthorized && response.metadata.authenticationStop == .refused)
+            #expect(counter.count == number && stub.requests.count == 2 * number)
+        }
         let error = await #expect(throws: AuthenticationError.self) { try await stack.send(try request()) }
         #expect(error?.reason == .tooManyRefreshes && error?.response?.status == .unauthorized)
         #expect(counter.count == 5)
         dates.advance(by: 31)
-        await #expect(throws: AuthenticationError.self) { try await stack.send(try request()) }
-        #expect(counter.count == 10)
+        #expect(try await stack.send(try request()).status == .unauthorized)
+        #expect(counter.count == 6)
+    }
+
+    /// The clock of this machine is a day ahead.
+    @Test func aTokenThatHasExpiredWhenItComesIsUsed() async throws {
+        let dates = Dates()
+        let counter = Counter()
+        let stub = StubTransport(Stub().responds(.status(.ok), .status(.ok), .status(.unauthorized), .status(.ok)))
+        let tokens = TokenSource(AccessToken("0", expiresAt: .distantPast), now: { dates.now }) { _ in
+            AccessToken("\(counter.next())", expiresAt: dates.now - 82_800)
+        }
+        let stack = stub.authenticate(.bearer(tokens))
+        for _ in 0..<3 { #expect(try await stack.send(try request()).status == .ok) }
+        #expect(stub.requests.map { $0.headers[.authorization] } == ["Bearer 1", "Bearer 1", "Bearer 1", "Bearer 2"])
+    }
+
+    @Test func theStoreCanBeReadAtTheStartWithoutARequest() async throws {
+        let tokens = TokenSource(store: MemoryTokenStore(AccessToken("kept", expiresAt: .distantPast))) { _ in throw Self.refused }
+        #expect("\(tokens)" == "token source, not loaded yet")
+        #expect(try await tokens.load()?.value == "kept")
+        #expect("\(tokens)" == "token source, signed in")
+        let empty = TokenSource(store: MemoryTokenStore()) { _ in throw Self.refused }
+        #expect(try await empty.load() == nil && "\(empty)" == "token source, signed out")
     }
 
     @Test(arguments: ["insufficient_scope", "invalid_request"]) func otherErrorsOfBearerRefreshNothing(error: String) async throws {

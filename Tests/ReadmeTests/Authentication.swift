@@ -83,8 +83,10 @@ func sendWithOtherCredentials(_ request: Request, _ stack: HTTPStack, ask: @esca
 }
 
 func makeBucket(_ credentials: AWSCredentials) -> HTTPStack {
-    HTTPStack.default
+    HTTPStack.bare
         .sign(with: .awsV4(credentials, region: "eu-central-1", service: "s3"))
+        .decompress()
+        .redirect()
         .retry()
         .server("https://bucket.s3.eu-central-1.amazonaws.com")
 }

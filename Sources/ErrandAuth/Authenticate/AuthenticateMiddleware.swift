@@ -48,6 +48,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
     public var neighbors: [MiddlewareNeighbor] {
         [
             .inside(.server, because: "authenticate would not know the origin"),
+            .once(because: "the inner one would never add credentials"),
             .inside(.validateStatus, because: "a challenge would be refused before it is responded to"),
             .inside(.retry, because: "a retried request would carry an expired token"),
             .inside(.redirect, because: "credentials would not be chosen again for the next origin"),
@@ -63,11 +64,19 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
     /// - Throws: ``AuthenticationError``, what the scheme throws, and what `next` throws.
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         let hook = request.options.onChallenge
-        guard let scheme = effectiveScheme(for: request), scope.includes(request) else { return try await next.send(request) }
-
+        guard let scheme = effectiveScheme(for: request) else { return try await next.send(request) }
+        guard scope.includes(request) else {
+            var response = try await next.send(request)
+            if scheme.isChallenge(response.head) { response.note(.otherOrigin) }
+            return response
+        }
         var proof = try await named(request) { try await scheme.proof(for: request) }
         // The app's own credentials go as they are.
-        if proof?.isOverridden(by: request) == true { return try await next.send(request) }
+        if proof?.isOverridden(by: request) == true {
+            var response = try await next.send(request)
+            if scheme.isChallenge(response.head) { response.note(.ownCredentials) }
+            return response
+        }
         var refused: Set<AuthenticationFingerprint> = []
         var attempts: [AttemptRecord] = []
         // Layers inside compare the proof, not the option.
@@ -89,6 +98,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
             guard author.isChallenge(response.head) else {
                 if let proof { author.noteAccepted(proof, for: request, by: response.head) }
                 if !attempts.isEmpty { response.metadata.attempts = attempts.followed(by: response.metadata.attempts) }
+                if response.head.status == .forbidden { response.noteMissingScope() }
                 return response
             }
             round += 1
@@ -105,7 +115,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
                 throw error.following(attempts.followed(by: response.metadata.attempts) + [record])
             }
             guard case .send(let next, by: let nextAuthor) = step else {
-                if case .stop(let reason) = step { response.metadata.authenticationStop = reason }
+                if case .stop(let reason) = step { response.note(reason, by: scheme, challenge) }
                 request.report(.authenticationDecision, decision: .init(continues: false, "\(response.status.code), returned"))
                 if !attempts.isEmpty { response.metadata.attempts = attempts.followed(by: response.metadata.attempts) }
                 return response
@@ -195,6 +205,35 @@ extension Request {
         request.options.sensitivity.formUnion(Sensitivity(fields: proof.headers.map(\.name), queryNames: proof.query.items.map(\.name)))
         request.options.credentialIdentity = proof.identity
         return request
+    }
+}
+
+extension Response {
+    /// Says why the challenge is returned.
+    fileprivate mutating func note(
+        _ stop: AuthenticationStop, by scheme: (any AuthenticationScheme)? = nil, _ challenge: ServerChallenge? = nil
+    ) {
+        metadata.authenticationStop = stop
+        let offered = Set(challenge?.challenges.map(\.scheme) ?? []).sorted().map { $0.shownSafely(limit: 40) }.joined(separator: ", ")
+        metadata.statusNote =
+            switch stop {
+            case .noCredentials:
+                "no credentials were sent"
+                    + (offered.isEmpty ? "" : ": the server asks for \(offered), and the scheme is \(scheme?.label ?? "none")")
+            case .refused: "the server refused the credentials"
+            case .ownCredentials: "the server refused the credentials that the request has itself"
+            case .otherOrigin: "no credentials were sent: they are for another origin"
+            case .declined: nil
+            case .bodyCannotBeReplayed: "the body can't be sent again with credentials"
+            case .tooManyRounds: "the server asked for credentials too often"
+            }
+    }
+
+    /// Says which scope a token lacks ([RFC 6750, section 3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)).
+    fileprivate mutating func noteMissingScope() {
+        let challenges = AuthenticationChallenge.parse(head.headerFields[values: .wwwAuthenticate])
+        guard let challenge = challenges.first(where: { $0["error"] == "insufficient_scope" }) else { return }
+        metadata.statusNote = "the token lacks the scope" + (challenge["scope"].map { " '\($0.shownSafely(limit: 80))'" } ?? "")
     }
 }
 

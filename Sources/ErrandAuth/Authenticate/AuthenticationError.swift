@@ -5,7 +5,7 @@ public import ErrandCore
 ///
 /// ```
 /// GET https://a.example/me: cannot authenticate: nobody is signed in (not sent)
-/// GET https://a.example/me: cannot authenticate: the token could not be refreshed: POST https://auth.example/token: cannot connect: … (not sent)
+/// GET https://a.example/me: cannot authenticate: no new token could be obtained: POST https://auth.example/token: cannot connect: … (not sent)
 /// ```
 public struct AuthenticationError: RequestFailure {
     /// Why a request can't be authenticated. An open set.
@@ -27,14 +27,14 @@ public struct AuthenticationError: RequestFailure {
         /// Nobody is signed in: there is no token, and none can be obtained without a person.
         public static let signedOut = Reason("signedOut", "nobody is signed in")
         /// The server that issues tokens has refused to refresh this one: a person has to sign in again.
-        public static let refreshRefused = Reason("refreshRefused", "the token has expired, and the server refused to refresh it")
+        public static let refreshRefused = Reason("refreshRefused", "the token is not valid any more, and the server gives no new one")
         /// The token could not be refreshed for now: ``AuthenticationError/underlying`` says why.
-        public static let refreshFailed = Reason("refreshFailed", "the token could not be refreshed")
+        public static let refreshFailed = Reason("refreshFailed", "no new token could be obtained")
         /// The token was refreshed too often in a short time: new tokens are refused as well, or the refresh fails again and again.
         /// ``AuthenticationError/underlying`` is the last error, if there was one.
         public static let tooManyRefreshes = Reason("tooManyRefreshes", "the token was refreshed too often in a short time")
         /// The store could not load or save the token: ``AuthenticationError/underlying`` says why.
-        public static let storeFailed = Reason("storeFailed", "the store of the token failed")
+        public static let storeFailed = Reason("storeFailed", "the token could not be loaded or saved")
         /// Another account has signed in since the request was begun. It was not sent for that account.
         public static let accountChanged = Reason("accountChanged", "another account has signed in meanwhile")
         /// The work that refreshes a token, or the store, asked for that very token.
@@ -80,6 +80,7 @@ public struct AuthenticationError: RequestFailure {
     public var errorDescription: String? {
         switch reason {
         case .signedOut, .refreshRefused: "You are not signed in to \(shownServer)."
+        case .storeFailed: "The sign-in for \(shownServer) could not be read or saved."
         default: "Could not sign in to \(shownServer)."
         }
     }
@@ -87,7 +88,7 @@ public struct AuthenticationError: RequestFailure {
     public var recoverySuggestion: String? {
         switch reason {
         case .signedOut, .refreshRefused: "Sign in again, then try again."
-        case .refreshFailed, .tooManyRefreshes: "Try again later."
+        case .refreshFailed, .tooManyRefreshes: underlying is OAuthError ? nil : "Try again later."
         default: nil
         }
     }

@@ -38,7 +38,8 @@ extension RequestOptions {
         set { self[AuthenticationOptionKey.self] = newValue }
     }
 
-    /// Is asked about each challenge to this request, before the scheme responds.
+    /// Is asked about each challenge to this request, before the scheme responds. A scheme that the app keeps, such as `.password(user:password:)`, remembers
+    /// the password for later requests: ``authentication``.
     ///
     /// ```swift
     /// request.options.onChallenge = { challenge in
@@ -71,6 +72,8 @@ public enum AuthenticationStop: String, Sendable, Hashable {
     case bodyCannotBeReplayed
     /// The request has the scheme's field (`Authorization`) already, and the server has refused it.
     case ownCredentials
+    /// The request is for another origin than the credentials.
+    case otherOrigin
     /// The request's handler returned the response: ``ChallengeDisposition/returnResponse``.
     case declined
     /// The server asked for credentials more than 20 times in this call.

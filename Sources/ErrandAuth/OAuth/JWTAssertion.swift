@@ -25,9 +25,12 @@ public struct JWTSigner: Sendable, CustomStringConvertible, CustomReflectable {
     /// - Parameters:
     ///   - pem: the key, as PEM.
     ///   - keyID: the identifier of the key.
-    /// - Throws: an error if `pem` is not such a key.
-    public static func es256(pem: String, keyID: String? = nil) throws -> JWTSigner {
-        let key = try P256.Signing.PrivateKey(pemRepresentation: pem)
+    /// - Throws: ``AuthenticationError`` if `pem` is not such a key. A key of RSA needs ``init(algorithm:keyID:sign:)``.
+    public static func es256(pem: String, keyID: String? = nil) throws(AuthenticationError) -> JWTSigner {
+        guard let key = try? P256.Signing.PrivateKey(pemRepresentation: pem) else {
+            throw AuthenticationError(
+                .invalidCredentials("the PEM is not a private key on the curve P-256; for RSA use JWTSigner(algorithm:keyID:sign:)"))
+        }
         return JWTSigner(algorithm: "ES256", keyID: keyID) { try key.signature(for: $0).rawRepresentation }
     }
 

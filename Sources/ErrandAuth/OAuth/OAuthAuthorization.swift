@@ -28,7 +28,10 @@ public struct OAuthAuthorization: Sendable, CustomStringConvertible, CustomRefle
     func code(in text: String, server: OAuthServer) throws -> String {
         let pairs = Self.items(in: text)
         let items = Dictionary(pairs.map { ($0.name, $0.value ?? "") }) { first, _ in first }
-        guard matches(redirect: text) else { throw OAuthError(.stateMismatch, "the redirect does not belong to this sign-in") }
+        guard pairs.contains(where: { $0.name == "state" }) else {
+            throw OAuthError(.stateMismatch, "the redirect has no state: pass the whole URL that the browser was sent to")
+        }
+        guard matches(redirect: text) else { throw OAuthError(.stateMismatch, "the redirect belongs to another sign-in") }
         // RFC 6749, section 3.1.
         for name in ["code", "iss", "error"] where pairs.count(where: { $0.name == name }) > 1 {
             throw OAuthError(.invalidResponse, "the redirect has the parameter '\(name)' more than once")

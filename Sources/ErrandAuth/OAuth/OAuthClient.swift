@@ -113,6 +113,9 @@ public struct OAuthClient: Sendable {
     ) throws -> OAuthAuthorization {
         guard let endpoint = server.authorizationEndpoint else { throw OAuthError(.unsupported, "there is no authorization endpoint") }
         try OAuthServer.checkSecure(endpoint)
+        guard redirectURI.wholeMatch(of: /[A-Za-z][A-Za-z0-9+.\-]*:[!-~]+/) != nil else {
+            throw OAuthError(.invalidRequest, "the redirect URI '\(redirectURI.shownSafely(limit: 80))' is not an absolute URL")
+        }
         let (state, verifier) = (base64URL(randomBytes(32)), base64URL(randomBytes(32)))
         var query: URLQuery = [
             "response_type": "code", "client_id": clientID, "redirect_uri": redirectURI, "state": state,
@@ -353,7 +356,7 @@ extension TokenSource {
     ///   - store: keeps the token between runs; `nil`, the default, keeps it in memory alone.
     ///   - policy: when the token is refreshed, and how often.
     public convenience init(_ client: OAuthClient, store: (any TokenStore)? = nil, policy: RefreshPolicy = .standard) {
-        self.init(nil, store: store, policy: policy) { old in
+        self.init(nil, store: store, policy: policy, now: { client.date }) { old in
             guard let old else { throw OAuthError(.noRefreshToken, "there is no token") }
             return try await client.refresh(old)
         }
@@ -371,7 +374,7 @@ extension TokenSource {
         clientCredentials client: OAuthClient, scopes: [String] = [], parameters: URLQuery = URLQuery(), store: (any TokenStore)? = nil,
         policy: RefreshPolicy = .standard
     ) {
-        self.init(store: store, policy: policy, obtainsWithoutToken: true) { _ in
+        self.init(store: store, policy: policy, obtainsWithoutToken: true, now: { client.date }) { _ in
             try await client.clientCredentials(scopes: scopes, parameters: parameters)
         }
     }

@@ -77,7 +77,8 @@ public struct OAuthError: Error, LocalizedError, CustomStringConvertible, Custom
     public var errorDescription: String? {
         switch code {
         case .accessDenied: "Access was refused."
-        case .invalidGrant, .noRefreshToken, .expiredToken: "You are not signed in any more."
+        case .invalidGrant: "The sign-in was not accepted, or is not valid any more."
+        case .noRefreshToken, .expiredToken: "You are not signed in any more."
         default: "Could not sign in."
         }
     }

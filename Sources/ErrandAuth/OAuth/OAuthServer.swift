@@ -40,14 +40,15 @@ public struct OAuthServer: Sendable, Hashable {
     /// - Throws: ``OAuthError`` if the description is missing, if it can't be used, or if it names another issuer; what `sender` throws.
     public static func discover(issuer: String, via sender: some HTTPSender) async throws -> OAuthServer {
         guard let url = try? HTTPURL(issuer), url.query == nil else {
-            throw OAuthError(.unsupported, "the issuer is not a URL without a query")
+            throw OAuthError(.unsupported, "the issuer '\(issuer.shownSafely(limit: 200))' is not a URL with https, and without a query")
         }
         try checkSecure(issuer)
         let path = url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
         let base = "\(url.scheme)://\(url.authority)"
         // RFC 8414, section 3.1: the path of the issuer follows. OpenID Connect has it in front.
         var isUnreadable = false
-        for place in ["/.well-known/oauth-authorization-server\(path)", "\(path)/.well-known/openid-configuration"] {
+        let places = ["/.well-known/oauth-authorization-server\(path)", "\(path)/.well-known/openid-configuration"]
+        for place in places {
             var request = try Request(.get, url: base + place)
             request.headers[.accept] = "application/json"
             request.options.call.forbidsRedirects = true
@@ -62,7 +63,10 @@ public struct OAuthServer: Sendable, Hashable {
                 isUnreadable = true
                 continue
             }
-            guard metadata.issuer == issuer else { throw OAuthError(.issuerMismatch, "the metadata names another issuer") }
+            guard metadata.issuer == issuer else {
+                let named = metadata.issuer?.shownSafely(limit: 200) ?? "none"
+                throw OAuthError(.issuerMismatch, "the metadata names the issuer '\(named)', not '\(issuer.shownSafely(limit: 200))'")
+            }
             guard let token = metadata.tokenEndpoint else { throw OAuthError(.invalidResponse, "the metadata names no token endpoint") }
             for endpoint in [token, metadata.authorizationEndpoint, metadata.deviceAuthorizationEndpoint, metadata.revocationEndpoint] {
                 if let endpoint { try checkSecure(endpoint) }
@@ -75,16 +79,18 @@ public struct OAuthServer: Sendable, Hashable {
                 deviceAuthorizationEndpoint: metadata.deviceAuthorizationEndpoint, revocationEndpoint: metadata.revocationEndpoint,
                 namesIssuer: metadata.authorizationResponseIssParameterSupported ?? false)
         }
-        if isUnreadable { throw OAuthError(.invalidResponse, "the metadata of the server can't be read") }
-        throw OAuthError(.unsupported, "the server publishes no metadata")
+        let shown = places.map { base + $0 }.joined(separator: " and ").shownSafely(limit: 400)
+        if isUnreadable { throw OAuthError(.invalidResponse, "the metadata of the server can't be read: \(shown)") }
+        throw OAuthError(.unsupported, "the server publishes no metadata at \(shown)")
     }
 
     /// - Throws: ``OAuthError`` unless the URL uses `https`, or names this machine.
     static func checkSecure(_ text: String) throws {
-        guard let url = try? HTTPURL(text) else { throw OAuthError(.unsupported, "an endpoint is not a URL") }
+        let shown = text.prefix { $0 != "?" && $0 != "#" }.shownSafely(limit: 200)
+        guard let url = try? HTTPURL(text) else { throw OAuthError(.unsupported, "the endpoint '\(shown)' is not a URL") }
         let host = url.host.description
         guard url.scheme == "https" || host == "localhost" || host == "127.0.0.1" || host == "[::1]" || host == "::1" else {
-            throw OAuthError(.unsupported, "an endpoint does not use https")
+            throw OAuthError(.unsupported, "the endpoint '\(shown)' does not use https")
         }
     }
 

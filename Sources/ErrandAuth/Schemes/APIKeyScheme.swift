@@ -4,7 +4,7 @@ public import ErrandCore
 /// A key that a server has given out, in a header field or in a query item.
 ///
 /// ```swift
-/// stack.authenticate(.apiKey(key, in: .header(.custom("X-Api-Key"))))
+/// stack.authenticate(.apiKey(key, in: .header("X-Api-Key")))
 /// stack.authenticate(.apiKey(key, in: .query("appid")))
 /// ```
 ///
@@ -22,6 +22,8 @@ public struct APIKeyScheme: AuthenticationScheme, CustomStringConvertible, Custo
 
         /// A header field. `prefix` stands before the key, such as `Token ` with its space; empty by default.
         public static func header(_ name: HTTPField.Name, prefix: String = "") -> Location { Location(kind: .header(name, prefix: prefix)) }
+        /// A header field, by its name: `.header("X-Api-Key")`.
+        public static func header(_ name: StaticString, prefix: String = "") -> Location { header(.custom(name), prefix: prefix) }
         /// A query item.
         public static func query(_ name: String) -> Location { Location(kind: .query(name)) }
     }

@@ -139,9 +139,14 @@ public struct ServerChallenge: Sendable, CustomStringConvertible, CustomReflecta
 /// Returns a value that can be sent in a field.
 ///
 /// - Throws: ``AuthenticationError`` for an empty value, and for control characters.
-func checkedFieldValue(_ value: String, _ name: String) throws(AuthenticationError) -> String {
+///
+/// - Parameter isOneWord: whether spaces, and characters that are not of ASCII, are refused as well.
+func checkedFieldValue(_ value: String, _ name: String, isOneWord: Bool = false) throws(AuthenticationError) -> String {
     if value.isEmpty { throw AuthenticationError(.invalidCredentials("\(name) must not be empty")) }
     try checkControls(in: value, name)
+    if isOneWord, value.utf8.contains(where: { $0 <= 0x20 || $0 >= 0x7F }) {
+        throw AuthenticationError(.invalidCredentials("\(name) must not have spaces, nor characters that are not of ASCII"))
+    }
     return value
 }
 

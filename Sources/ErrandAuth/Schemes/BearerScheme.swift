@@ -8,7 +8,8 @@ public import ErrandCore
 /// stack.authenticate(.bearer("ghp_…"))                // a token that does not change
 /// ```
 ///
-/// With a ``TokenSource``, a 401 refreshes the token, and the request is sent again with the new one, if its body can be sent again. A
+/// With a ``TokenSource``, a 401 refreshes the token, and the request is sent again with the new one, if its body can be sent again. If that is refused
+/// too, the response is returned. For an API that has other reasons for 401, say which response means the token: ``init(_:isRefused:)``. A
 /// challenge with the error `insufficient_scope` or `invalid_request` does not, and neither does any other status, such as 403
 /// ([RFC 6750, section 3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)).
 public struct BearerScheme: AuthenticationScheme {
@@ -49,7 +50,7 @@ public struct BearerScheme: AuthenticationScheme {
         switch token {
         case .fixed(let token):
             return AuthenticationProof(
-                headers: [.authorization: "Bearer " + (try checkedFieldValue(token, "a token"))],
+                headers: [.authorization: "Bearer " + (try checkedFieldValue(token, "a token", isOneWord: true))],
                 identity: CredentialIdentity(scheme: "bearer", token))
         case .source(let source):
             // What the app has set goes as it is: neither is a token needed, nor a refresh.
@@ -65,6 +66,8 @@ public struct BearerScheme: AuthenticationScheme {
         guard case .source(let source) = token, case .token(let refused) = challenge.refused?.context,
             refused.source == source.number, !source.isRefreshing
         else { return nil }
+        // The new token has not helped: another one would not either.
+        if refused.isNew { return nil }
         let errors = challenge.challenges(of: "Bearer").compactMap { $0["error"] }
         if errors.contains("insufficient_scope") || errors.contains("invalid_request") { return nil }
         return try proof(try await source.issued(refusing: refused, by: request.deadline, for: request), source)
@@ -72,7 +75,7 @@ public struct BearerScheme: AuthenticationScheme {
 
     private func proof(_ issued: TokenMachine.Issued, _ source: TokenSource) throws(AuthenticationError) -> AuthenticationProof {
         var proof = AuthenticationProof(
-            headers: [.authorization: "Bearer " + (try checkedFieldValue(issued.token.value, "a token"))],
+            headers: [.authorization: "Bearer " + (try checkedFieldValue(issued.token.value, "a token", isOneWord: true))],
             identity: source.identity(ofAccount: issued.account))
         proof.context = .token(issued)
         return proof

@@ -87,7 +87,12 @@ public struct SignMiddleware: HTTPMiddleware {
         guard let signer = request.options.sign.resolved(signer), scope.includes(request) else { return try await next.send(request) }
         var signed = request
         signed.head = request.headWithFallbacks
-        try await signer.sign(&signed)
+        do {
+            try await signer.sign(&signed)
+        } catch var error as AuthenticationError {
+            if error.request == nil { error.request = request }
+            throw error
+        }
         return try await next.send(signed)
     }
 }

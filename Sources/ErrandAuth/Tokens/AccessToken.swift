@@ -3,7 +3,7 @@ public import ErrandCore
 
 /// A token that gives access ([RFC 6749, section 1.4](https://www.rfc-editor.org/rfc/rfc6749#section-1.4)), with what is needed to refresh it.
 ///
-/// Descriptions and mirrors show no token: `token, expires 2026-01-01T12:00:00Z, can be refreshed`. What it encodes to has the tokens.
+/// Descriptions and mirrors show no token: `token, expires 2026-01-01 12:00:00 +0000, can be refreshed`. What it encodes to has the tokens.
 public struct AccessToken: Sendable, Hashable, Codable {
     /// The token as it is sent.
     public var value: String

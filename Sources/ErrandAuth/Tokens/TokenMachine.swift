@@ -13,6 +13,8 @@ struct TokenMachine: Sendable {
         let generation: Int
         /// How many refreshes had ended when it was issued.
         let refreshes: Int
+        /// Whether the request has waited for the refresh that obtained it.
+        var isNew = false
     }
 
     /// A refresh of an account, by the number of those before it. A request that decides late finds that this refresh has ended, and does not
@@ -44,6 +46,8 @@ struct TokenMachine: Sendable {
     let obtainsWithoutToken: Bool
 
     private(set) var token: AccessToken?
+    /// Whether the token had expired when it was obtained: its date or this machine's clock is wrong, and only a server can refuse it.
+    private var hasWrongDate = false
     /// Changes with each sign-in and each sign-out: what was begun for another account has no effect.
     private(set) var account = 0
     private(set) var generation = 0
@@ -79,7 +83,7 @@ struct TokenMachine: Sendable {
         if let requester, requester != account { return .fail(.accountChanged, underlying: nil) }
         let isRefused = refused.map { $0.generation == generation } ?? false
         if isRefused { refusedGeneration = generation }
-        if isRefused || token.hasExpired(at: now) {
+        if isRefused || hasExpired(token, at: now) {
             // The request that began before a refresh failed fails with it, and does not begin another one.
             if let failure, !failure.isFinal, let refused, failure.refresh > refused.refreshes {
                 return .fail(.refreshFailed, underlying: failure.error)
@@ -110,6 +114,7 @@ struct TokenMachine: Sendable {
     mutating func end(_ new: AccessToken, account: Int, at now: Date, random: Double) -> Bool {
         guard account == self.account else { return false }
         set(new, at: now, random: random)
+        hasWrongDate = new.hasExpired(at: now)
         refreshes += 1
         failure = nil
         return true
@@ -123,7 +128,7 @@ struct TokenMachine: Sendable {
         guard account == self.account else { return false }
         refreshes += 1
         failure = Failure(refresh: refreshes, error: error, isFinal: isFinal)
-        let isUsable = refusedGeneration != generation && token.map { !$0.hasExpired(at: now) } ?? false
+        let isUsable = refusedGeneration != generation && token.map { !hasExpired($0, at: now) } ?? false
         if isFinal, !isUsable {
             token = nil
             self.account += 1
@@ -146,8 +151,10 @@ struct TokenMachine: Sendable {
         if let new { set(new, at: now, random: random) } else { (token, proactiveDate) = (nil, nil) }
     }
 
+    private func hasExpired(_ token: AccessToken, at now: Date) -> Bool { !hasWrongDate && token.hasExpired(at: now) }
+
     private mutating func set(_ new: AccessToken, at now: Date, random: Double) {
-        token = new
+        (token, hasWrongDate) = (new, false)
         generation += 1
         proactiveDate = policy.proactiveDate(of: new, obtainedAt: now, random: random)
     }

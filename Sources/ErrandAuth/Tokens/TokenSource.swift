@@ -6,7 +6,7 @@ internal import Synchronization
 ///
 /// ```swift
 /// let tokens = TokenSource(store: FileTokenStore(atPath: path)) { old in
-///     let new = try await auth.post("/refresh", json: Refresh(token: old?.refreshToken), as: Tokens.self)
+///     let new = try await auth.post("/refresh", body: .json(Refresh(token: old?.refreshToken)), as: Tokens.self)
 ///     return AccessToken(new.access, expiresAt: Date() + new.expiresIn, refreshToken: new.refresh)
 /// }
 /// let api = APIClient(.default.authenticate(.bearer(tokens)).retry().server("https://api.example"))
@@ -16,7 +16,7 @@ internal import Synchronization
 /// ```
 ///
 /// **Refresh:** a token is refreshed when a server refuses it, when it has expired, and, in the background, shortly before that
-/// (``RefreshPolicy``). All requests wait for the same refresh. A request whose token was refused, but is no longer the current one, is sent
+/// (``RefreshPolicy``). A call refreshes it once at most: if the new token is refused as well, the call ends with that response. All requests wait for the same refresh. A request whose token was refused, but is no longer the current one, is sent
 /// again with the current one, without a refresh. A refresh goes on if the requests that wait for it are cancelled, so that no rotated refresh token
 /// is lost. If it fails, all requests that wait for it fail with its error, as do those that were sent with the same token before. If it is refused
 /// for good, a token that is still valid is used until it expires, or until a server refuses it; then nobody is signed in.
@@ -126,6 +126,15 @@ public final class TokenSource: Sendable {
 
     // MARK: Requests
 
+    /// Loads the token from the store, if that was not done yet, and returns it; `nil` if nobody is signed in. It sends no request: the token may have
+    /// expired. For the start of an app, which shows whether somebody is signed in.
+    ///
+    /// - Throws: ``AuthenticationError`` with the reason `storeFailed`; `CancellationError`.
+    public func load() async throws -> AccessToken? {
+        if !state.withLock(\.isLoaded) { try await wait(for: .load, by: nil, nil) { [self] in try await readStore() } }
+        return current
+    }
+
     /// Returns the current token, refreshed if it has expired.
     ///
     /// - Parameter deadline: how long to wait for a refresh; `nil`, the default, as long as it takes.
@@ -149,6 +158,7 @@ public final class TokenSource: Sendable {
     {
         if isRefreshing { throw AuthenticationError(.withinRefresh, request: request) }
         var account = refused?.account
+        var hasWaited = false
         while true {
             let storeError = try await prepare(by: deadline, for: request)
             let (decision, hasUnsaved) = state.withLock { state in
@@ -157,7 +167,8 @@ public final class TokenSource: Sendable {
                 return (decision, state.unsaved != nil)
             }
             switch decision {
-            case .use(let issued, refreshing: let turn):
+            case .use(var issued, refreshing: let turn):
+                issued.isNew = hasWaited
                 if let turn { flights.begin(.refresh(turn)) { [self] in try await performRefresh(turn) } }
                 return issued
             case .fail(let reason, let underlying): throw AuthenticationError(reason, underlying: underlying, request: request)
@@ -165,6 +176,7 @@ public final class TokenSource: Sendable {
                 // The refresh token that this one used up is in the store until then.
                 if hasUnsaved, let storeError { throw storeError }
                 try await wait(for: .refresh(turn), by: deadline, request) { [self] in try await performRefresh(turn) }
+                hasWaited = true
             }
         }
     }
@@ -175,7 +187,7 @@ public final class TokenSource: Sendable {
     private func prepare(by deadline: Deadline?, for request: Request?) async throws -> AuthenticationError? {
         guard store != nil else { return nil }
         if !state.withLock(\.isLoaded) {
-            try await wait(for: .load, by: deadline, request) { [self] in try await load() }
+            try await wait(for: .load, by: deadline, request) { [self] in try await readStore() }
         }
         guard state.withLock({ $0.written < $0.wanted.version }) else { return nil }
         do {
@@ -325,7 +337,7 @@ public final class TokenSource: Sendable {
         var loadError: (any Error)?
         if !state.withLock(\.isLoaded) {
             do {
-                try await shielded { [self] in try await flights.run(.load, mustFinish: true) { [self] in try await load() } }
+                try await shielded { [self] in try await flights.run(.load, mustFinish: true) { [self] in try await readStore() } }
             } catch {
                 loadError = error
             }
@@ -354,7 +366,7 @@ public final class TokenSource: Sendable {
 
     // MARK: The store
 
-    private func load() async throws {
+    private func readStore() async throws {
         guard let store else { return }
         let token: AccessToken?
         do {
@@ -416,8 +428,11 @@ public final class TokenSource: Sendable {
 }
 
 extension TokenSource: CustomStringConvertible, CustomReflectable {
-    /// `token source, signed in` or `token source, signed out`.
-    public var description: String { "token source, signed \(current == nil ? "out" : "in")" }
+    /// `token source, signed in`, `token source, signed out`, or `token source, not loaded yet`.
+    public var description: String {
+        let (isLoaded, token) = state.withLock { ($0.isLoaded, $0.machine.token) }
+        return "token source, " + (isLoaded ? token == nil ? "signed out" : "signed in" : "not loaded yet")
+    }
     /// The description alone.
     public var customMirror: Mirror { Mirror(self, children: ["source": description]) }
 }

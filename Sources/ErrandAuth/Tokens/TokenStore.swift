@@ -110,4 +110,6 @@ public struct TokenFileError: Error, LocalizedError, CustomStringConvertible {
     /// The description.
     public var errorDescription: String? { description }
 }
+
+extension TokenFileError: SafelyDescribedError {}
 #endif

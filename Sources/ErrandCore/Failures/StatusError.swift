@@ -96,6 +96,7 @@ public struct StatusError: RequestFailure {
         var text = request.map { "\($0): " } ?? ""
         text += shownStatus
         text += shownProblem
+        if let note = refused.metadata.statusNote { text += "; \(note)" }
         return text + head.shownRemarks + shownAttempts
     }
 
@@ -103,6 +104,16 @@ public struct StatusError: RequestFailure {
     package var shownProblem: String {
         guard let problem, !problem.description.isEmpty else { return "" }
         return " (\(problem.description.shownSafely()))"
+    }
+}
+
+private enum StatusNoteKey: MetadataKey { static var defaultValue: String? { nil } }
+
+extension ResponseMetadata {
+    /// What a layer knows about the status, for the description of a ``StatusError``: half a sentence without secrets; `nil` for nothing.
+    package var statusNote: String? {
+        get { self[StatusNoteKey.self] }
+        set { self[StatusNoteKey.self] = newValue }
     }
 }
 

@@ -5,8 +5,9 @@
 /// print(stack)     // server(https://api.example/) > timeout(30 s) > retry(…) > StubTransport
 /// ```
 ///
-/// A modifier wraps what stands before it, so the last one is the outermost: it sees the request first and the response last. A stack has the same
-/// type whatever it holds, and can be a stored property.
+/// A modifier wraps what stands before it, so the last one is the outermost: it sees the request first and the response last. The redirects of
+/// `HTTPStack.default` alone make room: what belongs inside them is put there. A stack has the same type whatever it holds, and can be a stored
+/// property.
 public struct HTTPStack: HTTPSender, CustomStringConvertible {
     let top: any HTTPSender
     /// The layers, outermost first; the last is the transport.
@@ -17,6 +18,23 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
     private let endsInTransport: Bool
     /// Whether every request passes a middleware that obeys ``RequestOptions/timeout``.
     private let obeysTimeout: Bool
+    /// The outermost layer, if it makes room for what belongs inside it.
+    private var cover: Cover?
+
+    /// A layer, and the stack inside it.
+    private final class Cover: Sendable {
+        let inner: HTTPStack
+        let middleware: any HTTPMiddleware
+
+        init(_ middleware: any HTTPMiddleware, around inner: HTTPStack) { (self.inner, self.middleware) = (inner, middleware) }
+
+        /// Whether a middleware must be inside the layer, by its own rules or by those of the layer.
+        func belongsInside(_ other: some HTTPMiddleware) -> Bool {
+            guard let place = middleware.place else { return false }
+            return other.neighbors.contains { $0.side == .inside && $0.place == place }
+                || middleware.neighbors.contains { $0.side == .outside && $0.place != nil && $0.place == other.place }
+        }
+    }
 
     /// One middleware, or the transport, of a stack.
     public struct Layer: Sendable, Hashable, CustomStringConvertible {
@@ -63,7 +81,15 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
         (endsInTransport, self.obeysTimeout) = (inner.endsInTransport, obeysTimeout)
     }
 
+    /// Returns the stack in `middleware`, which makes room: the next modifiers put what belongs inside it there, until one belongs outside.
+    package func covered(by middleware: some HTTPMiddleware) -> HTTPStack {
+        var stack = adding(middleware)
+        stack.cover = Cover(middleware, around: self)
+        return stack
+    }
+
     fileprivate func adding(_ middleware: some HTTPMiddleware) -> HTTPStack {
+        if let cover, cover.belongsInside(middleware) { return cover.inner.adding(middleware).covered(by: cover.middleware) }
         func wrap(_ next: some HTTPSender) -> any HTTPSender { Wrapped(middleware: middleware, next: next) }
         let place = middleware.place
         let layer = Layer(

@@ -84,7 +84,26 @@ import Testing
         let stack = HTTPStack.decompressing.metrics().trace().redirect().retry().timeout(.seconds(30)).server("https://a.example")
         #expect(stack.orderProblems.isEmpty)
         #expect(!HTTPStack.decompressing.contains(.redirect) && HTTPStack.default.contains(.redirect))
-        #expect(HTTPStack.default.metrics().orderProblems.count == 1, "there, they would see one exchange for all hops")
+    }
+
+    /// What belongs inside the redirects of the default stack is put there.
+    @Test func theDefaultStackMakesRoom() {
+        let stack = HTTPStack.default.metrics().trace().retry().timeout(.seconds(30)).server("https://a.example")
+        #expect(stack.orderProblems.isEmpty)
+        let places = stack.layers.dropLast().map { $0.place?.description ?? "" }
+        #expect(places == ["server", "timeout", "retry", "redirect", "trace", "metrics", "decompress"])
+        // A layer that belongs outside ends that.
+        #expect(HTTPStack.default.retry().metrics().orderProblems.count == 2)
+        #expect(HTTPStack.decompressing.redirect().metrics().orderProblems.count == 1, "a redirect of one's own stays where it is")
+    }
+
+    @Test func aCoverTakesWhatEitherSideAsksFor() {
+        let stack = HTTPStack(stub).covered(by: Placed(.redirect)).wrapped(by: Placed(.metrics, [.inside(.redirect, because: "x")]))
+        #expect(stack.layers.dropLast().map(\.place) == [.redirect, .metrics])
+        let other = HTTPStack(stub).covered(by: Placed(.redirect, [.outside(.cookies, because: "x")])).wrapped(by: Placed(.cookies))
+        #expect(other.layers.dropLast().map(\.place) == [.redirect, .cookies])
+        let unknown = HTTPStack(stub).covered(by: Placed(.redirect)).wrapped(by: Placed(nil))
+        #expect(unknown.layers.dropLast().map(\.place) == [nil, .redirect])
     }
     #endif
 
@@ -172,4 +191,14 @@ private final class QueueExecutor: TaskExecutor {
         let job = UnownedJob(job)
         queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
+}
+
+/// A middleware that does nothing, with a place and rules.
+private struct Placed: HTTPMiddleware {
+    let place: MiddlewarePlace?
+    let neighbors: [MiddlewareNeighbor]
+
+    init(_ place: MiddlewarePlace?, _ neighbors: [MiddlewareNeighbor] = []) { (self.place, self.neighbors) = (place, neighbors) }
+
+    func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
 }

@@ -208,7 +208,7 @@ private final class RotatingServer: Sendable {
             #expect(later == .status(200))
             #expect(server.state.value.refreshes == 2)
         }
-        #expect(outcomes == [.failed("the token could not be refreshed"): Self.count])
+        #expect(outcomes == [.failed("no new token could be obtained"): Self.count])
     }
 
     @Test func signingOutBeatsARefresh() async throws {
@@ -242,9 +242,9 @@ private final class RotatingServer: Sendable {
                 try await tokens.signIn(RotatingServer.first)
                 return try await Self.send(transport.authenticate(.bearer(tokens)), url)
             }
-            #expect(copy == .failed("the token has expired, and the server refused to refresh it"))
+            #expect(copy == .failed("the token is not valid any more, and the server gives no new one"))
             let later = try await Self.send(stack, url)
-            #expect(later == .failed("the token has expired, and the server refused to refresh it"))
+            #expect(later == .failed("the token is not valid any more, and the server gives no new one"))
             #expect(tokens.current == nil)
         }
         #expect(server.state.value.tokens.isRevoked)

@@ -157,6 +157,11 @@ struct LoginCommand: AsyncParsableCommand {
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice
+        process.terminationHandler = { process in
+            // What the shell says of a command that is not there, or can't be run.
+            guard [126, 127].contains(process.terminationStatus) else { return }
+            Terminal.say("errand: cannot run the browser '\(command.shownSafely())': open the page yourself")
+        }
         try process.run()
     }
 }
@@ -200,6 +205,9 @@ struct LogoutCommand: AsyncParsableCommand {
                 Terminal.say("errand: the token can't be revoked: \(error)")
             }
             try login.remove()
+            if token != nil, login.revocationEndpoint == nil {
+                Terminal.say("errand: the server has no way to revoke the token: it stays valid until it expires")
+            }
             if let token, login.revocationEndpoint != nil {
                 do {
                     try await login.client(via: transport).revoke(token)

@@ -119,6 +119,23 @@ enum Authentication: Sendable {
     }
 }
 
+extension AuthenticationStop {
+    /// Why a challenge was not met, for the person at the terminal.
+    func message(of response: Response) -> String {
+        switch self {
+        case .noCredentials:
+            let offered = ServerChallenge(response.head).challenges.map { $0.scheme.shownSafely(limit: 40) }
+            let names = Set(offered).sorted().joined(separator: ", ")
+            return "the server asks for other credentials" + (names.isEmpty ? "" : ": \(names). --anyauth chooses between Digest and Basic")
+        case .refused: return "the server refused the credentials"
+        case .ownCredentials: return "the server refused the field Authorization"
+        case .otherOrigin: return "the credentials are for another server"
+        case .bodyCannotBeReplayed: return "the server asks for credentials, and the body can't be sent again. Give it as a file"
+        case .declined, .tooManyRounds: return "the server asks for credentials again and again"
+        }
+    }
+}
+
 extension RequestArguments {
     /// Who asks.
     ///
@@ -128,7 +145,14 @@ extension RequestArguments {
             guard HTTPField.isValidValue(token), !token.isEmpty else { throw ValidationError("--oauth2-bearer must be one line of text") }
             return .field("Bearer \(token)")
         }
-        if let name = who.login { return .login(try StoredLogin.load(name)) }
+        if let name = who.login {
+            let url = try httpURL()
+            let host = url.host.description
+            guard url.scheme == "https" || ["localhost", "127.0.0.1", "[::1]", "::1"].contains(host) else {
+                throw ValidationError("--auth sends a token, and '\(url.scheme)' does not protect it. Use https")
+            }
+            return .login(try StoredLogin.load(name))
+        }
         guard let (user, password) = try credentials(environment: environment) else { return .none }
         if who.digest { return .scheme(.digest(user: user, password: password)) }
         if who.anyAuth { return .scheme(.password(user: user, password: password)) }

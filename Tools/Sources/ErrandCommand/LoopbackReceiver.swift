@@ -14,6 +14,12 @@ enum LoopbackReceiver {
         var description: String { "nobody has signed in within \(seconds) s" }
     }
 
+    /// Another program has the port.
+    struct PortInUse: Error, CustomStringConvertible {
+        let port: Int
+        var description: String { "port \(port) of this machine is in use; name another one with --redirect-port" }
+    }
+
     private enum Event: Sendable {
         case running(port: Int)
         case redirect(String)
@@ -35,7 +41,7 @@ enum LoopbackReceiver {
     ///     ignored.
     ///   - open: sends the browser away.
     /// - Returns: what `open` returned, and the URL that the browser was sent to, with its query.
-    /// - Throws: ``TimedOut``; what `open` throws; the error of the system if the port is taken.
+    /// - Throws: ``TimedOut``; ``PortInUse``; what `open` throws.
     static func redirect<Begun: Sendable>(
         port: Int = 0, within seconds: Int, where belongs: @escaping @Sendable (Begun, String) -> Bool,
         afterOpening open: (_ redirect: String) throws -> Begun
@@ -58,7 +64,11 @@ enum LoopbackReceiver {
         return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
                 defer { continuation.finish() }
-                try await server.run()
+                do {
+                    try await server.run()
+                } catch let error as IOError where error.errnoCode == EADDRINUSE {
+                    throw PortInUse(port: port)
+                }
             }
             group.addTask {
                 try await Task.sleep(for: .seconds(seconds))

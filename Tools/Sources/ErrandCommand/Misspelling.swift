@@ -1,10 +1,18 @@
+import Errand
+
 /// Recognizes a misspelt subcommand, which the parser takes for a URL.
 enum Misspelling {
-    static let subcommands = ["send", "get", "post", "put", "patch", "delete", "head", "serve", "tour", "help"]
+    static let subcommands = ["send", "get", "post", "put", "patch", "delete", "head", "events", "auth", "serve", "tour", "help"]
+    /// Those of a subcommand.
+    static let groups = ["auth": ["login", "status", "logout"]]
 
     /// What to say about arguments of which there are too many: the first of them is a word that names no subcommand. `nil` if it is not.
     static func hint(for arguments: [String]) -> String? {
-        guard let word = arguments.first, isWord(word), !subcommands.contains(word) else { return nil }
+        guard let word = arguments.first, isWord(word) else { return nil }
+        if let group = groups[word], let second = arguments.dropFirst().first, !group.contains(second) {
+            return "'errand \(word)' has no subcommand '\(second.shownSafely())'; it has \(group.joined(separator: ", "))"
+        }
+        guard !subcommands.contains(word) else { return nil }
         let near = nearest(to: word)
         if !near.isEmpty {
             return "there is no subcommand '\(word)'; did you mean \(near.map { "'\($0)'" }.joined(separator: " or "))?"

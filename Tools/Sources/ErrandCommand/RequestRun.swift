@@ -116,8 +116,8 @@ struct RequestRun {
         }
         defer { if shown.profile { Terminal.say("\(profile)") } }
         return try await stack.withResponse(to: request) { response in
-            if response.metadata.authenticationStop == .bodyCannotBeReplayed, shown.showsMessages {
-                Terminal.say("errand: the server asks for credentials, and the body can't be sent again. Give it as a file")
+            if let stop = response.metadata.authenticationStop, shown.showsMessages {
+                Terminal.say("errand: \(response.status.code): \(stop.message(of: response))")
             }
             let count = try await ResponseOutput(arguments, file: file, response: response).write()
             if let format = shown.writeOut {
