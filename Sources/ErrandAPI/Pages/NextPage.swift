@@ -1,0 +1,84 @@
+internal import ErrandCore
+internal import ErrandFormats
+
+/// How a list says where its next page is.
+///
+/// ```swift
+/// client.pages(Repositories.list(of: "apple"), next: .link())
+/// client.pages(Orders.list(), next: .cursor(named: "after") { $0.nextCursor })
+/// client.pages(Users.list(), next: .number { !$0.users.isEmpty })
+/// ```
+///
+/// The list ends where there is no next page. An empty page does not end it, if there is another one.
+public struct NextPage<Output: Sendable>: Sendable {
+    let find: @Sendable (Page<Output>) throws -> PagePosition?
+
+    /// A way of your own.
+    ///
+    /// - Parameter find: returns the position of the next page; `nil` at the end. An error ends the list with it, after the page.
+    public init(_ find: @escaping @Sendable (Page<Output>) throws -> PagePosition?) { self.find = find }
+
+    /// The page has a cursor for the next one, which goes into the query.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the query item; `cursor` by default.
+    ///   - cursor: the cursor in a page; `nil` or empty at the end.
+    public static func cursor(named name: String = "cursor", _ cursor: @escaping @Sendable (Output) -> String?) -> NextPage {
+        NextPage { page in
+            guard let cursor = cursor(page.value), !cursor.isEmpty else { return nil }
+            return .query([name: cursor])
+        }
+    }
+
+    /// Pages have numbers, in the query.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the query item; `page` by default.
+    ///   - first: the number of the first page, whose call need not have it; 1 by default.
+    ///   - hasMore: whether there is a page after this one.
+    public static func number(
+        named name: String = "page", first: Int = 1, hasMore: @escaping @Sendable (Output) -> Bool
+    ) -> NextPage { counted(name, first: first, step: 1, hasMore) }
+
+    /// Pages begin at an offset, in the query.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the query item; `offset` by default.
+    ///   - limit: how many elements a page has, at least 1, as the call asks for them.
+    ///   - first: the offset of the first page, whose call need not have it; 0 by default.
+    ///   - hasMore: whether there is a page after this one.
+    public static func offset(
+        named name: String = "offset", by limit: Int, first: Int = 0, hasMore: @escaping @Sendable (Output) -> Bool
+    ) -> NextPage {
+        precondition(limit > 0, "limit must be at least 1 (is \(limit))")
+        return counted(name, first: first, step: limit, hasMore)
+    }
+
+    private static func counted(_ name: String, first: Int, step: Int, _ hasMore: @escaping @Sendable (Output) -> Bool) -> NextPage {
+        NextPage { page in
+            guard hasMore(page.value) else { return nil }
+            let (next, isTooLarge) = (page.position.query[name].flatMap { Int($0) } ?? first).addingReportingOverflow(step)
+            return isTooLarge ? nil : .query([name: "\(next)"])
+        }
+    }
+
+    /// The response has a `Link` field with the next page ([RFC 8288](https://www.rfc-editor.org/rfc/rfc8288)), as GitHub sends it.
+    ///
+    /// - Parameter relation: the relation of the link; `next` by default.
+    public static func link(_ relation: String = "next") -> NextPage {
+        NextPage { page in
+            let links = WebLink.parse(page.response.headers[values: .custom("Link")])
+            return links.first { $0.isRelated(as: relation) && $0.anchor == nil }.map { .url($0.target) }
+        }
+    }
+
+    /// The page has the URL of the next one.
+    ///
+    /// - Parameter url: the URL in a page, which may be relative; `nil` or empty at the end.
+    public static func url(_ url: @escaping @Sendable (Output) -> String?) -> NextPage {
+        NextPage { page in
+            guard let url = url(page.value), !url.isEmpty else { return nil }
+            return .url(url)
+        }
+    }
+}

@@ -1,0 +1,50 @@
+public import ErrandCore
+
+/// A list whose pages do not lead to its end.
+///
+/// ```
+/// GET https://a.example/items?page=3: pages in a loop: ?page=1 was read already
+/// ```
+public struct PaginationError: RequestFailure, CustomReflectable {
+    /// What is wrong. An open set: match the ones you handle, and let the rest fall through.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        /// The code in words, such as `pages in a loop`.
+        public let description: String
+        /// - Parameter description: the code in words; it begins the description of the error.
+        public init(_ description: String) { self.description = description }
+
+        /// The next page was read already.
+        public static let loop = Code("pages in a loop")
+        /// There are more pages than the policy allows.
+        public static let tooManyPages = Code("too many pages")
+        /// The next page is at another origin, which the policy does not list.
+        public static let foreignOrigin = Code("next page at another origin")
+        /// The next page has a URL that can't be requested.
+        public static let invalidURL = Code("invalid URL of the next page")
+    }
+
+    /// What is wrong.
+    public let code: Code
+    /// What is wrong in detail, in words and without secrets.
+    public let message: String
+    /// The request for the last page that was read.
+    public var request: Request?
+    /// The head of the last page.
+    public let response: HTTPResponse?
+    public var attempts: [AttemptRecord] = []
+
+    init<Output>(_ code: Code, _ message: String, after page: Page<Output>) {
+        (self.code, self.message, request, response) = (code, message, page.response.request, page.response.head)
+    }
+
+    public var phase: ExchangePhase { .response }
+    public var delivery: Delivery { .sent }
+
+    /// The request, the code and the details.
+    public var description: String { (request.map { "\($0): " } ?? "") + "\(code): \(message)" }
+    /// A sentence for people.
+    public var errorDescription: String? { "The list of \(shownServer) could not be read to its end." }
+    public var failureReason: String? { "\(code): \(message)".asSentence }
+    /// The description.
+    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
+}

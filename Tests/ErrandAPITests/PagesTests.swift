@@ -1,0 +1,200 @@
+import Errand
+import ErrandTesting
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+/// Lists in pages, however their next page is found.
+@Suite(.timeLimit(.minutes(5))) struct PagesTests {
+    struct Items: Codable, Sendable, Equatable {
+        var items: [Int]
+        var next: String?
+    }
+
+    private let list = Endpoint<Items>.get("/items", query: ["size": 2], headers: [.acceptLanguage: "de"])
+
+    private func targets(_ stub: StubTransport) -> [String] { stub.requests.map { $0.request.url?.target ?? "" } }
+
+    private func client(_ stub: StubTransport) -> APIClient { APIClient(stub.server("https://a.example/v1")) }
+
+    private func all<S: AsyncSequence>(_ sequence: S) async throws -> [S.Element] {
+        var elements: [S.Element] = []
+        for try await element in sequence { elements.append(element) }
+        return elements
+    }
+
+    // MARK: Ways to the next page
+
+    /// An empty page is not the end if there is another one.
+    @Test func aCursorLeadsOn() async throws {
+        let stub = StubTransport(
+            Stub().responds(
+                .json(Items(items: [1, 2], next: "c/1")), .json(Items(items: [], next: "c&2")), .json(Items(items: [3], next: ""))))
+        let pages = client(stub).pages(list, next: .cursor(named: "after", \.next))
+        #expect(try await all(pages.elements(\.items)) == [1, 2, 3])
+        #expect(targets(stub) == ["/v1/items?size=2", "/v1/items?size=2&after=c/1", "/v1/items?size=2&after=c%262"])
+        #expect(stub.requests.allSatisfy { $0.headers[.acceptLanguage] == "de" } && stub.openBodyCount == 0)
+    }
+
+    @Test func numbersAndOffsetsAreCounted() async throws {
+        let responses = [[1, 2], [], [3]].map { StubResponse.json(Items(items: $0)) }
+        let stub = StubTransport(Stub().responds(responses[0], responses[1], responses[2]))
+        #expect(try await all(client(stub).pages(list, next: .number { $0.items != [3] })).map(\.value.items) == [[1, 2], [], [3]])
+        #expect(targets(stub) == ["/v1/items?size=2", "/v1/items?size=2&page=2", "/v1/items?size=2&page=3"])
+        let other = StubTransport(Stub().responds(responses[0], responses[1], responses[2]))
+        let pages = client(other).pages(list, next: .offset(named: "skip", by: 2, first: 10) { $0.items != [3] })
+        #expect(try await all(pages.elements(\.items)) == [1, 2, 3])
+        #expect(targets(other) == ["/v1/items?size=2", "/v1/items?size=2&skip=12", "/v1/items?size=2&skip=14"])
+    }
+
+    @Test func aLinkLeadsOn() async throws {
+        func links(_ target: String) -> HTTPFields {
+            [.custom("Link"): #"<https://a.example/first>; rel="first", <\#(target)>; rel="next""#]
+        }
+        let stub = StubTransport(
+            Stub().responds(
+                .json([1], headers: links("https://a.example/v1/items?cursor=x%2Fy")), .json([2], headers: links("?cursor=z")),
+                .json([3], headers: links("../v2/items")), .json([4])))
+        let pages = client(stub).pages(Endpoint<[Int]>.get("/items", query: ["size": 2]), next: .link())
+        #expect(try await all(pages.elements { $0 }) == [1, 2, 3, 4])
+        #expect(targets(stub) == ["/v1/items?size=2", "/v1/items?cursor=x%2Fy", "/v1/items?cursor=z", "/v2/items"])
+    }
+
+    @Test func aURLInThePageLeadsOn() async throws {
+        let stub = StubTransport(Stub().responds(.json(Items(items: [1], next: "/v1/items/2")), .json(Items(items: [2], next: nil))))
+        #expect(try await all(client(stub).pages(list, next: .url(\.next)).elements(\.items)) == [1, 2])
+        #expect(targets(stub) == ["/v1/items?size=2", "/v1/items/2"])
+    }
+
+    @Test func aWayOfOnesOwnMayFail() async throws {
+        struct Odd: Error {}
+        let stub = StubTransport(Stub().responds(.json(Items(items: [1]))))
+        var pages = client(stub).pages(list, next: NextPage { _ in throw Odd() }).makeAsyncIterator()
+        #expect(try await pages.next()?.value.items == [1])
+        await #expect(throws: Odd.self) { try await pages.next() }
+        #expect(try await pages.next() == nil)
+    }
+
+    // MARK: Later
+
+    @Test func aListGoesOnWhereItWasLeft() async throws {
+        let stub = StubTransport(
+            Stub().query("after", "1").responds(.json(Items(items: [2], next: "2")), repeatingLast: true),
+            Stub().query("after", "2").responds(.json(Items(items: [3]))), Stub().responds(.json(Items(items: [1], next: "1"))))
+        let (client, next) = (client(stub), NextPage<Items>.cursor(named: "after", \.next))
+        var first = client.pages(list, next: next).makeAsyncIterator()
+        let page = try #require(try await first.next())
+        #expect(page.position == .first && page.next?.query == ["after": "1"] && page.next.map { "\($0)" } == "?after=1")
+        let saved = try JSONEncoder().encode(page.next)
+        let position = try JSONDecoder().decode(PagePosition.self, from: saved)
+        #expect(try await all(client.pages(list, next: next, from: position).elements(\.items)) == [2, 3])
+    }
+
+    @Test func aPositionShowsNoSecret() {
+        let position = PagePosition.url("https://a.example/items?access_token=s3cret&page=2")
+        var text = "\(position)"
+        dump(position, to: &text)
+        #expect(!text.contains("s3cret") && text.contains("page=2"))
+    }
+
+    // MARK: What is refused
+
+    @Test func aLoopIsFound() async throws {
+        let stub = StubTransport(
+            Stub().responds(.json(Items(items: [1], next: "a")), .json(Items(items: [2], next: "b")), .json(Items(items: [3], next: "a"))))
+        var seen: [Int] = []
+        let error = await #expect(throws: PaginationError.self) {
+            for try await item in client(stub).pages(list, next: .cursor(\.next)).elements(\.items) { seen.append(item) }
+        }
+        #expect(seen == [1, 2, 3] && error?.code == .loop && stub.requests.count == 3)
+        #expect("\(error!)" == "GET https://a.example/v1/items?size=2&cursor=b: pages in a loop: ?cursor=a was read already")
+        #expect(error?.localizedDescription == "The list of the server a.example could not be read to its end.")
+    }
+
+    @Test(arguments: [false, true]) func thereIsAMostOfPages(prefetches: Bool) async throws {
+        let stub = StubTransport(Stub().responds(.json(Items(items: [1]))))
+        var count = 0
+        let error = await #expect(throws: PaginationError.self) {
+            let policy = PaginationPolicy(maxPages: 3, prefetches: prefetches)
+            for try await _ in client(stub).pages(list, next: .number { _ in true }, policy: policy) { count += 1 }
+        }
+        #expect(count == 3 && error?.code == .tooManyPages && stub.requests.count == 3)
+    }
+
+    @Test func anotherOriginIsRefusedUnlessItIsListed() async throws {
+        let stub = StubTransport(
+            Stub().matching("first") { $0.request.url?.host.description == "a.example" }.responds(
+                .json(Items(items: [1], next: "https://b.example/items?cursor=2"))),
+            Stub().responds(.json(Items(items: [2]))))
+        let error = await #expect(throws: PaginationError.self) { try await all(client(stub).pages(list, next: .url(\.next))) }
+        #expect(error?.code == .foreignOrigin && stub.requests.count == 1)
+        let policy = PaginationPolicy(allowedOrigins: ["https://b.example"])
+        #expect(try await all(client(stub).pages(list, next: .url(\.next), policy: policy).elements(\.items)) == [1, 2])
+        for text in ["http://a.example/v1/items", "https://a.example:8443/", "ftp://a.example/", "https://joe:pw@a.example/", "http://[/"] {
+            let stub = StubTransport(Stub().responds(.json(Items(items: [1], next: text))))
+            let error = await #expect(throws: PaginationError.self) { try await all(client(stub).pages(list, next: .url(\.next))) }
+            #expect(stub.requests.count == 1 && (error?.code == .foreignOrigin || error?.code == .invalidURL), "\(text)")
+        }
+    }
+
+    @Test func aPageThatFailsEndsTheList() async throws {
+        let stub = StubTransport(Stub().responds(.json(Items(items: [1], next: "a")), .status(.internalServerError)))
+        var pages = client(stub).pages(list, next: .cursor(\.next)).makeAsyncIterator()
+        #expect(try await pages.next()?.next == .query(["cursor": "a"]))
+        await #expect(throws: StatusError.self) { try await pages.next() }
+        #expect(try await pages.next() == nil && stub.requests.count == 2)
+    }
+
+    // MARK: Ahead
+
+    /// Never more than one page is ahead, and none before the first is asked for.
+    @Test func onePageIsAhead() async throws {
+        let stub = StubTransport(Stub().responds(.json(Items(items: [1]))))
+        var pages = client(stub).pages(list, next: .number { _ in true }, policy: PaginationPolicy(prefetches: true)).makeAsyncIterator()
+        #expect(stub.requests.isEmpty)
+        for number in 1...5 {
+            _ = try await pages.next()
+            await eventually { stub.requests.count == number + 1 }
+            for _ in 0..<50 { await Task.yield() }
+            #expect(stub.requests.count == number + 1)
+        }
+    }
+
+    /// The page ahead belongs to the iterator, and ends with it.
+    @Test func whoLeavesCancelsThePageAhead() async throws {
+        let (begun, ended) = (Gate(), Gate())
+        let stub = StubTransport(
+            Stub().query("page", "2").responds(
+                .custom { _ in
+                    begun.open()
+                    defer { ended.open() }
+                    try await Task.sleep(for: .seconds(60))
+                    return (HTTPResponse(status: .ok), Data())
+                }), Stub().responds(.json(Items(items: [1]))))
+        let client = client(stub)
+        for try await _ in client.pages(list, next: .number { _ in true }, policy: PaginationPolicy(prefetches: true)) {
+            await begun.passed()
+            break
+        }
+        await ended.passed()
+        #expect(stub.openBodyCount == 0)
+    }
+
+    @Test(arguments: [false, true]) func cancellationEndsTheList(prefetches: Bool) async throws {
+        let begun = Gate()
+        let stub = StubTransport(
+            Stub().query("page", "2").responds(
+                .custom { _ in
+                    begun.open()
+                    try await Task.sleep(for: .seconds(60))
+                    return (HTTPResponse(status: .ok), Data())
+                }), Stub().responds(.json(Items(items: [1]))))
+        let pages = client(stub).pages(list, next: .number { _ in true }, policy: PaginationPolicy(prefetches: prefetches))
+        let task = Task { try await all(pages) }
+        await begun.passed()
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(stub.requests.count == 2 && stub.openBodyCount == 0)
+    }
+}
