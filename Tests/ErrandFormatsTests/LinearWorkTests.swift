@@ -182,7 +182,7 @@ struct SmallStackTests {
         func text(_ depth: Int) -> String { String(repeating: "[", count: depth) + String(repeating: "]", count: depth) }
         _ = try JSONValue(parsing: text(64).utf8)
         _ = try JSONDecoder().decode(JSONValue.self, from: Data(text(64).utf8))
-        #expect(throws: JSONError.self) { try JSONValue(parsing: text(65).utf8) }
+        #expect(throws: JSONParsingError.self) { try JSONValue(parsing: text(65).utf8) }
         #expect(throws: DecodingError.self) { try JSONDecoder().decode(JSONValue.self, from: Data(text(65).utf8)) }
         func problem(_ text: String) -> String? { Array(text.utf8).withUnsafeBytes { JSONDepth.problem(in: $0) } }
         #expect(problem(text(128)) == nil && problem(text(129)) == "nested deeper than 128")
@@ -196,7 +196,7 @@ struct SmallStackTests {
         func problem(_ text: String) -> String? { Array(text.utf8).withUnsafeBytes { JSONDepth.problem(in: $0) } }
         for text in ["{\"a\(marks)\":1}", "{\"a\(String(repeating: "\\u0301", count: 20_000))\" : 1}"] {
             #expect(problem(text)?.contains("longer than 256 bytes") == true)
-            #expect(throws: JSONError.self) { try JSONValue(parsing: text.utf8) }
+            #expect(throws: JSONParsingError.self) { try JSONValue(parsing: text.utf8) }
         }
         #expect(problem("{\"a\":\"\(marks)\",\"\(String(repeating: "b", count: 500))\":[\"\(marks)\"]}") == nil)
     }

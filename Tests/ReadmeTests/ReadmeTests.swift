@@ -28,6 +28,7 @@ import Testing
         Samples(guides + "FromAlamofireAndMoya.md", "FromAlamofireAndMoya.swift", least: 5),
         Samples(guides + "ErrorsForPeople.md", "ErrorsForPeople.swift", least: 4),
         Samples(guides + "EventStreams.md", "EventStreams.swift", least: 5),
+        Samples(guides + "Pagination.md", "Pagination.swift", least: 2), Samples(guides + "DynamicJSON.md", "DynamicJSON.swift", least: 3),
         Samples(guides + "Authentication.md", "Authentication.swift", least: 8),
         Samples(guides + "WhatTheConsoleShows.md", "WhatTheConsoleShows.swift", "SystemLog.swift", least: 4),
         Samples(guides + "TheSwiftNIOTransport.md", "TheSwiftNIOTransport.swift", least: 6),
@@ -105,6 +106,24 @@ import Testing
         let client = APIClient(stub.server("https://a.example"))
         let read: Release = try await client.get("/releases/7")
         #expect(read == release && stub.requests.map(\.path) == ["/releases/7"])
+    }
+
+    @Test func theArticlesOnListsAndJSONDoWhatTheySay() async throws {
+        let pages: [StubResponse] = [
+            .json(["orders": [["id": 1], ["id": 2]], "nextCursor": "x"] as JSONValue), .json(["orders": [["id": 3]]] as JSONValue),
+        ]
+        let stub = StubTransport(
+            Stub(.get, "/orders").responds(pages[0], pages[1], pages[0], pages[1]),
+            Stub(.get, "/users/{id}").responds(
+                .json(["name": "Ada", "scores": [1.5], "tags": ["a"], "address": ["city": "Zürich"]] as JSONValue)))
+        let client = APIClient(stub.server("https://a.example"))
+        try await printOrders(client)
+        var shown: [Int] = []
+        #expect(try await readOrders(client, after: nil) { shown += $0.map(\.id) } == nil && shown == [1, 2, 3])
+        try await printUser(client, id: 7)
+        let user = try renamed(["name": "x", "tags": [], "address": ["city": "Paris", "zip": "1"]])
+        #expect(user == ["name": "Ada", "tags": ["engines"], "address": ["city": "London"]])
+        #expect(try address(of: user, in: client).city == "London")
     }
 
     @Test func theArticleOnEventStreamsDoesWhatItSays() async throws {

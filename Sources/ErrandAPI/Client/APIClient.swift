@@ -40,7 +40,7 @@ public struct APIClient: Sendable {
     /// The stack that sends the requests.
     public let stack: HTTPStack
     /// How values become JSON and back, in calls, and in errors and responses of these calls that are decoded later.
-    public let json: JSONCoding
+    public let jsonCoding: JSONCoding
     /// The size in bytes above which a body that is decoded is refused.
     public let bodyLimitBytes: Int
     private let mapError: (@Sendable (StatusError) throws -> any Error)?
@@ -59,7 +59,7 @@ public struct APIClient: Sendable {
         mapError: (@Sendable (_ refused: StatusError) throws -> any Error)? = nil
     ) {
         precondition(bodyLimitBytes >= 0, "bodyLimitBytes must be at least 0 (is \(bodyLimitBytes))")
-        (self.stack, self.json, self.bodyLimitBytes, self.mapError) = (stack, json, bodyLimitBytes, mapError)
+        (self.stack, jsonCoding, self.bodyLimitBytes, self.mapError) = (stack, json, bodyLimitBytes, mapError)
         validated = stack.alwaysPasses(.validateStatus) ? stack : stack.wrapped(by: ValidateStatusMiddleware.unlessJudged)
     }
 
@@ -114,7 +114,10 @@ public struct APIClient: Sendable {
     func call<Output, Result>(
         _ endpoint: Endpoint<Output>, _ read: (Response) async throws -> Result
     ) async throws -> Result {
-        let request = try request(for: endpoint)
+        try await call(try request(for: endpoint), read)
+    }
+
+    func call<Result>(_ request: Request, _ read: (Response) async throws -> Result) async throws -> Result {
         var decoded = request
         decoded.options.call.awaitsDecoding = true
         var response: Response
@@ -142,7 +145,7 @@ public struct APIClient: Sendable {
     /// The request of a call, without the base URL.
     ///
     /// - Throws: ``/ErrandCore/InvalidURLError``, ``RequestEncodingError``, or what opening a file throws.
-    public func request<Output>(for endpoint: Endpoint<Output>) throws -> Request { try endpoint.request(json: json) }
+    public func request<Output>(for endpoint: Endpoint<Output>) throws -> Request { try endpoint.request(json: jsonCoding) }
 
     /// The request of a call as the stack would send it, without sending it: with the base URL and everything that the layers add.
     ///
@@ -176,7 +179,7 @@ public struct APIClient: Sendable {
     /// The response to any request. A refused one is a `StatusError`, whatever `mapError` would make of it.
     @concurrent func unmappedResponse(to request: Request) async throws -> Response {
         var request = request
-        request.options.call.json = json
+        request.options.call.json = jsonCoding
         return try await validated.send(request)
     }
 
@@ -191,7 +194,7 @@ public struct APIClient: Sendable {
     ///
     /// - Throws: ``ResponseDecodingError``, any other error of the decoding as it is, and what reading the body throws.
     @concurrent public func decode<Output>(_ response: Response, as decoding: ResponseDecoding<Output>) async throws -> Output {
-        try await response.decoded(as: decoding, coding: json, upTo: bodyLimitBytes)
+        try await response.decoded(as: decoding, coding: jsonCoding, upTo: bodyLimitBytes)
     }
 }
 
@@ -225,7 +228,8 @@ extension APIClient: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror {
         Mirror(
             self,
-            children: ["stack": stack.description, "json": json.description, "bodyLimitBytes": bodyLimitBytes] as KeyValuePairs<String, Any>
+            children: ["stack": stack.description, "json": jsonCoding.description, "bodyLimitBytes": bodyLimitBytes]
+                as KeyValuePairs<String, Any>
         )
     }
 }

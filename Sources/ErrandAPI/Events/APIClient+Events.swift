@@ -75,7 +75,7 @@ extension APIClient {
         events(Endpoint<Void>.get(path, query: query, headers: headers), lastEventID: lastEventID, policy: policy, onState: onState)
     }
 
-    /// The events of a call, each decoded from JSON by the client's ``json``. The other parameters are those for the events of an endpoint.
+    /// The events of a call, each decoded from JSON by the client's ``jsonCoding``. The other parameters are those for the events of an endpoint.
     ///
     /// ```swift
     /// let chat = Endpoint<Void>.post("/v1/chat/completions", body: .json(question))
@@ -96,7 +96,7 @@ extension APIClient {
         return DecodedEventStream(events: events, terminator: terminator)
     }
 
-    /// The events of a GET, each decoded from JSON by the client's ``json``. The other parameters are those for the events of a path.
+    /// The events of a GET, each decoded from JSON by the client's ``jsonCoding``. The other parameters are those for the events of a path.
     ///
     /// ```swift
     /// for try await story in client.events("/news", as: Story.self) { show(story) }
@@ -114,7 +114,7 @@ extension APIClient {
         return DecodedEventStream(events: events, terminator: terminator)
     }
 
-    /// The events of any request, each decoded from JSON by the client's ``json``. The other parameters are those for the decoded events of an endpoint.
+    /// The events of any request, each decoded from JSON by the client's ``jsonCoding``. The other parameters are those for the decoded events of an endpoint.
     ///
     /// - Parameter request: with any method and body. A body that can be read only once is never sent again.
     public func events<Value: Decodable & Sendable>(

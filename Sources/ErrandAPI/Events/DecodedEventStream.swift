@@ -21,7 +21,7 @@ public struct DecodedEventStream<Value: Decodable & Sendable>: AsyncSequence, Se
     let terminator: String?
 
     public func makeAsyncIterator() -> Iterator {
-        Iterator(events: events.makeAsyncIterator(), terminator: terminator, coding: events.client.json)
+        Iterator(events: events.makeAsyncIterator(), terminator: terminator, coding: events.client.jsonCoding)
     }
 
     /// Reads and decodes the events of a stream.

@@ -73,7 +73,7 @@ extension ServerSentEvent {
     ///
     /// ```swift
     /// for try await event in client.events("/news") where event.type == "story" {
-    ///     show(try event.json(as: Story.self, coding: client.json))
+    ///     show(try event.json(as: Story.self, coding: client.jsonCoding))
     /// }
     /// ```
     ///

@@ -130,7 +130,7 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
     ///   - value: its members must be plain values, or arrays of them.
     ///   - arrays: how an array is written.
     ///   - coding: how names of properties, dates and data are written. By default, names stay as they are, dates are texts as in ISO 8601, and
-    ///     data is Base64. Pass `client.json` for the coding of a client, which a query does not know.
+    ///     data is Base64. Pass `client.jsonCoding` for the coding of a client, which a query does not know.
     /// - Throws: `EncodingError` if a member is nested, or if `value` has no named members; also what `value` throws.
     public init(encoding value: some Encodable, arrays: ArrayStyle = .repeated, coding: JSONCoding = .standard) throws {
         items = try EncodedPair.pairs(of: value, coding: coding).flatMap { pair in

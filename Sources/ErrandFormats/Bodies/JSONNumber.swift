@@ -164,7 +164,7 @@ extension JSONNumber: LosslessStringConvertible, CustomReflectable {
     /// The number that `description` writes, by JSON's grammar; `nil` for any other text, for more than 1,024 characters, and for a number beyond the
     /// range of `Double`.
     public init?(_ description: String) {
-        guard let number = try? JSONParser.number(Array(description.utf8)) else { return nil }
+        guard let number = JSONParser.number(Array(description.utf8)) else { return nil }
         self = number
     }
 

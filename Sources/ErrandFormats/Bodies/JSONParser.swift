@@ -1,47 +1,71 @@
-/// The error of text that is not JSON ([RFC 8259](https://www.rfc-editor.org/rfc/rfc8259)), or that nests deeper than
-/// ``JSONValue/depthLimit``. It contains nothing of the text.
-package struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
+/// The error of text that is not JSON ([RFC 8259](https://www.rfc-editor.org/rfc/rfc8259)), that nests deeper than ``JSONValue/depthLimit``, or that is too
+/// long. It contains nothing of the text.
+public struct JSONParsingError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The problem, in words.
-    package let message: String
+    public let message: String
     /// The position of the problem, in bytes from the start.
-    package let offset: Int
+    public let offset: Int
 
-    package var description: String { "\(message) at byte \(offset)" }
+    init(message: String, offset: Int) { (self.message, self.offset) = (message, offset) }
+
+    /// The problem and its position: `no comma after an element at byte 12`.
+    public var description: String { "\(message) at byte \(offset)" }
 }
 
 extension JSONValue {
     /// The largest number of nested arrays and objects: 64.
     public static let depthLimit = 64
 
-    /// Creates a value from UTF-8 text, in linear time.
+    /// Creates a value from JSON text in UTF-8, in linear time. All digits of numbers are kept; a number beyond the range of `Double` is an error.
     ///
-    /// - Throws: ``JSONError``.
-    package init(parsing bytes: some Sequence<UInt8>) throws(JSONError) {
-        var parser = JSONParser(bytes: Array(bytes))
-        self = try parser.whole()
+    /// ```swift
+    /// let json = try JSONValue(parsing: data)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - bytes: the text. A byte order mark is skipped.
+    ///   - limitBytes: the most bytes that are read: 64 MiB by default. The value takes several times as much memory.
+    /// - Throws: ``JSONParsingError``, also for text that nests deeper than ``depthLimit``, and for a member's name that is longer than 256 bytes and not
+    ///   ASCII, as it is slow to compare.
+    public init(parsing bytes: some Sequence<UInt8>, limitBytes: Int = 64 * 1024 * 1024) throws(JSONParsingError) {
+        func parsed(_ bytes: UnsafeBufferPointer<UInt8>) -> Result<JSONValue, JSONParsingError> {
+            guard bytes.count <= limitBytes else {
+                return .failure(JSONParsingError(message: "more than \(limitBytes) bytes", offset: limitBytes))
+            }
+            var parser = JSONParser(bytes: bytes)
+            do throws(JSONParsingError) {
+                return .success(try parser.whole())
+            } catch {
+                return .failure(error)
+            }
+        }
+        let result = bytes.withContiguousStorageIfAvailable(parsed) ?? Array(bytes).withUnsafeBufferPointer(parsed)
+        self = try result.get()
     }
 }
 
 /// Reads JSON byte by byte, each byte once.
 struct JSONParser {
-    private let bytes: [UInt8]
+    /// They outlive the parser.
+    private let bytes: UnsafeBufferPointer<UInt8>
     private var offset = 0
 
-    init(bytes: [UInt8]) { self.bytes = bytes }
+    init(bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
 
-    /// Reads a number alone.
-    static func number(_ bytes: [UInt8]) throws(JSONError) -> JSONNumber {
-        var parser = JSONParser(bytes: bytes)
-        let number = try parser.number()
-        guard parser.next == nil else { throw parser.error("more text after the number") }
-        return number
+    /// Reads a number alone; `nil` if the text is not one.
+    static func number(_ bytes: [UInt8]) -> JSONNumber? {
+        bytes.withUnsafeBufferPointer { bytes in
+            var parser = JSONParser(bytes: bytes)
+            guard let number = try? parser.number(), parser.next == nil else { return nil }
+            return number
+        }
     }
 
     private var next: UInt8? { offset < bytes.count ? bytes[offset] : nil }
 
-    private func error(_ message: String) -> JSONError { JSONError(message: message, offset: offset) }
+    private func error(_ message: String) -> JSONParsingError { JSONParsingError(message: message, offset: offset) }
 
-    mutating func whole() throws(JSONError) -> JSONValue {
+    mutating func whole() throws(JSONParsingError) -> JSONValue {
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { offset = 3 }
         let value = try value(depth: 0)
         skipSpace()
@@ -59,7 +83,7 @@ struct JSONParser {
         return true
     }
 
-    private mutating func value(depth: Int) throws(JSONError) -> JSONValue {
+    private mutating func value(depth: Int) throws(JSONParsingError) -> JSONValue {
         skipSpace()
         switch next {
         case UInt8(ascii: "{"): return .object(try members(depth: depth + 1))
@@ -72,7 +96,7 @@ struct JSONParser {
         }
     }
 
-    private mutating func members(depth: Int) throws(JSONError) -> [String: JSONValue] {
+    private mutating func members(depth: Int) throws(JSONParsingError) -> [String: JSONValue] {
         guard depth <= JSONValue.depthLimit else { throw error("nested deeper than \(JSONValue.depthLimit)") }
         offset += 1
         var members: [String: JSONValue] = [:]
@@ -95,7 +119,7 @@ struct JSONParser {
         }
     }
 
-    private mutating func elements(depth: Int) throws(JSONError) -> [JSONValue] {
+    private mutating func elements(depth: Int) throws(JSONParsingError) -> [JSONValue] {
         guard depth <= JSONValue.depthLimit else { throw error("nested deeper than \(JSONValue.depthLimit)") }
         offset += 1
         var elements: [JSONValue] = []
@@ -109,20 +133,20 @@ struct JSONParser {
         }
     }
 
-    private mutating func literal(_ word: String, _ value: JSONValue) throws(JSONError) -> JSONValue {
+    private mutating func literal(_ word: String, _ value: JSONValue) throws(JSONParsingError) -> JSONValue {
         guard bytes[offset...].starts(with: word.utf8) else { throw error("an invalid value") }
         offset += word.utf8.count
         return value
     }
 
-    private mutating func digits() throws(JSONError) -> Range<Int> {
+    private mutating func digits() throws(JSONParsingError) -> Range<Int> {
         let start = offset
         while let next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(next) { offset += 1 }
         guard offset > start else { throw error("a missing digit") }
         return start..<offset
     }
 
-    private mutating func number() throws(JSONError) -> JSONNumber {
+    private mutating func number() throws(JSONParsingError) -> JSONNumber {
         let start = offset
         let isNegative = skip("-")
         var whole = offset..<offset + 1
@@ -143,11 +167,11 @@ struct JSONParser {
             let power = exponent.isEmpty ? 0 : Int(String(decoding: bytes[exponent], as: UTF8.self)), power <= 1_000_000
         else { throw error("a number out of range") }
         return JSONNumber(
-            isNegative: isNegative, digits: bytes[whole] + bytes[fraction],
+            isNegative: isNegative, digits: Array(bytes[whole]) + bytes[fraction],
             exponent: (exponentIsNegative ? -power : power) - fraction.count)
     }
 
-    private mutating func string() throws(JSONError) -> String {
+    private mutating func string() throws(JSONParsingError) -> String {
         offset += 1
         let start = offset
         var isEscaped = false
@@ -160,15 +184,15 @@ struct JSONParser {
             offset += 1
         }
         guard next != nil else { throw error("an unterminated string") }
-        let text = bytes[start..<offset]
+        let text = UnsafeBufferPointer(rebasing: bytes[start..<offset])
         offset += 1
-        guard let string = String(validating: isEscaped ? try resolvingEscapes(text) : Array(text), as: UTF8.self) else {
-            throw error("a string that is not UTF-8")
-        }
+        guard
+            let string = isEscaped ? String(validating: try resolvingEscapes(text), as: UTF8.self) : String(validating: text, as: UTF8.self)
+        else { throw error("a string that is not UTF-8") }
         return string
     }
 
-    private func resolvingEscapes(_ text: ArraySlice<UInt8>) throws(JSONError) -> [UInt8] {
+    private func resolvingEscapes(_ text: UnsafeBufferPointer<UInt8>) throws(JSONParsingError) -> [UInt8] {
         var plain: [UInt8] = []
         plain.reserveCapacity(text.count)
         var index = text.startIndex
@@ -204,7 +228,7 @@ struct JSONParser {
     }
 
     /// Returns the code unit of the escape `\u1234` at `index`; `nil` if there is none.
-    private func unit(in text: ArraySlice<UInt8>, at index: Int) -> UInt16? {
+    private func unit(in text: UnsafeBufferPointer<UInt8>, at index: Int) -> UInt16? {
         guard index + 6 <= text.endIndex, text[index] == UInt8(ascii: "\\"), text[index + 1] == UInt8(ascii: "u") else { return nil }
         var unit: UInt16 = 0
         for byte in text[(index + 2)..<(index + 6)] {

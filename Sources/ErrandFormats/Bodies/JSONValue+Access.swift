@@ -6,6 +6,27 @@ extension JSONValue {
         if case .object(let members) = self { members[name] ?? .null } else { .null }
     }
 
+    /// The member with this name, as a property: `json.user.name`. A member that has the name of a property of ``JSONValue``, such as `description` or
+    /// `isNull`, needs the subscript.
+    public subscript(dynamicMember name: String) -> JSONValue { self[name] }
+
+    /// The value at a place; `nil` if there is none. Unlike the other subscripts, it tells a member that is `null` from a missing one.
+    public subscript(at pointer: JSONPointer) -> JSONValue? {
+        var value = self
+        for token in pointer.tokens {
+            switch value {
+            case .object(let members):
+                guard let member = members[token] else { return nil }
+                value = member
+            case .array(let elements):
+                guard let index = JSONPointer.index(token), elements.indices.contains(index) else { return nil }
+                value = elements[index]
+            default: return nil
+            }
+        }
+        return value
+    }
+
     /// The element at this index, from 0; ``null`` if there is none, or if this value is not an array.
     public subscript(index: Int) -> JSONValue {
         if case .array(let elements) = self, elements.indices.contains(index) { elements[index] } else { .null }

@@ -1,9 +1,10 @@
 /// Any JSON value ([RFC 8259](https://www.rfc-editor.org/rfc/rfc8259)).
 ///
 /// ```swift
-/// let json = try await client.get("/users/7", as: JSONValue.self)
-/// json["user"]["name"].stringValue        // String?: nil if a member is missing or has another type
+/// let json = try await client.json("/users/7")
+/// json.user.name.stringValue              // String?: nil if a member is missing or has another type
 /// json["scores"][0].doubleValue           // Double?
+/// json[at: "/user/tags/0"]?.stringValue   // by a JSONPointer: nil if there is nothing
 /// if json["address"].isNull { … }         // missing, or null
 /// print(json)                             // {"scores":[1.5],"user":{"name":"Ada"}}
 /// ```
@@ -18,6 +19,7 @@
 /// ```
 ///
 /// A decoded value nests at most ``depthLimit`` levels deep. A property of the type `JSONValue` in a `Decodable` type is ``null`` if its member is missing.
+@dynamicMemberLookup
 public enum JSONValue: Sendable, Hashable, Codable {
     /// `null`, or a value that is missing.
     case null

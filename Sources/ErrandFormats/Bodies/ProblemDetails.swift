@@ -29,7 +29,7 @@ public struct ProblemDetails: Sendable, Hashable, Decodable, CustomStringConvert
     ///
     /// - Throws: an error if `bytes` are not one JSON object.
     package init(parsing bytes: some Sequence<UInt8>) throws {
-        guard case .object(let members) = try JSONValue(parsing: bytes) else { throw JSONError(message: "not an object", offset: 0) }
+        guard case .object(let members) = try JSONValue(parsing: bytes) else { throw JSONParsingError(message: "not an object", offset: 0) }
         self.init(members)
     }
 

@@ -27,8 +27,8 @@ import Testing
     }
 
     @Test func whatIsNotUTF8Fails() {
-        #expect(throws: JSONError.self) { try JSONValue(parsing: [0x22, 0xFF, 0x22]) }
-        #expect(throws: JSONError(message: "more text after the value", offset: 2)) { try JSONValue(parsing: "1 x".utf8) }
+        #expect(throws: JSONParsingError.self) { try JSONValue(parsing: [0x22, 0xFF, 0x22]) }
+        #expect(throws: JSONParsingError(message: "more text after the value", offset: 2)) { try JSONValue(parsing: "1 x".utf8) }
     }
 
     @Test func noTextTraps() {
@@ -41,5 +41,11 @@ import Testing
                 _ = try? JSONValue(parsing: changed)
             }
         }
+    }
+
+    @Test func aTextMayBeTooLong() {
+        #expect(throws: JSONParsingError(message: "more than 3 bytes", offset: 3)) { try JSONValue(parsing: "1234".utf8, limitBytes: 3) }
+        #expect(throws: Never.self) { try JSONValue(parsing: "123".utf8, limitBytes: 3) }
+        #expect(throws: Never.self) { try JSONValue(parsing: sequence(first: UInt8(ascii: "1")) { _ in nil }) }
     }
 }

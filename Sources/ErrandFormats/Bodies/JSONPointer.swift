@@ -1,0 +1,80 @@
+/// A place in a JSON value ([RFC 6901](https://www.rfc-editor.org/rfc/rfc6901)): the names and indices that lead there from the outside.
+///
+/// ```swift
+/// json[at: "/user/tags/0"]?.stringValue
+/// json[at: JSONPointer(["user", name])]           // with any names: they are escaped
+/// ```
+public struct JSONPointer: Sendable, Hashable {
+    /// The names and indices, unescaped. None for the whole value.
+    public let tokens: [String]
+
+    /// A place by its names and indices, unescaped.
+    public init(_ tokens: [String]) { self.tokens = tokens }
+
+    /// A place from its text, such as `/user/tags/0`: `~1` is a slash in a name, and `~0` a tilde. Empty for the whole value.
+    ///
+    /// - Returns: `nil` for a text that begins with no slash, or has a tilde before anything else than `0` or `1`.
+    public init?(_ text: String) {
+        guard !text.isEmpty else {
+            tokens = []
+            return
+        }
+        guard text.utf8.first == UInt8(ascii: "/") else { return nil }
+        var tokens: [String] = []
+        for part in text.utf8.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+            var token: [UInt8] = []
+            var isEscaped = false
+            for byte in part {
+                switch (isEscaped, byte) {
+                case (false, UInt8(ascii: "~")): isEscaped = true
+                case (false, _): token.append(byte)
+                case (true, UInt8(ascii: "0")), (true, UInt8(ascii: "1")):
+                    token.append(byte == UInt8(ascii: "0") ? UInt8(ascii: "~") : UInt8(ascii: "/"))
+                    isEscaped = false
+                default: return nil
+                }
+            }
+            guard !isEscaped else { return nil }
+            tokens.append(String(decoding: token, as: UTF8.self))
+        }
+        self.tokens = tokens
+    }
+
+    /// A place from the fragment of a URL ([section 6](https://www.rfc-editor.org/rfc/rfc6901#section-6)), such as `#/a%20b`, with or without the number
+    /// sign; `nil` for any other text.
+    public init?(fragment: String) {
+        let text = fragment.hasPrefix("#") ? fragment.dropFirst() : fragment[...]
+        guard let decoded = PercentEncoding.decode(text) else { return nil }
+        self.init(decoded)
+    }
+
+    /// The place of a member, or of an element, inside this one.
+    public func appending(_ token: String) -> JSONPointer { JSONPointer(tokens + [token]) }
+
+    /// The index that a token is in an array: digits without a leading zero; `nil` for any other token.
+    static func index(_ token: String) -> Int? {
+        guard token.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }), token == "0" || !token.hasPrefix("0") else {
+            return nil
+        }
+        return Int(token)
+    }
+}
+
+extension JSONPointer: CustomStringConvertible {
+    /// The text, with its escapes.
+    public var description: String {
+        tokens.map { "/" + $0.replacing("~", with: "~0").replacing("/", with: "~1") }.joined()
+    }
+}
+
+extension JSONPointer: ExpressibleByStringLiteral {
+    /// A place from a literal.
+    ///
+    /// - Precondition: the text is a pointer: see ``init(_:)-(String)``.
+    public init(stringLiteral text: String) {
+        guard let pointer = JSONPointer(text) else {
+            preconditionFailure("'\(text)' is not a JSON pointer: it begins with a slash, and has ~0 or ~1 for ~")
+        }
+        self = pointer
+    }
+}

@@ -1,0 +1,127 @@
+// Changing a value without a type of its own.
+
+extension JSONValue {
+    /// Changes the value by a merge patch ([RFC 7396](https://www.rfc-editor.org/rfc/rfc7396)): the members of `patch` replace those of the same name, in all
+    /// objects inside; a member that is `null` is removed. A patch that is not an object replaces the whole value.
+    ///
+    /// ```swift
+    /// json.merge(["user": ["name": "Ada", "nickname": nil]])
+    /// ```
+    public mutating func merge(_ patch: JSONValue) {
+        guard case .object(let changes) = patch else {
+            self = patch
+            return
+        }
+        var members = objectValue ?? [:]
+        for (name, change) in changes {
+            if change.isNull {
+                members[name] = nil
+            } else {
+                var member = members[name] ?? .null
+                member.merge(change)
+                members[name] = member
+            }
+        }
+        self = .object(members)
+    }
+
+    /// The value after a merge patch: see ``merge(_:)``.
+    public func merged(with patch: JSONValue) -> JSONValue {
+        var value = self
+        value.merge(patch)
+        return value
+    }
+
+    /// The patch that makes `other` of this value: `merged(with: patch) == other`. Arrays are replaced as a whole.
+    ///
+    /// A merge patch can't set a member to `null`: such a member of `other` is left out by the patch, or removed.
+    public func mergePatch(to other: JSONValue) -> JSONValue {
+        guard case .object(let old) = self, case .object(let new) = other else { return other }
+        var patch: [String: JSONValue] = [:]
+        for name in old.keys where new[name] == nil { patch[name] = .null }
+        for (name, value) in new {
+            guard let before = old[name] else {
+                patch[name] = value
+                continue
+            }
+            if before != value { patch[name] = before.mergePatch(to: value) }
+        }
+        return .object(patch)
+    }
+
+    /// Sets the value at a place. A member is replaced or added; an element is replaced, or added if the last token is `-` or the number of elements
+    /// ([RFC 6901, section 4](https://www.rfc-editor.org/rfc/rfc6901#section-4)).
+    ///
+    /// ```swift
+    /// try json.set("Ada", at: "/user/name")
+    /// ```
+    ///
+    /// - Throws: ``JSONPointerError`` if what holds the place is missing, or is neither an object nor an array.
+    public mutating func set(_ value: JSONValue, at pointer: JSONPointer) throws(JSONPointerError) {
+        try change(pointer.tokens[...], pointer) { _ in value }
+    }
+
+    /// Removes the value at a place, and returns it; `nil` if there is none.
+    ///
+    /// - Throws: ``JSONPointerError`` if what holds the place is missing, or is neither an object nor an array; for the whole value.
+    @discardableResult
+    public mutating func remove(at pointer: JSONPointer) throws(JSONPointerError) -> JSONValue? {
+        guard !pointer.tokens.isEmpty else { throw JSONPointerError(pointer, "the whole value can't be removed") }
+        let old = self[at: pointer]
+        try change(pointer.tokens[...], pointer) { _ in nil }
+        return old
+    }
+
+    private mutating func change(
+        _ tokens: ArraySlice<String>, _ pointer: JSONPointer, _ make: (JSONValue?) -> JSONValue?
+    ) throws(JSONPointerError) {
+        guard let token = tokens.first else {
+            self = make(self) ?? .null
+            return
+        }
+        let isLast = tokens.count == 1
+        switch self {
+        case .object(var members):
+            self = .null  // the only owner changes its members in place
+            defer { self = .object(members) }
+            if isLast {
+                members[token] = make(members[token])
+            } else {
+                guard var member = members[token] else { throw JSONPointerError(pointer, "there is no '\(token)'") }
+                members[token] = nil
+                defer { members[token] = member }
+                try member.change(tokens.dropFirst(), pointer, make)
+            }
+        case .array(var elements):
+            self = .null
+            defer { self = .array(elements) }
+            let index = token == "-" ? elements.count : JSONPointer.index(token)
+            guard let index, index < elements.count || (isLast && index == elements.count) else {
+                throw JSONPointerError(pointer, "there is no element '\(token)'")
+            }
+            if !isLast {
+                try elements[index].change(tokens.dropFirst(), pointer, make)
+            } else if index == elements.count {
+                if let new = make(nil) { elements.append(new) }
+            } else if let new = make(elements[index]) {
+                elements[index] = new
+            } else {
+                elements.remove(at: index)
+            }
+        default: throw JSONPointerError(pointer, "'\(token)' is not in an object or an array")
+        }
+    }
+}
+
+/// A place of a JSON value that can't be changed.
+public struct JSONPointerError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The place.
+    public let pointer: JSONPointer
+    /// Why it can't be changed.
+    public let message: String
+
+    init(_ pointer: JSONPointer, _ message: String) { (self.pointer, self.message) = (pointer, message) }
+
+    /// The place and the reason.
+    public var description: String { "cannot change \(pointer): \(message)" }
+}

@@ -1,0 +1,98 @@
+import Testing
+
+@testable import ErrandFormats
+
+@Suite(.timeLimit(.minutes(5))) struct JSONPointerTests {
+    /// The document and the table of [RFC 6901, section 5](https://www.rfc-editor.org/rfc/rfc6901#section-5).
+    private static let document: JSONValue = [
+        "foo": ["bar", "baz"], "": 0, "a/b": 1, "c%d": 2, "e^f": 3, "g|h": 4, "i\\j": 5, "k\"l": 6, " ": 7, "m~n": 8,
+    ]
+    static let table: [(String, JSONValue)] = [
+        ("", document), ("/foo", ["bar", "baz"]), ("/foo/0", "bar"), ("/", 0), ("/a~1b", 1), ("/c%d", 2), ("/e^f", 3), ("/g|h", 4),
+        ("/i\\j", 5), ("/k\"l", 6), ("/ ", 7), ("/m~0n", 8),
+    ]
+
+    @Test(arguments: table) func thePlacesOfTheStandard(text: String, value: JSONValue) throws {
+        let pointer = try #require(JSONPointer(text))
+        #expect(Self.document[at: pointer] == value && pointer.description == text)
+    }
+
+    /// The table of [section 6](https://www.rfc-editor.org/rfc/rfc6901#section-6).
+    @Test(arguments: [
+        ("#", ""), ("#/foo", "/foo"), ("#/foo/0", "/foo/0"), ("#/", "/"), ("#/a~1b", "/a~1b"), ("#/c%25d", "/c%d"), ("#/e%5Ef", "/e^f"),
+        ("#/g%7Ch", "/g|h"), ("#/i%5Cj", "/i\\j"), ("#/k%22l", "/k\"l"), ("#/%20", "/ "), ("#/m~0n", "/m~0n"), ("/foo", "/foo"),
+    ]) func theFragmentsOfTheStandard(fragment: String, text: String) {
+        #expect(JSONPointer(fragment: fragment) == JSONPointer(text))
+    }
+
+    @Test(arguments: ["a", "~", "/~", "/~2", "/a~", "/~01~"]) func whatIsNoPointerIsRefused(text: String) {
+        #expect(JSONPointer(text) == nil)
+    }
+
+    @Test(arguments: [
+        "/foo/2", "/foo/-", "/foo/00", "/foo/01", "/foo/x", "/foo/-1", "/foo/99999999999999999999", "/bar", "/foo/0/x", "//", "/foo/",
+    ])
+    func whatIsNotThereIsNil(text: String) throws {
+        #expect(Self.document[at: try #require(JSONPointer(text))] == nil)
+    }
+
+    @Test func aMissingMemberIsNotNull() {
+        let json: JSONValue = ["a": nil]
+        #expect(json[at: "/a"] == .some(.null) && json[at: "/b"] == nil)
+        #expect(JSONPointer(["a/b", "~"]).description == "/a~1b/~0" && ("/a" as JSONPointer).appending("b~").description == "/a/b~0")
+    }
+
+    // MARK: Changes
+
+    @Test func aPlaceIsSetAndRemoved() throws {
+        var json: JSONValue = ["user": ["tags": ["a", "b"]]]
+        try json.set("Ada", at: "/user/name")
+        try json.set("c", at: "/user/tags/-")
+        try json.set("B", at: "/user/tags/1")
+        try json.set(1, at: "/user/tags/3")
+        #expect(json == ["user": ["name": "Ada", "tags": ["a", "B", "c", 1]]])
+        #expect(try json.remove(at: "/user/tags/0") == "a")
+        #expect(try json.remove(at: "/user/nobody") == nil)
+        #expect(json == ["user": ["name": "Ada", "tags": ["B", "c", 1]]])
+        try json.set([1], at: "")
+        #expect(json == [1])
+    }
+
+    @Test(arguments: ["/nobody/name", "/user/tags/9", "/user/tags/x", "/user/tags/0/x", "/user/tags/-/x"])
+    func aPlaceThatIsNotThereIsAnErrorThatChangesNothing(
+        text: String
+    ) throws {
+        let before: JSONValue = ["user": ["tags": ["a", "b"]], "other": 1]
+        var json = before
+        let pointer = try #require(JSONPointer(text))
+        let error = #expect(throws: JSONPointerError.self) { try json.set(1, at: pointer) }
+        #expect(json == before && error?.description.hasPrefix("cannot change \(text): ") == true)
+        #expect(throws: JSONPointerError.self) { try json.remove(at: "") }
+    }
+
+    /// The table of [RFC 7396, appendix A](https://www.rfc-editor.org/rfc/rfc7396#appendix-A).
+    static let patches: [(String, String, String)] = [
+        (#"{"a":"b"}"#, #"{"a":"c"}"#, #"{"a":"c"}"#), (#"{"a":"b"}"#, #"{"b":"c"}"#, #"{"a":"b","b":"c"}"#),
+        (#"{"a":"b"}"#, #"{"a":null}"#, "{}"), (#"{"a":"b","b":"c"}"#, #"{"a":null}"#, #"{"b":"c"}"#),
+        (#"{"a":["b"]}"#, #"{"a":"c"}"#, #"{"a":"c"}"#), (#"{"a":"c"}"#, #"{"a":["b"]}"#, #"{"a":["b"]}"#),
+        (#"{"a":{"b":"c"}}"#, #"{"a":{"b":"d","c":null}}"#, #"{"a":{"b":"d"}}"#), (#"{"a":[{"b":"c"}]}"#, #"{"a":[1]}"#, #"{"a":[1]}"#),
+        (#"["a","b"]"#, #"["c","d"]"#, #"["c","d"]"#), (#"{"a":"b"}"#, #"["c"]"#, #"["c"]"#), (#"{"a":"foo"}"#, "null", "null"),
+        (#"{"a":"foo"}"#, #""bar""#, #""bar""#), (#"{"e":null}"#, #"{"a":1}"#, #"{"e":null,"a":1}"#),
+        ("[1,2]", #"{"a":"b","c":null}"#, #"{"a":"b"}"#), ("{}", #"{"a":{"bb":{"ccc":null}}}"#, #"{"a":{"bb":{}}}"#),
+    ]
+
+    @Test(arguments: patches) func theMergePatchesOfTheStandard(target: String, patch: String, result: String) throws {
+        let (target, patch, result) = (
+            try JSONValue(parsing: target.utf8), try JSONValue(parsing: patch.utf8), try JSONValue(parsing: result.utf8)
+        )
+        #expect(target.merged(with: patch) == result)
+        // The patch that is made leads there, too, unless a member is to be null.
+        if !"\(result)".contains("null") { #expect(target.merged(with: target.mergePatch(to: result)) == result) }
+    }
+
+    @Test func membersAreProperties() {
+        let json: JSONValue = ["user": ["name": "Ada", "ids": [1, 2]], "isNull": 7]
+        #expect(json.user.name.stringValue == "Ada" && json.user.ids[1].intValue == 2 && json.user.nothing.at.all.isNull)
+        #expect(json["isNull"].intValue == 7)
+    }
+}
