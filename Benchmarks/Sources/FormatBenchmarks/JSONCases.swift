@@ -5,42 +5,45 @@ import Foundation
 enum JSONCases {
     static func all() throws -> [Measured] {
         try [
-            measured("a small response", smallResponse, calls: 2000, budget: (1, 100)) { json in
-                (json.user.name.stringValue?.utf8.count ?? 0) + (json.user.address.city.stringValue?.utf8.count ?? 0) + (json.count.intValue ?? 0)
-            } peer: { json in
+            measured("a small response", smallResponse, calls: 2000, budget: (1, 100), read: membersOfSmall) { json in
                 let user = json["user"] as? [String: Any]
-                let name = (user?["name"] as? String)?.utf8.count
-                return (name ?? 0) + (((user?["address"] as? [String: Any])?["city"] as? String)?.utf8.count ?? 0) + (json["count"] as? Int ?? 0)
+                let city = (user?["address"] as? [String: Any])?["city"] as? String
+                return length(user?["name"] as? String) + length(city) + (json["count"] as? Int ?? 0)
             },
-            measured("a list of 1 MB", list, calls: 4, budget: (1, 200_000)) { json in
-                (json.items[0].id.intValue ?? 0) + (json.items[4999].title.stringValue?.utf8.count ?? 0) + (json.next.stringValue?.utf8.count ?? 0)
-            } peer: { json in
+            measured("a list of 1 MB", list, calls: 4, budget: (1, 200_000), read: membersOfList) { json in
                 let items = json["items"] as? [[String: Any]] ?? []
-                return (items[0]["id"] as? Int ?? 0) + ((items[4999]["title"] as? String)?.utf8.count ?? 0)
-                    + ((json["next"] as? String)?.utf8.count ?? 0)
+                return (items[0]["id"] as? Int ?? 0) + length(items[4999]["title"] as? String) + length(json["next"] as? String)
             },
-            try typed("a small response", smallResponse, calls: 2000, budget: (1, 100), as: Small.self) { json in
-                (json.user.name.stringValue?.utf8.count ?? 0) + (json.user.address.city.stringValue?.utf8.count ?? 0) + (json.count.intValue ?? 0)
-            } peer: {
-                $0.user.name.utf8.count + $0.user.address.city.utf8.count + $0.count
-            },
-            try typed("a list of 1 MB", list, calls: 4, budget: (1, 200_000), as: List.self) { json in
-                (json.items[0].id.intValue ?? 0) + (json.items[4999].title.stringValue?.utf8.count ?? 0) + (json.next.stringValue?.utf8.count ?? 0)
-            } peer: {
-                $0.items[0].id + $0.items[4999].title.utf8.count + $0.next.utf8.count
-            },
-            measured("60 levels", deep, calls: 2000, budget: (1, 400)) { json in
-                (json.a.a.a.value.intValue ?? 0) + (json.value.intValue ?? 0) + (json.a.value.intValue ?? 0)
-            } peer: { json in
+            measured("60 levels", deep, calls: 2000, budget: (1, 400), read: membersOfDeep) { json in
                 let first = json["a"] as? [String: Any]
                 let third = (first?["a"] as? [String: Any])?["a"] as? [String: Any]
                 return (third?["value"] as? Int ?? 0) + (json["value"] as? Int ?? 0) + (first?["value"] as? Int ?? 0)
             },
+            typed("a small response", smallResponse, calls: 2000, budget: (1, 100), as: Small.self, read: membersOfSmall) {
+                $0.user.name.utf8.count + $0.user.address.city.utf8.count + $0.count
+            },
+            typed("a list of 1 MB", list, calls: 4, budget: (1, 200_000), as: List.self, read: membersOfList) {
+                $0.items[0].id + $0.items[4999].title.utf8.count + $0.next.utf8.count
+            },
         ]
     }
 
+    private static func length(_ text: String?) -> Int { text?.utf8.count ?? 0 }
+
+    @Sendable private static func membersOfSmall(_ json: JSONValue) -> Int {
+        length(json.user.name.stringValue) + length(json.user.address.city.stringValue) + (json.count.intValue ?? 0)
+    }
+
+    @Sendable private static func membersOfList(_ json: JSONValue) -> Int {
+        (json.items[0].id.intValue ?? 0) + length(json.items[4999].title.stringValue) + length(json.next.stringValue)
+    }
+
+    @Sendable private static func membersOfDeep(_ json: JSONValue) -> Int {
+        (json.a.a.a.value.intValue ?? 0) + (json.value.intValue ?? 0) + (json.a.value.intValue ?? 0)
+    }
+
     private static func measured(
-        _ name: String, _ text: String, calls: Int, budget: (Double, Double), _ read: @escaping @Sendable (JSONValue) -> Int,
+        _ name: String, _ text: String, calls: Int, budget: (Double, Double), read: @escaping @Sendable (JSONValue) -> Int,
         peer: @escaping @Sendable ([String: Any]) -> Int
     ) throws -> Measured {
         let data = Data(text.utf8)
@@ -90,7 +93,7 @@ enum JSONCases {
 
     private static func typed<Value: Decodable>(
         _ name: String, _ text: String, calls: Int, budget: (Double, Double), as type: Value.Type,
-        _ read: @escaping @Sendable (JSONValue) -> Int, peer: @escaping @Sendable (Value) -> Int
+        read: @escaping @Sendable (JSONValue) -> Int, peer: @escaping @Sendable (Value) -> Int
     ) throws -> Measured {
         let data = Data(text.utf8)
         return Measured(
