@@ -29,6 +29,7 @@ import Testing
         Samples(guides + "ErrorsForPeople.md", "ErrorsForPeople.swift", least: 4),
         Samples(guides + "EventStreams.md", "EventStreams.swift", least: 5),
         Samples(guides + "Pagination.md", "Pagination.swift", least: 2), Samples(guides + "DynamicJSON.md", "DynamicJSON.swift", least: 3),
+        Samples(guides + "Polling.md", "Polling.swift", least: 2),
         Samples(guides + "Authentication.md", "Authentication.swift", least: 8),
         Samples(guides + "WhatTheConsoleShows.md", "WhatTheConsoleShows.swift", "SystemLog.swift", least: 4),
         Samples(guides + "TheSwiftNIOTransport.md", "TheSwiftNIOTransport.swift", least: 6),
@@ -124,6 +125,20 @@ import Testing
         let user = try renamed(["name": "x", "tags": [], "address": ["city": "Paris", "zip": "1"]])
         #expect(user == ["name": "Ada", "tags": ["engines"], "address": ["city": "London"]])
         #expect(try address(of: user, in: client).city == "London")
+    }
+
+    @Test func theArticleOnPollingDoesWhatItSays() async throws {
+        let stub = StubTransport(
+            Stub(.get, "/jobs/{id}").responds(
+                .json(["state": "running", "progress": 0.5] as JSONValue, headers: [.retryAfter: "0"]),
+                .json(["state": "done", "progress": 1] as JSONValue)),
+            Stub(.post, "/reports").responds(.status(.accepted, headers: [.location: "/done", .retryAfter: "0"])),
+            Stub(.get, "/done").responds(.json(["url": "/r.pdf"] as JSONValue)))
+        let client = APIClient(stub.server("https://a.example"))
+        let shown = Mutex<[Double]>([])
+        try await waitForJob(client, id: 7) { progress in shown.withLock { $0.append(progress) } }
+        #expect(shown.withLock { $0 } == [0.5, 1])
+        #expect(try await makeReport(client, year: 2026).url == "/r.pdf")
     }
 
     @Test func theArticleOnEventStreamsDoesWhatItSays() async throws {

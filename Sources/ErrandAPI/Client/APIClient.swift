@@ -118,13 +118,22 @@ public struct APIClient: Sendable {
     }
 
     func call<Result>(_ request: Request, _ read: (Response) async throws -> Result) async throws -> Result {
+        do {
+            return try await unmappedCall(request, read)
+        } catch {
+            throw mapped(error, of: request)
+        }
+    }
+
+    /// A call whose refused response is a `StatusError`, whatever `mapError` would make of it.
+    func unmappedCall<Result>(_ request: Request, _ read: (Response) async throws -> Result) async throws -> Result {
         var decoded = request
         decoded.options.call.awaitsDecoding = true
         var response: Response
         do {
             response = try await validated.send(decoded)
         } catch {
-            throw mapped(error.restoringCall(of: request), of: request)
+            throw error.restoringCall(of: request)
         }
         response.restoreCall(of: request)
         let end = response.metadata.callEnd

@@ -6,9 +6,8 @@ extension APIClient {
     /// The events of a call, over as many connections as they take.
     ///
     /// ```swift
-    /// let prices = client.events(Endpoint<Void>.get("/prices", query: ["symbol": "AAPL"])) { state in
-    ///     print(state)                             // connecting, open, waiting for 3.4 s, …
-    /// }
+    /// let list = Endpoint<Void>.get("/prices", query: ["symbol": "AAPL"])
+    /// let prices = client.events(list, onState: { print($0) })      // connecting, open, waiting for 3.4 s, …
     /// for try await event in prices { print(event.data) }
     /// ```
     ///

@@ -1,0 +1,57 @@
+public import ErrandCore
+
+/// Work of a server whose end was not seen.
+///
+/// ```
+/// GET https://a.example/jobs/7: polling timed out: not done after 10 min and 34 requests
+/// ```
+public struct PollingError: RequestFailure, CustomReflectable {
+    /// What is wrong. An open set: match the ones you handle, and let the rest fall through.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        /// The code in words, such as `polling timed out`.
+        public let description: String
+        /// - Parameter description: the code in words; it begins the description of the error.
+        public init(_ description: String) { self.description = description }
+
+        /// The work was not done within the policy's timeout.
+        public static let timedOut = Code("polling timed out")
+        /// The server did not say where the work can be seen: a request other than GET or HEAD got 202 without a `Location`.
+        public static let noLocation = Code("no place to poll")
+        /// The `Location` is at another origin, which the policy does not list.
+        public static let foreignOrigin = Code("place to poll at another origin")
+        /// The `Location` can't be requested.
+        public static let invalidLocation = Code("invalid place to poll")
+    }
+
+    /// What is wrong.
+    public let code: Code
+    /// What is wrong in detail, in words and without secrets.
+    public let message: String
+    public var request: Request?
+    /// The head of the last response; `nil` if none came.
+    public let response: HTTPResponse?
+    /// The last failure that was waited out; `nil` if the last request succeeded.
+    public let underlying: (any Error)?
+    public var attempts: [AttemptRecord] = []
+
+    init(_ code: Code, _ message: String, request: Request?, _ response: HTTPResponse?, underlying: (any Error)? = nil) {
+        (self.code, self.message, self.request, self.response, self.underlying) = (code, message, request, response, underlying)
+    }
+
+    public var phase: ExchangePhase { .response }
+    public var delivery: Delivery { .sent }
+
+    /// The request, the code, the details and the last failure.
+    public var description: String {
+        (request.map { "\($0): " } ?? "") + "\(code): \(message)"
+            + (underlying.map { "; the last request failed: \(shownError($0))" } ?? "")
+    }
+    /// A sentence for people.
+    public var errorDescription: String? {
+        code == .timedOut ? "\(shownServer) takes too long.".asSentence : "\(shownServer) did not say when it is done.".asSentence
+    }
+    public var failureReason: String? { "\(code): \(message)".asSentence }
+    public var recoverySuggestion: String? { code == .timedOut ? "Try again later." : nil }
+    /// The description.
+    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
+}

@@ -1,0 +1,49 @@
+public import ErrandCore
+public import ErrandMiddleware
+
+/// How often a call is made again until its work is done, and for how long.
+public struct PollingPolicy: Sendable, CustomStringConvertible {
+    /// The wait before each further request; from 1 s to 30 s, each half as long again as the one before, by default. `Retry-After` of the response counts
+    /// before it.
+    public var backoff: Backoff
+    /// The part of the wait that is left to chance: from half of the wait to the whole by default.
+    public var jitter: Jitter
+    /// How long the whole may take, from the first request: 10 minutes by default; `nil` for no limit.
+    public var timeout: Duration?
+    /// The longest wait that a server may ask for: at least zero, 5 minutes by default.
+    public var retryAfterCap: Duration
+    /// The most failures in a row that are waited out: lost connections, timeouts, and the statuses 408, 429 and 5xx. At least 0, 5 by default.
+    public var maxFailures: Int
+    /// The origins besides that of the call where a `Location` may lead; none by default. Credentials of a `server` do not go there.
+    public var allowedOrigins: Set<Origin>
+
+    /// Creates a policy.
+    ///
+    /// - Precondition: the durations and `maxFailures` are at least zero.
+    public init(
+        backoff: Backoff = .exponential(base: .seconds(1), factor: 1.5, cap: .seconds(30)), jitter: Jitter = .equal,
+        timeout: Duration? = .seconds(600), retryAfterCap: Duration = .seconds(300), maxFailures: Int = 5, allowedOrigins: Set<Origin> = []
+    ) {
+        precondition(timeout ?? .zero >= .zero, "timeout must be at least zero (is \(timeout ?? .zero))")
+        precondition(retryAfterCap >= .zero, "retryAfterCap must be at least zero (is \(retryAfterCap))")
+        precondition(maxFailures >= 0, "maxFailures must be at least 0 (is \(maxFailures))")
+        (self.backoff, self.jitter, self.timeout, self.retryAfterCap) = (backoff, jitter, timeout, retryAfterCap)
+        (self.maxFailures, self.allowedOrigins) = (maxFailures, allowedOrigins)
+    }
+
+    /// From 1 s to 30 s apart, for 10 minutes.
+    public static let standard = PollingPolicy()
+
+    /// The waits and the limits: `1 s to 30 s, equal jitter, for 10 min`.
+    public var description: String { "\(backoff), \(jitter)" + (timeout.map { ", for \($0.inWords)" } ?? "") }
+
+    /// The wait before the next request.
+    ///
+    /// - Parameters:
+    ///   - attempt: the number of the request before, from 1.
+    ///   - retryAfter: what the server asks for.
+    func wait(afterAttempt attempt: Int, retryAfter: Duration?, random: Double) -> Duration {
+        if let retryAfter { return min(retryAfter, retryAfterCap) }
+        return jitter.applied(to: backoff.wait(afterAttempt: attempt), random: random)
+    }
+}

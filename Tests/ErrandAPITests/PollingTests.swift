@@ -1,0 +1,156 @@
+import Errand
+import ErrandTesting
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+/// Calls that are made again until the work of the server is done.
+@Suite(.timeLimit(.minutes(5))) struct PollingTests {
+    struct Job: Codable, Sendable, Equatable {
+        var state: String
+    }
+
+    private let job = Endpoint<Job>.get("/jobs/7", headers: [.acceptLanguage: "de"])
+    private let clock = ManualClock()
+
+    private func client(_ stub: StubTransport) -> APIClient { APIClient(stub.server("https://a.example/v1")) }
+
+    /// Polls with a clock that goes on by itself, and without jitter. Returns the state, and the seconds.
+    private func poll(
+        _ stub: StubTransport, _ endpoint: Endpoint<Job>? = nil, policy: PollingPolicy = PollingPolicy(jitter: .none)
+    ) async throws -> (state: String, seconds: Double) {
+        let start = clock.now
+        let response = try await clock.advancingToSleepers {
+            try await client(stub).poll(endpoint ?? job, policy: policy, until: { $0.value.state == "done" }, clock: clock)
+        }
+        return (response.value.state, start.duration(to: clock.now) / .seconds(1))
+    }
+
+    private func running(_ headers: HTTPFields = [:]) -> StubResponse { .json(Job(state: "running"), headers: headers) }
+    private func done(_ headers: HTTPFields = [:]) -> StubResponse { .json(Job(state: "done"), headers: headers) }
+
+    @Test func aCallIsMadeAgainUntilItsConditionHolds() async throws {
+        let stub = StubTransport(Stub().responds(running(), running(), running(), done()))
+        let outcome = try await poll(stub)
+        // 1 + 1.5 + 2.25.
+        #expect(outcome == ("done", 4.75) && stub.requests.count == 4 && stub.openBodyCount == 0)
+        #expect(stub.requests.allSatisfy { $0.request.url?.target == "/v1/jobs/7" && $0.headers[.acceptLanguage] == "de" })
+        #expect(Set(stub.requests.map(\.request.id)).count == 4)
+    }
+
+    @Test func theServerSaysHowLongToWait() async throws {
+        let stub = StubTransport(
+            Stub().responds(
+                running([.retryAfter: "7"]), .status(.tooManyRequests, headers: [.retryAfter: "3"]), running([.retryAfter: "9999"]), done())
+        )
+        #expect(try await poll(stub).seconds == 7 + 3 + 300)
+    }
+
+    // MARK: Work that is accepted
+
+    @Test func acceptedWorkIsSeenAtItsLocation() async throws {
+        let stub = StubTransport(
+            Stub(.post, "/v1/reports").responds(.status(.accepted, headers: [.location: "jobs/1", .retryAfter: "2"], text: "no job")),
+            Stub(.get, "/v1/jobs/1").responds(.status(.accepted), .status(.accepted, headers: [.location: "/v2/jobs/1"])),
+            Stub(.get, "/v2/jobs/1").responds(done()))
+        let begin = Endpoint<Job>.post("/reports", body: .json(Job(state: "new")))
+        #expect(try await poll(stub, begin).state == "done")
+        #expect(stub.requests.map(\.request.method) == [.post, .get, .get, .get])
+        #expect(stub.requests.dropFirst().allSatisfy { $0.body.isEmpty && $0.headers[.contentType] == nil })
+        #expect(stub.openBodyCount == 0)
+    }
+
+    /// Without a condition, the first response that is not 202 ends it.
+    @Test func acceptedWorkEndsWithItsResult() async throws {
+        let stub = StubTransport(Stub().responds(.status(.accepted), .status(.accepted), running()))
+        let response = try await clock.advancingToSleepers { try await client(stub).poll(job, clock: clock, random: { 0.5 }) }
+        #expect(response.value.state == "running" && stub.requests.count == 3)
+    }
+
+    @Test func aPlaceThatCannotBePolledIsAnError() async throws {
+        let begin = Endpoint<Job>.post("/reports")
+        for (location, code) in [
+            (nil, PollingError.Code.noLocation), ("https://b.example/jobs", .foreignOrigin), ("http://a.example/", .foreignOrigin),
+            ("ftp://a.example/", .invalidLocation), ("http://[/", .invalidLocation),
+        ] as [(String?, PollingError.Code)] {
+            let headers: HTTPFields = location.map { [.location: $0] } ?? [:]
+            let stub = StubTransport(Stub().responds(.status(.accepted, headers: headers)))
+            let error = await #expect(throws: PollingError.self) { try await poll(stub, begin) }
+            #expect(error?.code == code && stub.requests.count == 1, "\(String(describing: location))")
+        }
+        let stub = StubTransport(
+            Stub(.post, "/v1/reports").responds(.status(.accepted, headers: [.location: "https://b.example/jobs"])), Stub().responds(done())
+        )
+        #expect(try await poll(stub, begin, policy: PollingPolicy(allowedOrigins: ["https://b.example"])).state == "done")
+        #expect(stub.requests.last?.request.url?.description == "https://b.example/jobs")
+    }
+
+    // MARK: Conditions
+
+    @Test func whatHasNotChangedIsNotSentAgain() async throws {
+        let stub = StubTransport(
+            Stub().header(.ifNoneMatch, #""2""#).responds(done()),
+            Stub().header(.ifNoneMatch, #""1""#).responds(.status(.notModified), .status(.notModified), running([.eTag: #""2""#])),
+            Stub().responds(running([.eTag: #""1""#])))
+        #expect(try await poll(stub).state == "done")
+        #expect(stub.requests.map { $0.headers[.ifNoneMatch] } == [nil, #""1""#, #""1""#, #""1""#, #""2""#])
+        // One of the app's own is not replaced, and its 304 is the app's.
+        let own = StubTransport(Stub().responds(.status(.notModified)))
+        await #expect(throws: StatusError.self) { try await poll(own, Endpoint<Job>.get("/jobs/7", headers: [.ifNoneMatch: #""x""#])) }
+    }
+
+    // MARK: Failures
+
+    @Test func failuresThatPassAreWaitedOut() async throws {
+        let lost = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
+        let stub = StubTransport(
+            Stub().responds(.failure(lost), .status(.serviceUnavailable), running(), .failure(lost), .status(.requestTimeout), done()))
+        #expect(try await poll(stub).state == "done")
+        #expect(stub.requests.count == 6)
+        let broken = StubTransport(Stub().responds(.failure(lost)))
+        let error = await #expect(throws: TransportError.self) { try await poll(broken, policy: PollingPolicy(maxFailures: 2)) }
+        #expect(error?.code == .connectionLost && broken.requests.count == 3)
+    }
+
+    /// What has begun work may have begun it: it is not made again.
+    @Test func aFirstRequestThatIsNotIdempotentIsMadeOnce() async throws {
+        let lost = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
+        let stub = StubTransport(Stub().responds(.failure(lost)))
+        await #expect(throws: TransportError.self) { try await poll(stub, Endpoint<Job>.post("/reports")) }
+        #expect(stub.requests.count == 1)
+    }
+
+    @Test func otherFailuresEndIt() async throws {
+        struct Problem: Error {}
+        struct Odd: Error {}
+        let stub = StubTransport(Stub().responds(running(), .status(.notFound)))
+        let client = APIClient(stub.server("https://a.example")) { _ in Problem() }
+        await #expect(throws: Problem.self) {
+            try await clock.advancingToSleepers { try await client.poll(job, until: { _ in false }, clock: clock) }
+        }
+        let other = StubTransport(Stub().responds(running()))
+        await #expect(throws: Odd.self) { try await self.client(other).poll(job, until: { _ in throw Odd() }, clock: clock) }
+        let text = StubTransport(Stub().responds(.status(.ok, text: "no JSON")))
+        await #expect(throws: ResponseDecodingError.self) { try await self.client(text).poll(job, clock: clock) }
+    }
+
+    @Test func thereIsAnEnd() async throws {
+        let stub = StubTransport(Stub().responds(running()))
+        let policy = PollingPolicy(backoff: .constant(.seconds(10)), jitter: .none, timeout: .seconds(60))
+        let error = await #expect(throws: PollingError.self) { try await poll(stub, policy: policy) }
+        #expect(error?.code == .timedOut && stub.requests.count == 7 && error?.response?.status == .ok)
+        #expect("\(error!)" == "GET https://a.example/v1/jobs/7: polling timed out: not done after 1 min and 7 requests")
+        #expect(error?.localizedDescription == "The server a.example takes too long.")
+    }
+
+    @Test func cancellationEndsTheWait() async throws {
+        let stub = StubTransport(Stub().responds(running()))
+        let client = client(stub)
+        let task = Task { try await client.poll(job, until: { _ in false }, clock: clock) }
+        try await clock.sleepers(atLeast: 1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(clock.sleeperCount == 0 && stub.openBodyCount == 0)
+    }
+}

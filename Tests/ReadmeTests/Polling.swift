@@ -1,0 +1,25 @@
+import Errand
+
+// The samples of the article "Polling", to the letter: `ReadmeTests` holds each block of it against this file.
+
+nonisolated struct Job: Decodable, Sendable {
+    var state: String
+    var progress: Double
+}
+
+func waitForJob(_ client: APIClient, id: Int, show: @escaping @Sendable (Double) -> Void) async throws {
+    let job = Endpoint<Job>.get("/jobs/\(id, "id")")
+    _ = try await client.poll(job) { response in
+        show(response.value.progress)
+        return response.value.state == "done"
+    }
+}
+
+nonisolated struct Report: Decodable, Sendable {
+    var url: String
+}
+
+func makeReport(_ client: APIClient, year: Int) async throws -> Report {
+    let begin = Endpoint<Report>.post("/reports", body: .json(["year": year]))
+    return try await client.poll(begin, policy: PollingPolicy(timeout: .seconds(120))).value
+}
