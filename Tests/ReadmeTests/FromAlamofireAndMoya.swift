@@ -22,12 +22,12 @@ nonisolated struct Envelope<Value: Decodable & Sendable>: Decodable, Sendable {
     var data: Value?
 }
 
-struct ServiceError: Error, Equatable { var code: Int }
+struct AccountError: Error, Equatable { var code: Int }
 
 extension Envelope {
     static func value(of endpoint: Endpoint<Envelope<Value>>) -> Endpoint<Value> {
         endpoint.map { envelope in
-            guard envelope.code == 0, let value = envelope.data else { throw ServiceError(code: envelope.code) }
+            guard envelope.code == 0, let value = envelope.data else { throw AccountError(code: envelope.code) }
             return value
         }
     }
@@ -63,7 +63,7 @@ func accountsAreStubbed() async throws {
     assert(found.map(\.name) == ["Ada"])
     do {
         _ = try await api.value(Accounts.account(2))
-    } catch let error as ServiceError {
+    } catch let error as AccountError {
         assert(error.code == 7)
     }
 }

@@ -29,7 +29,7 @@ import Testing
         Samples(guides + "ErrorsForPeople.md", "ErrorsForPeople.swift", least: 4),
         Samples(guides + "EventStreams.md", "EventStreams.swift", least: 5),
         Samples(guides + "Pagination.md", "Pagination.swift", least: 2), Samples(guides + "DynamicJSON.md", "DynamicJSON.swift", least: 3),
-        Samples(guides + "Polling.md", "Polling.swift", least: 2),
+        Samples(guides + "Polling.md", "Polling.swift", least: 2), Samples(guides + "Envelopes.md", "Envelopes.swift", least: 2),
         Samples(guides + "Authentication.md", "Authentication.swift", least: 8),
         Samples(guides + "WhatTheConsoleShows.md", "WhatTheConsoleShows.swift", "SystemLog.swift", least: 4),
         Samples(guides + "TheSwiftNIOTransport.md", "TheSwiftNIOTransport.swift", least: 6),
@@ -125,6 +125,19 @@ import Testing
         let user = try renamed(["name": "x", "tags": [], "address": ["city": "Paris", "zip": "1"]])
         #expect(user == ["name": "Ada", "tags": ["engines"], "address": ["city": "London"]])
         #expect(try address(of: user, in: client).city == "London")
+    }
+
+    @Test func theArticleOnEnvelopesDoesWhatItSays() async throws {
+        let stub = StubTransport(
+            Stub(.post, "/purchases").responds(
+                .json(["code": 40_012, "message": "5 € are missing."] as JSONValue),
+                .json(["code": 1, "message": "Expired."] as JSONValue, status: .unauthorized),
+                .failure(TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)),
+                .json(["code": 7, "message": "Sold out."] as JSONValue), .json(["code": 0, "data": ["id": 1]] as JSONValue)))
+        let shop = makeShop(stub.server("https://a.example"))
+        var shown: [String] = []
+        for _ in 0..<5 { try await buy(Purchase(id: 1), in: shop) { shown.append($0) } }
+        #expect(shown == ["Top up your account. 5 € are missing.", "Sign in again.", "You seem to be offline.", "Sold out."])
     }
 
     @Test func theArticleOnPollingDoesWhatItSays() async throws {

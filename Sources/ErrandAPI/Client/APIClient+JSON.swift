@@ -21,14 +21,20 @@ extension APIClient {
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), timeout: Duration? = nil,
         options: @Sendable (inout RequestOptions) -> Void = { _ in }
     ) async throws -> JSONValue {
-        try await get(path, query: query, headers: headers, timeout: timeout, as: JSONValue.self, options: options)
+        let endpoint = Endpoint<JSONValue>(.get, path, query: query, headers: headers, decoding: Self.anyJSON)
+        return try await value(endpoint.with(timeout: timeout, options))
     }
 
-    /// Makes a call, and returns its body as any JSON value, whatever output the call declares. An empty body is ``/ErrandFormats/JSONValue/null``.
+    /// Makes a call, and returns any JSON value, whatever output the call declares: the body, or what is in the client's ``envelope``. What is empty or missing is
+    /// ``/ErrandFormats/JSONValue/null``.
     ///
     /// - Throws: what ``value(_:)`` throws.
     @concurrent public func json<Output>(_ endpoint: Endpoint<Output>) async throws -> JSONValue {
-        let decoding = ResponseDecoding<JSONValue> { data, _, json in data.isEmpty ? .null : try json.decode(JSONValue.self, from: data) }
-        return try await call(endpoint) { try await decode($0, as: decoding) }
+        try await call(endpoint) { try await decode($0, as: Self.anyJSON) }
     }
+
+    private static let anyJSON = ResponseDecoding<JSONValue>(
+        accept: "application/json", wantsBody: true,
+        { data, _, json in data.isEmpty ? .null : try json.decode(JSONValue.self, from: data) },
+        unwrap: { data, _, json, envelope in data.isEmpty ? .null : try envelope.unwrapped(JSONValue?.self, from: data, json) ?? .null })
 }

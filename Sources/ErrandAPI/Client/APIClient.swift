@@ -43,6 +43,8 @@ public struct APIClient: Sendable {
     public let jsonCoding: JSONCoding
     /// The size in bytes above which a body that is decoded is refused.
     public let bodyLimitBytes: Int
+    /// The wrapper around each JSON body; `nil` if the back end has none.
+    public let envelope: (any ResponseEnvelope.Type)?
     private let mapError: (@Sendable (StatusError) throws -> any Error)?
     private let validated: HTTPStack
 
@@ -51,15 +53,18 @@ public struct APIClient: Sendable {
     /// - Parameters:
     ///   - stack: with a base URL by `server`, unless the paths of all calls are whole URLs.
     ///   - json: ISO 8601 dates, and members named as the properties, by default.
+    ///   - envelope: the wrapper that the back end puts around each JSON body: ``ResponseEnvelope``. `nil`, the default, if there is none.
     ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
     ///   - mapError: returns the error to throw for a refused response, such as one that it decodes from the body. Keep the `StatusError` in it if you
-    ///     need the status later. If it throws, the `StatusError` is thrown. `nil`, the default, keeps every `StatusError`.
+    ///     need the status later. If it throws, the `StatusError` is thrown. `nil`, the default, keeps every `StatusError`. It is not asked about a response
+    ///     whose body is an envelope with an error.
     public init(
-        _ stack: HTTPStack, json: JSONCoding = .standard, bodyLimitBytes: Int = ResponseBody.defaultCollectLimitBytes,
+        _ stack: HTTPStack, json: JSONCoding = .standard, envelope: (any ResponseEnvelope.Type)? = nil,
+        bodyLimitBytes: Int = ResponseBody.defaultCollectLimitBytes,
         mapError: (@Sendable (_ refused: StatusError) throws -> any Error)? = nil
     ) {
         precondition(bodyLimitBytes >= 0, "bodyLimitBytes must be at least 0 (is \(bodyLimitBytes))")
-        (self.stack, jsonCoding, self.bodyLimitBytes, self.mapError) = (stack, json, bodyLimitBytes, mapError)
+        (self.stack, jsonCoding, self.envelope, self.bodyLimitBytes, self.mapError) = (stack, json, envelope, bodyLimitBytes, mapError)
         validated = stack.alwaysPasses(.validateStatus) ? stack : stack.wrapped(by: ValidateStatusMiddleware.unlessJudged)
     }
 
@@ -68,13 +73,15 @@ public struct APIClient: Sendable {
     /// - Parameters:
     ///   - sender: gets the requests.
     ///   - json: ISO 8601 dates, and members named as the properties, by default.
+    ///   - envelope: the wrapper that the back end puts around each JSON body: ``ResponseEnvelope``. `nil`, the default, if there is none.
     ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
     ///   - mapError: returns the error to throw for a refused response; `nil` by default.
     public init(
-        _ sender: some HTTPSender, json: JSONCoding = .standard, bodyLimitBytes: Int = ResponseBody.defaultCollectLimitBytes,
+        _ sender: some HTTPSender, json: JSONCoding = .standard, envelope: (any ResponseEnvelope.Type)? = nil,
+        bodyLimitBytes: Int = ResponseBody.defaultCollectLimitBytes,
         mapError: (@Sendable (_ refused: StatusError) throws -> any Error)? = nil
     ) {
-        self.init(HTTPStack(sender), json: json, bodyLimitBytes: bodyLimitBytes, mapError: mapError)
+        self.init(HTTPStack(sender), json: json, envelope: envelope, bodyLimitBytes: bodyLimitBytes, mapError: mapError)
     }
 
     // MARK: Typed calls
@@ -194,8 +201,15 @@ public struct APIClient: Sendable {
 
     /// The app's own error for a refused response. That of another request, which a middleware or a validator has sent, stays as it is.
     func mapped(_ error: any Error, of request: Request) -> any Error {
-        guard let mapError, let refused = error as? StatusError, refused.request?.id == request.id else { return error }
-        return (try? mapError(refused)) ?? error
+        guard envelope != nil || mapError != nil, let refused = error as? StatusError, refused.request?.id == request.id else {
+            return error
+        }
+        if refused.bodyIsWhole, var failure = envelope?.failure(in: refused.bodyPrefix, jsonCoding) {
+            (failure.request, failure.response) = (refused.request, refused.head)
+            (failure.attempts, failure.retryStop) = (refused.attempts, refused.retryStop)
+            return failure
+        }
+        return (try? mapError?(refused)) ?? error
     }
 
     /// The value of a response, by the coding and the limit of this client. Reads its body. For JSON, `response.json(as: User.self)` is shorter, and has
@@ -203,7 +217,7 @@ public struct APIClient: Sendable {
     ///
     /// - Throws: ``ResponseDecodingError``, any other error of the decoding as it is, and what reading the body throws.
     @concurrent public func decode<Output>(_ response: Response, as decoding: ResponseDecoding<Output>) async throws -> Output {
-        try await response.decoded(as: decoding, coding: jsonCoding, upTo: bodyLimitBytes)
+        try await response.decoded(as: decoding, in: envelope, coding: jsonCoding, upTo: bodyLimitBytes)
     }
 }
 

@@ -86,12 +86,22 @@ extension Response {
     @concurrent public func decoded<Output>(
         as decoding: ResponseDecoding<Output>, coding: JSONCoding? = nil, upTo limitBytes: Int = ResponseBody.defaultCollectLimitBytes
     ) async throws -> Output {
-        let data = decoding.wantsBody ? try await body.collect(upTo: limitBytes) : try await body.drain()
+        try await decoded(as: decoding, in: nil, coding: coding, upTo: limitBytes)
+    }
+
+    /// - Parameter envelope: that of the client; `nil` if it has none.
+    @concurrent func decoded<Output>(
+        as decoding: ResponseDecoding<Output>, in envelope: (any ResponseEnvelope.Type)?, coding: JSONCoding?, upTo limitBytes: Int
+    ) async throws -> Output {
+        let data = decoding.wantsBody(in: envelope) ? try await body.collect(upTo: limitBytes) : try await body.drain()
         let coding = coding ?? request.options.call.json ?? .standard
         do {
-            return try decoding.value(from: data, head: head, json: coding)
+            return try decoding.value(from: data, head: head, json: coding, in: envelope)
         } catch let error as DecodingError {
             throw ResponseDecodingError(Output.self, underlying: error, body: data, of: self, coding: coding)
+        } catch var error as ServiceError where envelope != nil {
+            (error.request, error.response, error.attempts) = (request, head, metadata.attempts)
+            throw error
         }
     }
 }

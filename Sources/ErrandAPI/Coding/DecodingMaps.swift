@@ -12,9 +12,7 @@ extension ResponseDecoding {
     /// - Parameter transform: runs after the decoding, as a part of the call. An error that it throws fails the call and reaches the caller as it is; a
     ///   `DecodingError` becomes a ``ResponseDecodingError``.
     public func map<Value: Sendable>(_ transform: @escaping @Sendable (Output) throws -> Value) -> ResponseDecoding<Value> {
-        ResponseDecoding<Value>(accept: accept, wantsBody: wantsBody) { data, head, json in
-            try transform(value(from: data, head: head, json: json))
-        }
+        converted(transform)
     }
 }
 

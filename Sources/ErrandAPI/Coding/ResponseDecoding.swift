@@ -31,6 +31,8 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
     /// Whether the body is needed. Of one that is not, at most 64 KiB are read.
     let wantsBody: Bool
     private let make: @Sendable (Data, HTTPResponse, JSONCoding) throws -> Output
+    /// Makes the value of a body in the client's envelope; `nil` for a decoding that has none.
+    private var unwrap: (@Sendable (Data, HTTPResponse, JSONCoding, any ResponseEnvelope.Type) throws -> Output)?
 
     /// A decoding of your own, such as property lists, XML, or an envelope around the value.
     ///
@@ -42,11 +44,43 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
         self.init(accept: accept, wantsBody: true, decode)
     }
 
-    init(accept: String?, wantsBody: Bool, _ make: @escaping @Sendable (Data, HTTPResponse, JSONCoding) throws -> Output) {
-        (self.accept, self.wantsBody, self.make) = (accept, wantsBody, make)
+    init(
+        accept: String?, wantsBody: Bool, _ make: @escaping @Sendable (Data, HTTPResponse, JSONCoding) throws -> Output,
+        unwrap: (@Sendable (Data, HTTPResponse, JSONCoding, any ResponseEnvelope.Type) throws -> Output)? = nil
+    ) {
+        (self.accept, self.wantsBody, self.make, self.unwrap) = (accept, wantsBody, make, unwrap)
     }
 
-    func value(from data: Data, head: HTTPResponse, json: JSONCoding) throws -> Output { try make(data, head, json) }
+    /// Whether the body is read: with an envelope, also that of a call without an output, which may have failed.
+    func wantsBody(in envelope: (any ResponseEnvelope.Type)?) -> Bool { wantsBody || (envelope != nil && unwrap != nil) }
+
+    func value(from data: Data, head: HTTPResponse, json: JSONCoding, in envelope: (any ResponseEnvelope.Type)? = nil) throws -> Output {
+        guard let envelope, let unwrap else { return try make(data, head, json) }
+        return try unwrap(data, head, json, envelope)
+    }
+
+    /// This decoding, for bodies without the client's ``ResponseEnvelope``: those of a health check, or of another server.
+    ///
+    /// ```swift
+    /// let health = Endpoint<Health>(.get, "/health", decoding: .json.withoutEnvelope)
+    /// ```
+    public var withoutEnvelope: ResponseDecoding {
+        var copy = self
+        copy.unwrap = nil
+        return copy
+    }
+
+    /// This decoding, followed by a conversion of its value, with and without an envelope.
+    func converted<Value: Sendable>(_ transform: @escaping @Sendable (Output) throws -> Value) -> ResponseDecoding<Value> {
+        let (make, unwrap) = (make, unwrap)
+        var copy = ResponseDecoding<Value>(accept: accept, wantsBody: wantsBody) { data, head, json in
+            try transform(try make(data, head, json))
+        }
+        if let unwrap {
+            copy.unwrap = { data, head, json, envelope in try transform(try unwrap(data, head, json, envelope)) }
+        }
+        return copy
+    }
 }
 
 extension ResponseDecoding where Output: Decodable {
@@ -56,12 +90,17 @@ extension ResponseDecoding where Output: Decodable {
         // `Data` and `String` are `Decodable` too, but nobody who asks for them means base64 or a quoted text.
         if Output.self == Data.self { return Self(accept: nil) { data, _, _ in try cast(data) } }
         if Output.self == String.self { return Self(accept: nil) { data, _, _ in try cast(String(decoding: data, as: UTF8.self)) } }
-        return Self(accept: "application/json") { data, _, json in
-            if data.isEmpty, let optional = Output.self as? any ExpressibleByNilLiteral.Type {
-                return try cast(optional.init(nilLiteral: ()))
-            }
-            return try json.decode(Output.self, from: data)
-        }
+        return Self(
+            accept: "application/json", wantsBody: true,
+            { data, _, json in try empty(data) ?? json.decode(Output.self, from: data) },
+            unwrap: { data, _, json, envelope in try empty(data) ?? envelope.unwrapped(Output.self, from: data, json) })
+    }
+
+    /// The value of an empty body; `nil` if the body is not empty, or the output is not optional.
+    private static func empty(_ data: Data) throws -> Output? {
+        guard data.isEmpty, let optional = Output.self as? any ExpressibleByNilLiteral.Type else { return nil }
+        let none: Output = try cast(optional.init(nilLiteral: ()))
+        return .some(none)
     }
 
     private static func cast(_ value: Any) throws -> Output {
@@ -74,5 +113,9 @@ extension ResponseDecoding where Output: Decodable {
 
 extension ResponseDecoding where Output == Void {
     /// No value: the body is not needed.
-    public static var none: Self { Self(accept: nil, wantsBody: false) { _, _, _ in } }
+    public static var none: Self {
+        Self(
+            accept: nil, wantsBody: false, { _, _, _ in },
+            unwrap: { data, _, json, envelope in if let failure = envelope.failure(in: data, json) { throw failure } })
+    }
 }

@@ -41,7 +41,7 @@ extension Error {
     public var isServerError: Bool { refusedStatus?.kind == .serverError }
 
     /// The status because of which the call failed.
-    private var refusedStatus: HTTPResponse.Status? {
+    var refusedStatus: HTTPResponse.Status? {
         // A failure of the transport may have a head as well; that it failed is not because of the status.
         guard let failure = self as? any RequestFailure, failure.phase == .response, !(failure is TransportError) else { return nil }
         return failure.response?.status

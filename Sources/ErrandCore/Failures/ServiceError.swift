@@ -1,0 +1,87 @@
+/// An error that a back end describes in the envelope of its responses: a code, a message, and the identifier of the request.
+///
+/// ```swift
+/// extension ServiceError.Code {
+///     static let balanceTooLow: Self = 40_012
+/// }
+///
+/// do {
+///     try await client.post("/orders", body: .json(order))
+/// } catch let error as ServiceError where error.code == .balanceTooLow {
+///     showTopUp(error.message)
+/// }
+/// ```
+///
+/// A client with an envelope throws it: see ``ResponseEnvelope``. The description has the code, the message and the identifier:
+///
+/// ```
+/// POST https://a.example/orders: service error 40012: the balance is too low (request ID r-17, status 200)
+/// ```
+public struct ServiceError: RequestFailure, CustomReflectable {
+    /// What went wrong, as the back end names it. An open set: declare those that your app handles.
+    public struct Code: Sendable, Hashable, CustomStringConvertible, ExpressibleByIntegerLiteral, ExpressibleByStringLiteral {
+        /// The code as text: `40012`, `insufficient_funds`.
+        public let description: String
+
+        /// A code that is a number.
+        public init(_ number: some BinaryInteger) { description = "\(number)" }
+        /// A code that is a text.
+        public init(_ text: String) { description = text }
+        /// A code that is a number.
+        public init(integerLiteral number: Int) { self.init(number) }
+        /// A code that is a text.
+        public init(stringLiteral text: String) { self.init(text) }
+
+        /// The number; `nil` if the code is no number.
+        public var number: Int? { Int(description) }
+    }
+
+    /// What went wrong.
+    public let code: Code
+    /// The back end's own words; empty if it sent none. They are shown to people as `errorDescription`.
+    public let message: String
+    /// The identifier of the request at the back end; `nil` if it sent none.
+    public let requestID: String?
+    public var request: Request?
+    public var response: HTTPResponse?
+    public var attempts: [AttemptRecord] = []
+    public var retryStop: RetryStop?
+
+    /// Creates an error. The client adds the request and the response.
+    ///
+    /// - Parameters:
+    ///   - code: what went wrong.
+    ///   - message: the back end's own words; empty by default.
+    ///   - requestID: the identifier of the request at the back end; `nil` by default.
+    public init(_ code: Code, message: String = "", requestID: String? = nil) {
+        (self.code, self.message, self.requestID) = (code, message, requestID)
+    }
+
+    /// The status of the response; `nil` if there was none.
+    public var status: HTTPResponse.Status? { response?.status }
+    public var phase: ExchangePhase { .response }
+    public var delivery: Delivery { .sent }
+
+    /// The request, the code, the message, the identifier and the status, without control characters.
+    public var description: String {
+        var text = (request.map { "\($0): " } ?? "") + "service error \(code.description.shownSafely(limit: 80))"
+        if !message.isEmpty { text += ": \(message.shownSafely(limit: 200))" }
+        let remarks = [requestID.map { "request ID \($0.shownSafely(limit: 80))" }, status.map { "status \($0.code)" }].compactMap { $0 }
+        return text + (remarks.isEmpty ? "" : " (\(remarks.joined(separator: ", ")))") + shownAttempts
+    }
+    /// The back end's message, or a sentence with the code.
+    public var errorDescription: String? {
+        message.isEmpty
+            ? "\(shownServer) reported the error \(code.description.shownSafely(limit: 80)).".asSentence : message.shownSafely(limit: 500)
+    }
+    public var failureReason: String? { "The server reported the error \(code.description.shownSafely(limit: 80))." }
+    /// The description.
+    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
+}
+
+extension Error {
+    /// Whether the server wants credentials, or refuses those that were sent: the status 401.
+    ///
+    /// True for ``StatusError`` and ``ServiceError`` with that status, and for a token that could not be refreshed after it.
+    public var isUnauthorized: Bool { refusedStatus == .unauthorized }
+}

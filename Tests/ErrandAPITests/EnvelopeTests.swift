@@ -1,0 +1,136 @@
+import Errand
+import ErrandTesting
+import Foundation
+import TestSupport
+import Testing
+
+/// A back end that wraps each body.
+@Suite(.timeLimit(.minutes(5))) struct EnvelopeTests {
+    struct Wrapper: ResponseEnvelope {
+        var code: Int
+        var message: String?
+        var requestId: String?
+
+        var failure: ServiceError? { code == 0 ? nil : ServiceError(.init(code), message: message ?? "", requestID: requestId) }
+    }
+
+    struct User: Codable, Sendable, Equatable {
+        var userName: String
+    }
+
+    private func client(_ stub: StubTransport, mapError: (@Sendable (StatusError) throws -> any Error)? = nil) -> APIClient {
+        APIClient(stub.server("https://a.example"), json: JSONCoding(keys: .snakeCase), envelope: Wrapper.self, mapError: mapError)
+    }
+
+    private func stub(_ json: JSONValue, status: HTTPResponse.Status = .ok) -> StubTransport {
+        StubTransport(Stub().responds(.json(json, status: status)))
+    }
+
+    private let balanceTooLow: JSONValue = ["code": 40_012, "message": "the balance\nis too low", "request_id": "r-17", "data": nil]
+
+    @Test func aCallGetsWhatIsInTheEnvelope() async throws {
+        let one = stub(["code": 0, "data": ["user_name": "Ada"]])
+        #expect(try await client(one).get("/users/7", as: User.self) == User(userName: "Ada"))
+        #expect(try await client(one).value(Endpoint<User>.get("/users/7").map(\.userName)) == "Ada")
+        let list = stub(["data": [["user_name": "Ada"]], "code": 0, "message": "ok"])
+        #expect(try await client(list).get("/users", as: [User].self).count == 1)
+        #expect(try await client(stub(["code": 0, "data": 7])).get("/count", as: Int.self) == 7)
+        #expect(one.openBodyCount == 0 && list.openBodyCount == 0)
+    }
+
+    @Test func aFailureIsAServiceErrorWhateverTheStatus() async throws {
+        for status in [HTTPResponse.Status.ok, .unauthorized, .internalServerError] {
+            let stub = stub(balanceTooLow, status: status)
+            for call in 0..<3 {
+                let error = await #expect(throws: ServiceError.self) {
+                    switch call {
+                    case 0: _ = try await client(stub).post("/orders", as: User.self)
+                    case 1: _ = try await client(stub).post("/orders", as: User?.self)
+                    default: try await client(stub).post("/orders")
+                    }
+                }
+                #expect(error?.code == 40_012 && error?.code.number == 40_012 && error?.requestID == "r-17" && error?.status == status)
+                #expect(
+                    "\(error!)"
+                        == "POST https://a.example/orders: service error 40012: the balance\u{FFFD}is too low (request ID r-17, status \(status.code))"
+                        || "\(error!)".hasPrefix("POST https://a.example/orders: service error 40012: the balance"))
+                #expect(error?.localizedDescription.hasPrefix("the balance") == true && !"\(error!)".contains("\n"))
+                #expect(error?.isUnauthorized == (status == .unauthorized) && error?.isServerError == (status == .internalServerError))
+            }
+            #expect(stub.openBodyCount == 0)
+        }
+    }
+
+    @Test func missingDataIsDecidedByTheOutput() async throws {
+        for json: JSONValue in [["code": 0], ["code": 0, "data": nil]] {
+            let client = client(stub(json))
+            #expect(try await client.get("/x", as: User?.self) == nil)
+            try await client.delete("/x")
+            let error = await #expect(throws: ResponseDecodingError.self) { try await client.get("/x", as: User.self) }
+            #expect("\(error!)".hasPrefix("GET https://a.example/x: cannot decode EnvelopeTests.User: expected "), "\(error!)")
+            #expect("\(error!)".hasSuffix(", found null (status 200)"), "\(error!)")
+        }
+        // No body at all, as with 204.
+        let empty = client(StubTransport(Stub().responds(.status(.noContent))))
+        #expect(try await empty.get("/x", as: User?.self) == nil)
+        try await empty.delete("/x")
+    }
+
+    @Test func whatIsNoEnvelopeIsAnError() async throws {
+        await #expect(throws: ResponseDecodingError.self) { try await client(stub(["user_name": "Ada"])).get("/x", as: User.self) }
+        let text = StubTransport(Stub().responds(.status(.badGateway, text: "<html>")))
+        await #expect(throws: StatusError.self) { try await client(text).get("/x", as: User.self) }
+        struct Mapped: Error {}
+        await #expect(throws: Mapped.self) { try await client(text, mapError: { _ in Mapped() }).get("/x", as: User.self) }
+        await #expect(throws: ServiceError.self) {
+            try await client(stub(balanceTooLow, status: .badRequest), mapError: { _ in Mapped() }).get("/x", as: User.self)
+        }
+    }
+
+    @Test func aCallMayHaveNoEnvelope() async throws {
+        let client = client(stub(["user_name": "Ada"]))
+        #expect(try await client.value(Endpoint<User>(.get, "/x", decoding: .json.withoutEnvelope)).userName == "Ada")
+        #expect(try await client.value(Endpoint<Data>.get("/x")).isEmpty == false)
+        await #expect(throws: ResponseDecodingError.self, "any JSON is that in the envelope") { try await client.json("/x") }
+        let other = self.client(stub(["code": 0, "data": ["a": [1]]]))
+        #expect(try await other.json("/x") == ["a": [1]])
+        #expect(try await other.json(Endpoint<Void>.delete("/x")).a[0] == 1)
+        #expect(try await self.client(stub(["code": 0])).json("/x") == .null)
+    }
+
+    struct Flat: ResponseEnvelope {
+        var error: String?
+        var failure: ServiceError? { error.map { ServiceError(.init($0)) } }
+        static var dataPath: [String] { [] }
+    }
+
+    struct Deep: ResponseEnvelope {
+        var status: String
+        var failure: ServiceError? { status == "ok" ? nil : ServiceError("odd") }
+        static var dataPath: [String] { ["result", "data"] }
+    }
+
+    @Test func envelopesHaveAnyShape() async throws {
+        let flat = APIClient(stub(["userName": "Ada"]).server("https://a.example"), envelope: Flat.self)
+        #expect(try await flat.get("/x", as: User.self).userName == "Ada")
+        let failed = APIClient(stub(["error": "not_found"]).server("https://a.example"), envelope: Flat.self)
+        let error = await #expect(throws: ServiceError.self) { try await failed.get("/x", as: User.self) }
+        #expect(error?.code == "not_found" && error?.code.number == nil)
+        #expect(error?.localizedDescription == "The server a.example reported the error not_found.")
+        let deep = APIClient(
+            stub(["status": "ok", "result": ["data": ["userName": "Ada"]]]).server("https://a.example"), envelope: Deep.self)
+        #expect(try await deep.get("/x", as: User.self).userName == "Ada")
+        let none = APIClient(stub(["status": "ok", "result": nil]).server("https://a.example"), envelope: Deep.self)
+        #expect(try await none.get("/x", as: User?.self) == nil)
+    }
+
+    /// The call has failed for its observers too, with the status 200.
+    @Test func theLogShowsTheFailure() async throws {
+        let (logger, lines) = recordingLogger()
+        let stack = stub(balanceTooLow).log(to: logger).server("https://a.example")
+        await #expect(throws: ServiceError.self) {
+            try await APIClient(stack, json: JSONCoding(keys: .snakeCase), envelope: Wrapper.self).get("/x", as: User.self)
+        }
+        #expect(lines.everything.contains("service error 40012"), "\(lines.everything)")
+    }
+}
