@@ -121,6 +121,10 @@ import Testing
         var other = try Request(.get, url: "https://api.example/b/a(1):x?q=1+1")
         try await AWSSignatureV4.awsV4(AWSCredentials(accessKeyID: "a", secretAccessKey: "b"), region: "r", service: "x").sign(&other)
         #expect(other.head.path == "/b/a(1):x?q=1%2B1")
+        // What is no text is sent as it is given.
+        var odd = try Request(.get, url: "https://s3.example/b/%FF?q=%FF&r=%7e")
+        try await signer.sign(&odd)
+        #expect(odd.head.path == "/b/%FF?q=%FF&r=~")
     }
 
     @Test func eachAttemptIsSignedAnewAndNothingIsSignedForAnotherOrigin() async throws {

@@ -232,6 +232,16 @@ import Testing
         #expect(stack.authenticate().orderProblems.contains { $0.contains("authenticate") })
     }
 
+    /// The server repeats the key in its Location.
+    @Test func aKeyThatALocationRepeatsIsNotShown() async throws {
+        let stub = StubTransport(
+            Stub().responds(.redirect(to: "/hop?appid=K3YSECRET"), .redirect(to: "/hop2?appid=K3YSECRET"), .status(.ok)))
+        let response = try await stub.authenticate(.apiKey("K3YSECRET", in: .query("appid"))).redirect().send(try request())
+        var text = "\(response.metadata.redirects) \(response.request)"
+        dump(response, to: &text)
+        #expect(!text.contains("K3YSECRET") && stub.requests.count == 3, "\(text)")
+    }
+
     @Test func aHopOfARedirectHasAProofOfItsOwn() async throws {
         let stub = StubTransport(
             Stub(.get, "/first").responds(.redirect(to: "/second")),

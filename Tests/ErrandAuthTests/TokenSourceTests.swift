@@ -175,6 +175,91 @@ import Testing
         #expect(stub.requests.map { $0.headers[.authorization] } == ["Bearer old", nil, "Bearer new"])
     }
 
+    /// The challenge holds the only place of the limit, and its body does not end.
+    @Test(arguments: [0, 1_000, 1_000_000]) func aRefreshThroughTheSameClientNeedsNoSecondConnection(bytes: Int) async throws {
+        let stub = StubTransport(
+            Stub(.post, "/token").responds(.json(["access": "new"])),
+            Stub().matching("new") { $0.headers[.authorization] == "Bearer new" }.responds(.status(.ok)),
+            Stub().responds(
+                .streaming { _, _ in
+                    (HTTPResponse(status: .unauthorized), Endless(Data(repeating: 0x61, count: max(1, bytes)), ends: bytes > 0))
+                }))
+        let holder = Mutex<HTTPStack?>(nil)
+        let tokens = TokenSource(AccessToken("old")) { _ in
+            let stack = try #require(holder.withLock { $0 })
+            let response = try await stack.send(try Request(.post, url: "https://a.example/token"))
+            return AccessToken(try await response.json(as: [String: String].self)["access"] ?? "")
+        }
+        let stack = stub.concurrencyLimit(1).authenticate(.bearer(tokens)).timeout(.seconds(20))
+        holder.withLock { $0 = stack }
+        #expect(try await stack.send(try request()).status == .ok)
+        #expect(stub.openBodyCount == 0)
+        holder.withLock { $0 = nil }
+    }
+
+    /// A stream can't be sent again, but the next one is to succeed.
+    @Test func aBodyThatCannotBeReplayedRefreshesTheTokenAllTheSame() async throws {
+        let stub = StubTransport(
+            Stub().matching("new") { $0.headers[.authorization] == "Bearer new" }.responds(.status(.ok)),
+            Stub().responds(.status(.unauthorized, text: "no")))
+        let tokens = TokenSource(AccessToken("old")) { _ in AccessToken("new") }
+        let stack = stub.authenticate(.bearer(tokens))
+        func upload() throws -> Request {
+            try Request(.post, url: "https://a.example/x", body: .stream(AsyncStream<Data> { $0.finish() }))
+        }
+        let first = try await stack.send(try upload())
+        #expect(first.status == .unauthorized && first.metadata.authenticationStop == .bodyCannotBeReplayed)
+        #expect(try await first.text() == "no")
+        #expect(try await stack.send(try upload()).status == .ok)
+    }
+
+    @Test func aTaskThatOutlivesARefreshGetsTokens() async throws {
+        let mayGo = Gate()
+        let later = Mutex<Task<AccessToken, any Error>?>(nil)
+        let holder = Mutex<TokenSource?>(nil)
+        let tokens = TokenSource(AccessToken("old", expiresAt: .distantPast)) { _ in
+            let source = try #require(holder.withLock { $0 })
+            let task = Task {
+                await mayGo.passed()
+                return try await source.token()
+            }
+            later.withLock { $0 = task }
+            return AccessToken("new")
+        }
+        holder.withLock { $0 = tokens }
+        #expect(try await tokens.token().value == "new")
+        mayGo.open()
+        #expect(try await later.withLock { $0 }?.value.value == "new")
+        holder.withLock { $0 = nil }
+    }
+
+    @Test func finishingWaitsForTheRefreshAlsoInACancelledTask() async throws {
+        let (begun, mayGo) = (Gate(), Gate())
+        let store = MemoryTokenStore()
+        let tokens = TokenSource(store: store) { _ in
+            begun.open()
+            await mayGo.passed()
+            return AccessToken("new")
+        }
+        try await tokens.signIn(AccessToken("old", expiresAt: .distantPast))
+        let caller = Task { try await tokens.token() }
+        await begun.passed()
+        caller.cancel()
+        let finish = Task { await tokens.finish() }
+        finish.cancel()
+        mayGo.open()
+        await finish.value
+        #expect(store.load()?.value == "new")
+        // It does not wait for ever.
+        let stuck = TokenSource(AccessToken("old", expiresAt: .distantPast)) { _ in
+            try await Task.sleep(for: .seconds(60))
+            return AccessToken("never")
+        }
+        let other = Task { try await stuck.token() }
+        await stuck.finish(within: .milliseconds(50))
+        other.cancel()
+    }
+
     @Test func theTokenCannotBeHadWithinItsRefresh() async throws {
         let holder = Mutex<TokenSource?>(nil)
         let tokens = TokenSource(AccessToken("old", expiresAt: .distantPast)) { _ in
@@ -584,6 +669,23 @@ import Testing
             #expect(seen == ["signed in", "refreshed", "signed out"])
         }
     }
+}
+
+/// Some bytes, and then the end, or nothing.
+private actor Endless: BodySource {
+    private var data: Data?
+    private let ends: Bool
+
+    init(_ data: Data, ends: Bool) { (self.data, self.ends) = (data, ends) }
+
+    func next() async throws -> Data? {
+        defer { data = nil }
+        if let data { return data }
+        if !ends { try await Task.sleep(for: .seconds(60)) }
+        return nil
+    }
+
+    nonisolated func abandon() {}
 }
 
 extension TokenSourceTests.SlowStore {

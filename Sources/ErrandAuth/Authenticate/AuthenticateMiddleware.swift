@@ -26,7 +26,7 @@ public import ErrandCore
 public struct AuthenticateMiddleware: HTTPMiddleware {
     /// The most challenges of one call.
     static let roundLimit = 20
-    /// How long the body of a challenge may take, so that its connection can be reused. A new connection costs about as much.
+    /// How long the body of a challenge may take. What has come by then is kept, and its connection is given up.
     static let drainTimeout: Duration = .milliseconds(100)
 
     private let scheme: (any AuthenticationScheme)?
@@ -105,6 +105,8 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
             if let proof { refused.insert(proof.fingerprint) }
             let challenge = ServerChallenge(response.head, refused: proof, round: round)
 
+            // A refresh through the same client may need the connection, or the place in a queue, that the challenge holds.
+            try await response.hold(within: Self.drainTimeout, on: clock)
             let step: Step
             let record = AttemptRecord(
                 number: attempts.followed(by: response.metadata.attempts).count + 1, outcome: .status(response.head.status), delay: .zero)
@@ -122,7 +124,6 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
             }
             request.report(.authenticationDecision, decision: .init(continues: true, "\(response.status.code), \(scheme.label)"))
             attempts = attempts.followed(by: response.metadata.attempts) + [record]
-            try await response.body.drain(within: Self.drainTimeout, on: clock)
             response.discard()
             current.options.resendCount = current.resendCount(after: .success(response))
             (proof, author) = (next, nextAuthor)
@@ -139,7 +140,13 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
         _ refused: Set<AuthenticationFingerprint>
     ) async throws -> Step {
         guard challenge.round <= Self.roundLimit else { return .stop(.tooManyRounds) }
-        guard request.body.canBeSent else { return .stop(.bodyCannotBeReplayed) }
+        guard request.body.canBeSent else {
+            // The next request is to have the new token.
+            if hook == nil {
+                _ = try await named(request, challenge.response) { try await scheme.proof(for: request, inResponseTo: challenge) }
+            }
+            return .stop(.bodyCannotBeReplayed)
+        }
         let disposition = try await hook?(challenge) ?? .useScheme
         var author = scheme
         let proof: AuthenticationProof? = try await named(request, challenge.response) {

@@ -156,7 +156,8 @@ public struct AWSSignatureV4: RequestSigner {
     }
 
     private static func encoded(_ text: Substring) -> String {
-        PercentEncoding.encode(PercentEncoding.decode(text) ?? String(text), allowing: .unreserved)
+        // What is no text stays as it is.
+        PercentEncoding.decode(text).map { PercentEncoding.encode($0, allowing: .unreserved) } ?? String(text)
     }
 
     /// The path, percent-encoded once more for all services but S3, and the sorted query.

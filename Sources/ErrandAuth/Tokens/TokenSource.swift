@@ -50,8 +50,19 @@ public final class TokenSource: Sendable {
         mutating func want(_ token: AccessToken?) { wanted = (token, wanted.version + 1) }
     }
 
-    /// The sources whose refresh this task is part of.
-    @TaskLocal private static var refreshing: Set<ObjectIdentifier> = []
+    /// The work of sources that this task is part of.
+    @TaskLocal private static var work: [Mark] = []
+
+    /// Work of a source in progress. A task that outlives it is not a part of it any more.
+    private final class Mark: Sendable {
+        let source: Int
+        private let hasEnded = Atomic(false)
+
+        init(source: Int) { self.source = source }
+
+        var isActive: Bool { !hasEnded.load(ordering: .relaxed) }
+        func end() { hasEnded.store(true, ordering: .relaxed) }
+    }
 
     private let state: Mutex<State>
     private let flights: SingleFlight<Work, Void>
@@ -145,7 +156,7 @@ public final class TokenSource: Sendable {
     public var current: AccessToken? { state.withLock { $0.machine.token } }
 
     /// Whether a request belongs to a refresh of this source.
-    var isRefreshing: Bool { Self.refreshing.contains(ObjectIdentifier(self)) }
+    var isRefreshing: Bool { Self.work.contains { $0.source == number && $0.isActive } }
 
     /// Whose token it is.
     ///
@@ -312,7 +323,9 @@ public final class TokenSource: Sendable {
 
     /// Runs work of a refresh: requests within it go without the token.
     private func marked<Result>(_ work: () async throws -> Result) async throws -> Result {
-        try await Self.$refreshing.withValue(Self.refreshing.union([ObjectIdentifier(self)])) { try await work() }
+        let mark = Mark(source: number)
+        defer { mark.end() }
+        return try await Self.$work.withValue(Self.work + [mark]) { try await work() }
     }
 
     // MARK: The account
@@ -415,6 +428,17 @@ public final class TokenSource: Sendable {
             guard let unsaved = state.unsaved, state.wanted.version == wanted.version else { return }
             state.unsaved = nil
             _ = use(unsaved.token, account: unsaved.account, &state)
+        }
+    }
+
+    /// Waits until a refresh and a write to the store that are in progress have ended, for a program that is about to end: otherwise, a new token could be
+    /// lost. It waits also if the task is cancelled.
+    ///
+    /// - Parameter limit: the longest wait: 10 s by default.
+    public func finish(within limit: Duration = .seconds(10)) async {
+        try? await shielded { [flights] in
+            let end = ContinuousClock.now + limit
+            while flights.count > 0, ContinuousClock.now < end { try await Task.sleep(for: .milliseconds(10)) }
         }
     }
 

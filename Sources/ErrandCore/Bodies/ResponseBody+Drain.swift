@@ -1,3 +1,5 @@
+internal import Synchronization
+
 extension ResponseBody {
     /// The largest number of bytes that is read of an unwanted body: 64 KiB. Draining more costs more than a new connection.
     package static var drainLimitBytes: Int { 64 * 1024 }
@@ -34,4 +36,82 @@ extension ResponseBody {
             try Task.checkCancellation()
         }
     }
+}
+
+extension Response {
+    /// Reads the body into memory, so that its connection is free while the call does other work, which may need that connection.
+    ///
+    /// Of a body that is longer than ``ResponseBody/drainLimitBytes``, or does not come within `limit`, the beginning is kept. The rest is abandoned: reading
+    /// the body throws after the beginning.
+    ///
+    /// - Throws: only `CancellationError`.
+    package mutating func hold(within limit: Duration, on clock: any Clock<Duration>) async throws {
+        if body.bufferedData != nil { return }
+        let (body, kept) = (body, HeldBytes())
+        let problem: any Error
+        do {
+            let isWhole = try await racing(
+                {
+                    try await clock.sleep(for: limit)
+                    return TransportError(.timedOut, phase: .body, request: nil, delivery: .sent)
+                },
+                onExpiry: { _ in body.abandon() }, discard: { _ in },
+                operation: {
+                    var iterator = body.makeAsyncIterator()
+                    while let chunk = try await iterator.next() {
+                        if kept.append(chunk) > ResponseBody.drainLimitBytes { return false }
+                    }
+                    return true
+                })
+            if isWhole {
+                self.body = ResponseBody(kept.data, trailers: body.trailers, expectedLength: body.expectedLength)
+                return
+            }
+            problem = TransportError(
+                .bodyTooLarge, phase: .body, message: "the rest was abandoned while the call did other work", request: request,
+                delivery: .sent)
+        } catch {
+            try Task.checkCancellation()
+            problem = error
+        }
+        body.abandon()
+        self.body = ResponseBody(BrokenSource(kept.data, problem), expectedLength: body.expectedLength, request: request)
+    }
+}
+
+/// The bytes that have arrived so far.
+private final class HeldBytes: Sendable {
+    private let bytes = Mutex(Data())
+
+    var data: Data { bytes.withLock { $0 } }
+
+    /// Returns the number of bytes.
+    func append(_ chunk: Data) -> Int {
+        bytes.withLock { bytes in
+            bytes.append(chunk)
+            return bytes.count
+        }
+    }
+}
+
+/// Some bytes, and then an error.
+private final class BrokenSource: BodySource {
+    private let rest: Mutex<Data>
+    private let error: any Error
+
+    init(_ data: Data, _ error: any Error) {
+        rest = Mutex(data)
+        self.error = error
+    }
+
+    func next() throws -> Data? {
+        let data = rest.withLock { rest in
+            defer { rest = Data() }
+            return rest
+        }
+        if data.isEmpty { throw error }
+        return data
+    }
+
+    func abandon() {}
 }

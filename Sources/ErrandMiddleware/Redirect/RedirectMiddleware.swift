@@ -64,6 +64,8 @@ public struct RedirectMiddleware: HTTPMiddleware {
                 if !processed.isEmpty { failure.attempts = processed.followed(by: failure.attempts) }
                 throw failure
             }
+            // What the layers inside have declared, such as a key in the query, is secret in the next URL, too.
+            request.options.sensitivity.formUnion(response.request.options.sensitivity)
             // An outer layer may follow redirects too.
             response.restoreCall(of: first)
             let decision: RedirectPolicy.Decision

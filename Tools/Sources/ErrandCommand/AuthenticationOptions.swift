@@ -110,11 +110,14 @@ enum Authentication: Sendable {
     /// Authenticates the requests of `stack`, if there is a scheme.
     ///
     /// - Parameter transport: sends the requests for tokens.
-    func authenticating(_ stack: HTTPStack, transport: HTTPStack) throws -> HTTPStack {
+    /// - Returns: the stack, and the source of its tokens, if it has one.
+    func authenticating(_ stack: HTTPStack, transport: HTTPStack) throws -> (stack: HTTPStack, tokens: TokenSource?) {
         switch self {
-        case .none, .field, .signature: stack
-        case .scheme(let scheme): stack.wrapped(by: AuthenticateMiddleware(scheme))
-        case .login(let login): stack.authenticate(.bearer(try login.source(via: transport)))
+        case .none, .field, .signature: return (stack, nil)
+        case .scheme(let scheme): return (stack.wrapped(by: AuthenticateMiddleware(scheme)), nil)
+        case .login(let login):
+            let tokens = try login.source(via: transport)
+            return (stack.authenticate(.bearer(tokens)), tokens)
         }
     }
 }

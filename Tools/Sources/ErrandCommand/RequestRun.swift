@@ -52,7 +52,16 @@ struct RequestRun {
         }
         let task = Task {
             try await run(request, by: transport, to: file, narration) { request, stack, file, narration in
-                try await work(request, layers(on: stack, authentication, narration), file, narration)
+                let (layers, tokens) = try layers(on: stack, authentication, narration)
+                let result: Result<Int32, any Error>
+                do {
+                    result = .success(try await work(request, layers, file, narration))
+                } catch {
+                    result = .failure(error)
+                }
+                // Whatever ends the request: a token that the server has replaced must not be lost.
+                await tokens?.finish(within: .seconds(5))
+                return try result.get()
             }
         }
         Interrupt.whenItComes { task.cancel() }
@@ -85,21 +94,24 @@ struct RequestRun {
     }
 
     /// The layers that the arguments ask for.
-    private func layers(on bottom: HTTPStack, _ authentication: Authentication, _ narration: Narration) throws -> HTTPStack {
+    private func layers(
+        on bottom: HTTPStack, _ authentication: Authentication, _ narration: Narration
+    ) throws -> (stack: HTTPStack, tokens: TokenSource?) {
         let (connection, shown) = (arguments.connection, arguments.shown)
         var stack = bottom
         // Innermost: it shows what is sent.
         if shown.verbose { stack = stack.wrapped(by: ExchangeNarrator(narration: narration, proxy: try arguments.proxyPolicy())) }
         stack = authentication.signing(stack)
         if arguments.content.compressed { stack = stack.decompress() }
-        stack = try authentication.authenticating(stack, transport: bottom)
+        let tokens: TokenSource?
+        (stack, tokens) = try authentication.authenticating(stack, transport: bottom)
         // Outside: Digest proves the body as it is sent.
         if arguments.content.compressBody { stack = stack.compressRequests(.gzip) }
         if connection.followsRedirects { stack = stack.redirect(RedirectPolicy(maxHops: connection.maxRedirects)) }
         if shown.verbose { stack = stack.wrapped(by: AttemptNarrator()) }
         if connection.retry > 0 { stack = stack.retry(RetryPolicy(maxAttempts: connection.retry + 1), budget: nil) }
         if let seconds = connection.maxTime { stack = stack.timeout(.seconds(seconds)) }
-        return stack
+        return (stack, tokens)
     }
 
     private func perform(_ request: Request, on stack: HTTPStack, to file: String?, _ narration: Narration) async throws -> Int32 {
