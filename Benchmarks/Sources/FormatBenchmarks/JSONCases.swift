@@ -91,7 +91,7 @@ enum JSONCases {
         var next: String
     }
 
-    private static func typed<Value: Decodable>(
+    private static func typed<Value: Decodable & SendableMetatype>(
         _ name: String, _ text: String, calls: Int, budget: (Double, Double), as type: Value.Type,
         read: @escaping @Sendable (JSONValue) -> Int, peer: @escaping @Sendable (Value) -> Int
     ) throws -> Measured {
