@@ -190,7 +190,7 @@ import Testing
             let response = try await stack.send(try Request(.post, url: "https://a.example/token"))
             return AccessToken(try await response.json(as: [String: String].self)["access"] ?? "")
         }
-        let stack = stub.concurrencyLimit(1).authenticate(.bearer(tokens)).timeout(.seconds(20))
+        let stack = stub.concurrencyLimit(1).authenticate(.bearer(tokens)).timeout(.seconds(110))
         holder.withLock { $0 = stack }
         #expect(try await stack.send(try request()).status == .ok)
         #expect(stub.openBodyCount == 0)
