@@ -106,7 +106,8 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
             let challenge = ServerChallenge(response.head, refused: proof, round: round)
 
             // A refresh through the same client may need the connection, or the place in a queue, that the challenge holds.
-            try await response.hold(within: Self.drainTimeout, on: clock)
+            let sendsNothing = hook == nil && (scheme is BasicScheme || scheme is DigestScheme || scheme is PasswordScheme)
+            if !sendsNothing { try await response.hold(within: Self.drainTimeout, on: clock) }
             let step: Step
             let record = AttemptRecord(
                 number: attempts.followed(by: response.metadata.attempts).count + 1, outcome: .status(response.head.status), delay: .zero)
@@ -124,6 +125,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
             }
             request.report(.authenticationDecision, decision: .init(continues: true, "\(response.status.code), \(scheme.label)"))
             attempts = attempts.followed(by: response.metadata.attempts) + [record]
+            if sendsNothing { try await response.body.drain(within: Self.drainTimeout, on: clock) }
             response.discard()
             current.options.resendCount = current.resendCount(after: .success(response))
             (proof, author) = (next, nextAuthor)
