@@ -30,6 +30,9 @@ import Testing
         Samples(guides + "EventStreams.md", "EventStreams.swift", least: 5),
         Samples(guides + "Pagination.md", "Pagination.swift", least: 2), Samples(guides + "DynamicJSON.md", "DynamicJSON.swift", least: 3),
         Samples(guides + "Polling.md", "Polling.swift", least: 2), Samples(guides + "Envelopes.md", "Envelopes.swift", least: 2),
+        Samples(guides + "OrganizingAnAPI.md", "OrganizingAnAPI.swift", least: 5),
+        Samples(guides + "OtherFormats.md", "OtherFormats.swift", least: 3),
+        Samples(guides + "ErrorFormats.md", "ErrorFormats.swift", least: 3),
         Samples(guides + "Authentication.md", "Authentication.swift", least: 8),
         Samples(guides + "WhatTheConsoleShows.md", "WhatTheConsoleShows.swift", "SystemLog.swift", least: 4),
         Samples(guides + "TheSwiftNIOTransport.md", "TheSwiftNIOTransport.swift", least: 6),
@@ -125,6 +128,57 @@ import Testing
         let user = try renamed(["name": "x", "tags": [], "address": ["city": "Paris", "zip": "1"]])
         #expect(user == ["name": "Ada", "tags": ["engines"], "address": ["city": "London"]])
         #expect(try address(of: user, in: client).city == "London")
+    }
+
+    @Test func theArticlesOnFormatsDoWhatTheySay() async throws {
+        let stub = StubTransport(
+            Stub(.get, "/profile").responds(
+                .data(Data("<plist><dict><key>name</key><string>x</string><key>features</key><array/></dict></plist>".utf8))),
+            Stub(.put, "/profile").responds(.status(.noContent)), Stub(.get, "/table").responds(.data(Data("a\tb\nc\td\n".utf8))),
+            Stub(.get, "/people/{id}").responds(.json(["first": "Ada", "last": "Lovelace"])),
+            Stub(.post, "/orders").responds(
+                .data(
+                    Data(#"{"type":"https://shop.example/problems/out-of-credit","balance":3}"#.utf8), status: .forbidden,
+                    headers: [.contentType: "application/problem+json"]),
+                .data(Data(#"{"title":"Sold out"}"#.utf8), status: .conflict, headers: [.contentType: "application/problem+json"])))
+        let client = APIClient(stub.server("https://a.example"))
+        try await renameDevice(client, to: "Ada's")
+        #expect(stub.requests.last?.text.contains("<string>Ada's</string>") == true)
+        #expect(try await table(client) == [["a", "b"], ["c", "d"]])
+        #expect(try await client.value(People.one(7)) == Person(name: "Ada Lovelace"))
+        var shown: [String] = []
+        for _ in 0..<2 { try await order("tea", from: client) { shown.append($0) } }
+        #expect(shown == ["Your credit is 3.", "Sold out"])
+    }
+
+    @Test func theArticleOnErrorFormatsDoesWhatItSays() async throws {
+        let stub = StubTransport(
+            Stub(.get, "/articles/{id}").responds(
+                .json(["data": ["type": "articles", "id": "1", "attributes": ["title": "Tea"]]] as JSONValue),
+                .json(["errors": [["status": "404", "code": "gone", "detail": "It is gone."]]] as JSONValue, status: .notFound)),
+            Stub(.post, "/graphql").responds(
+                .json(["data": ["user": ["name": "Ada"]]] as JSONValue),
+                .json(["data": nil, "errors": [["message": "No such user.", "extensions": ["code": "NOT_FOUND"]]]] as JSONValue),
+                .json(["errors": [["message": "Syntax error."]]] as JSONValue, status: .badRequest)))
+        let articles = makeJSONAPI(HTTPStack(stub))
+        #expect(try await articles.get("/articles/1", as: Article.self).attributes.title == "Tea")
+        let gone = await #expect(throws: ServiceError.self) { try await articles.get("/articles/2", as: Article.self) }
+        #expect(gone?.code == "gone" && gone?.status == .notFound && gone?.message == "It is gone.")
+        let stack = stub.server("https://a.example")
+        #expect(try await viewer(stack, id: 7) == "Ada")
+        #expect(stub.requests.last?.text.contains(#""variables":{"id":"7"}"#) == true)
+        for code in ["NOT_FOUND", "unknown"] {
+            let error = await #expect(throws: ServiceError.self) { try await viewer(stack, id: 7) }
+            #expect(error?.code == .init(code))
+        }
+    }
+
+    @Test func theArticleOnOrganizingAnAPIDoesWhatItSays() async throws {
+        try await customerIsRenamed()
+        let shop = Shop(tokens: TokenSource(AccessToken("t")) { _ in AccessToken("t") })
+        #expect(shop.api.stack.orderProblems == [] && shop.images.stack.orderProblems == [])
+        #expect(ShopAPI.Search.suggestions(for: "a b").description == "GET /suggestions?q=a%20b")
+        _ = CustomerClient.live(shop)
     }
 
     @Test func theArticleOnEnvelopesDoesWhatItSays() async throws {

@@ -4,32 +4,16 @@ import Logging
 
 /// What XXXNetworkKit, a template after Moya, offers, in Errand.
 ///
-/// For authentication, see `SignIn.swift`. Not in Errand yet: reachability, polling, and scripts that rename or scaffold a project.
+/// For authentication, see `SignIn.swift`. Not in Errand yet: reachability, and scripts that rename or scaffold a project.
 enum NetworkKitStyle {
     // MARK: - The envelope of the server, in one place
 
-    /// A business error of the server: `code` is not 0.
-    struct ServerError: LocalizedError, Equatable {
-        var code: Int
-        var message: String
-        var errorDescription: String? { message }
-    }
-
-    private struct Envelope<Value: Decodable>: Decodable {
+    // BaseResponse: unwraps "data", and throws what the server says as a ServiceError
+    struct Envelope: ResponseEnvelope {
         var code: Int
         var message: String?
-        var data: Value?
-    }
 
-    // BaseResponse: unwraps "data", and throws what the server says; the error is caught by its own type
-    static func enveloped<Value: Decodable & Sendable>(_: Value.Type = Value.self) -> ResponseDecoding<Value> {
-        ResponseDecoding(accept: "application/json") { data, _, json in
-            let envelope = try json.decode(Envelope<Value>.self, from: data)
-            guard envelope.code == 0, let value = envelope.data else {
-                throw ServerError(code: envelope.code, message: envelope.message ?? "")
-            }
-            return value
-        }
+        var failure: ServiceError? { code == 0 ? nil : ServiceError(.init(code), message: message ?? "") }
     }
 
     // MARK: - Calls in namespaces: XXXAPI.User.info
@@ -41,12 +25,12 @@ enum NetworkKitStyle {
 
     enum API {
         enum Users {
-            static let info = Endpoint(.get, "/envelope/user", decoding: enveloped(User.self))
-            static let denied = Endpoint(.get, "/envelope/denied", decoding: enveloped(User.self))
+            static let info = Endpoint<User>.get("/envelope/user")
+            static let denied = Endpoint<User>.get("/envelope/denied")
         }
 
         enum Articles {
-            static func delete(ids: [Int]) -> Endpoint<Echo> { .delete("/echo", query: ["ids": ids]) }
+            static func delete(ids: [Int]) -> Endpoint<Echo> { Endpoint(.delete, "/echo", query: ["ids": ids], decoding: .json.withoutEnvelope) }
         }
     }
 
@@ -67,7 +51,8 @@ enum NetworkKitStyle {
             #if DEBUG
             stack = stack.log(to: logger, detail: .body())
             #endif
-            client = APIClient(stack.profile().number().server(server, headers: [.custom("X-App-Version"): "1.0"]))
+            client = APIClient(
+                stack.profile().number().server(server, headers: [.custom("X-App-Version"): "1.0"]), envelope: Envelope.self)
         }
     }
 
@@ -96,8 +81,8 @@ enum NetworkKitStyle {
 
     // Default mode: JSON without a type
     static func json(_ provider: Provider) async throws -> (String, Int) {
-        let user: JSONValue = try await provider.client.value(Endpoint(.get, "/envelope/user", decoding: enveloped()))
-        return (user["name"].stringValue ?? "", user["id"].intValue ?? 0)
+        let user = try await provider.client.json("/envelope/user")
+        return (user.name.stringValue ?? "", user.id.intValue ?? 0)
     }
 
     // MARK: - Errors
@@ -107,7 +92,7 @@ enum NetworkKitStyle {
         do {
             try await call()
             return "fine"
-        } catch let error as ServerError {
+        } catch let error as ServiceError {
             return "server error \(error.code): \(error.localizedDescription)"
         } catch let error where error.isConnectivityError {
             return "Please check your connection."
@@ -121,7 +106,7 @@ enum NetworkKitStyle {
     // errorCode: a number for each kind of failure
     static func code(of error: any Error) -> Int {
         switch error {
-        case let error as ServerError: error.code
+        case let error as ServiceError: error.code.number ?? -1
         case let error as any RequestFailure: error.response?.status.code ?? (error.isTimeout ? -1001 : -1)
         default: -999
         }
@@ -133,7 +118,7 @@ enum NetworkKitStyle {
     static func mapped<Value>(_ endpoint: Endpoint<Value>, by provider: Provider) async throws -> Value {
         do {
             return try await provider.client.value(endpoint)
-        } catch let error as ServerError where error.code == 1001 {
+        } catch let error as ServiceError where error.code == 1001 {
             throw NotAllowed()
         }
     }
@@ -142,6 +127,14 @@ enum NetworkKitStyle {
     static func targets(api: URL, images: URL) -> (api: APIClient, images: APIClient) {
         let shared = HTTPStack.default.retry().timeout(.seconds(20))
         return (APIClient(shared.server(api)), APIClient(shared.server(images)))
+    }
+
+    // Polling: the same call until the work is done
+    struct Job: Decodable, Sendable { var state: String }
+
+    static func finished(_ server: URL) async throws -> String {
+        let client = APIClient(HTTPStack.default.server(server))
+        return try await client.poll(Endpoint<Job>.post("/jobs")) { $0.value.state == "done" }.value.state
     }
 
     // Tried again until the app is content with the response

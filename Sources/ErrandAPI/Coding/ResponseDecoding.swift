@@ -96,6 +96,12 @@ extension ResponseDecoding where Output: Decodable {
             unwrap: { data, _, json, envelope in try empty(data) ?? envelope.unwrapped(Output.self, from: data, json) })
     }
 
+    /// A property list, in XML or binary, as Foundation's `PropertyListDecoder` reads it. An optional output is `nil` if the body is empty. The client's
+    /// ``ResponseEnvelope`` does not concern it.
+    public static var propertyList: Self {
+        Self(accept: PropertyListCoding.mediaType) { data, _, _ in try empty(data) ?? PropertyListCoding.decode(Output.self, from: data) }
+    }
+
     /// The value of an empty body; `nil` if the body is not empty, or the output is not optional.
     private static func empty(_ data: Data) throws -> Output? {
         guard data.isEmpty, let optional = Output.self as? any ExpressibleByNilLiteral.Type else { return nil }

@@ -163,6 +163,9 @@ extension ResponseDecodingError {
         switch error as? DecodingError {
         case .typeMismatch(let type, let context):
             return "expected \(named(type))" + (found(context.debugDescription).map { ", found \($0)" } ?? "")
+        case .valueNotFound(_, let context) where context.debugDescription.hasPrefix(missingEnvelopeData):
+            let name = context.debugDescription.dropFirst(missingEnvelopeData.count)
+            return "the envelope has no '\(name)', or it is null; make the output optional if that is no failure"
         case .valueNotFound(let type, _): return "expected \(named(type)), found null"
         case .keyNotFound: return "no such key"
         case .dataCorrupted(let context):
@@ -173,6 +176,7 @@ extension ResponseDecodingError {
     }
 
     private static func problem(ofWhole body: Data, _ head: HTTPResponse, _ text: String) -> String {
+        if text.hasPrefix(PropertyListCoding.problem) { return text }
         let isJSONWanted = text.hasPrefix("The given data was not valid JSON")
         if let type = head.headerFields[.contentType].flatMap({ MediaType($0) }), !type.isJSON {
             return "the body is \(type.essence.shownSafely(limit: 80))\(isJSONWanted ? ", not JSON" : "")"

@@ -43,6 +43,9 @@ extension ResponseEnvelope {
     static func failure(in data: Data, _ json: JSONCoding) -> ServiceError? { (try? json.decode(Self.self, from: data))?.failure }
 }
 
+/// How the description of a `DecodingError` begins that is about an envelope without data. The name of the member follows.
+let missingEnvelopeData = "no data in the envelope: "
+
 /// An envelope and its data, decoded in one pass.
 private struct Unwrapped<Envelope: ResponseEnvelope, Output: Decodable>: Decodable {
     let output: Output
@@ -66,8 +69,9 @@ private struct Unwrapped<Envelope: ResponseEnvelope, Output: Decodable>: Decodab
         guard let container, container.contains(key), try !container.decodeNil(forKey: key) else {
             guard let optional = Output.self as? any ExpressibleByNilLiteral.Type, let none = optional.init(nilLiteral: ()) as? Output
             else {
+                let name = Envelope.dataPath.joined(separator: ".")
                 throw DecodingError.valueNotFound(
-                    Output.self, .init(codingPath: decoder.codingPath, debugDescription: "the envelope has no data"))
+                    Output.self, .init(codingPath: decoder.codingPath, debugDescription: missingEnvelopeData + name))
             }
             output = none
             return

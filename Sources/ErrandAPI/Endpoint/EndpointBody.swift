@@ -81,6 +81,27 @@ public struct EndpointBody: Sendable {
         return body
     }
 
+    /// How a property list is written.
+    public enum PropertyListFormat: Sendable, Hashable {
+        /// Text in XML.
+        case xml
+        /// Apple's binary format, which is shorter.
+        case binary
+    }
+
+    /// A value as a property list, as Foundation's `PropertyListEncoder` writes it, with the type `application/x-plist`.
+    ///
+    /// - Parameters:
+    ///   - value: an array, a dictionary, or a value that is encoded as one.
+    ///   - format: XML by default.
+    public static func propertyList(
+        _ value: some Encodable & Sendable, format: PropertyListFormat = .xml
+    ) -> EndpointBody {
+        EndpointBody(contentType: PropertyListCoding.mediaType, of: Swift.type(of: value)) { _ in
+            .data(try PropertyListCoding.encode(value, format: format))
+        }
+    }
+
     /// Text, as UTF-8.
     public static func text(_ text: String, contentType: String = "text/plain; charset=utf-8") -> EndpointBody {
         EndpointBody(contentType: contentType) { _ in .text(text) }

@@ -16,7 +16,8 @@ extension JSONValue {
     /// The largest number of nested arrays and objects: 64.
     public static let depthLimit = 64
 
-    /// Creates a value from JSON text in UTF-8, in linear time. All digits of numbers are kept; a number beyond the range of `Double` is an error.
+    /// Creates a value from JSON text in UTF-8, in linear time. All digits of numbers are kept. A number beyond the range of `Double` is an error, and so is one
+    /// that is longer than 1,024 characters.
     ///
     /// ```swift
     /// let json = try JSONValue(parsing: data)

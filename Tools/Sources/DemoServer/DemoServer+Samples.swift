@@ -25,7 +25,13 @@ extension DemoServer {
         }
         // An envelope around each value, and a code that is not 0 for a failure with the status 200.
         router.get("v1/envelope/user") { _, _ in json(#"{"code":0,"message":"ok","data":{"id":7,"name":"Ada"}}"#) }
-        router.get("v1/envelope/denied") { _, _ in json(#"{"code":1001,"message":"not allowed"}"#) }
+        router.get("v1/envelope/denied") { _, _ in json(#"{"code":1001,"message":"not allowed","request_id":"r-17"}"#) }
+        router.get("v1/envelope/nothing") { _, _ in json(#"{"code":0,"message":"ok"}"#) }
+        router.post("v1/envelope/orders") { _, _ -> Response in
+            var response = json(#"{"code":40012,"message":"The balance is too low.","request_id":"r-18"}"#)
+            response.status = .conflict
+            return response
+        }
         // A JSON object on each line.
         router.get("v1/favorites") { _, _ in
             Response(
@@ -89,7 +95,7 @@ extension DemoServer {
         }
     }
 
-    private static func json(_ text: String) -> Response {
+    static func json(_ text: String) -> Response {
         Response(status: .ok, headers: [.contentType: "application/json"], body: .init(byteBuffer: ByteBuffer(string: text)))
     }
 

@@ -6,8 +6,8 @@ import Logging
 import NIOCore
 import Synchronization
 
-/// A small but whole API on loopback, for the tour and for trying things by hand: notes, tokens that expire, pages, uploads, slow
-/// and failing endpoints, cacheable resources, an event stream, and downloads with ranges.
+/// A small but whole API on loopback, for the tour and for trying things by hand: notes, tokens that expire, lists in pages, jobs, uploads,
+/// slow and failing endpoints, cacheable resources, an event stream, and downloads with ranges.
 public enum DemoServer {
     /// The server can't listen on a port.
     public struct CannotListen: Error, CustomStringConvertible {
@@ -79,7 +79,10 @@ public enum DemoServer {
             GET  /v1/events[?count=N&each=M] (an event stream)  GET /v1/lines
             POST /v1/chat/completions (Authorization: Bearer demo; an event stream)  POST /v1/reports (a form with files)
             GET  /v1/basic, /v1/digest (joe, pw)  GET /v1/account (a token of the OAuth 2 server at /oauth/authorize, /oauth/token)
-            any  /v1/echo  GET /v1/articles, /v1/envelope/user, /v1/envelope/denied, /v1/favorites, /v1/ip, /v1/photo
+            GET  /v1/orders[?limit=N&after=ID|&offset=N|&page=N] (Link, next_cursor)  POST /v1/orders {"item": …}  DELETE /v1/orders/ID
+            POST /v1/jobs (202 and a Location)  GET /v1/jobs/ID
+            GET  /v1/envelope/user, /v1/envelope/denied, /v1/envelope/nothing  POST /v1/envelope/orders (409 and a code)
+            any  /v1/echo  GET /v1/articles, /v1/favorites, /v1/ip, /v1/photo
 
             """
         }
@@ -88,6 +91,8 @@ public enum DemoServer {
         addTrouble(to: router)
         addBodies(to: router)
         addSamples(to: router)
+        addLists(to: router)
+        addJobs(to: router)
         addChatAndForms(to: router)
         addIdentity(to: router)
         return router

@@ -241,6 +241,7 @@ import Testing
             let (api, images) = Kit.targets(api: server, images: server.deletingLastPathComponent())
             #expect(try await api.data(Endpoint<Void>.get("/lines")) == images.data(Endpoint<Void>.get("/v1/lines")))
             #expect(try await Kit.ready(server) == 2)
+            #expect(try await Kit.finished(server) == "done")
         }
     }
 
@@ -261,7 +262,7 @@ import Testing
             #expect(offline == "Please check your connection.")
             let notAllowed = await failure { try await Kit.mapped(Kit.API.Users.denied, by: provider) }
             #expect(notAllowed is Kit.NotAllowed)
-            #expect(Kit.code(of: Kit.ServerError(code: 5, message: "")) == 5 && Kit.code(of: CancellationError()) == -999)
+            #expect(Kit.code(of: ServiceError(5)) == 5 && Kit.code(of: CancellationError()) == -999)
             let timeout = await failure { try await Kit.impatient(provider) }
             let code = timeout.map { Kit.code(of: $0) }
             #expect(code == -1001)

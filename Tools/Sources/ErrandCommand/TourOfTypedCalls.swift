@@ -1,0 +1,94 @@
+import Errand
+import ErrandNIO
+import Foundation
+import Synchronization
+
+/// The chapters of the tour about an API as a whole: envelopes, lists in pages, work that takes a while, JSON without a type.
+enum TourOfTypedCalls {
+    private struct Envelope: ResponseEnvelope {
+        var code: Int
+        var message: String?
+        var requestId: String?
+
+        var failure: ServiceError? {
+            code == 0 ? nil : ServiceError(.init(code), message: message ?? "", requestID: requestId)
+        }
+    }
+
+    private struct User: Decodable, Sendable {
+        var id: Int
+        var name: String
+    }
+
+    private struct OrderPage: Decodable, Sendable {
+        struct Order: Decodable, Sendable { var id: Int }
+        var orders: [Order]
+        var nextCursor: String?
+    }
+
+    private struct Job: Decodable, Sendable {
+        var state: String
+    }
+
+    static func walk(port: Int) async throws {
+        try await withTransport(NIOTransport()) { transport in
+            let stack = transport.timeout(.seconds(20)).server("http://127.0.0.1:\(port)/v1")
+            let json = JSONCoding(keys: .snakeCase)
+            try await envelopes(APIClient(stack, json: json, envelope: Envelope.self))
+            let client = APIClient(stack, json: json)
+            try await pages(client)
+            try await jobs(client)
+            try await anyJSON(client)
+        }
+    }
+
+    private static func envelopes(_ shop: APIClient) async throws {
+        Tour.step("The envelope of a back end, stated once", "APIClient(stack, envelope: Envelope.self)")
+        let user: User = try await shop.get("/envelope/user")
+        try Tour.expect(user.name == "Ada", "\(user)")
+
+        Tour.step("Its errors have codes", "catch let error as ServiceError where error.code == 40_012")
+        do {
+            try await shop.post("/envelope/orders", body: .json(["item": "tea"]))
+            try Tour.expect(false, "no error")
+        } catch let error as ServiceError {
+            try Tour.expect(error.code == 40_012 && error.requestID == "r-18", "\(error)")
+        }
+    }
+
+    private static func pages(_ client: APIClient) async throws {
+        let list = Endpoint<OrderPage>.get("/orders", query: ["limit": 10])
+        Tour.step("A list in pages, which changes while it is read", "client.pages(list, next: .cursor(named: \"after\", \\.nextCursor))")
+        var ids: [Int] = []
+        for try await order in client.pages(list, next: .cursor(named: "after", \.nextCursor)).elements(\.orders) {
+            ids.append(order.id)
+            guard ids.count == 10 else { continue }
+            try await client.delete("/orders/3")
+            try await client.delete("/orders/15")
+            try await client.post("/orders", body: .json(["item": "late"]))
+        }
+        try Tour.expect(ids == Array(1...14) + Array(16...26), "\(ids.count) orders, none twice: \(ids.first ?? 0) to \(ids.last ?? 0)")
+
+        Tour.step("A list that leads back to a page is refused", "catch let error as PaginationError")
+        do {
+            for try await _ in client.pages(list, next: NextPage { _ in .query(["after": "10"]) }) {}
+            try Tour.expect(false, "no error")
+        } catch let error as PaginationError {
+            try Tour.expect(error.code == .loop, "\(error)")
+        }
+    }
+
+    private static func jobs(_ client: APIClient) async throws {
+        Tour.step("Work that takes a while: 202, Location, ETag", "try await client.poll(.post(\"/jobs\")) { $0.value.state == \"done\" }")
+        let job = try await client.poll(Endpoint<Job>.post("/jobs")) { $0.value.state == "done" }
+        try Tour.expect(job.value.state == "done", "\(job.value), by \(job.request)")
+    }
+
+    private static func anyJSON(_ client: APIClient) async throws {
+        Tour.step("JSON without a type", "try await client.json(\"/articles\")[1].title.stringValue")
+        let articles = try await client.json("/articles")
+        try Tour.expect(
+            articles[1].title.stringValue == "Two" && articles[at: "/0/article_id"]?.intValue == 1,
+            "\(articles[1].title.stringValue ?? "")")
+    }
+}

@@ -1,0 +1,189 @@
+import DemoServer
+import Errand
+import ErrandTesting
+import Foundation
+import Synchronization
+import Testing
+
+/// Envelopes, lists in pages, polling and JSON without a type, over sockets to the demo server.
+@Suite(.timeLimit(.minutes(5))) struct APILayerTests {
+    struct OrderPage: Decodable, Sendable {
+        struct Order: Decodable, Sendable { var id: Int }
+        var orders: [Order]
+        var nextCursor: String?
+    }
+
+    struct Job: Decodable, Sendable { var state: String }
+
+    struct User: Decodable, Sendable, Equatable { var name: String }
+
+    struct Envelope: ResponseEnvelope {
+        var code: Int
+        var message: String?
+        var requestId: String?
+        var failure: ServiceError? { code == 0 ? nil : ServiceError(.init(code), message: message ?? "", requestID: requestId) }
+    }
+
+    private let list = Endpoint<OrderPage>.get("/orders", query: ["limit": 10])
+    private let cursor = NextPage<OrderPage>.cursor(named: "after", \.nextCursor)
+
+    /// Runs `body` with a client of a demo server on a free port, and the targets that it has requested.
+    private func withClient(
+        envelope: (any ResponseEnvelope.Type)? = nil,
+        _ body: @escaping @Sendable (APIClient, @escaping @Sendable () -> [String]) async throws -> Void
+    ) async throws {
+        let ran: Void? = try await DemoServer.run { port in
+            let targets = Targets()
+            let stack = HTTPStack.default.transformRequest { targets.add($0) }.server("http://127.0.0.1:\(port)/v1")
+            try await body(APIClient(stack, json: JSONCoding(keys: .snakeCase), envelope: envelope)) { targets.all }
+        }
+        try #require(ran != nil)
+    }
+
+    private final class Targets: Sendable {
+        private let targets = Mutex<[String]>([])
+        var all: [String] { targets.withLock { $0 } }
+        func add(_ request: Request) { targets.withLock { $0.append("\(request.method.rawValue) \(request.url?.target ?? "")") } }
+    }
+
+    // MARK: Pages
+
+    /// Rows that go and come meanwhile: no row twice, and none of those that stay is left out.
+    @Test(arguments: [false, true]) func aListChangesWhileItIsRead(byLink: Bool) async throws {
+        try await withClient { [list, cursor] client, _ in
+            var ids: [Int] = []
+            for try await order in client.pages(list, next: byLink ? .link() : cursor).elements(\.orders) {
+                ids.append(order.id)
+                guard ids.count == 10 else { continue }
+                for id in [3, 10, 15] { try await client.delete("/orders/\(id, "id")") }
+                for _ in 0..<2 { try await client.post("/orders", body: .json(["item": "late"])) }
+            }
+            #expect(ids == Array(1...14) + Array(16...27))
+        }
+    }
+
+    @Test func offsetsAndNumbersReachTheEnd() async throws {
+        try await withClient { [list] client, targets in
+            let ways: [NextPage<OrderPage>] = [.offset(by: 10) { $0.orders.count == 10 }, .number { $0.orders.count == 10 }]
+            for way in ways {
+                var ids: [Int] = []
+                for try await order in client.pages(list, next: way).elements(\.orders) { ids.append(order.id) }
+                #expect(ids == Array(1...25))
+            }
+            #expect(targets().last == "GET /v1/orders?limit=10&page=3" && targets().count == 6)
+        }
+    }
+
+    @Test func onePageAtMostIsAhead() async throws {
+        try await withClient { [cursor] client, targets in
+            let list = Endpoint<OrderPage>.get("/orders", query: ["limit": 5])
+            var pages = client.pages(list, next: cursor, policy: PaginationPolicy(prefetches: true)).makeAsyncIterator()
+            #expect(targets().isEmpty)
+            for number in 1...5 {
+                let page = try await pages.next()
+                #expect(page?.value.orders.count == 5)
+                try await Task.sleep(for: .milliseconds(50))
+                #expect(targets().count == min(5, number + 1))
+            }
+            let end = try await pages.next()
+            #expect(end == nil)
+        }
+    }
+
+    @Test func aListGoesOnLater() async throws {
+        try await withClient { [list, cursor] client, _ in
+            var first = client.pages(list, next: cursor).makeAsyncIterator()
+            let saved = try JSONEncoder().encode(try await first.next()?.next)
+            let position = try JSONDecoder().decode(PagePosition.self, from: saved)
+            var ids: [Int] = []
+            for try await order in client.pages(list, next: cursor, from: position).elements(\.orders) { ids.append(order.id) }
+            #expect(ids == Array(11...25))
+        }
+    }
+
+    @Test func loopsAndTooManyPagesAreErrors() async throws {
+        try await withClient { [list] client, targets in
+            var codes: [PaginationError.Code?] = []
+            let policy = PaginationPolicy(maxPages: 3)
+            for way in [NextPage<OrderPage> { _ in .query(["after": "10"]) }, .link("first"), .number { _ in true }] {
+                do {
+                    for try await _ in client.pages(list, next: way, policy: policy) {}
+                    codes.append(nil)
+                } catch let error as PaginationError {
+                    codes.append(error.code)
+                }
+            }
+            #expect(codes == [.loop, nil, .tooManyPages] && targets().count == 6)
+        }
+    }
+
+    /// The page that is on its way, ahead or not, ends with the task.
+    @Test(arguments: [false, true]) func cancellingEndsAList(prefetches: Bool) async throws {
+        try await withClient { [list] client, targets in
+            let pages = client.pages(
+                list, next: NextPage { _ in .url("/v1/slow?seconds=100") }, policy: PaginationPolicy(prefetches: prefetches))
+            let task = Task { for try await _ in pages {} }
+            while targets().count < 2 { try await Task.sleep(for: .milliseconds(5)) }
+            let start = ContinuousClock.now
+            task.cancel()
+            let result = await task.result
+            #expect(throws: CancellationError.self) { try result.get() }
+            #expect(start.duration(to: .now) < .seconds(10))
+        }
+    }
+
+    // MARK: Polling
+
+    @Test func aJobIsFollowedToItsEnd() async throws {
+        try await withClient { client, targets in
+            let job = try await client.poll(Endpoint<Job>.post("/jobs")) { $0.value.state == "done" }
+            #expect(job.value.state == "done")
+            // Accepted, busy, running, not modified, done.
+            #expect(targets() == ["POST /v1/jobs"] + Array(repeating: "GET /v1/jobs/1", count: 5))
+        }
+    }
+
+    @Test func pollingEndsWithItsTimeoutAndItsTask() async throws {
+        try await withClient { client, targets in
+            let endless = Endpoint<Job>.get("/status/202")
+            let policy = PollingPolicy(backoff: .constant(.milliseconds(20)), timeout: .milliseconds(200))
+            var code: PollingError.Code?
+            do { _ = try await client.poll(endless, policy: policy) } catch let error as PollingError { code = error.code }
+            #expect(code == .timedOut && targets().count > 1)
+            let task = Task { try await client.poll(endless) }
+            try await Task.sleep(for: .milliseconds(100))
+            task.cancel()
+            let result = await task.result
+            #expect(throws: CancellationError.self) { try result.get() }
+        }
+    }
+
+    // MARK: Envelopes and JSON
+
+    @Test func anEnvelopeIsUnwrapped() async throws {
+        try await withClient(envelope: Envelope.self) { client, _ in
+            let user: User = try await client.get("/envelope/user")
+            #expect(user == User(name: "Ada"))
+            let nobody: User? = try await client.get("/envelope/nothing")
+            #expect(nobody == nil)
+            try await client.get("/envelope/nothing")
+            var missing: ResponseDecodingError?
+            do { _ = try await client.get("/envelope/nothing", as: User.self) } catch let error as ResponseDecodingError { missing = error }
+            #expect(
+                missing.map { "\($0)" }?.contains("the envelope has no 'data', or it is null; make the output optional") == true,
+                "\(missing as Any)")
+            var failures: [ServiceError] = []
+            do { _ = try await client.get("/envelope/denied", as: User.self) } catch let error as ServiceError { failures.append(error) }
+            do { try await client.post("/envelope/orders") } catch let error as ServiceError { failures.append(error) }
+            #expect(failures.map(\.code) == [1001, 40_012] && failures.map(\.requestID) == ["r-17", "r-18"])
+            #expect(failures.map(\.status) == [.ok, .conflict])
+        }
+    }
+
+    @Test func anyJSONIsRead() async throws {
+        try await withClient { client, _ in
+            let articles = try await client.json("/articles")
+            #expect(articles[1].title.stringValue == "Two" && articles[at: "/0/article_id"]?.intValue == 1 && articles[7].title == .null)
+        }
+    }
+}
