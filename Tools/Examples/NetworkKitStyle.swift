@@ -30,7 +30,9 @@ enum NetworkKitStyle {
         }
 
         enum Articles {
-            static func delete(ids: [Int]) -> Endpoint<Echo> { Endpoint(.delete, "/echo", query: ["ids": ids], decoding: .json.withoutEnvelope) }
+            static func delete(ids: [Int]) -> Endpoint<Echo> {
+                Endpoint(.delete, "/echo", query: ["ids": ids], decoding: .json.withoutEnvelope)
+            }
         }
     }
 
