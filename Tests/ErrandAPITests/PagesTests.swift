@@ -138,6 +138,31 @@ import Testing
         }
     }
 
+    /// Neither a page at a listed origin gets the credentials of the call, nor one behind a redirect.
+    @Test func credentialsStayAtTheirOrigin() async throws {
+        let call = Endpoint<Items>.get("/items", headers: [.authorization: "Bearer s3cret", .acceptLanguage: "de"])
+        let isAtB = { @Sendable (request: RecordedRequest) in request.request.url?.host.description == "b.example" }
+        for status in [HTTPResponse.Status.ok, .found] {
+            let next = status == .ok ? "https://b.example/items?cursor=2" : "/items?cursor=2"
+            let atB: [StubResponse] = [
+                .json(Items(items: [1], next: next)), .json(Items(items: [2], next: "?cursor=3")), .json(Items(items: [3])),
+            ]
+            let stub = StubTransport(
+                Stub().matching("b") { isAtB($0) }.responds(atB[status == .ok ? 1 : 0], atB[status == .ok ? 2 : 1], atB[2]),
+                Stub().responds(status == .ok ? atB[0] : .status(.found, headers: [.location: "https://b.example/items"])))
+            let client = APIClient(stub.redirect().server("https://a.example/v1", headers: [.custom("X-Key"): "k"]))
+            let policy = PaginationPolicy(allowedOrigins: ["https://b.example"])
+            let pages = client.pages(call, next: .url(\.next), policy: policy)
+            #expect(try await all(pages.elements(\.items)) == [1, 2, 3])
+            for request in stub.requests {
+                #expect(
+                    (request.headers[.authorization] == nil && request.headers[.custom("X-Key")] == nil) == isAtB(request), "\(request)")
+                #expect(request.headers[.acceptLanguage] == "de")
+            }
+            #expect(stub.requests.filter(isAtB).count == (status == .ok ? 2 : 3))
+        }
+    }
+
     @Test func aPageThatFailsEndsTheList() async throws {
         let stub = StubTransport(Stub().responds(.json(Items(items: [1], next: "a")), .status(.internalServerError)))
         var pages = client(stub).pages(list, next: .cursor(\.next)).makeAsyncIterator()

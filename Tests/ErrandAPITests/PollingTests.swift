@@ -61,6 +61,29 @@ import Testing
         #expect(stub.openBodyCount == 0)
     }
 
+    @Test func credentialsStayAtTheirOrigin() async throws {
+        let stub = StubTransport(
+            Stub(.post, "/v1/reports").responds(.status(.accepted, headers: [.location: "https://b.example/jobs/1"])),
+            Stub(.get, "/jobs/1").responds(.status(.accepted), done()))
+        let begin = Endpoint<Job>.post("/reports", headers: [.authorization: "Bearer s3cret", .acceptLanguage: "de"])
+        let policy = PollingPolicy(jitter: .none, allowedOrigins: ["https://b.example"])
+        #expect(try await poll(stub, begin, policy: policy).state == "done")
+        #expect(stub.requests.map { $0.headers[.authorization] } == ["Bearer s3cret", nil, nil])
+        #expect(stub.requests.allSatisfy { $0.headers[.acceptLanguage] == "de" })
+    }
+
+    /// A request that never ends is limited by the timeout of the whole.
+    @Test(arguments: [HTTPRequest.Method.get, .post]) func theTimeoutLimitsEachRequest(_ method: HTTPRequest.Method) async throws {
+        let stub = StubTransport(Stub().responds(.never))
+        let start = clock.now
+        let policy = PollingPolicy(timeout: .seconds(60), maxFailures: 0)
+        let error = await #expect(throws: PollingError.self) {
+            try await poll(stub, Endpoint(method, "/jobs/7", decoding: .json), policy: policy)
+        }
+        #expect(error?.code == .timedOut && error?.isTimeout == true && error?.delivery != .sent && stub.requests.count == 1)
+        #expect(start.duration(to: clock.now) == .seconds(60))
+    }
+
     /// Without a condition, the first response that is not 202 ends it.
     @Test func acceptedWorkEndsWithItsResult() async throws {
         let stub = StubTransport(Stub().responds(.status(.accepted), .status(.accepted), running()))
@@ -139,8 +162,8 @@ import Testing
         let stub = StubTransport(Stub().responds(running()))
         let policy = PollingPolicy(backoff: .constant(.seconds(10)), jitter: .none, timeout: .seconds(60))
         let error = await #expect(throws: PollingError.self) { try await poll(stub, policy: policy) }
-        #expect(error?.code == .timedOut && stub.requests.count == 7 && error?.response?.status == .ok)
-        #expect("\(error!)" == "GET https://a.example/v1/jobs/7: polling timed out: not done after 1 min and 7 requests")
+        #expect(error?.code == .timedOut && stub.requests.count == 6 && error?.response?.status == .ok)
+        #expect("\(error!)" == "GET https://a.example/v1/jobs/7: polling timed out: not done after 50 s and 6 requests")
         #expect(error?.localizedDescription == "The server a.example takes too long.")
     }
 

@@ -1,11 +1,13 @@
 internal import ErrandCore
+internal import ErrandMiddleware
 
 /// Where a page of a list is: what a call changes to get it. Save that of the last page that was read, and go on from there later, also in another run of
 /// the app: it is `Codable`.
 public struct PagePosition: Sendable, Hashable, Codable {
     private enum Kind: Sendable, Hashable, Codable {
         case query([String: String])
-        case url(String)
+        /// `home` is the origin of the call, which gets its credentials: empty if no page has come from there, `nil` if that is not known.
+        case url(String, home: String?)
     }
 
     private let kind: Kind
@@ -17,13 +19,19 @@ public struct PagePosition: Sendable, Hashable, Codable {
     public static func query(_ items: [String: String]) -> PagePosition { PagePosition(kind: .query(items)) }
 
     /// A page by its URL, which replaces the path and the query of the call. It may be relative to that of the page before.
-    public static func url(_ url: String) -> PagePosition { PagePosition(kind: .url(url)) }
+    public static func url(_ url: String) -> PagePosition { PagePosition(kind: .url(url, home: nil)) }
 
     /// The query items; empty for the first page, and for a page by its URL.
     public var query: [String: String] { if case .query(let items) = kind { items } else { [:] } }
 
     /// The URL; `nil` for a page by query items.
-    public var url: String? { if case .url(let url) = kind { url } else { nil } }
+    public var url: String? { if case .url(let url, _) = kind { url } else { nil } }
+
+    /// A page by its whole URL, in a list whose call is for the origin `home`.
+    static func url(_ url: HTTPURL, home: String) -> PagePosition { PagePosition(kind: .url(url.description, home: home)) }
+
+    /// The origin of the call; `nil` if that is not known.
+    var home: String? { if case .url(_, let home) = kind { home } else { nil } }
 
     /// The request for this page.
     ///
@@ -34,7 +42,7 @@ public struct PagePosition: Sendable, Hashable, Codable {
         case .query(let items):
             for (name, value) in items.sorted(by: { $0.key < $1.key }) { endpoint.query.set(name, value) }
             return try client.request(for: endpoint)
-        case .url(let text):
+        case .url(let text, let home):
             endpoint.query = URLQuery()
             guard try URLReference(text).scheme != nil else {
                 endpoint.path = PathTemplate(verbatim: text)
@@ -43,6 +51,7 @@ public struct PagePosition: Sendable, Hashable, Codable {
             let url = try HTTPURL(text)
             var request = try client.request(for: endpoint)
             (request.head.scheme, request.head.authority, request.head.path) = (url.scheme, url.authority, url.target)
+            if let home, "\(url.origin)" != home { request.leaveOrigin() }
             return request
         }
     }
@@ -53,7 +62,7 @@ extension PagePosition: CustomStringConvertible, CustomReflectable {
     public var description: String {
         switch kind {
         case .query(let items): items.isEmpty ? "the first page" : "?" + URLQuery(items).description
-        case .url(let url): Sensitivity.standard.redactedURL(url).shownSafely(limit: 200)
+        case .url(let url, _): Sensitivity.standard.redactedURL(url).shownSafely(limit: 200)
         }
     }
     /// The description alone.

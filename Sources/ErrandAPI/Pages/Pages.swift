@@ -18,7 +18,8 @@ public struct PaginationPolicy: Sendable, Hashable {
     public var maxPages: Int
     /// Whether the next page is requested while the app uses the one before; false by default. Never more than one page is ahead.
     public var prefetches: Bool
-    /// The origins besides that of the page before where the next page may be; none by default. Credentials of a `server` do not go there.
+    /// The origins besides that of the page before where the next page may be; none by default. Credentials, sensitive fields and what `server` adds
+    /// do not go there.
     public var allowedOrigins: Set<Origin>
 
     /// Creates a policy.
@@ -100,10 +101,12 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
         } catch {
             throw PaginationError(.invalidURL, error.description, after: page)
         }
-        guard url.origin == origin || policy.allowedOrigins.contains(url.origin) else {
+        // A redirect may have led to another origin, which has not got the credentials, and gets none for its further pages.
+        let home = page.position.home ?? (page.response.request.options.hasLeftOrigin ? "" : origin.map { "\($0)" } ?? "")
+        guard url.origin == origin || "\(url.origin)" == home || policy.allowedOrigins.contains(url.origin) else {
             throw PaginationError(.foreignOrigin, "\(url.origin)", after: page)
         }
-        return .url(url.description)
+        return .url(url, home: home)
     }
 
     /// Requests the pages. A page that is requested ahead is cancelled with it.

@@ -1,5 +1,6 @@
 internal import ErrandCore
 internal import ErrandFormats
+internal import ErrandMiddleware
 
 extension APIClient {
     /// Makes a call again and again until its work is done, and returns the response that says so.
@@ -34,7 +35,14 @@ extension APIClient {
         let timer = Timer(clock)
         while true {
             var wait: Duration?
-            let request = poll.request(from: try request(for: endpoint))
+            let call = try request(for: endpoint)
+            var request = poll.request(from: call)
+            if let timeout = policy.timeout {
+                let remaining = timeout - timer.elapsed
+                if request.deadline.map({ $0.remaining > remaining }) ?? true {
+                    request.deadline = Deadline(after: remaining, clock: clock)
+                }
+            }
             do {
                 switch try await answer(to: request, of: endpoint) {
                 case .value(let response):
@@ -48,13 +56,13 @@ extension APIClient {
             } catch let error as StatusError where error.status == .notModified && poll.isConditional {
                 poll.noteUnchanged(error.head)
                 wait = error.retryAfter
-            } catch  where poll.waitsOut(error, for: request, policy) {
+            } catch  where poll.waitsOut(error, for: call, policy, isLate: policy.timeout.map { timer.elapsed >= $0 } ?? false) {
                 wait = (error as? StatusError)?.retryAfter
             } catch {
                 throw mapped(error, of: request)
             }
             let pause = policy.wait(afterAttempt: poll.count, retryAfter: wait, random: random())
-            if let timeout = policy.timeout, timer.elapsed + pause > timeout {
+            if let timeout = policy.timeout, timer.elapsed + pause >= timeout {
                 let message = "not done after \(timer.elapsed.inWords) and \(poll.count) \(poll.count == 1 ? "request" : "requests")"
                 throw PollingError(.timedOut, message, request: poll.sent ?? request, poll.head, underlying: poll.failure)
             }
@@ -105,6 +113,8 @@ struct Poll: Sendable {
     private let method: HTTPRequest.Method
     /// Where the last `Location` leads.
     private var place: HTTPURL?
+    /// The origin of the call, which gets its credentials; `nil` if a redirect led to another one at once.
+    private var home: Origin?
     /// The `ETag` of the last response that had one.
     private var tag: String?
     /// Whether a response was received: the work has begun.
@@ -125,6 +135,7 @@ struct Poll: Sendable {
             request.body = .empty
             for name in [HTTPField.Name.contentType, .contentLength, .contentEncoding] { request.head.headerFields[name] = nil }
             (request.head.scheme, request.head.authority, request.head.path) = (place.scheme, place.authority, place.target)
+            if place.origin != home { request.leaveOrigin() }
         }
         if let tag, request.head.headerFields[.ifNoneMatch] == nil { request.head.headerFields[.ifNoneMatch] = tag }
         return request
@@ -134,10 +145,11 @@ struct Poll: Sendable {
     ///
     /// - Throws: ``PollingError`` if there is no place to poll.
     mutating func noteResponse(_ head: HTTPResponse, request sent: Request, _ policy: PollingPolicy) throws {
+        if !hasBegun, !sent.options.hasLeftOrigin { home = sent.origin }
         (self.head, self.sent, failure, failures, hasBegun) = (head, sent, nil, 0, true)
         count += 1
         if head.status == .accepted, let location = head.headerFields[.location] {
-            place = try Self.place(location, from: sent, head, policy)
+            place = try self.place(location, from: sent, head, policy)
             tag = nil
         } else if place == nil, ![.get, .head].contains(method) {
             throw PollingError(.noLocation, "the status is \(head.status.code), and there is no Location", request: sent, head)
@@ -152,21 +164,24 @@ struct Poll: Sendable {
     }
 
     /// Whether a failure is waited out. Counts it.
-    mutating func waitsOut(_ error: any Error, for request: Request, _ policy: PollingPolicy) -> Bool {
+    ///
+    /// - Parameters:
+    ///   - request: the request of the call, without the limit of the policy.
+    ///   - isLate: whether the time of the policy is over, and the failure is the last one.
+    mutating func waitsOut(_ error: any Error, for request: Request, _ policy: PollingPolicy, isLate: Bool) -> Bool {
         let status = (error as? StatusError)?.status
         let isPassing =
             error.isConnectivityError || error.isTimeout || status.map { [408, 429].contains($0.code) || $0.kind == .serverError } ?? false
         // Its own deadline is that of the next request, too.
-        guard isPassing, hasBegun || request.method.isIdempotent, failures < policy.maxFailures, request.deadline?.hasPassed != true else {
-            return false
-        }
+        guard isPassing, request.deadline?.hasPassed != true else { return false }
+        guard isLate || ((hasBegun || request.method.isIdempotent) && failures < policy.maxFailures) else { return false }
         (failure, failures) = (error, failures + 1)
         head = (error as? StatusError)?.head ?? head
         count += 1
         return true
     }
 
-    private static func place(_ location: String, from sent: Request, _ head: HTTPResponse, _ policy: PollingPolicy) throws -> HTTPURL {
+    private func place(_ location: String, from sent: Request, _ head: HTTPResponse, _ policy: PollingPolicy) throws -> HTTPURL {
         let url: HTTPURL
         do {
             let reference = try URLReference(location)
@@ -174,7 +189,7 @@ struct Poll: Sendable {
         } catch {
             throw PollingError(.invalidLocation, error.description, request: sent, head)
         }
-        guard url.origin == sent.origin || policy.allowedOrigins.contains(url.origin) else {
+        guard url.origin == sent.origin || url.origin == home || policy.allowedOrigins.contains(url.origin) else {
             throw PollingError(.foreignOrigin, "\(url.origin)", request: sent, head)
         }
         return url

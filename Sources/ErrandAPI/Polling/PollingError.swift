@@ -39,7 +39,8 @@ public struct PollingError: RequestFailure, CustomReflectable {
     }
 
     public var phase: ExchangePhase { .response }
-    public var delivery: Delivery { .sent }
+    /// Sent, if any response came; otherwise that of the last failure.
+    public var delivery: Delivery { response == nil ? (underlying as? any RequestFailure)?.delivery ?? .sent : .sent }
 
     /// The request, the code, the details and the last failure.
     public var description: String {
@@ -54,4 +55,8 @@ public struct PollingError: RequestFailure, CustomReflectable {
     public var recoverySuggestion: String? { code == .timedOut ? "Try again later." : nil }
     /// The description.
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
+}
+
+extension PollingError: TimeLimitedFailure {
+    package var exceededItsTime: Bool { code == .timedOut }
 }

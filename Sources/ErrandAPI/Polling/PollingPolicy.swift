@@ -8,13 +8,14 @@ public struct PollingPolicy: Sendable, CustomStringConvertible {
     public var backoff: Backoff
     /// The part of the wait that is left to chance: from half of the wait to the whole by default.
     public var jitter: Jitter
-    /// How long the whole may take, from the first request: 10 minutes by default; `nil` for no limit.
+    /// How long the whole may take, from the first request, and each request with it: 10 minutes by default; `nil` for no limit.
     public var timeout: Duration?
     /// The longest wait that a server may ask for: at least zero, 5 minutes by default.
     public var retryAfterCap: Duration
     /// The most failures in a row that are waited out: lost connections, timeouts, and the statuses 408, 429 and 5xx. At least 0, 5 by default.
     public var maxFailures: Int
-    /// The origins besides that of the call where a `Location` may lead; none by default. Credentials of a `server` do not go there.
+    /// The origins besides that of the call where a `Location` may lead; none by default. Credentials, sensitive fields and
+    /// what `server` adds do not go there.
     public var allowedOrigins: Set<Origin>
 
     /// Creates a policy.

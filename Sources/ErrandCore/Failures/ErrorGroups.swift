@@ -24,8 +24,10 @@ extension Error {
 
     /// Whether a deadline or a timeout of this side passed, in any phase.
     ///
-    /// True for ``TransportError`` with the code `timedOut`. False for the statuses 408 and 504: there, the server responded.
-    public var isTimeout: Bool { (self as? TransportError)?.code == .timedOut }
+    /// True for ``TransportError`` with the code `timedOut`, and for polling whose time is over. False for the statuses 408 and 504: there, the server responded.
+    public var isTimeout: Bool {
+        (self as? TransportError)?.code == .timedOut || (self as? any TimeLimitedFailure)?.exceededItsTime == true
+    }
 
     /// Whether the call was cancelled, by its task: true for `CancellationError`.
     public var isCancellation: Bool { self is CancellationError }
@@ -46,4 +48,10 @@ extension Error {
         guard let failure = self as? any RequestFailure, failure.phase == .response, !(failure is TransportError) else { return nil }
         return failure.response?.status
     }
+}
+
+/// A failure of another module that may be one of time.
+package protocol TimeLimitedFailure: RequestFailure {
+    /// Whether a limit of time on this side was the cause.
+    var exceededItsTime: Bool { get }
 }

@@ -75,10 +75,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
         }
         // The template describes the first path, not the target of the redirect.
         next.options.urlTemplate = nil
-        if target.origin != current.origin {
-            next.dropSensitiveFields()
-            next.options.hasLeftOrigin = true
-        }
+        if target.origin != current.origin { next.leaveOrigin() }
         return .follow(next)
     }
 
@@ -97,27 +94,8 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     ]
 }
 
-extension Request {
-    /// Removes what must not reach another origin.
-    fileprivate mutating func dropSensitiveFields() {
-        let sensitivity = options.sensitivity
-        let fieldsOfServer = options.fieldsOfServer
-        func mayCross(_ field: HTTPField) -> Bool {
-            !sensitivity.isSensitive(field) && ![.origin, .referer, .wwwAuthenticate, .host].contains(field.name)
-                && !fieldsOfServer.contains(field.name)
-        }
-        head.headerFields = HTTPFields(head.headerFields.filter(mayCross))
-        options.fallbackHeaders = HTTPFields(options.fallbackHeaders.filter(mayCross))
-        options.removeOriginBoundOptions()
-    }
-}
-
 extension HTTPFields {
     fileprivate func without(_ names: Set<HTTPField.Name>) -> HTTPFields { HTTPFields(filter { !names.contains($0.name) }) }
-}
-
-extension HTTPField.Name {
-    fileprivate static let host = known("Host")
 }
 
 /// The error of a redirect that can't be followed.
