@@ -1,8 +1,8 @@
 internal import ErrandCore
 internal import ErrandMiddleware
 
-/// Where a page of a list is: what a call changes to get it. Save that of the last page that was read, and go on from there later, also in another run of
-/// the app: it is `Codable`.
+/// Where a page of a list is: what a call changes to get it. Save ``Page/next`` of the last page that you have read, and pass it as `from` later, also
+/// in another run of the app: a position is `Codable`. It contains the cursor or the URL as the server sent it: keep it like other data of the account.
 public struct PagePosition: Sendable, Hashable, Codable {
     private enum Kind: Sendable, Hashable, Codable {
         case query([String: String])

@@ -3,8 +3,8 @@ public import ErrandMiddleware
 
 /// How often a call is made again until its work is done, and for how long.
 public struct PollingPolicy: Sendable, CustomStringConvertible {
-    /// The wait before each further request; from 1 s to 30 s, each half as long again as the one before, by default. `Retry-After` of the response counts
-    /// before it.
+    /// The wait before each further request; from 1 s to 30 s, each half as long again as the one before, by default. `Retry-After` of the response
+    /// takes precedence.
     public var backoff: Backoff
     /// The part of the wait that is left to chance: from half of the wait to the whole by default.
     public var jitter: Jitter
