@@ -91,6 +91,40 @@ import Testing
         #expect(try await all(client.pages(list, next: next, from: position).elements(\.items)) == [2, 3])
     }
 
+    /// A URL to begin with is resolved against the call, and judged as any other.
+    @Test func aListMayBeginAtAURL() async throws {
+        let call = Endpoint<Items>.get("/items", headers: [.authorization: "Bearer s3cret"])
+        for (start, target) in [("?cursor=2", "/v1/items?cursor=2"), ("/v1/items/2", "/v1/items/2"), ("https://a.example/x", "/x")] {
+            let stub = StubTransport(Stub().responds(.json(Items(items: [2]))))
+            #expect(try await all(client(stub).pages(call, next: .url(\.next), from: .url(start))).count == 1)
+            #expect(targets(stub) == [target] && stub.requests[0].headers[.authorization] == "Bearer s3cret")
+        }
+        let stub = StubTransport(Stub().responds(.json(Items(items: [2], next: "https://a.example/y")), .json(Items(items: [3]))))
+        let start = PagePosition.url("https://b.example/x")
+        let error = await #expect(throws: PaginationError.self) { try await all(client(stub).pages(call, next: .url(\.next), from: start)) }
+        #expect(error?.code == .foreignOrigin && error?.delivery == .notSent && stub.requests.isEmpty)
+        let policy = PaginationPolicy(allowedOrigins: ["https://b.example"])
+        #expect(try await all(client(stub).pages(call, next: .url(\.next), from: start, policy: policy).elements(\.items)) == [2, 3])
+        #expect(stub.requests.map { $0.headers[.authorization] } == [nil, "Bearer s3cret"])
+    }
+
+    @Test func aCallMayNameItsFirstPage() async throws {
+        let stub = StubTransport(Stub().responds(.json(Items(items: [1]))))
+        var pages = client(stub).pages(Endpoint<Items>.get("/items", query: ["page": 5]), next: .number { _ in true }).makeAsyncIterator()
+        for _ in 0..<3 { _ = try await pages.next() }
+        #expect(targets(stub) == ["/v1/items?page=5", "/v1/items?page=6", "/v1/items?page=7"])
+    }
+
+    /// The credentials of a call to a whole URL are meant for that, whatever server the stack has.
+    @Test func aPageDoesNotShowItsBody() async throws {
+        let stub = StubTransport(Stub().responds(.json(Items(items: [4711], next: "x"))))
+        var pages = client(stub).pages(list, next: .cursor(\.next)).makeAsyncIterator()
+        let page = try #require(try await pages.next())
+        var text = "\(page)"
+        dump(page, to: &text)
+        #expect(!text.contains("4711") && text.contains("200, PagesTests.Items, to GET https://a.example/v1/items?size=2"), "\(text)")
+    }
+
     @Test func aPositionShowsNoSecret() {
         let position = PagePosition.url("https://a.example/items?access_token=s3cret&page=2")
         var text = "\(position)"

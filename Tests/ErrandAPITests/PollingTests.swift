@@ -47,6 +47,14 @@ import Testing
         #expect(try await poll(stub).seconds == 7 + 3 + 300)
     }
 
+    /// A server that asks for no wait is not asked without a pause.
+    @Test func noWaitIsTheBackoff() async throws {
+        let stub = StubTransport(
+            Stub().responds(
+                running([.retryAfter: "0"]), running([.retryAfter: "Thu, 01 Jan 1970 00:00:00 GMT"]), running([.retryAfter: "0"]), done()))
+        #expect(try await poll(stub).seconds == 4.75)
+    }
+
     // MARK: Work that is accepted
 
     @Test func acceptedWorkIsSeenAtItsLocation() async throws {
@@ -54,10 +62,11 @@ import Testing
             Stub(.post, "/v1/reports").responds(.status(.accepted, headers: [.location: "jobs/1", .retryAfter: "2"], text: "no job")),
             Stub(.get, "/v1/jobs/1").responds(.status(.accepted), .status(.accepted, headers: [.location: "/v2/jobs/1"])),
             Stub(.get, "/v2/jobs/1").responds(done()))
-        let begin = Endpoint<Job>.post("/reports", body: .json(Job(state: "new")))
+        let begin = Endpoint<Job>.post("/reports", headers: [.ifMatch: "*"], body: .json(Job(state: "new")))
         #expect(try await poll(stub, begin).state == "done")
         #expect(stub.requests.map(\.request.method) == [.post, .get, .get, .get])
-        #expect(stub.requests.dropFirst().allSatisfy { $0.body.isEmpty && $0.headers[.contentType] == nil })
+        #expect(stub.requests.dropFirst().allSatisfy { $0.body.isEmpty && $0.headers[.contentType] == nil && $0.headers[.ifMatch] == nil })
+        #expect(stub.requests.dropFirst().allSatisfy { $0.request.options.urlTemplate == nil })
         #expect(stub.openBodyCount == 0)
     }
 
@@ -118,6 +127,9 @@ import Testing
             Stub().responds(running([.eTag: #""1""#])))
         #expect(try await poll(stub).state == "done")
         #expect(stub.requests.map { $0.headers[.ifNoneMatch] } == [nil, #""1""#, #""1""#, #""1""#, #""2""#])
+        // One of the app's own that is sent after a response with a tag is the app's, too.
+        let later = StubTransport(Stub().responds(running([.eTag: #""1""#]), .status(.notModified)))
+        await #expect(throws: StatusError.self) { try await poll(later, Endpoint<Job>.get("/jobs/7", headers: [.ifNoneMatch: #""x""#])) }
         // One of the app's own is not replaced, and its 304 is the app's.
         let own = StubTransport(Stub().responds(.status(.notModified)))
         await #expect(throws: StatusError.self) { try await poll(own, Endpoint<Job>.get("/jobs/7", headers: [.ifNoneMatch: #""x""#])) }
@@ -154,6 +166,10 @@ import Testing
         }
         let other = StubTransport(Stub().responds(running()))
         await #expect(throws: Odd.self) { try await self.client(other).poll(job, until: { _ in throw Odd() }, clock: clock) }
+        // Also one that a request might have had.
+        let lost = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
+        await #expect(throws: TransportError.self) { try await self.client(other).poll(job, until: { _ in throw lost }, clock: clock) }
+        #expect(other.requests.count == 2)
         let text = StubTransport(Stub().responds(.status(.ok, text: "no JSON")))
         await #expect(throws: ResponseDecodingError.self) { try await self.client(text).poll(job, clock: clock) }
     }
@@ -163,7 +179,10 @@ import Testing
         let policy = PollingPolicy(backoff: .constant(.seconds(10)), jitter: .none, timeout: .seconds(60))
         let error = await #expect(throws: PollingError.self) { try await poll(stub, policy: policy) }
         #expect(error?.code == .timedOut && stub.requests.count == 6 && error?.response?.status == .ok)
-        #expect("\(error!)" == "GET https://a.example/v1/jobs/7: polling timed out: not done after 50 s and 6 requests")
+        #expect(
+            "\(error!)"
+                == "GET https://a.example/v1/jobs/7: polling timed out: not done after 50 s and 6 requests, and the next one would come after the timeout of 1 min"
+        )
         #expect(error?.localizedDescription == "The server a.example takes too long.")
     }
 

@@ -136,7 +136,9 @@ enum NetworkKitStyle {
 
     static func finished(_ server: URL) async throws -> String {
         let client = APIClient(HTTPStack.default.server(server))
-        return try await client.poll(Endpoint<Job>.post("/jobs")) { $0.value.state == "done" }.value.state
+        return try await client.poll(Endpoint<Job>.post("/jobs"), policy: PollingPolicy(backoff: .constant(.milliseconds(10)))) {
+            $0.value.state == "done"
+        }.value.state
     }
 
     // Tried again until the app is content with the response

@@ -30,7 +30,8 @@ extension APIClient {
     ///
     /// - Throws: what ``value(_:)`` throws.
     @concurrent public func json<Output>(_ endpoint: Endpoint<Output>) async throws -> JSONValue {
-        try await call(endpoint) { try await decode($0, as: Self.anyJSON) }
+        let decoding = endpoint.decoding.ignoresEnvelope ? Self.anyJSON.withoutEnvelope : Self.anyJSON
+        return try await call(endpoint) { try await decode($0, as: decoding) }
     }
 
     private static let anyJSON = ResponseDecoding<JSONValue>(

@@ -121,14 +121,16 @@ public struct APIClient: Sendable {
     func call<Output, Result>(
         _ endpoint: Endpoint<Output>, _ read: (Response) async throws -> Result
     ) async throws -> Result {
-        try await call(try request(for: endpoint), read)
+        try await call(try request(for: endpoint), ignoresEnvelope: endpoint.decoding.ignoresEnvelope, read)
     }
 
-    func call<Result>(_ request: Request, _ read: (Response) async throws -> Result) async throws -> Result {
+    func call<Result>(
+        _ request: Request, ignoresEnvelope: Bool, _ read: (Response) async throws -> Result
+    ) async throws -> Result {
         do {
             return try await unmappedCall(request, read)
         } catch {
-            throw mapped(error, of: request)
+            throw mapped(error, of: request, ignoresEnvelope: ignoresEnvelope)
         }
     }
 
@@ -200,11 +202,11 @@ public struct APIClient: Sendable {
     }
 
     /// The app's own error for a refused response. That of another request, which a middleware or a validator has sent, stays as it is.
-    func mapped(_ error: any Error, of request: Request) -> any Error {
+    func mapped(_ error: any Error, of request: Request, ignoresEnvelope: Bool = false) -> any Error {
         guard envelope != nil || mapError != nil, let refused = error as? StatusError, refused.request?.id == request.id else {
             return error
         }
-        if refused.bodyIsWhole, var failure = envelope?.failure(in: refused.bodyPrefix, jsonCoding) {
+        if !ignoresEnvelope, refused.bodyIsWhole, var failure = envelope?.failure(in: refused.bodyPrefix, jsonCoding) {
             (failure.request, failure.response) = (refused.request, refused.head)
             (failure.attempts, failure.retryStop) = (refused.attempts, refused.retryStop)
             return failure

@@ -34,7 +34,10 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
     /// Makes the value of a body in the client's envelope; `nil` for a decoding that has none.
     private var unwrap: (@Sendable (Data, HTTPResponse, JSONCoding, any ResponseEnvelope.Type) throws -> Output)?
 
-    /// A decoding of your own, such as property lists, XML, or an envelope around the value.
+    /// Whether the body, also that of a refused response, has no envelope although the client has one.
+    private(set) var ignoresEnvelope = false
+
+    /// A decoding of your own, such as XML.
     ///
     /// - Parameters:
     ///   - accept: the value of `Accept` for requests that have none; `nil` (the default) adds no field.
@@ -59,7 +62,7 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
         return try unwrap(data, head, json, envelope)
     }
 
-    /// This decoding, for bodies without the client's ``ResponseEnvelope``: those of a health check, or of another server.
+    /// This decoding, for bodies without the client's ``ResponseEnvelope``, also those of refused responses: of a health check, or of another server.
     ///
     /// ```swift
     /// let health = Endpoint<Health>(.get, "/health", decoding: .json.withoutEnvelope)
@@ -67,6 +70,7 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
     public var withoutEnvelope: ResponseDecoding {
         var copy = self
         copy.unwrap = nil
+        copy.ignoresEnvelope = true
         return copy
     }
 
@@ -76,6 +80,7 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
         var copy = ResponseDecoding<Value>(accept: accept, wantsBody: wantsBody) { data, head, json in
             try transform(try make(data, head, json))
         }
+        copy.ignoresEnvelope = ignoresEnvelope
         if let unwrap {
             copy.unwrap = { data, head, json, envelope in try transform(try unwrap(data, head, json, envelope)) }
         }
@@ -122,6 +127,9 @@ extension ResponseDecoding where Output == Void {
     public static var none: Self {
         Self(
             accept: nil, wantsBody: false, { _, _, _ in },
-            unwrap: { data, _, json, envelope in if let failure = envelope.failure(in: data, json) { throw failure } })
+            unwrap: { data, _, json, envelope in
+                // No body is no failure; what is no envelope may be one.
+                if !data.isEmpty, let failure = try json.decode(envelope, from: data).failure { throw failure }
+            })
     }
 }

@@ -24,7 +24,8 @@ public protocol ResponseEnvelope: Decodable, Sendable {
     /// The error that the response describes; `nil` if the call succeeded.
     var failure: ServiceError? { get }
 
-    /// The names of the members that lead to the data; `["data"]` by default. None for data beside the members of the envelope.
+    /// The names of the members that lead to the data, as the client's coding reads them: with `.snakeCase`, the member `response_data` is `responseData`.
+    /// `["data"]` by default. Empty if the members of the data are in the envelope itself.
     static var dataPath: [String] { get }
 }
 

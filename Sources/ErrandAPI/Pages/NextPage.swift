@@ -34,7 +34,7 @@ public struct NextPage<Output: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - name: the name of the query item; `page` by default.
-    ///   - first: the number of the first page, whose call need not have it; 1 by default.
+    ///   - first: the number of the first page if the call does not name one; 1 by default.
     ///   - hasMore: whether there is a page after this one.
     public static func number(
         named name: String = "page", first: Int = 1, hasMore: @escaping @Sendable (Output) -> Bool
@@ -44,8 +44,9 @@ public struct NextPage<Output: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - name: the name of the query item; `offset` by default.
-    ///   - limit: how many elements a page has, at least 1, as the call asks for them.
-    ///   - first: the offset of the first page, whose call need not have it; 0 by default.
+    ///   - limit: how many elements a page has, at least 1. It is not sent: the call asks for as many. If the server sends fewer in a page that is not the
+    ///     last one, those between are left out.
+    ///   - first: the offset of the first page if the call does not name one; 0 by default.
     ///   - hasMore: whether there is a page after this one.
     public static func offset(
         named name: String = "offset", by limit: Int, first: Int = 0, hasMore: @escaping @Sendable (Output) -> Bool
@@ -57,7 +58,11 @@ public struct NextPage<Output: Sendable>: Sendable {
     private static func counted(_ name: String, first: Int, step: Int, _ hasMore: @escaping @Sendable (Output) -> Bool) -> NextPage {
         NextPage { page in
             guard hasMore(page.value) else { return nil }
-            let (next, isTooLarge) = (page.position.query[name].flatMap { Int($0) } ?? first).addingReportingOverflow(step)
+            // The call may begin with a page of its own.
+            let target = page.response.request.url?.target ?? ""
+            let asked = URLQuery(percentEncoded: target.firstIndex(of: "?").map { target[target.index(after: $0)...] } ?? "")[name]
+            let current = page.position.query[name] ?? asked
+            let (next, isTooLarge) = (current.flatMap { Int($0) } ?? first).addingReportingOverflow(step)
             return isTooLarge ? nil : .query([name: "\(next)"])
         }
     }

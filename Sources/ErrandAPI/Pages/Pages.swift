@@ -10,6 +10,17 @@ public struct Page<Output: Sendable>: Sendable {
     public let position: PagePosition
     /// Where the next page is; `nil` at the end of the list. To go on later, pass it as `from`.
     public internal(set) var next: PagePosition?
+    /// The origin that the call is meant for, which alone gets its credentials; `nil` if it is not known.
+    let home: Origin?
+}
+
+extension Page: CustomStringConvertible, CustomReflectable {
+    /// The position and the response, without the value, as it is the body: `the first page: 200, Items, to GET https://a.example/items`.
+    public var description: String { "\(position): \(response)" }
+    /// The description, and the next position.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["page": description, "next": next.map { "\($0)" } ?? "none"] as KeyValuePairs<String, Any>)
+    }
 }
 
 /// How far a list is read.
@@ -79,11 +90,25 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
     }
 
     /// Requests a page.
-    fileprivate func page(at position: PagePosition) async throws -> Page<Output> {
-        let response = try await client.call(try position.request(for: endpoint, by: client)) { response in
+    fileprivate func page(at position: PagePosition, home: Origin?) async throws -> Page<Output> {
+        let request = try position.request(for: endpoint, by: client, home: home)
+        let response = try await client.call(request, ignoresEnvelope: endpoint.decoding.ignoresEnvelope) { response in
             TypedResponse(value: try await client.decode(response, as: endpoint.decoding), response: response)
         }
-        return Page(value: response.value, response: response, position: position)
+        let sent = response.request
+        // A redirect may have led away from the origin of the call.
+        let home = position.url != nil ? home : request.origin ?? (sent.options.hasLeftOrigin ? nil : sent.origin)
+        return Page(value: response.value, response: response, position: position, home: home)
+    }
+
+    /// Where the list begins, with a whole URL, and the origin of the call if that is needed.
+    ///
+    /// - Throws: ``PaginationError`` for a URL that must not be requested; what `prepared` throws.
+    fileprivate func beginning() async throws -> (PagePosition, home: Origin?) {
+        guard let url = start.url else { return (start, nil) }
+        let call = try client.request(for: endpoint)
+        let prepared = call.origin == nil ? try await client.stack.prepared(call) : call
+        return (try position(url, from: prepared, home: prepared.origin, nil), prepared.origin)
     }
 
     /// The position of the page after `page`, with its whole URL; `nil` at the end.
@@ -91,22 +116,22 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
     /// - Throws: ``PaginationError`` for a page that must not be requested; the error of ``NextPage``.
     fileprivate func position(after page: Page<Output>) throws -> PagePosition? {
         guard let position = try nextPage.find(page) else { return nil }
-        guard let text = position.url else { return position }
-        let (url, origin): (HTTPURL, Origin?)
+        guard let url = position.url else { return position }
+        return try self.position(url, from: page.response.request, home: page.home, page.response.head)
+    }
+
+    private func position(_ text: String, from request: Request, home: Origin?, _ head: HTTPResponse?) throws -> PagePosition {
+        let url: HTTPURL
         do {
-            origin = page.response.request.origin
-            let base = page.response.request.url.map { URLReference($0) }
             let reference = try URLReference(text)
-            url = try HTTPURL(base.map { reference.resolved(against: $0) } ?? reference)
+            url = try HTTPURL(request.url.map { reference.resolved(against: URLReference($0)) } ?? reference)
         } catch {
-            throw PaginationError(.invalidURL, error.description, after: page)
+            throw PaginationError(.invalidURL, error.description, request: request, head)
         }
-        // A redirect may have led to another origin, which has not got the credentials, and gets none for its further pages.
-        let home = page.position.home ?? (page.response.request.options.hasLeftOrigin ? "" : origin.map { "\($0)" } ?? "")
-        guard url.origin == origin || "\(url.origin)" == home || policy.allowedOrigins.contains(url.origin) else {
-            throw PaginationError(.foreignOrigin, "\(url.origin)", after: page)
+        guard [request.origin, home].contains(url.origin) || policy.allowedOrigins.contains(url.origin) else {
+            throw PaginationError(.foreignOrigin, "\(url.origin)", request: request, head)
         }
-        return .url(url, home: home)
+        return .url(url.description)
     }
 
     /// Requests the pages. A page that is requested ahead is cancelled with it.
@@ -126,27 +151,34 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
 
 /// The way through a list. One task at a time uses it.
 private final class PageWalk<Output: Sendable> {
+    private enum Step {
+        case beginning
+        case page(PagePosition, home: Origin?)
+        case failure(any Error)
+        case end
+    }
+
     private let pages: Pages<Output>
-    /// What is read next; `nil` at the end.
-    private var upcoming: Result<PagePosition, any Error>?
+    private var step = Step.beginning
     private var ahead: Task<Page<Output>, any Error>?
     private var seen: Set<PagePosition> = []
 
-    init(_ pages: Pages<Output>) {
-        self.pages = pages
-        upcoming = .success(pages.start)
-    }
+    init(_ pages: Pages<Output>) { self.pages = pages }
 
     deinit { ahead?.cancel() }
 
     func next() async throws -> Page<Output>? {
-        guard let result = upcoming else { return nil }
-        upcoming = nil
-        let task = ahead
-        ahead = nil
+        let (step, task) = (step, ahead)
+        (self.step, ahead) = (.end, nil)
         do {
             try Task.checkCancellation()
-            let position = try result.get()
+            let (position, home): (PagePosition, Origin?)
+            switch step {
+            case .beginning: (position, home) = try await pages.beginning()
+            case .page(let next, let origin): (position, home) = (next, origin)
+            case .failure(let error): throw error
+            case .end: return nil
+            }
             seen.insert(position)
             var page: Page<Output>
             if let task {
@@ -156,7 +188,7 @@ private final class PageWalk<Output: Sendable> {
                     task.cancel()
                 }
             } else {
-                page = try await pages.page(at: position)
+                page = try await pages.page(at: position, home: home)
             }
             findNext(after: &page)
             return page
@@ -170,15 +202,19 @@ private final class PageWalk<Output: Sendable> {
         do {
             guard let next = try pages.position(after: page) else { return }
             page.next = next
-            if seen.contains(next) { throw PaginationError(.loop, "\(next) was read already", after: page) }
-            guard seen.count < pages.policy.maxPages else {
-                throw PaginationError(.tooManyPages, "more than \(pages.policy.maxPages)", after: page)
+            let (request, head) = (page.response.request, page.response.head)
+            if seen.contains(next) {
+                throw PaginationError(.loop, "\(next.shown(by: request.options.sensitivity)) was read already", request: request, head)
             }
-            upcoming = .success(next)
-            if pages.policy.prefetches { ahead = Task { [pages] in try await pages.page(at: next) } }
+            guard seen.count < pages.policy.maxPages else {
+                throw PaginationError(.tooManyPages, "more than \(pages.policy.maxPages)", request: request, head)
+            }
+            let home = page.home
+            step = .page(next, home: home)
+            if pages.policy.prefetches { ahead = Task { [pages] in try await pages.page(at: next, home: home) } }
         } catch {
             // The page itself is good: the error follows it.
-            upcoming = .failure(error)
+            step = .failure(error)
         }
     }
 }

@@ -27,24 +27,31 @@ public struct PaginationError: RequestFailure, CustomReflectable {
     public let code: Code
     /// What is wrong in detail, in words and without secrets.
     public let message: String
-    /// The request for the last page that was read.
+    /// The request for the last page that was read, or the call itself if none was.
     public var request: Request?
-    /// The head of the last page.
+    /// The head of the last page; `nil` if none was read.
     public let response: HTTPResponse?
     public var attempts: [AttemptRecord] = []
 
-    init<Output>(_ code: Code, _ message: String, after page: Page<Output>) {
-        (self.code, self.message, request, response) = (code, message, page.response.request, page.response.head)
+    init(_ code: Code, _ message: String, request: Request, _ response: HTTPResponse?) {
+        (self.code, self.message, self.request, self.response) = (code, message, request, response)
     }
 
     public var phase: ExchangePhase { .response }
-    public var delivery: Delivery { .sent }
+    public var delivery: Delivery { response == nil ? .notSent : .sent }
 
     /// The request, the code and the details.
     public var description: String { (request.map { "\($0): " } ?? "") + "\(code): \(message)" }
     /// A sentence for people.
     public var errorDescription: String? { "The list of \(shownServer) could not be read to its end." }
     public var failureReason: String? { "\(code): \(message)".asSentence }
+    public var recoverySuggestion: String? {
+        switch code {
+        case .foreignOrigin: "If the origin belongs to the list, add it to allowedOrigins of the policy."
+        case .tooManyPages: "Raise maxPages of the policy, or go on from the next position of the last page."
+        default: nil
+        }
+    }
     /// The description.
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }

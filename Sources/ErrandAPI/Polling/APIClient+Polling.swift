@@ -15,7 +15,7 @@ extension APIClient {
     /// - A response with the status 202 says that the work is not done, whatever its body is. Its `Location` is requested next, by GET
     ///   ([RFC 9110, section 15.3.3](https://www.rfc-editor.org/rfc/rfc9110#section-15.3.3)); without one, a GET or HEAD is made again.
     /// - Any other response is decoded, and `isDone` decides.
-    /// - The next request comes after `Retry-After`, or else after the backoff. If the response had an `ETag`, the request has `If-None-Match`, and 304 means
+    /// - The next request comes after `Retry-After`, or else after the backoff. If it would come after the timeout, the call fails at once. If the response had an `ETag`, the request has `If-None-Match`, and 304 means
     ///   that nothing has changed.
     /// - Lost connections, timeouts, and the statuses 408, 429 and 5xx are waited out, but not for a first request that is not idempotent.
     ///
@@ -34,57 +34,70 @@ extension APIClient {
         var poll = Poll(method: endpoint.method)
         let timer = Timer(clock)
         while true {
-            var wait: Duration?
             let call = try request(for: endpoint)
-            var request = poll.request(from: call)
+            var request = try poll.request(from: call)
             if let timeout = policy.timeout {
                 let remaining = timeout - timer.elapsed
                 if request.deadline.map({ $0.remaining > remaining }) ?? true {
                     request.deadline = Deadline(after: remaining, clock: clock)
                 }
             }
+            let outcome: PollOutcome<Output>
             do {
-                switch try await answer(to: request, of: endpoint) {
-                case .value(let response):
-                    if try isDone(response) { return response }
-                    try poll.noteResponse(response.head, request: response.request, policy)
-                    wait = response.headers.retryAfter
-                case .accepted(let response):
-                    try poll.noteResponse(response.head, request: response.request, policy)
-                    wait = response.headers.retryAfter
-                }
+                outcome = try await self.outcome(of: request, as: endpoint.decoding)
             } catch let error as StatusError where error.status == .notModified && poll.isConditional {
-                poll.noteUnchanged(error.head)
-                wait = error.retryAfter
+                outcome = .unchanged(error.head)
             } catch  where poll.waitsOut(error, for: call, policy, isLate: policy.timeout.map { timer.elapsed >= $0 } ?? false) {
-                wait = (error as? StatusError)?.retryAfter
+                outcome = .failure(error)
             } catch {
-                throw mapped(error, of: request)
+                throw mapped(error, of: request, ignoresEnvelope: endpoint.decoding.ignoresEnvelope)
+            }
+            let wait: Duration?
+            switch outcome {
+            case .value(let response):
+                if try isDone(response) { return response }
+                try poll.noteResponse(response.head, request: response.request, of: call, policy)
+                wait = response.headers.retryAfter
+            case .accepted(let response):
+                try poll.noteResponse(response.head, request: response.request, of: call, policy)
+                wait = response.headers.retryAfter
+            case .unchanged(let head):
+                poll.noteUnchanged(head)
+                wait = head.headerFields.retryAfter
+            case .failure(let error):
+                wait = (error as? StatusError)?.retryAfter
             }
             let pause = policy.wait(afterAttempt: poll.count, retryAfter: wait, random: random())
             if let timeout = policy.timeout, timer.elapsed + pause >= timeout {
-                let message = "not done after \(timer.elapsed.inWords) and \(poll.count) \(poll.count == 1 ? "request" : "requests")"
+                let message =
+                    "not done after \(timer.elapsed.inWords) and \(poll.count) \(poll.count == 1 ? "request" : "requests")"
+                    + (timer.elapsed < timeout ? ", and the next one would come after the timeout of \(timeout.inWords)" : "")
                 throw PollingError(.timedOut, message, request: poll.sent ?? request, poll.head, underlying: poll.failure)
             }
             try await clock.sleep(for: pause)
         }
     }
 
-    private func answer<Output>(to request: Request, of endpoint: Endpoint<Output>) async throws -> Answer<Output> {
+    private func outcome<Output>(of request: Request, as decoding: ResponseDecoding<Output>) async throws -> PollOutcome<Output> {
         try await unmappedCall(request) { response in
             if response.status == .accepted {
                 try await response.body.drain()
                 return .accepted(TypedResponse(value: (), response: response))
             }
-            return .value(TypedResponse(value: try await decode(response, as: endpoint.decoding), response: response))
+            return .value(TypedResponse(value: try await decode(response, as: decoding), response: response))
         }
     }
 }
 
-private enum Answer<Output: Sendable>: Sendable {
+/// What came of one request.
+private enum PollOutcome<Output: Sendable>: Sendable {
     case value(TypedResponse<Output>)
     /// 202: the work is not done.
     case accepted(TypedResponse<Void>)
+    /// 304: the same as before.
+    case unchanged(HTTPResponse)
+    /// A failure that is waited out.
+    case failure(any Error)
 }
 
 /// Measures time by any clock.
@@ -113,7 +126,7 @@ struct Poll: Sendable {
     private let method: HTTPRequest.Method
     /// Where the last `Location` leads.
     private var place: HTTPURL?
-    /// The origin of the call, which gets its credentials; `nil` if a redirect led to another one at once.
+    /// The origin of the call, which alone gets its credentials; `nil` if a redirect led to another one at once.
     private var home: Origin?
     /// The `ETag` of the last response that had one.
     private var tag: String?
@@ -122,37 +135,41 @@ struct Poll: Sendable {
 
     init(method: HTTPRequest.Method) { self.method = method }
 
-    /// Whether the next request has `If-None-Match` of this polling.
-    var isConditional: Bool { tag != nil }
+    /// Whether the last request had `If-None-Match` of this polling.
+    private(set) var isConditional = false
 
     /// The next request.
     ///
     /// - Parameter call: the request of the call, new each time.
-    func request(from call: Request) -> Request {
+    mutating func request(from call: Request) throws(InvalidURLError) -> Request {
         var request = call
         if let place {
-            request.head.method = .get
-            request.body = .empty
-            for name in [HTTPField.Name.contentType, .contentLength, .contentEncoding] { request.head.headerFields[name] = nil }
-            (request.head.scheme, request.head.authority, request.head.path) = (place.scheme, place.authority, place.target)
-            if place.origin != home { request.leaveOrigin() }
+            request.becomeGET()
+            // What is said of the first resource is not said of this one.
+            for name in Self.conditions { request.head.headerFields[name] = nil }
+            request.options.urlTemplate = nil
+            try request.move(to: place, from: home)
         }
-        if let tag, request.head.headerFields[.ifNoneMatch] == nil { request.head.headerFields[.ifNoneMatch] = tag }
+        isConditional = tag != nil && request.head.headerFields[.ifNoneMatch] == nil
+        if isConditional { request.head.headerFields[.ifNoneMatch] = tag }
         return request
     }
+
+    private static let conditions: [HTTPField.Name] = [.ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange, .range]
 
     /// A response that does not end the polling.
     ///
     /// - Throws: ``PollingError`` if there is no place to poll.
-    mutating func noteResponse(_ head: HTTPResponse, request sent: Request, _ policy: PollingPolicy) throws {
-        if !hasBegun, !sent.options.hasLeftOrigin { home = sent.origin }
+    mutating func noteResponse(_ head: HTTPResponse, request sent: Request, of call: Request, _ policy: PollingPolicy) throws {
+        if !hasBegun { home = call.origin ?? (sent.options.hasLeftOrigin ? nil : sent.origin) }
         (self.head, self.sent, failure, failures, hasBegun) = (head, sent, nil, 0, true)
         count += 1
         if head.status == .accepted, let location = head.headerFields[.location] {
             place = try self.place(location, from: sent, head, policy)
             tag = nil
         } else if place == nil, ![.get, .head].contains(method) {
-            throw PollingError(.noLocation, "the status is \(head.status.code), and there is no Location", request: sent, head)
+            let reason = head.status == .accepted ? ", and there is no Location" : ", and only a GET or HEAD can be made again"
+            throw PollingError(.noLocation, "the status is \(head.status.code)\(reason)", request: sent, head)
         }
         if head.status == .ok { tag = head.headerFields[.eTag] }
     }
@@ -189,7 +206,7 @@ struct Poll: Sendable {
         } catch {
             throw PollingError(.invalidLocation, error.description, request: sent, head)
         }
-        guard url.origin == sent.origin || url.origin == home || policy.allowedOrigins.contains(url.origin) else {
+        guard [sent.origin, home].contains(url.origin) || policy.allowedOrigins.contains(url.origin) else {
             throw PollingError(.foreignOrigin, "\(url.origin)", request: sent, head)
         }
         return url

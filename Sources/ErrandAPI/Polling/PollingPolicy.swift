@@ -4,13 +4,14 @@ public import ErrandMiddleware
 /// How often a call is made again until its work is done, and for how long.
 public struct PollingPolicy: Sendable, CustomStringConvertible {
     /// The wait before each further request; from 1 s to 30 s, each half as long again as the one before, by default. `Retry-After` of the response
-    /// takes precedence.
+    /// takes precedence, unless it is zero or has passed.
     public var backoff: Backoff
     /// The part of the wait that is left to chance: from half of the wait to the whole by default.
     public var jitter: Jitter
     /// How long the whole may take, from the first request, and each request with it: 10 minutes by default; `nil` for no limit.
     public var timeout: Duration?
-    /// The longest wait that a server may ask for: at least zero, 5 minutes by default.
+    /// The longest wait for which `Retry-After` counts: at least zero, 5 minutes by default. If a server asks for a longer one, the next request comes after
+    /// this one.
     public var retryAfterCap: Duration
     /// The most failures in a row that are waited out: lost connections, timeouts, and the statuses 408, 429 and 5xx. At least 0, 5 by default.
     public var maxFailures: Int
@@ -44,7 +45,7 @@ public struct PollingPolicy: Sendable, CustomStringConvertible {
     ///   - attempt: the number of the request before, from 1.
     ///   - retryAfter: what the server asks for.
     func wait(afterAttempt attempt: Int, retryAfter: Duration?, random: Double) -> Duration {
-        if let retryAfter { return min(retryAfter, retryAfterCap) }
+        if let retryAfter, retryAfter > .zero { return min(retryAfter, retryAfterCap) }
         return jitter.applied(to: backoff.wait(afterAttempt: attempt), random: random)
     }
 }

@@ -61,21 +61,18 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
         switch (head.status.code, request.method) {
         case (303, .get), (303, .head): break
         case (303, _), (301, .post), (302, .post):
-            next.head.method = .get
-            next.body = .empty
-            next.head.headerFields = next.head.headerFields.without(Self.contentFields)
+            next.becomeGET()
         default:
             guard request.body.isEmpty || request.body.replay.canRestart else { return .returnResponse }
         }
         guard hops < maxHops else { throw refused(.tooManyHops(maxHops)) }
         do {
-            try next.setTarget(target.origin, checkedPath: target.target)
+            try next.move(to: target, from: current.origin)
         } catch {
             throw refused(.invalidLocation(error))
         }
         // The template describes the first path, not the target of the redirect.
         next.options.urlTemplate = nil
-        if target.origin != current.origin { next.leaveOrigin() }
         return .follow(next)
     }
 
@@ -88,14 +85,6 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
         if target.fragment == nil { target.fragment = url.fragment }
         return target
     }
-
-    private static let contentFields: Set<HTTPField.Name> = [
-        .contentEncoding, .contentLanguage, .contentLength, .contentLocation, .contentType, .transferEncoding,
-    ]
-}
-
-extension HTTPFields {
-    fileprivate func without(_ names: Set<HTTPField.Name>) -> HTTPFields { HTTPFields(filter { !names.contains($0.name) }) }
 }
 
 /// The error of a redirect that can't be followed.

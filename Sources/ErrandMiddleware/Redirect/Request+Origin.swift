@@ -1,6 +1,26 @@
 package import ErrandCore
 
 extension Request {
+    /// Makes this request one for `url`, which a response has named.
+    ///
+    /// - Parameter home: the origin that the request is meant for; `nil` if it is not known. What must not reach another one is removed.
+    /// - Throws: ``InvalidURLError`` if the whole is longer than 65,535 octets.
+    package mutating func move(to url: HTTPURL, from home: Origin?) throws(InvalidURLError) {
+        try setTarget(url.origin, checkedPath: url.target)
+        if url.origin != home { leaveOrigin() }
+    }
+
+    /// Makes this request a GET without a body, and without the fields that describe one.
+    package mutating func becomeGET() {
+        head.method = .get
+        body = .empty
+        for name in Self.contentFields { head.headerFields[name] = nil }
+    }
+
+    private static let contentFields: [HTTPField.Name] = [
+        .contentEncoding, .contentLanguage, .contentLength, .contentLocation, .contentType, .transferEncoding,
+    ]
+
     /// Removes what must not reach another origin: sensitive fields, those that `server` has added, and options that are bound to an origin. Credentials are not
     /// added afterwards.
     package mutating func leaveOrigin() {

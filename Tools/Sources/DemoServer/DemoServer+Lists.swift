@@ -82,7 +82,7 @@ extension DemoServer {
                 looks[looks.count + 1] = 0
                 return looks.count
             }
-            return Response(status: .accepted, headers: [.location: "/v1/jobs/\(id)", .retryAfter: "0"])
+            return Response(status: .accepted, headers: [.location: "/v1/jobs/\(id)"])
         }
         router.get("v1/jobs/:id") { request, context -> Response in
             let id = try context.parameters.require("id", as: Int.self)
@@ -93,10 +93,10 @@ extension DemoServer {
             }
             guard let look else { return Response(status: .notFound) }
             switch look {
-            case 1: return Response(status: .accepted, headers: [.retryAfter: "0"])
-            case 2: return Response(status: .serviceUnavailable, headers: [.retryAfter: "0"])
+            case 1: return Response(status: .accepted)
+            case 2: return Response(status: .serviceUnavailable)
             case 3, 4:
-                let headers: HTTPFields = [.eTag: "\"running\"", .retryAfter: "0"]
+                let headers: HTTPFields = [.eTag: "\"running\""]
                 if request.headers[.ifNoneMatch] == "\"running\"" { return Response(status: .notModified, headers: headers) }
                 var response = json(#"{"state":"running","progress":0.5}"#)
                 response.headers.append(contentsOf: headers)

@@ -138,7 +138,9 @@ import Testing
 
     @Test func aJobIsFollowedToItsEnd() async throws {
         try await withClient { client, targets in
-            let job = try await client.poll(Endpoint<Job>.post("/jobs")) { $0.value.state == "done" }
+            let job = try await client.poll(Endpoint<Job>.post("/jobs"), policy: PollingPolicy(backoff: .constant(.milliseconds(10)))) {
+                $0.value.state == "done"
+            }
             #expect(job.value.state == "done")
             // Accepted, busy, running, not modified, done.
             #expect(targets() == ["POST /v1/jobs"] + Array(repeating: "GET /v1/jobs/1", count: 5))
