@@ -51,7 +51,7 @@ public struct APIClient: Sendable {
     /// A client over a stack.
     ///
     /// - Parameters:
-    ///   - stack: with a base URL by `server`, unless the paths of all calls are whole URLs.
+    ///   - stack: with a base URL by `server`, since an endpoint has a path alone.
     ///   - json: ISO 8601 dates, and members named as the properties, by default.
     ///   - envelope: the wrapper that the back end puts around each JSON body: ``ResponseEnvelope``. `nil`, the default, if there is none.
     ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
