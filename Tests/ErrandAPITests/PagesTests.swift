@@ -115,7 +115,6 @@ import Testing
         #expect(targets(stub) == ["/v1/items?page=5", "/v1/items?page=6", "/v1/items?page=7"])
     }
 
-    /// The credentials of a call to a whole URL are meant for that, whatever server the stack has.
     @Test func aPageDoesNotShowItsBody() async throws {
         let stub = StubTransport(Stub().responds(.json(Items(items: [4711], next: "x"))))
         var pages = client(stub).pages(list, next: .cursor(\.next)).makeAsyncIterator()

@@ -59,9 +59,7 @@ public struct NextPage<Output: Sendable>: Sendable {
         NextPage { page in
             guard hasMore(page.value) else { return nil }
             // The call may begin with a page of its own.
-            let target = page.response.request.url?.target ?? ""
-            let asked = URLQuery(percentEncoded: target.firstIndex(of: "?").map { target[target.index(after: $0)...] } ?? "")[name]
-            let current = page.position.query[name] ?? asked
+            let current = page.position.query[name] ?? page.response.request.query[name]
             let (next, isTooLarge) = (current.flatMap { Int($0) } ?? first).addingReportingOverflow(step)
             return isTooLarge ? nil : .query([name: "\(next)"])
         }

@@ -1,4 +1,5 @@
 public import ErrandCore
+internal import ErrandMiddleware
 
 /// A page of a list.
 public struct Page<Output: Sendable>: Sendable {
@@ -95,9 +96,7 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
         let response = try await client.call(request, ignoresEnvelope: endpoint.decoding.ignoresEnvelope) { response in
             TypedResponse(value: try await client.decode(response, as: endpoint.decoding), response: response)
         }
-        let sent = response.request
-        // A redirect may have led away from the origin of the call.
-        let home = position.url != nil ? home : request.origin ?? (sent.options.hasLeftOrigin ? nil : sent.origin)
+        let home = position.url != nil ? home : response.request.originOfCall
         return Page(value: response.value, response: response, position: position, home: home)
     }
 
@@ -106,9 +105,8 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
     /// - Throws: ``PaginationError`` for a URL that must not be requested; what `prepared` throws.
     fileprivate func beginning() async throws -> (PagePosition, home: Origin?) {
         guard let url = start.url else { return (start, nil) }
-        let call = try client.request(for: endpoint)
-        let prepared = call.origin == nil ? try await client.stack.prepared(call) : call
-        return (try position(url, from: prepared, home: prepared.origin, nil), prepared.origin)
+        let call = try await client.prepared(endpoint)
+        return (try position(url, from: call, home: call.origin, nil), call.origin)
     }
 
     /// The position of the page after `page`, with its whole URL; `nil` at the end.

@@ -15,8 +15,8 @@ extension APIClient {
     /// - A response with the status 202 says that the work is not done, whatever its body is. Its `Location` is requested next, by GET
     ///   ([RFC 9110, section 15.3.3](https://www.rfc-editor.org/rfc/rfc9110#section-15.3.3)); without one, a GET or HEAD is made again.
     /// - Any other response is decoded, and `isDone` decides.
-    /// - The next request comes after `Retry-After`, or else after the backoff. If it would come after the timeout, the call fails at once. If the response had an `ETag`, the request has `If-None-Match`, and 304 means
-    ///   that nothing has changed.
+    /// - The next request comes after `Retry-After`, or else after the backoff. If it would come after the timeout, the call fails at once.
+    /// - If the response had an `ETag`, the next request has `If-None-Match`, and 304 means that nothing has changed.
     /// - Lost connections, timeouts, and the statuses 408, 429 and 5xx are waited out, but not for a first request that is not idempotent.
     ///
     /// - Parameters:
@@ -56,10 +56,10 @@ extension APIClient {
             switch outcome {
             case .value(let response):
                 if try isDone(response) { return response }
-                try poll.noteResponse(response.head, request: response.request, of: call, policy)
+                try poll.noteResponse(response.head, request: response.request, policy)
                 wait = response.headers.retryAfter
             case .accepted(let response):
-                try poll.noteResponse(response.head, request: response.request, of: call, policy)
+                try poll.noteResponse(response.head, request: response.request, policy)
                 wait = response.headers.retryAfter
             case .unchanged(let head):
                 poll.noteUnchanged(head)
@@ -160,8 +160,8 @@ struct Poll: Sendable {
     /// A response that does not end the polling.
     ///
     /// - Throws: ``PollingError`` if there is no place to poll.
-    mutating func noteResponse(_ head: HTTPResponse, request sent: Request, of call: Request, _ policy: PollingPolicy) throws {
-        if !hasBegun { home = call.origin ?? (sent.options.hasLeftOrigin ? nil : sent.origin) }
+    mutating func noteResponse(_ head: HTTPResponse, request sent: Request, _ policy: PollingPolicy) throws {
+        if !hasBegun { home = sent.originOfCall }
         (self.head, self.sent, failure, failures, hasBegun) = (head, sent, nil, 0, true)
         count += 1
         if head.status == .accepted, let location = head.headerFields[.location] {

@@ -10,6 +10,9 @@ extension Request {
         if url.origin != home { leaveOrigin() }
     }
 
+    /// The origin of the call that this request was sent for; `nil` if a redirect has led to another one, since then it is not known.
+    package var originOfCall: Origin? { options.hasLeftOrigin ? nil : origin }
+
     /// Makes this request a GET without a body, and without the fields that describe one.
     package mutating func becomeGET() {
         head.method = .get
