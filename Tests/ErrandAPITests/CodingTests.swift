@@ -33,6 +33,19 @@ private struct Order: Codable, Sendable, Equatable {
         #expect(try seen.json(coding: snakeCase) == order)
     }
 
+    /// One endpoint may differ from the rest of the API, in both directions.
+    @Test func anEndpointMayHaveACodingOfItsOwn() async throws {
+        let odd = JSONCoding(dates: .secondsSince1970, keys: .snakeCase)
+        let stub = StubTransport(Stub().responds(.json(order, coding: odd), repeatingLast: true))
+        let client = APIClient(stub.server("https://a.example"))
+        let call = Endpoint<Order>(.post, "/orders", body: .json(order, coding: odd), decoding: .json(coding: odd))
+        #expect(try await client.value(call) == order)
+        #expect(try await client.value(call.map { $0 }) == order)
+        #expect(stub.requests[0].text == #"{"item_name":"tea","placed_at":1795264560}"# && stub.requests[0].headers[.accept] == "application/json")
+        #expect(try await client.send(call).decoded(as: call.decoding) == order)
+        await #expect(throws: ResponseDecodingError.self) { try await client.post("/orders", body: .json(order), as: Order.self) }
+    }
+
     // MARK: Forms and queries
 
     private struct Login: Encodable {

@@ -107,6 +107,25 @@ import Testing
         #expect(try await self.client(stub(["code": 0])).json("/x") == .null)
     }
 
+    /// What is beside the data, such as a cursor, is a part of an output that asks for it.
+    @Test func anOutputMayHaveTheWholeEnvelope() async throws {
+        struct List: Decodable, Sendable {
+            var data: [User]
+            var nextCursor: String?
+        }
+        let json: JSONValue = ["code": 0, "data": [["user_name": "Ada"]], "next_cursor": "c2"]
+        let call = Endpoint<List>(.get, "/users", decoding: .json.wholeEnvelope)
+        #expect(try await client(stub(json)).value(call).nextCursor == "c2")
+        #expect(try await client(stub(json)).value(call.map(\.data.count)) == 1)
+        let error = await #expect(throws: ServiceError.self) { try await client(stub(balanceTooLow)).value(call) }
+        #expect(error?.code == 40_012 && error?.status == .ok)
+        // The cursor leads through a list.
+        let pages = StubTransport(Stub().query("cursor", "c2").responds(.json(["code": 0, "data": []] as JSONValue)), Stub().responds(.json(json)))
+        var names: [String] = []
+        for try await user in client(pages).pages(call, next: .cursor(\.nextCursor)).elements(\.data) { names.append(user.userName) }
+        #expect(names == ["Ada"] && pages.requests.count == 2)
+    }
+
     struct Flat: ResponseEnvelope {
         var error: String?
         var failure: ServiceError? { error.map { ServiceError(.init($0)) } }
@@ -119,6 +138,11 @@ import Testing
         static var dataPath: [String] { ["result", "data"] }
     }
 
+    struct Snake: ResponseEnvelope {
+        var failure: ServiceError? { nil }
+        static var dataPath: [String] { ["responseData"] }
+    }
+
     @Test func envelopesHaveAnyShape() async throws {
         let flat = APIClient(stub(["userName": "Ada"]).server("https://a.example"), envelope: Flat.self)
         #expect(try await flat.get("/x", as: User.self).userName == "Ada")
@@ -129,6 +153,10 @@ import Testing
         let deep = APIClient(
             stub(["status": "ok", "result": ["data": ["userName": "Ada"]]]).server("https://a.example"), envelope: Deep.self)
         #expect(try await deep.get("/x", as: User.self).userName == "Ada")
+        // The names of a path are those that the coding reads.
+        let snake = APIClient(
+            stub(["response_data": ["user_name": "Ada"]]).server("https://a.example"), json: JSONCoding(keys: .snakeCase), envelope: Snake.self)
+        #expect(try await snake.get("/x", as: User?.self)?.userName == "Ada")
         let none = APIClient(stub(["status": "ok", "result": nil]).server("https://a.example"), envelope: Deep.self)
         #expect(try await none.get("/x", as: User?.self) == nil)
     }

@@ -43,7 +43,7 @@ import Testing
         #expect(try await all(client(stub).pages(list, next: .number { $0.items != [3] })).map(\.value.items) == [[1, 2], [], [3]])
         #expect(targets(stub) == ["/v1/items?size=2", "/v1/items?size=2&page=2", "/v1/items?size=2&page=3"])
         let other = StubTransport(Stub().responds(responses[0], responses[1], responses[2]))
-        let pages = client(other).pages(list, next: .offset(named: "skip", by: 2, first: 10) { $0.items != [3] })
+        let pages = client(other).pages(list, next: .offset(named: "skip", pageSize: 2, first: 10) { $0.items != [3] })
         #expect(try await all(pages.elements(\.items)) == [1, 2, 3])
         #expect(targets(other) == ["/v1/items?size=2", "/v1/items?size=2&skip=12", "/v1/items?size=2&skip=14"])
     }
@@ -115,6 +115,14 @@ import Testing
         #expect(targets(stub) == ["/v1/items?page=5", "/v1/items?page=6", "/v1/items?page=7"])
     }
 
+    /// A number that can't be counted further is not the end of the list.
+    @Test func numbersHaveAnEnd() async throws {
+        let stub = StubTransport(Stub().responds(.json(Items(items: [1]))))
+        let call = Endpoint<Items>.get("/items", query: ["page": Int.max])
+        let error = await #expect(throws: PaginationError.self) { try await all(client(stub).pages(call, next: .number { _ in true })) }
+        #expect(error?.code == .tooManyPages && stub.requests.count == 1)
+    }
+
     @Test func aPageDoesNotShowItsBody() async throws {
         let stub = StubTransport(Stub().responds(.json(Items(items: [4711], next: "x"))))
         var pages = client(stub).pages(list, next: .cursor(\.next)).makeAsyncIterator()
@@ -122,6 +130,18 @@ import Testing
         var text = "\(page)"
         dump(page, to: &text)
         #expect(!text.contains("4711") && text.contains("200, PagesTests.Items, to GET https://a.example/v1/items?size=2"), "\(text)")
+    }
+
+    /// What was saved by one version of the app is read by the next.
+    @Test(
+        arguments: [
+            (.first, #"{"query":{}}"#), (.query(["page": "2"]), #"{"query":{"page":"2"}}"#), (.url("/items?page=2"), #"{"url":"/items?page=2"}"#),
+        ] as [(PagePosition, String)])
+    func aPositionIsSaved(position: PagePosition, text: String) throws {
+        let saved = try JSONValue(encoding: position)
+        #expect("\(saved)" == text)
+        #expect(try saved.decoded(as: PagePosition.self) == position)
+        #expect(throws: DecodingError.self) { try (["page": 2] as JSONValue).decoded(as: PagePosition.self) }
     }
 
     @Test func aPositionShowsNoSecret() {
@@ -145,6 +165,15 @@ import Testing
         #expect(error?.localizedDescription == "The list of the server a.example could not be read to its end.")
     }
 
+    /// A page that leads to itself is seen at once, also where it was the call that named it.
+    @Test func aPageThatLeadsToItselfIsALoop() async throws {
+        for next in ["https://a.example/v1/items?size=2", "?size=2", "/v1/items?size=2"] {
+            let stub = StubTransport(Stub().responds(.json(Items(items: [1], next: next))))
+            let error = await #expect(throws: PaginationError.self) { try await all(client(stub).pages(list, next: .url(\.next))) }
+            #expect(error?.code == .loop && stub.requests.count == 1)
+        }
+    }
+
     @Test(arguments: [false, true]) func thereIsAMostOfPages(prefetches: Bool) async throws {
         let stub = StubTransport(Stub().responds(.json(Items(items: [1]))))
         var count = 0
@@ -164,10 +193,14 @@ import Testing
         #expect(error?.code == .foreignOrigin && stub.requests.count == 1)
         let policy = PaginationPolicy(allowedOrigins: ["https://b.example"])
         #expect(try await all(client(stub).pages(list, next: .url(\.next), policy: policy).elements(\.items)) == [1, 2])
-        for text in ["http://a.example/v1/items", "https://a.example:8443/", "ftp://a.example/", "https://joe:pw@a.example/", "http://[/"] {
+        let refused: [(String, PaginationError.Code)] = [
+            ("http://a.example/v1/items", .foreignOrigin), ("https://a.example:8443/", .foreignOrigin), ("//b.example/", .foreignOrigin),
+            ("ftp://a.example/", .invalidURL), ("https://joe:pw@a.example/", .invalidURL), ("http://[/", .invalidURL),
+        ]
+        for (text, code) in refused {
             let stub = StubTransport(Stub().responds(.json(Items(items: [1], next: text))))
             let error = await #expect(throws: PaginationError.self) { try await all(client(stub).pages(list, next: .url(\.next))) }
-            #expect(stub.requests.count == 1 && (error?.code == .foreignOrigin || error?.code == .invalidURL), "\(text)")
+            #expect(stub.requests.count == 1 && error?.code == code, "\(text)")
         }
     }
 

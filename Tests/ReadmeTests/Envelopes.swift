@@ -17,6 +17,16 @@ func makeShop(_ stack: HTTPStack) -> APIClient {
     APIClient(stack, json: JSONCoding(keys: .snakeCase), envelope: ShopEnvelope.self)
 }
 
+nonisolated struct PurchaseList: Decodable, Sendable {
+    var data: [Purchase]
+    var nextCursor: String?
+}
+
+func printPurchases(_ shop: APIClient) async throws {
+    let list = Endpoint<PurchaseList>(.get, "/purchases", decoding: .json.wholeEnvelope)
+    for try await purchase in shop.pages(list, next: .cursor(\.nextCursor)).elements(\.data) { print(purchase.id) }
+}
+
 extension ServiceError.Code {
     static let balanceTooLow: Self = 40_012
 }

@@ -37,5 +37,7 @@ extension APIClient {
     private static let anyJSON = ResponseDecoding<JSONValue>(
         accept: "application/json", wantsBody: true,
         { data, _, json in data.isEmpty ? .null : try json.decode(JSONValue.self, from: data) },
-        unwrap: { data, _, json, envelope in data.isEmpty ? .null : try envelope.unwrapped(JSONValue?.self, from: data, json) ?? .null })
+        unwrap: { data, json, envelope, isWhole in
+            data.isEmpty ? .null : try envelope.unwrapped(JSONValue?.self, from: data, json, isWhole: isWhole) ?? .null
+        })
 }

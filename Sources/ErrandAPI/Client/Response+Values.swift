@@ -94,10 +94,10 @@ extension Response {
         as decoding: ResponseDecoding<Output>, in envelope: (any ResponseEnvelope.Type)?, coding: JSONCoding?, upTo limitBytes: Int
     ) async throws -> Output {
         let data = decoding.wantsBody(in: envelope) ? try await body.collect(upTo: limitBytes) : try await body.drain()
-        let coding = coding ?? request.options.call.json ?? .standard
+        let coding = decoding.coding ?? coding ?? request.options.call.json ?? .standard
         do {
             return try decoding.value(from: data, head: head, json: coding, in: envelope)
-        } catch let error as DecodingError {
+        } catch let error where error is DecodingError || error is MissingEnvelopeDataError {
             throw ResponseDecodingError(Output.self, underlying: error, body: data, of: self, coding: coding)
         } catch var error as ServiceError where envelope != nil {
             (error.request, error.response, error.attempts) = (request, head, metadata.attempts)

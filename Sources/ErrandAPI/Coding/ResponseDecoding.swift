@@ -1,4 +1,5 @@
 public import ErrandCore
+internal import ErrandFormats
 
 /// The way in which the body of a response becomes a value.
 ///
@@ -6,24 +7,19 @@ public import ErrandCore
 /// as it is:
 ///
 /// ```swift
-/// struct ServerError: Error { let code: Int }
+/// struct NoTable: Error {}
 ///
-/// extension ResponseDecoding where Output: Decodable {
-///     /// The value in `data` of an envelope, or the server's own error.
-///     static var envelope: Self {
-///         ResponseDecoding(accept: "application/json") { data, _, json in
-///             let envelope = try json.decode(Envelope<Output>.self, from: data)
-///             guard envelope.code == 0, let value = envelope.data else { throw ServerError(code: envelope.code) }
-///             return value
+/// extension ResponseDecoding where Output == [[String]] {
+///     /// Lines of values with a tab between them.
+///     static var tabSeparated: Self {
+///         ResponseDecoding(accept: "text/tab-separated-values") { data, _, _ in
+///             guard let text = String(data: data, encoding: .utf8) else { throw NoTable() }
+///             return text.split(separator: "\n").map { $0.components(separatedBy: "\t") }
 ///         }
 ///     }
 /// }
 ///
-/// do {
-///     let user = try await client.value(Endpoint<User>(.get, "/users/7", decoding: .envelope))
-/// } catch let error as ServerError {
-///     …
-/// }
+/// let table = try await client.value(Endpoint(.get, "/table", decoding: .tabSeparated))
 /// ```
 public struct ResponseDecoding<Output: Sendable>: Sendable {
     /// The value of `Accept` for requests that have none; `nil` adds no field.
@@ -32,7 +28,12 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
     let wantsBody: Bool
     private let make: @Sendable (Data, HTTPResponse, JSONCoding) throws -> Output
     /// Makes the value of a body in the client's envelope; `nil` for a decoding that has none.
-    private var unwrap: (@Sendable (Data, HTTPResponse, JSONCoding, any ResponseEnvelope.Type) throws -> Output)?
+    private var unwrap: Unwrapping?
+    typealias Unwrapping = @Sendable (Data, JSONCoding, any ResponseEnvelope.Type, _ isWhole: Bool) throws -> Output
+    /// Whether the output has the members of the envelope itself.
+    private var takesWholeEnvelope = false
+    /// The JSON coding of this decoding; `nil` for that of the client.
+    private(set) var coding: JSONCoding?
 
     /// Whether the body, also that of a refused response, has no envelope although the client has one.
     private(set) var ignoresEnvelope = false
@@ -49,7 +50,7 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
 
     init(
         accept: String?, wantsBody: Bool, _ make: @escaping @Sendable (Data, HTTPResponse, JSONCoding) throws -> Output,
-        unwrap: (@Sendable (Data, HTTPResponse, JSONCoding, any ResponseEnvelope.Type) throws -> Output)? = nil
+        unwrap: Unwrapping? = nil
     ) {
         (self.accept, self.wantsBody, self.make, self.unwrap) = (accept, wantsBody, make, unwrap)
     }
@@ -59,7 +60,7 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
 
     func value(from data: Data, head: HTTPResponse, json: JSONCoding, in envelope: (any ResponseEnvelope.Type)? = nil) throws -> Output {
         guard let envelope, let unwrap else { return try make(data, head, json) }
-        return try unwrap(data, head, json, envelope)
+        return try unwrap(data, json, envelope, takesWholeEnvelope)
     }
 
     /// This decoding, for bodies without the client's ``ResponseEnvelope``, also those of refused responses: of a health check, or of another server.
@@ -74,15 +75,38 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
         return copy
     }
 
-    /// This decoding, followed by a conversion of its value, with and without an envelope.
-    func converted<Value: Sendable>(_ transform: @escaping @Sendable (Output) throws -> Value) -> ResponseDecoding<Value> {
+    /// This decoding, for an output that has what is in the client's ``ResponseEnvelope`` beside its data, such as the cursor of the next page.
+    ///
+    /// ```swift
+    /// nonisolated struct OrderList: Decodable, Sendable { var data: [Order]; var nextCursor: String? }
+    ///
+    /// // {"code": 0, "data": [{"id": 1}], "nextCursor": "c2"}
+    /// let list = Endpoint<OrderList>(.get, "/orders", decoding: .json.wholeEnvelope)
+    /// ```
+    ///
+    /// The call fails with the ``/ErrandCore/ServiceError`` of the envelope as any other call. Without an envelope, this is the same decoding.
+    public var wholeEnvelope: ResponseDecoding {
+        var copy = self
+        copy.takesWholeEnvelope = true
+        return copy
+    }
+
+    /// This decoding, followed by a conversion of its value.
+    ///
+    /// ```swift
+    /// let names = ResponseDecoding<[User]>.json.map { $0.map(\.name) }
+    /// ```
+    ///
+    /// - Parameter transform: runs after the decoding, as a part of the call. An error that it throws fails the call and reaches the caller as it is; a
+    ///   `DecodingError` becomes a ``ResponseDecodingError``.
+    public func map<Value: Sendable>(_ transform: @escaping @Sendable (Output) throws -> Value) -> ResponseDecoding<Value> {
         let (make, unwrap) = (make, unwrap)
         var copy = ResponseDecoding<Value>(accept: accept, wantsBody: wantsBody) { data, head, json in
             try transform(try make(data, head, json))
         }
-        copy.ignoresEnvelope = ignoresEnvelope
+        (copy.ignoresEnvelope, copy.takesWholeEnvelope, copy.coding) = (ignoresEnvelope, takesWholeEnvelope, coding)
         if let unwrap {
-            copy.unwrap = { data, head, json, envelope in try transform(try unwrap(data, head, json, envelope)) }
+            copy.unwrap = { data, json, envelope, isWhole in try transform(try unwrap(data, json, envelope, isWhole)) }
         }
         return copy
     }
@@ -98,13 +122,39 @@ extension ResponseDecoding where Output: Decodable {
         return Self(
             accept: "application/json", wantsBody: true,
             { data, _, json in try empty(data) ?? json.decode(Output.self, from: data) },
-            unwrap: { data, _, json, envelope in try empty(data) ?? envelope.unwrapped(Output.self, from: data, json) })
+            unwrap: { data, json, envelope, isWhole in try empty(data) ?? envelope.unwrapped(Output.self, from: data, json, isWhole: isWhole) })
+    }
+
+    /// JSON, by a coding of its own in place of the client's: for one endpoint whose dates or names differ.
+    ///
+    /// ```swift
+    /// Endpoint<Audit>(.get, "/audit", decoding: .json(coding: JSONCoding(dates: .secondsSince1970)))
+    /// ```
+    public static func json(coding: JSONCoding) -> Self {
+        var decoding = json
+        decoding.coding = coding
+        return decoding
     }
 
     /// A property list, in XML or binary, as Foundation's `PropertyListDecoder` reads it. An optional output is `nil` if the body is empty. The client's
     /// ``ResponseEnvelope`` does not concern it.
+    ///
+    /// A list that nests deeper than 128 levels is a ``ResponseDecodingError``, and so is XML in another encoding than UTF-8, and a binary list that refers to an
+    /// array or a dictionary more than once, or stands for more than 100 times its bytes.
     public static var propertyList: Self {
         Self(accept: PropertyListCoding.mediaType) { data, _, _ in try empty(data) ?? PropertyListCoding.decode(Output.self, from: data) }
+    }
+
+    /// Names and values as a form sends them (`application/x-www-form-urlencoded`), by `FormURLEncoded.decode(_:from:coding:)` with the client's
+    /// ``/ErrandCore/JSONCoding``. An optional output is `nil` if the body is empty. The client's ``ResponseEnvelope`` does not concern it.
+    ///
+    /// ```swift
+    /// let token = try await client.value(Endpoint<Token>(.post, "/token", body: .form(["code": code]), decoding: .form))
+    /// ```
+    public static var form: Self {
+        Self(accept: FormURLEncoded.mediaType) { data, _, coding in
+            try empty(data) ?? FormURLEncoded.decode(Output.self, from: data, coding: coding)
+        }
     }
 
     /// The value of an empty body; `nil` if the body is not empty, or the output is not optional.
@@ -127,7 +177,7 @@ extension ResponseDecoding where Output == Void {
     public static var none: Self {
         Self(
             accept: nil, wantsBody: false, { _, _, _ in },
-            unwrap: { data, _, json, envelope in
+            unwrap: { data, json, envelope, _ in
                 // No body is no failure; what is no envelope may be one.
                 if !data.isEmpty, let failure = try json.decode(envelope, from: data).failure { throw failure }
             })

@@ -160,12 +160,12 @@ extension ResponseDecodingError {
     /// Of a decoder's text, only what is known to be without values of the body.
     private static func problem(_ error: any Error, in body: Data, _ head: HTTPResponse) -> String {
         if body.isEmpty { return "the body is empty; make the output optional, or Void" }
+        if let error = error as? MissingEnvelopeDataError {
+            return "\(error); make the output optional if that is no failure"
+        }
         switch error as? DecodingError {
         case .typeMismatch(let type, let context):
             return "expected \(named(type))" + (found(context.debugDescription).map { ", found \($0)" } ?? "")
-        case .valueNotFound(_, let context) where context.debugDescription.hasPrefix(missingEnvelopeData):
-            let name = context.debugDescription.dropFirst(missingEnvelopeData.count)
-            return "the envelope has no '\(name)', or it is null; make the output optional if that is no failure"
         case .valueNotFound(let type, _): return "expected \(named(type)), found null"
         case .keyNotFound: return "no such key"
         case .dataCorrupted(let context):
@@ -176,7 +176,7 @@ extension ResponseDecodingError {
     }
 
     private static func problem(ofWhole body: Data, _ head: HTTPResponse, _ text: String) -> String {
-        if text.hasPrefix(PropertyListCoding.problem) { return text }
+        if text.hasPrefix(PropertyListCoding.problem) || text.hasPrefix(FormURLEncoded.problem) { return text }
         let isJSONWanted = text.hasPrefix("The given data was not valid JSON")
         if let type = head.headerFields[.contentType].flatMap({ MediaType($0) }), !type.isJSON {
             return "the body is \(type.essence.shownSafely(limit: 80))\(isJSONWanted ? ", not JSON" : "")"
@@ -203,6 +203,7 @@ extension ResponseDecodingError {
             ("Invalid URL string", "not a URL"), ("Attempted to decode UUID", "not a UUID"),
             ("Encountered Data is not valid Base64", "not base64"),
             ("a number out of the range of Double", "a number out of the range of Double"),
+            (FormURLEncoded.repeatedName, FormURLEncoded.repeatedName),
         ]
         return known.first { text.hasPrefix($0.0) }?.1 ?? "invalid value"
     }

@@ -25,7 +25,7 @@ public protocol ResponseEnvelope: Decodable, Sendable {
     var failure: ServiceError? { get }
 
     /// The names of the members that lead to the data, as the client's coding reads them: with `.snakeCase`, the member `response_data` is `responseData`.
-    /// `["data"]` by default. Empty if the members of the data are in the envelope itself.
+    /// `["data"]` by default. Empty: the data's members are in the envelope itself, and the output has those that it needs, such as `data` and `nextCursor`.
     static var dataPath: [String] { get }
 }
 
@@ -35,17 +35,32 @@ extension ResponseEnvelope {
 
     /// Decodes the data of a response in this envelope.
     ///
-    /// - Throws: ``/ErrandCore/ServiceError``; `DecodingError`.
-    static func unwrapped<Output: Decodable>(_ type: Output.Type, from data: Data, _ json: JSONCoding) throws -> Output {
-        try json.decode(Unwrapped<Self, Output>.self, from: data).output
+    /// - Parameter isWhole: whether the output has the members of the envelope itself.
+    /// - Throws: ``/ErrandCore/ServiceError``; ``MissingEnvelopeDataError``; `DecodingError`.
+    static func unwrapped<Output: Decodable>(_ type: Output.Type, from data: Data, _ json: JSONCoding, isWhole: Bool) throws -> Output {
+        isWhole ? try json.decode(Checked<Self, Output>.self, from: data).output : try json.decode(Unwrapped<Self, Output>.self, from: data).output
     }
 
     /// The error that a body describes; `nil` if it describes none, or is no such envelope.
     static func failure(in data: Data, _ json: JSONCoding) -> ServiceError? { (try? json.decode(Self.self, from: data))?.failure }
 }
 
-/// How the description of a `DecodingError` begins that is about an envelope without data. The name of the member follows.
-let missingEnvelopeData = "no data in the envelope: "
+/// An envelope has no data for an output that needs some.
+struct MissingEnvelopeDataError: Error, CustomStringConvertible {
+    /// The names of the members that lead to it.
+    let path: [String]
+    var description: String { "the envelope has no '\(path.joined(separator: "."))', or it is null" }
+}
+
+/// An envelope that is the output, decoded in one pass.
+private struct Checked<Envelope: ResponseEnvelope, Output: Decodable>: Decodable {
+    let output: Output
+
+    init(from decoder: any Decoder) throws {
+        if let failure = try Envelope(from: decoder).failure { throw failure }
+        output = try Output(from: decoder)
+    }
+}
 
 /// An envelope and its data, decoded in one pass.
 private struct Unwrapped<Envelope: ResponseEnvelope, Output: Decodable>: Decodable {
@@ -70,9 +85,7 @@ private struct Unwrapped<Envelope: ResponseEnvelope, Output: Decodable>: Decodab
         guard let container, container.contains(key), try !container.decodeNil(forKey: key) else {
             guard let optional = Output.self as? any ExpressibleByNilLiteral.Type, let none = optional.init(nilLiteral: ()) as? Output
             else {
-                let name = Envelope.dataPath.joined(separator: ".")
-                throw DecodingError.valueNotFound(
-                    Output.self, .init(codingPath: decoder.codingPath, debugDescription: missingEnvelopeData + name))
+                throw MissingEnvelopeDataError(path: Envelope.dataPath)
             }
             output = none
             return

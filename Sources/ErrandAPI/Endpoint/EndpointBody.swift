@@ -26,9 +26,13 @@ public struct EndpointBody: Sendable {
     /// Nothing.
     public static let none = EndpointBody(contentType: nil) { _ in .empty }
 
-    /// A value as JSON, by the client's ``/ErrandCore/JSONCoding``. ``/ErrandFormats/JSONValue`` is any JSON: `.json(["name": "Ada", "tags": ["x"]] as JSONValue)`.
-    public static func json(_ value: some Encodable & Sendable) -> EndpointBody {
-        EndpointBody(contentType: "application/json", of: Swift.type(of: value)) { .data(try $0.encode(value)) }
+    /// A value as JSON. ``/ErrandFormats/JSONValue`` is any JSON: `.json(["name": "Ada", "tags": ["x"]] as JSONValue)`.
+    ///
+    /// - Parameters:
+    ///   - value: the value.
+    ///   - coding: how it becomes JSON. `nil`, the default, takes the client's ``/ErrandCore/JSONCoding``.
+    public static func json(_ value: some Encodable & Sendable, coding: JSONCoding? = nil) -> EndpointBody {
+        EndpointBody(contentType: "application/json", of: Swift.type(of: value)) { .data(try (coding ?? $0).encode(value)) }
     }
 
     /// Names and values as a form sends them (`application/x-www-form-urlencoded`), in the order of the literal: `.form(["a": "1", "b": "2"])`.

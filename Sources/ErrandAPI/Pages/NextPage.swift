@@ -15,7 +15,8 @@ public struct NextPage<Output: Sendable>: Sendable {
 
     /// A way of your own.
     ///
-    /// - Parameter find: returns the position of the next page; `nil` at the end. An error ends the list with it, after the page.
+    /// - Parameter find: returns the position of the next page; `nil` at the end. If it throws, the page is returned, and the next call of `next()` throws that
+    ///   error.
     public init(_ find: @escaping @Sendable (Page<Output>) throws -> PagePosition?) { self.find = find }
 
     /// The page has a cursor for the next one, which goes into the query.
@@ -44,15 +45,15 @@ public struct NextPage<Output: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - name: the name of the query item; `offset` by default.
-    ///   - limit: how many elements a page has, at least 1. It is not sent: the call asks for as many. If the server sends fewer in a page that is not the
-    ///     last one, those between are left out.
+    ///   - pageSize: how many elements a page has, at least 1. It is not sent: name it in the query of the call, as the server expects it. If the server
+    ///     sends fewer in a page that is not the last one, the elements between are not read.
     ///   - first: the offset of the first page if the call does not name one; 0 by default.
     ///   - hasMore: whether there is a page after this one.
     public static func offset(
-        named name: String = "offset", by limit: Int, first: Int = 0, hasMore: @escaping @Sendable (Output) -> Bool
+        named name: String = "offset", pageSize: Int, first: Int = 0, hasMore: @escaping @Sendable (Output) -> Bool
     ) -> NextPage {
-        precondition(limit > 0, "limit must be at least 1 (is \(limit))")
-        return counted(name, first: first, step: limit, hasMore)
+        precondition(pageSize >= 1, "pageSize must be at least 1 (is \(pageSize))")
+        return counted(name, first: first, step: pageSize, hasMore)
     }
 
     private static func counted(_ name: String, first: Int, step: Int, _ hasMore: @escaping @Sendable (Output) -> Bool) -> NextPage {
@@ -60,8 +61,12 @@ public struct NextPage<Output: Sendable>: Sendable {
             guard hasMore(page.value) else { return nil }
             // The call may begin with a page of its own.
             let current = page.position.query[name] ?? page.response.request.query[name]
-            let (next, isTooLarge) = (current.flatMap { Int($0) } ?? first).addingReportingOverflow(step)
-            return isTooLarge ? nil : .query([name: "\(next)"])
+            let number = current.flatMap { Int($0) } ?? first
+            let (next, isTooLarge) = number.addingReportingOverflow(step)
+            guard !isTooLarge else {
+                throw PaginationError(.tooManyPages, "there is no number after \(number)", request: page.response.request, page.response.head)
+            }
+            return .query([name: "\(next)"])
         }
     }
 

@@ -1,10 +1,13 @@
 internal import ErrandCore
 internal import ErrandMiddleware
 
-/// Where a page of a list is: what a call changes to get it. Save ``Page/next`` of the last page that you have read, and pass it as `from` later, also
-/// in another run of the app: a position is `Codable`. It contains the cursor or the URL as the server sent it: keep it like other data of the account.
-public struct PagePosition: Sendable, Hashable, Codable {
-    private enum Kind: Sendable, Hashable, Codable {
+/// Where a page of a list is: what a call changes to get it.
+///
+/// Save ``Page/next`` of the last page that you have read, and pass it as `from` later, also in another run of the app. A position is `Codable`, as
+/// `{"query": {"cursor": "a"}}` or `{"url": "https://a.example/items?cursor=a"}`. It contains the cursor or the URL as the server sent it: keep it like other
+/// data of the account.
+public struct PagePosition: Sendable, Hashable {
+    private enum Kind: Sendable, Hashable {
         case query([String: String])
         case url(String)
     }
@@ -52,6 +55,36 @@ public struct PagePosition: Sendable, Hashable, Codable {
         case .query(let items):
             items.isEmpty ? "the first page" : sensitivity.redactedURL("?" + URLQuery(items).encoded).shownSafely(limit: 200)
         case .url(let url): sensitivity.redactedURL(url).shownSafely(limit: 200)
+        }
+    }
+}
+
+extension PagePosition: Codable {
+    private enum CodingKeys: CodingKey {
+        case query
+        case url
+    }
+
+    /// Reads a position that was saved.
+    ///
+    /// - Throws: `DecodingError`.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        if let url = try container.decodeIfPresent(String.self, forKey: .url) {
+            self = .url(url)
+        } else {
+            self = .query(try container.decode([String: String].self, forKey: .query))
+        }
+    }
+
+    /// Writes the position.
+    ///
+    /// - Throws: what the encoder throws.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        switch kind {
+        case .query(let items): try container.encode(items, forKey: .query)
+        case .url(let url): try container.encode(url, forKey: .url)
         }
     }
 }

@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// Work of a server whose end was not seen.
+/// Polling that ended without a result.
 ///
 /// ```
 /// GET https://a.example/jobs/7: polling timed out: not done after 10 min and 34 requests
@@ -15,12 +15,12 @@ public struct PollingError: RequestFailure, CustomReflectable {
 
         /// The work was not done within the policy's timeout.
         public static let timedOut = Code("polling timed out")
-        /// The server did not say where the work can be seen: a request other than GET or HEAD got 202 without a `Location`.
-        public static let noLocation = Code("no place to poll")
+        /// There is no URL to poll: a request other than GET or HEAD got 202 without a `Location`, or another status that does not end the polling.
+        public static let noLocation = Code("no URL to poll")
         /// The `Location` is at another origin, which the policy does not list.
-        public static let foreignOrigin = Code("place to poll at another origin")
+        public static let foreignOrigin = Code("URL to poll at another origin")
         /// The `Location` can't be requested.
-        public static let invalidLocation = Code("invalid place to poll")
+        public static let invalidLocation = Code("invalid URL to poll")
     }
 
     /// What is wrong.
@@ -30,7 +30,7 @@ public struct PollingError: RequestFailure, CustomReflectable {
     public var request: Request?
     /// The head of the last response; `nil` if none came.
     public let response: HTTPResponse?
-    /// The last failure that was waited out; `nil` if the last request succeeded.
+    /// The last failure that was tolerated; `nil` if the last request succeeded.
     public let underlying: (any Error)?
     public var attempts: [AttemptRecord] = []
 
@@ -49,10 +49,17 @@ public struct PollingError: RequestFailure, CustomReflectable {
     }
     /// A sentence for people.
     public var errorDescription: String? {
-        code == .timedOut ? "\(shownServer) takes too long.".asSentence : "\(shownServer) did not say when it is done.".asSentence
+        code == .timedOut
+            ? "\(shownServer) takes too long.".asSentence : "The response of \(shownServer) does not lead to the result.".asSentence
     }
     public var failureReason: String? { "\(code): \(message)".asSentence }
-    public var recoverySuggestion: String? { code == .timedOut ? "Try again later." : nil }
+    public var recoverySuggestion: String? {
+        switch code {
+        case .timedOut: "Try again later."
+        case .foreignOrigin: "If the origin belongs to the server, add it to allowedOrigins of the policy."
+        default: nil
+        }
+    }
     /// The description.
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }

@@ -13,9 +13,10 @@ public struct PollingPolicy: Sendable, CustomStringConvertible {
     /// The longest wait for which `Retry-After` counts: at least zero, 5 minutes by default. If a server asks for a longer one, the next request comes after
     /// this one.
     public var retryAfterCap: Duration
-    /// The most failures in a row that are waited out: lost connections, timeouts, and the statuses 408, 429 and 5xx. At least 0, 5 by default.
+    /// The most failures in a row that are tolerated: lost connections, timeouts, and the statuses 408, 425, 429, 500, 502, 503 and 504. At least 0, 5 by
+    /// default.
     public var maxFailures: Int
-    /// The origins besides that of the call where a `Location` may lead; none by default. Credentials, sensitive fields and
+    /// Further origins to which a `Location` may lead, besides that of the call and that of the response; none by default. Credentials, sensitive fields and
     /// what `server` adds do not go there.
     public var allowedOrigins: Set<Origin>
 

@@ -37,6 +37,11 @@ extension Error {
     /// True for ``StatusError``, and for what a response validator throws when its retries are used up.
     public var isClientError: Bool { refusedStatus?.kind == .clientError }
 
+    /// Whether the server wants credentials, or refuses those that were sent: the status 401.
+    ///
+    /// True for ``StatusError`` and ``ServiceError`` with that status, and for a token that could not be refreshed after it.
+    public var isUnauthorized: Bool { refusedStatus == .unauthorized }
+
     /// Whether the call failed because of a response with a status from 500 to 599.
     ///
     /// True for ``StatusError``, and for what a response validator throws when its retries are used up.

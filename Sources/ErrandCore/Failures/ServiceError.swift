@@ -78,10 +78,3 @@ public struct ServiceError: RequestFailure, CustomReflectable {
     /// The description.
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }
-
-extension Error {
-    /// Whether the server wants credentials, or refuses those that were sent: the status 401.
-    ///
-    /// True for ``StatusError`` and ``ServiceError`` with that status, and for a token that could not be refreshed after it.
-    public var isUnauthorized: Bool { refusedStatus == .unauthorized }
-}

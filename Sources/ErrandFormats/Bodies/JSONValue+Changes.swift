@@ -61,7 +61,7 @@ extension JSONValue {
         try change(pointer.tokens[...], pointer) { _ in value }
     }
 
-    /// Removes the value at a place, and returns it; `nil` if there is none.
+    /// Removes the value at a place, and returns it; `nil` if what holds the place has no such member or element.
     ///
     /// - Throws: ``JSONPointerError`` if what holds the place is missing, or is neither an object nor an array; for the whole value.
     @discardableResult
@@ -72,6 +72,7 @@ extension JSONValue {
         return old
     }
 
+    /// - Parameter make: returns the new value of a place, by the old one; `nil` to have none there.
     private mutating func change(
         _ tokens: ArraySlice<String>, _ pointer: JSONPointer, _ make: (JSONValue?) -> JSONValue?
     ) throws(JSONPointerError) {
@@ -87,7 +88,7 @@ extension JSONValue {
             if isLast {
                 members[token] = make(members[token])
             } else {
-                guard var member = members[token] else { throw JSONPointerError(pointer, "there is no '\(token)'") }
+                guard var member = members[token] else { throw JSONPointerError(pointer, "there is no '\(token.shownSafely(limit: 80))'") }
                 members[token] = nil
                 defer { members[token] = member }
                 try member.change(tokens.dropFirst(), pointer, make)
@@ -96,19 +97,23 @@ extension JSONValue {
             self = .null
             defer { self = .array(elements) }
             let index = token == "-" ? elements.count : JSONPointer.index(token)
-            guard let index, index < elements.count || (isLast && index == elements.count) else {
-                throw JSONPointerError(pointer, "there is no element '\(token)'")
+            guard let index, index < elements.count else {
+                // There is nothing: an element may come at the end, and one that is to be removed is not there already.
+                let new = isLast ? make(nil) : nil
+                guard isLast, new == nil || index == elements.count else {
+                    throw JSONPointerError(pointer, "there is no element '\(token.shownSafely(limit: 80))'")
+                }
+                if let new { elements.append(new) }
+                return
             }
             if !isLast {
                 try elements[index].change(tokens.dropFirst(), pointer, make)
-            } else if index == elements.count {
-                if let new = make(nil) { elements.append(new) }
             } else if let new = make(elements[index]) {
                 elements[index] = new
             } else {
                 elements.remove(at: index)
             }
-        default: throw JSONPointerError(pointer, "'\(token)' is not in an object or an array")
+        default: throw JSONPointerError(pointer, "'\(token.shownSafely(limit: 80))' is not in an object or an array")
         }
     }
 }
@@ -122,6 +127,6 @@ public struct JSONPointerError: Error, Sendable, Hashable, CustomStringConvertib
 
     init(_ pointer: JSONPointer, _ message: String) { (self.pointer, self.message) = (pointer, message) }
 
-    /// The place and the reason.
-    public var description: String { "cannot change \(pointer): \(message)" }
+    /// The place and the reason, without control characters: `cannot change /user/name: there is no 'user'`.
+    public var description: String { "cannot change \(pointer.description.shownSafely()): \(message)" }
 }

@@ -31,21 +31,6 @@ import Testing
         await #expect(throws: ResponseDecodingError.self) { try await client.value(Endpoint<Profile>(.get, "/", decoding: .propertyList)) }
     }
 
-    /// Foundation reads lists by recursion.
-    @Test(arguments: ["array", "dict", "x y='z'"]) func aDeepListIsRefused(_ name: String) async throws {
-        for encoding in [String.Encoding.utf8, .utf16] {
-            for depth in [129, 100_000] {
-                let text = "<?xml version=\"1.0\"?><plist>" + String(repeating: "<\(name)>", count: depth)
-                let body = try #require(text.data(using: encoding))
-                let client = APIClient(StubTransport(Stub().responds(.data(body))).server("https://a.example"))
-                let error = await #expect(throws: ResponseDecodingError.self) {
-                    try await client.value(Endpoint<[String]>(.get, "/", decoding: .propertyList))
-                }
-                #expect("\(error!)".contains("128"), "\(error!)")
-            }
-        }
-    }
-
     @Test func aListAtTheLimitIsRead() async throws {
         let depth = 126
         let text =

@@ -77,4 +77,10 @@ import Testing
         #expect((["a": 1] as JSONValue).isSubset(of: ["a": 1.0, "b": 2]))
         #expect(!(["a": 9_007_199_254_740_993] as JSONValue).isSubset(of: ["a": 9_007_199_254_740_992]))
     }
+
+    @Test func membersAreProperties() {
+        let json: JSONValue = ["user": ["name": "Ada", "ids": [1, 2]], "isNull": 7]
+        #expect(json.user.name.stringValue == "Ada" && json.user.ids[1].intValue == 2 && json.user.nothing.at.all.isNull)
+        #expect(json["isNull"].intValue == 7)
+    }
 }

@@ -60,6 +60,22 @@ extension DemoServer {
         }
     }
 
+    /// A body in the format in which it came, and an error as problem details.
+    static func addFormats(to router: Router<BasicRequestContext>) {
+        router.post("v1/mirror") { request, _ -> Response in
+            var request = request
+            let body = try await request.collectBody(upTo: 1024 * 1024)
+            return Response(
+                status: .ok, headers: [.contentType: request.headers[.contentType] ?? "application/octet-stream"], body: .init(byteBuffer: body))
+        }
+        router.get("v1/problem") { _, _ -> Response in
+            var response = json(#"{"type":"https://shop.example/problems/out-of-credit","title":"Your credit is too low.","status":403,"balance":3}"#)
+            response.status = .forbidden
+            response.headers[.contentType] = "application/problem+json"
+            return response
+        }
+    }
+
     /// A chat with a model that repeats the last question, word by word, and an upload of a form.
     static func addChatAndForms(to router: Router<BasicRequestContext>) {
         struct Chat: Decodable {

@@ -82,6 +82,7 @@ public enum DemoServer {
             GET  /v1/orders[?limit=N&after=ID|&offset=N|&page=N] (Link, next_cursor)  POST /v1/orders {"item": …}  DELETE /v1/orders/ID
             POST /v1/jobs (202 and a Location)  GET /v1/jobs/ID
             GET  /v1/envelope/user, /v1/envelope/denied, /v1/envelope/nothing  POST /v1/envelope/orders (409 and a code)
+            POST /v1/mirror (the body, with its type)  GET /v1/problem (problem details)
             any  /v1/echo  GET /v1/articles, /v1/favorites, /v1/ip, /v1/photo
 
             """
@@ -94,6 +95,7 @@ public enum DemoServer {
         addLists(to: router)
         addJobs(to: router)
         addChatAndForms(to: router)
+        addFormats(to: router)
         addIdentity(to: router)
         return router
     }

@@ -1,9 +1,11 @@
+import DemoServer
 import Errand
 import ErrandNIO
 import Foundation
 import Synchronization
 
-/// The chapters of the tour about an API as a whole: envelopes, lists in pages, work that takes a while, JSON without a type.
+/// The chapters of the tour about an API as a whole: envelopes, its organization, lists in pages, work that takes a while, JSON without a type, formats of
+/// bodies and of errors.
 enum TourOfTypedCalls {
     private struct Envelope: ResponseEnvelope {
         var code: Int
@@ -26,8 +28,20 @@ enum TourOfTypedCalls {
         var nextCursor: String?
     }
 
+    private struct Grant: Codable, Sendable, Equatable {
+        var accessToken: String
+        var scope: [String]
+    }
+
     private struct Job: Decodable, Sendable {
         var state: String
+    }
+
+    /// Each domain of the API is a namespace.
+    private enum ShopAPI {
+        enum Articles {
+            static let all = Endpoint<JSONValue>.get("/articles").with(\.timeout, .seconds(5))
+        }
     }
 
     static func walk(port: Int) async throws {
@@ -36,9 +50,25 @@ enum TourOfTypedCalls {
             let json = JSONCoding(keys: .snakeCase)
             try await envelopes(APIClient(stack, json: json, envelope: Envelope.self))
             let client = APIClient(stack, json: json)
+            try await organization(over: transport.timeout(.seconds(20)), port: port)
             try await pages(client)
             try await jobs(client)
             try await anyJSON(client)
+            try await formats(client)
+        }
+    }
+
+    /// A second server runs beside the first one.
+    private static func organization(over network: HTTPStack, port: Int) async throws {
+        Tour.step("Endpoints are values, and several servers share one network stack", "try await shop.value(ShopAPI.Articles.all)")
+        try await DemoServer.run { otherPort in
+            let shop = APIClient(network.server("http://127.0.0.1:\(port)/v1", headers: [.authorization: "Bearer shop"]))
+            let other = APIClient(network.server("http://127.0.0.1:\(otherPort)/v1"))
+            let articles = try await shop.value(ShopAPI.Articles.all)
+            let echo = try await other.json("/echo")
+            try Tour.expect(
+                articles.arrayValue?.count == 2 && echo.headers.authorization.isNull,
+                "\(articles.arrayValue?.count ?? 0) articles, and the token went to the shop alone")
         }
     }
 
@@ -92,5 +122,22 @@ enum TourOfTypedCalls {
         try Tour.expect(
             articles[1].title.stringValue == "Two" && articles[at: "/0/article_id"]?.intValue == 1,
             "\(articles[1].title.stringValue ?? "")")
+    }
+
+    private static func formats(_ client: APIClient) async throws {
+        Tour.step("Forms and property lists, both ways", "Endpoint<Grant>(.post, \"/token\", body: .form(grant), decoding: .form)")
+        let grant = Grant(accessToken: "a b", scope: ["read", "write"])
+        let form = try await client.value(Endpoint<Grant>(.post, "/mirror", body: .form(grant), decoding: .form))
+        let list = try await client.value(
+            Endpoint<Grant>(.post, "/mirror", body: .propertyList(grant, format: .binary), decoding: .propertyList))
+        try Tour.expect(form == grant && list == grant, "scopes \(form.scope.joined(separator: ", "))")
+
+        Tour.step("An error as problem details", "catch let error as StatusError where error.problem?.type == …")
+        do {
+            _ = try await client.json("/problem")
+            try Tour.expect(false, "no error")
+        } catch let error as StatusError {
+            try Tour.expect(error.problem?.extensions["balance"]?.intValue == 3, error.localizedDescription)
+        }
     }
 }

@@ -1,5 +1,6 @@
 import DemoServer
 import Errand
+import ErrandNIO
 import ErrandTesting
 import Foundation
 import Synchronization
@@ -64,7 +65,7 @@ import Testing
 
     @Test func offsetsAndNumbersReachTheEnd() async throws {
         try await withClient { [list] client, targets in
-            let ways: [NextPage<OrderPage>] = [.offset(by: 10) { $0.orders.count == 10 }, .number { $0.orders.count == 10 }]
+            let ways: [NextPage<OrderPage>] = [.offset(pageSize: 10) { $0.orders.count == 10 }, .number { $0.orders.count == 10 }]
             for way in ways {
                 var ids: [Int] = []
                 for try await order in client.pages(list, next: way).elements(\.orders) { ids.append(order.id) }
@@ -188,6 +189,53 @@ import Testing
         try await withClient { client, _ in
             let articles = try await client.json("/articles")
             #expect(articles[1].title.stringValue == "Two" && articles[at: "/0/article_id"]?.intValue == 1 && articles[7].title == .null)
+        }
+    }
+
+    // MARK: Formats and servers
+
+    @Test func formatsGoBothWays() async throws {
+        struct Grant: Codable, Sendable, Equatable {
+            var accessToken: String
+            var expiresIn: Int?
+            var scope: [String]
+        }
+        try await withClient { client, _ in
+            for grant in [Grant(accessToken: "a b+ä", expiresIn: 60, scope: ["r", "w"]), Grant(accessToken: "", scope: ["x"])] {
+                #expect(try await client.value(Endpoint<Grant>(.post, "/mirror", body: .form(grant), decoding: .form)) == grant)
+                for format in [EndpointBody.PropertyListFormat.xml, .binary] {
+                    let call = Endpoint<Grant>(.post, "/mirror", body: .propertyList(grant, format: format), decoding: .propertyList)
+                    #expect(try await client.value(call) == grant)
+                }
+                #expect(try await client.value(Endpoint<Grant>.post("/mirror", body: .json(grant))) == grant)
+            }
+            #expect(try await client.post("/mirror", body: .text("ä"), as: String.self) == "ä")
+            #expect(try await client.post("/mirror", body: .data(Data([0, 255])), as: Data.self) == Data([0, 255]))
+            let error = await #expect(throws: ResponseDecodingError.self) {
+                try await client.value(Endpoint<Grant>(.post, "/mirror", body: .form(["access_token": "s3cret"]), decoding: .form))
+            }
+            #expect(error?.codingPath == "scope" && error.map { "\($0)" }?.contains("s3cret") == false)
+            let refused = await #expect(throws: StatusError.self) { try await client.json("/problem") }
+            #expect(refused?.problem?.title == "Your credit is too low." && refused?.problem?.extensions["balance"] == 3)
+        }
+    }
+
+    /// Two servers over one transport: each client has its own server, fields and envelope.
+    @Test func serversShareTheNetworkStack() async throws {
+        try await withTransport(NIOTransport()) { transport in
+            try await DemoServer.run { port in
+                try await DemoServer.run { other in
+                    let network = transport.timeout(.seconds(20))
+                    let shop = APIClient(
+                        network.server("http://127.0.0.1:\(port)/v1", headers: [.authorization: "Bearer s3cret"]), envelope: Envelope.self)
+                    let plain = APIClient(network.server("http://127.0.0.1:\(other)/v1"))
+                    for _ in 0..<3 {
+                        #expect(try await shop.get("/envelope/user", as: User.self).name == "Ada")
+                        #expect(try await plain.json("/echo").headers.authorization.isNull)
+                    }
+                    #expect(try await shop.value(Endpoint<JSONValue>(.get, "/echo", decoding: .json.withoutEnvelope)).headers.authorization == "Bearer s3cret")
+                }
+            }
         }
     }
 }

@@ -1,0 +1,24 @@
+internal import ErrandCore
+
+/// A page of a list.
+public struct Page<Output: Sendable>: Sendable {
+    /// The decoded page.
+    public let value: Output
+    /// The page with the head and the metadata of its response.
+    public let response: TypedResponse<Output>
+    /// Where this page is.
+    public let position: PagePosition
+    /// Where the next page is; `nil` at the end of the list. To go on later, pass it as `from`.
+    public internal(set) var next: PagePosition?
+    /// The origin that the call is meant for, which alone gets its credentials; `nil` if it is not known.
+    let home: Origin?
+}
+
+extension Page: CustomStringConvertible, CustomReflectable {
+    /// The position and the response, without the value, as it is the body: `the first page: 200, Items, to GET https://a.example/items`.
+    public var description: String { "\(position): \(response)" }
+    /// The description, and the next position.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["page": description, "next": next.map { "\($0)" } ?? "none"] as KeyValuePairs<String, Any>)
+    }
+}

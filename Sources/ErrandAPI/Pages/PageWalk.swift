@@ -1,0 +1,84 @@
+internal import ErrandCore
+
+/// A page, and the position of the next one: `nil` at the end, or why there is none.
+struct PageStep<Output: Sendable>: Sendable {
+    let page: Page<Output>
+    let next: Result<PagePosition?, any Error>
+}
+
+/// The way through a list. One task at a time uses it.
+final class PageWalk<Output: Sendable> {
+    private enum Step {
+        case beginning
+        case page(PagePosition, home: Origin?)
+        case failure(any Error)
+        case end
+    }
+
+    private let pages: Pages<Output>
+    private var step = Step.beginning
+    /// The request for the page ahead: the only unstructured task. It belongs to this object, which ends it.
+    private var ahead: Task<PageStep<Output>, any Error>?
+    /// The positions of the pages that were read, and the URL of the first one.
+    private var seen: Set<PagePosition> = []
+    private var count = 0
+
+    init(_ pages: Pages<Output>) { self.pages = pages }
+
+    deinit { ahead?.cancel() }
+
+    func next() async throws -> Page<Output>? {
+        let (step, task) = (step, ahead)
+        (self.step, ahead) = (.end, nil)
+        do {
+            try Task.checkCancellation()
+            let (position, home): (PagePosition, Origin?)
+            switch step {
+            case .beginning: (position, home) = try await pages.beginning()
+            case .page(let next, let origin): (position, home) = (next, origin)
+            case .failure(let error): throw error
+            case .end: return nil
+            }
+            let page: PageStep<Output>
+            if let task {
+                page = try await withTaskCancellationHandler {
+                    try await task.value
+                } onCancel: {
+                    task.cancel()
+                }
+            } else {
+                page = try await pages.step(at: position, home: home)
+            }
+            return noting(page)
+        } catch {
+            task?.cancel()
+            throw error
+        }
+    }
+
+    /// Decides what comes after a page. The page itself is good: an error follows it.
+    private func noting(_ found: PageStep<Output>) -> Page<Output> {
+        var page = found.page
+        let (request, head, home) = (page.response.request, page.response.head, page.home)
+        seen.insert(page.position)
+        // The first page may be named by its URL later.
+        if count == 0, let url = request.url { seen.insert(.url(url.description)) }
+        count += 1
+        switch found.next {
+        case .failure(let error): step = .failure(error)
+        case .success(nil): break
+        case .success(let next?):
+            page.next = next
+            if seen.contains(next) {
+                let message = "\(next.shown(by: request.options.sensitivity)) was read already"
+                step = .failure(PaginationError(.loop, message, request: request, head))
+            } else if count >= pages.policy.maxPages {
+                step = .failure(PaginationError(.tooManyPages, "more than \(pages.policy.maxPages)", request: request, head))
+            } else {
+                step = .page(next, home: home)
+                if pages.policy.prefetches { ahead = Task { [pages] in try await pages.step(at: next, home: home) } }
+            }
+        }
+        return page
+    }
+}

@@ -1,0 +1,105 @@
+internal import ErrandCore
+internal import ErrandFormats
+internal import ErrandMiddleware
+
+/// What is requested next, and what has come so far: a value without a clock and without a task.
+struct Poll: Sendable {
+    /// The number of requests that were made.
+    private(set) var count = 0
+    /// The last request as it was sent; `nil` before the first response.
+    private(set) var sent: Request?
+    /// The head of the last response; `nil` before the first.
+    private(set) var head: HTTPResponse?
+    /// The failure of the last request, which was tolerated.
+    private(set) var failure: (any Error)?
+    private var failures = 0
+    private let method: HTTPRequest.Method
+    /// Where the last `Location` leads: the URL that shows the state of the work.
+    private var statusURL: HTTPURL?
+    /// The origin of the call, which alone gets its credentials; `nil` if a redirect led to another one at once.
+    private var home: Origin?
+    /// The `ETag` of the last response that had one.
+    private var tag: String?
+    /// Whether a response was received: the work has begun.
+    private var hasBegun = false
+
+    init(method: HTTPRequest.Method) { self.method = method }
+
+    /// Whether the last request had `If-None-Match` of this polling.
+    private(set) var isConditional = false
+
+    /// The next request.
+    ///
+    /// - Parameter call: the request of the call, new each time.
+    mutating func request(from call: Request) throws(InvalidURLError) -> Request {
+        var request = call
+        if let statusURL {
+            request.becomeGET()
+            // What is said of the first resource is not said of this one.
+            for name in Self.conditions { request.head.headerFields[name] = nil }
+            request.options.urlTemplate = nil
+            try request.move(to: statusURL, from: home)
+        }
+        isConditional = tag != nil && request.head.headerFields[.ifNoneMatch] == nil
+        if isConditional { request.head.headerFields[.ifNoneMatch] = tag }
+        return request
+    }
+
+    private static let conditions: [HTTPField.Name] = [.ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange, .range]
+
+    /// A response that does not end the polling.
+    ///
+    /// - Throws: ``PollingError`` if there is no URL to poll.
+    mutating func noteResponse(_ head: HTTPResponse, request sent: Request, _ policy: PollingPolicy) throws {
+        if !hasBegun { home = sent.originOfCall }
+        (self.head, self.sent, failure, failures, hasBegun) = (head, sent, nil, 0, true)
+        count += 1
+        if head.status == .accepted, let location = head.headerFields[.location] {
+            statusURL = try url(of: location, from: sent, head, policy)
+            tag = nil
+        } else if statusURL == nil, ![.get, .head].contains(method) {
+            let reason = head.status == .accepted ? "has no Location" : "does not end the polling, and only a GET or HEAD can be made again"
+            throw PollingError(.noLocation, "the response with the status \(head.status.code) \(reason)", request: sent, head)
+        }
+        if head.status == .ok { tag = head.headerFields[.eTag] }
+    }
+
+    /// The response is the same as before (304).
+    mutating func noteUnchanged(_ head: HTTPResponse) {
+        (self.head, failure, failures) = (head, nil, 0)
+        count += 1
+    }
+
+    /// Whether polling goes on after a failure. Counts it.
+    ///
+    /// - Parameters:
+    ///   - request: the request of the call, without the limit of the policy.
+    ///   - isLate: whether the time of the policy is over, and the failure is the last one.
+    mutating func tolerates(_ error: any Error, for request: Request, _ policy: PollingPolicy, isLate: Bool) -> Bool {
+        let status = (error as? StatusError)?.status
+        let isPassing =
+            error.isConnectivityError || error.isTimeout || status.map { RetryPolicy.defaultStatuses.contains($0.code) } ?? false
+        // Its own deadline is that of the next request, too.
+        guard isPassing, request.deadline?.hasPassed != true else { return false }
+        let mayBeMadeAgain = hasBegun || request.method.isIdempotent || (error as? any RequestFailure)?.delivery == .notSent
+        guard isLate || (mayBeMadeAgain && failures < policy.maxFailures) else { return false }
+        (failure, failures) = (error, failures + 1)
+        head = (error as? StatusError)?.head ?? head
+        count += 1
+        return true
+    }
+
+    private func url(of location: String, from sent: Request, _ head: HTTPResponse, _ policy: PollingPolicy) throws -> HTTPURL {
+        let url: HTTPURL
+        do {
+            let reference = try URLReference(location)
+            url = try HTTPURL(sent.url.map { reference.resolved(against: URLReference($0)) } ?? reference)
+        } catch {
+            throw PollingError(.invalidLocation, error.description, request: sent, head)
+        }
+        guard [sent.origin, home].contains(url.origin) || policy.allowedOrigins.contains(url.origin) else {
+            throw PollingError(.foreignOrigin, "\(url.origin)", request: sent, head)
+        }
+        return url
+    }
+}

@@ -1,0 +1,191 @@
+internal import ErrandFormats
+
+/// Reads a `Decodable` value from names and texts: the counterpart of ``EncodedPair``.
+struct PairDecoder: Decoder {
+    /// The texts of each name, in the order of the form.
+    let members: [String: [String]]
+    let coding: JSONCoding
+    /// Whether the names of properties are those of the members.
+    let keepsNames: Bool
+    var codingPath: [any CodingKey] { [] }
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    /// - Throws: `DecodingError` for a name that is slow to compare.
+    init(_ pairs: [(name: String, value: String?)], coding: JSONCoding) throws {
+        var members: [String: [String]] = [:]
+        for (name, value) in pairs {
+            // A dictionary compares names as Unicode text: see `JSONDepth`.
+            guard name.utf8.count <= FieldLimits.nameBytes || name.utf8.allSatisfy({ $0 < 0x80 }) else {
+                let problem = "\(FormURLEncoded.problem) that is read: a name is longer than \(FieldLimits.nameBytes) bytes, and not ASCII"
+                throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: problem))
+            }
+            members[name, default: []].append(value ?? "")
+        }
+        (self.members, self.coding) = (members, coding)
+        keepsNames = if case .useDefaultKeys = coding.encoder.keyEncodingStrategy { true } else { false }
+    }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
+        KeyedDecodingContainer(DecodedMembers(form: self))
+    }
+
+    func unkeyedContainer() throws -> any UnkeyedDecodingContainer { throw mismatch([Any].self, at: []) }
+
+    func singleValueContainer() throws -> any SingleValueDecodingContainer { throw mismatch(String.self, at: []) }
+
+    /// The texts of a member: by its own name, or by the one that the coding writes for it.
+    func texts(of key: some CodingKey) -> [String]? {
+        if let texts = members[key.stringValue] { return texts }
+        return keepsNames ? nil : (try? coding.name(of: key)).flatMap { members[$0] }
+    }
+}
+
+extension FormURLEncoded {
+    /// How the description of an error begins whose cause is the body as a whole.
+    package static let problem = "the body is not a form"
+
+    /// What is wrong with a member that should be there once.
+    package static let repeatedName = "the name comes more than once"
+}
+
+private func mismatch(_ type: Any.Type, at path: [any CodingKey]) -> DecodingError {
+    // Without the text, which may be secret.
+    .typeMismatch(type, .init(codingPath: path, debugDescription: "another text"))
+}
+
+/// The members of a form, by their names.
+private struct DecodedMembers<Key: CodingKey>: KeyedDecodingContainerProtocol {
+    let form: PairDecoder
+    var codingPath: [any CodingKey] { [] }
+    var allKeys: [Key] { form.members.keys.compactMap { Key(stringValue: $0) } }
+
+    func contains(_ key: Key) -> Bool { form.texts(of: key) != nil }
+
+    func decodeNil(forKey key: Key) throws -> Bool { (form.texts(of: key) ?? []).allSatisfy(\.isEmpty) }
+
+    func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
+        guard let texts = form.texts(of: key) else {
+            throw DecodingError.keyNotFound(key, .init(codingPath: codingPath, debugDescription: "no such name"))
+        }
+        return try MemberDecoder(texts: texts, coding: form.coding, codingPath: [key]).decode(type)
+    }
+
+    func nestedContainer<NestedKey: CodingKey>(keyedBy: NestedKey.Type, forKey key: Key) throws -> KeyedDecodingContainer<NestedKey> {
+        throw mismatch([String: Any].self, at: [key])
+    }
+
+    func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+        DecodedElements(member: MemberDecoder(texts: form.texts(of: key) ?? [], coding: form.coding, codingPath: [key]))
+    }
+
+    func superDecoder() throws -> any Decoder { throw mismatch([String: Any].self, at: []) }
+    func superDecoder(forKey key: Key) throws -> any Decoder { throw mismatch([String: Any].self, at: [key]) }
+}
+
+/// Reads the value of one member.
+private struct MemberDecoder: Decoder, SingleValueDecodingContainer {
+    let texts: [String]
+    let coding: JSONCoding
+    let codingPath: [any CodingKey]
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
+        throw mismatch([String: Any].self, at: codingPath)
+    }
+
+    func unkeyedContainer() -> any UnkeyedDecodingContainer { DecodedElements(member: self) }
+
+    func singleValueContainer() -> any SingleValueDecodingContainer { self }
+
+    func decodeNil() -> Bool { texts.allSatisfy(\.isEmpty) }
+
+    /// A type of Foundation's and the standard library's is read here, as some of them decode numbers or nested values. Any other type decodes itself.
+    func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
+        let plain: Any? =
+            switch type {
+            case is String.Type: try text()
+            case is Bool.Type: Self.bool(try text())
+            case let integer as any FixedWidthInteger.Type: Self.integer(integer, try text())
+            case is Double.Type: JSONNumber(try text())?.doubleValue
+            case is Float.Type: JSONNumber(try text()).map { Float($0.doubleValue) }
+            case is Decimal.Type: JSONNumber(try text())?.decimalValue
+            case is URL.Type: URL(string: try text())
+            case is Date.Type, is Data.Type: try foundationValue(type)
+            default: try type.init(from: self)
+            }
+        guard let value = plain as? Value else { throw mismatch(type, at: codingPath) }
+        return value
+    }
+
+    private func text() throws -> String {
+        guard texts.count == 1 else {
+            throw DecodingError.dataCorrupted(.init(codingPath: codingPath, debugDescription: FormURLEncoded.repeatedName))
+        }
+        return texts[0]
+    }
+
+    private static func bool(_ text: String) -> Bool? {
+        switch text {
+        case "true", "1": true
+        case "false", "0": false
+        default: nil
+        }
+    }
+
+    private static func integer<Integer: FixedWidthInteger>(_ type: Integer.Type, _ text: String) -> Integer? { Integer(text) }
+
+    /// A date or data, as the coding reads it from a text, or from a number.
+    private func foundationValue<Value: Decodable>(_ type: Value.Type) throws -> Value? {
+        let text = try text()
+        for json in [JSONValue.string(text), JSONNumber(text).map { .number($0) }] {
+            if let json, let value = try? coding.decode([Value].self, from: Data(JSONValue.array([json]).bytes())).first { return value }
+        }
+        return nil
+    }
+}
+
+/// The texts of one name.
+private struct DecodedElements: UnkeyedDecodingContainer {
+    let member: MemberDecoder
+    var codingPath: [any CodingKey] { member.codingPath }
+    var count: Int? { member.texts.count }
+    var isAtEnd: Bool { currentIndex == member.texts.count }
+    private(set) var currentIndex = 0
+
+    init(member: MemberDecoder) { self.member = member }
+
+    private func element<Value>(_ type: Value.Type) throws -> MemberDecoder {
+        guard !isAtEnd else { throw DecodingError.valueNotFound(type, .init(codingPath: codingPath, debugDescription: "no more elements")) }
+        return MemberDecoder(
+            texts: [member.texts[currentIndex]], coding: member.coding, codingPath: codingPath + [ElementIndex(currentIndex)])
+    }
+
+    mutating func decodeNil() throws -> Bool {
+        guard try element(Any?.self).decodeNil() else { return false }
+        currentIndex += 1
+        return true
+    }
+
+    mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
+        let value = try element(type).decode(type)
+        currentIndex += 1
+        return value
+    }
+
+    mutating func nestedContainer<NestedKey: CodingKey>(keyedBy: NestedKey.Type) throws -> KeyedDecodingContainer<NestedKey> {
+        try element([String: Any].self).container(keyedBy: NestedKey.self)
+    }
+
+    mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer { throw mismatch([Any].self, at: codingPath) }
+
+    mutating func superDecoder() throws -> any Decoder { throw mismatch([String: Any].self, at: codingPath) }
+}
+
+private struct ElementIndex: CodingKey {
+    let index: Int
+    var stringValue: String { "\(index)" }
+    var intValue: Int? { index }
+    init(_ index: Int) { self.index = index }
+    init?(stringValue: String) { nil }
+    init?(intValue: Int) { nil }
+}

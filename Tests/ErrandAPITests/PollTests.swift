@@ -1,0 +1,108 @@
+import Errand
+import Foundation
+import TestSupport
+import Testing
+
+@testable import ErrandAPI
+
+/// What polling requests next: the machine alone, without a clock and without a server.
+@Suite struct PollTests {
+    private let call: Request
+
+    init() throws {
+        call = try Request(.get, url: "https://a.example/v1/jobs/7", headers: [.authorization: "Bearer s3cret", .ifMatch: "*"])
+    }
+
+    private func head(_ status: Int, _ headers: HTTPFields = [:]) -> HTTPResponse {
+        HTTPResponse(status: .init(code: status), headerFields: headers)
+    }
+
+    /// The target of the request after a response, or the code of the error.
+    @Test(
+        arguments: [
+            (.get, 202, nil, "/v1/jobs/7"), (.get, 200, nil, "/v1/jobs/7"), (.get, 202, "/x?y=1", "/x?y=1"), (.get, 202, "../x", "/v1/x"),
+            (.get, 200, "/x", "/v1/jobs/7"), (.get, 202, "", "/v1/jobs/7"), (.get, 202, "#x", "/v1/jobs/7"), (.head, 202, nil, "/v1/jobs/7"),
+            (.post, 202, "/x", "/x"), (.post, 202, nil, "no URL to poll"), (.post, 200, "/x", "no URL to poll"),
+            (.put, 201, "/x", "no URL to poll"), (.post, 202, "https://a.example:444/", "URL to poll at another origin"),
+            (.post, 202, "//b.example/", "URL to poll at another origin"), (.post, 202, "http://a.example/", "URL to poll at another origin"),
+            (.post, 202, "https://joe:pw@a.example/", "invalid URL to poll"), (.post, 202, "http://[/", "invalid URL to poll"),
+        ] as [(HTTPRequest.Method, Int, String?, String)])
+    func aResponseLeadsOn(method: HTTPRequest.Method, status: Int, location: String?, next: String) throws {
+        var poll = Poll(method: method)
+        var call = call
+        call.head.method = method
+        let sent = try poll.request(from: call)
+        do {
+            try poll.noteResponse(head(status, location.map { [.location: $0] } ?? [:]), request: sent, .standard)
+            #expect(try poll.request(from: call).url?.target == next)
+        } catch let error as PollingError {
+            #expect(error.code.description == next)
+        }
+        #expect(poll.count == 1)
+    }
+
+    /// Whether polling goes on after a first failure of a GET, a first one of a POST, and a later one.
+    @Test(
+        arguments: [
+            (408, true, false, true), (425, true, false, true), (429, true, false, true), (500, true, false, true), (503, true, false, true),
+            (501, false, false, false), (505, false, false, false), (404, false, false, false), (401, false, false, false),
+        ])
+    func statusesThatPassAreTolerated(
+        status: Int, ofGET: Bool, ofPOST: Bool, later: Bool
+    ) async throws {
+        for (method, hasBegun, expected) in [(HTTPRequest.Method.get, false, ofGET), (.post, false, ofPOST), (.post, true, later)] {
+            var poll = Poll(method: method)
+            var call = call
+            call.head.method = method
+            if hasBegun { try poll.noteResponse(head(202, [.location: "/x"]), request: call, .standard) }
+            let error = try await StatusError(reading: Response(head: head(status), request: call))
+            #expect(poll.tolerates(error, for: call, .standard, isLate: false) == expected, "\(method), \(hasBegun)")
+        }
+    }
+
+    /// A request of which nothing was sent can't have begun anything.
+    @Test(arguments: [(Delivery.notSent, true), (.unknown, false), (.sent, false)])
+    func aPOSTIsMadeAgainIfNothingWasSent(delivery: Delivery, expected: Bool) {
+        var poll = Poll(method: .post)
+        var call = call
+        call.head.method = .post
+        let error = TransportError(.cannotConnect, phase: .connect, request: call, delivery: delivery)
+        #expect(poll.tolerates(error, for: call, .standard, isLate: false) == expected)
+    }
+
+    @Test func failuresInARowAreCounted() throws {
+        var poll = Poll(method: .get)
+        let error = TransportError(.connectionLost, phase: .response, request: call, delivery: .unknown)
+        let policy = PollingPolicy(maxFailures: 2)
+        for expected in [true, true, false, false] { #expect(poll.tolerates(error, for: call, policy, isLate: false) == expected) }
+        try poll.noteResponse(head(200), request: call, policy)
+        #expect(poll.tolerates(error, for: call, policy, isLate: false) && poll.failure != nil)
+        poll.noteUnchanged(head(304))
+        #expect(poll.failure == nil && poll.count == 5)
+        for expected in [true, true, false] { #expect(poll.tolerates(error, for: call, policy, isLate: false) == expected) }
+    }
+
+    /// Credentials of the call go to its own origin, also after another one.
+    @Test func credentialsComeBackWithTheOrigin() throws {
+        var poll = Poll(method: .get)
+        let policy = PollingPolicy(allowedOrigins: ["https://b.example"])
+        var sent = try poll.request(from: call)
+        for (location, token) in [("https://b.example/x", nil), ("/y", nil), ("https://a.example/z", "Bearer s3cret")] as [(String, String?)] {
+            try poll.noteResponse(head(202, [.location: location]), request: sent, policy)
+            sent = try poll.request(from: call)
+            #expect(sent.headers[.authorization] == token && sent.headers[.ifMatch] == nil, "\(location)")
+        }
+    }
+
+    @Test func aTagBelongsToItsURL() throws {
+        var poll = Poll(method: .get)
+        var sent = try poll.request(from: call)
+        #expect(!poll.isConditional)
+        try poll.noteResponse(head(200, [.eTag: #""1""#]), request: sent, .standard)
+        sent = try poll.request(from: call)
+        #expect(poll.isConditional && sent.headers[.ifNoneMatch] == #""1""#)
+        try poll.noteResponse(head(202, [.location: "/x", .eTag: #""2""#]), request: sent, .standard)
+        sent = try poll.request(from: call)
+        #expect(!poll.isConditional && sent.headers[.ifNoneMatch] == nil)
+    }
+}

@@ -1,0 +1,144 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import ErrandFormats
+
+/// What is read of a property list from the network.
+@Suite(.timeLimit(.minutes(5))) struct PropertyListCheckTests {
+    private func problem(_ data: Data) -> String? { data.withUnsafeBytes { PropertyListCheck.problem(in: $0) } }
+
+    private func problem(_ text: String) -> String? { problem(Data(text.utf8)) }
+
+    private static let head = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"x\">\n"
+
+    private static func nested(_ depth: Int) -> String {
+        String(repeating: "<array>", count: depth) + String(repeating: "</array>", count: depth)
+    }
+
+    /// Whatever Foundation writes is read.
+    @Test func whatFoundationWritesIsRead() throws {
+        let texts = (0..<2_000).map { "text \($0 % 7)" }
+        let values: [Any] = [
+            ["a": [1, 2.5, true, Date(), Data([1, 2]), "ä😀", String(repeating: "x", count: 300)], "b": ["c": [:] as [String: Any], "d": []]],
+            texts, Array(repeating: ["name": "Ada", "age": 36] as [String: Any], count: 500), ["<a> & ]]> <!-- --> </array>"], [] as [Any],
+        ]
+        for value in values {
+            for format in [PropertyListSerialization.PropertyListFormat.xml, .binary] {
+                let data = try PropertyListSerialization.data(fromPropertyList: value, format: format, options: 0)
+                #expect(problem(data) == nil, "\(String(decoding: data.prefix(200), as: UTF8.self))")
+                #expect(throws: Never.self) { try PropertyListSerialization.propertyList(from: data, format: nil) }
+            }
+        }
+    }
+
+    // MARK: XML
+
+    @Test func nestingIsLimited() {
+        #expect(problem(Self.head + "<plist version=\"1.0\">\(Self.nested(127))</plist>") == nil)
+        #expect(problem(Self.head + "<plist>\(Self.nested(128))</plist>") == PropertyListCheck.tooDeep)
+        #expect(problem("<plist>" + String(repeating: "<array/>", count: 1_000) + "</plist>") == nil)
+        #expect(problem("<plist><array>" + String(repeating: "<dict></dict>", count: 1_000)) == nil)
+    }
+
+    /// What hides a tag from one reader does not hide it from another one.
+    @Test(
+        arguments: [
+            "<!-- \(String(repeating: "</a>", count: 1_000)) -->", "<string><![CDATA[\(String(repeating: "</a>", count: 1_000))]]></string>",
+            "<?x \(String(repeating: "</a>", count: 1_000)) ?>", "<string>⼼a></string>", "<!-- > < -->",
+        ])
+    func whatIsNoTagDoesNotCount(_ text: String) {
+        #expect(problem("<plist>\(text)\(Self.nested(127))") == nil)
+        #expect(problem("<plist>\(text)\(Self.nested(128))") == PropertyListCheck.tooDeep)
+    }
+
+    @Test(
+        arguments: [
+            "<plist></a></plist></b>", "</plist>", "<plist><array x=\"/>\"></plist>", "<plist><array x=\"</a>\"></plist>", "<plist><a", "<", "<plist><",
+            "<plist><!-- ", "<plist><![CDATA[", "<?xml", "<!DOCTYPE plist [ <!ENTITY a \"b\"> ]><plist/>", "<plist><>", "<plist x='>",
+        ])
+    func malformedXMLIsRefused(_ text: String) { #expect(problem(text) == "its XML is malformed") }
+
+    @Test(
+        arguments: [
+            "", "x", "{ a = 1; }", "((((", "  ", "bplist", "<?xml version=\"1.0\" encoding=\"UTF-7\"?><plist/>",
+            "<?xml version='1.0' encoding='utf-16'?><plist/>", "<?xml encoding = \"ISO-2022-JP\"?><plist/>",
+        ])
+    func otherFormatsAreRefused(_ text: String) { #expect(problem(text) != nil) }
+
+    @Test func otherEncodingsAreRefused() throws {
+        for encoding in [String.Encoding.utf16, .utf16LittleEndian, .utf16BigEndian, .utf32] {
+            #expect(problem(try #require("<plist></plist>".data(using: encoding))) == "it is not UTF-8")
+        }
+        #expect(problem(Data([0xEF, 0xBB, 0xBF]) + Data(" <plist></plist>".utf8)) == nil)
+        #expect(problem("<?xml version='1.0' encoding='utf-8' ?><plist/>") == nil)
+    }
+
+    // MARK: Binary
+
+    /// A list of these objects, the first of which is the top. References and offsets have two bytes.
+    private func binary(_ objects: [[UInt8]], top: Int = 0, referenceSize: UInt8 = 2) -> Data {
+        var data = Data("bplist00".utf8)
+        var offsets: [Int] = []
+        for object in objects {
+            offsets.append(data.count)
+            data += object
+        }
+        let table = data.count
+        for offset in offsets { data += [UInt8(offset >> 8), UInt8(offset & 0xFF)] }
+        data += [0, 0, 0, 0, 0, 0, 2, referenceSize]
+        for number in [objects.count, top, table] { data += (0..<8).map { UInt8((number >> (56 - 8 * $0)) & 0xFF) } }
+        return data
+    }
+
+    private func array(_ references: Int...) -> [UInt8] {
+        [0xA0 | UInt8(references.count)] + references.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] }
+    }
+
+    @Test func binaryNestingIsLimited() {
+        func nested(_ depth: Int) -> Data { binary((1...depth).map { $0 == depth ? [0x10, 7] : array($0) }) }
+        #expect(problem(nested(129)) == nil)
+        #expect(problem(nested(130)) == PropertyListCheck.tooDeep)
+        #expect(problem(nested(10_000)) == PropertyListCheck.tooDeep)
+    }
+
+    @Test func whatRefersToItselfOrIsSharedIsRefused() {
+        let again = "it refers to an array or a dictionary more than once"
+        #expect(problem(binary([array(0)])) == again)
+        #expect(problem(binary([array(1), array(0)])) == again)
+        #expect(problem(binary([array(1, 1), array(2), [0x09]])) == again)
+        // Numbers, texts and empty containers may be shared.
+        #expect(problem(binary([array(1, 1, 2, 2), [0x09], [0xA0]])) == nil)
+        // A text of 400 bytes, 500 times in 1.5 KB, is more than a list of a program would have.
+        let text: [UInt8] = [0x5F, 0x11, 0x40, 0x00] + [UInt8](repeating: 0x61, count: 0x4000)
+        let many: [UInt8] = [0xAF, 0x11, 0x3A, 0x98] + [UInt8](repeating: 0, count: 15_000 * 2).enumerated().map { $0.offset % 2 == 1 ? 1 : $0.element }
+        #expect(problem(binary([many, text])) == "it refers to the same objects too often")
+    }
+
+    @Test func whatDoesNotFitIsRefused() {
+        let damaged = "it is damaged"
+        for objects: [[UInt8]] in [
+            [array(7)], [[0xF0]], [[0xA5, 0, 0]], [[0xAF, 0x10]], [[0xAF, 0x13, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]],
+            [[0xAF, 0x14, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]], [[0x5F]], [[0xAF, 0x50]],
+        ] { #expect(problem(binary(objects)) == damaged, "\(objects)") }
+        #expect(problem(binary([[0x09]], top: 1)) == damaged)
+        #expect(problem(binary([[0x09]], referenceSize: 0)) == damaged)
+        let whole = binary([array(1, 2), [0x10, 7], [0x53, 0x61, 0x62, 0x63]])
+        #expect(problem(whole) == nil)
+        // No part of a list traps, and none with another byte.
+        for end in whole.indices { _ = problem(whole[..<end]) }
+        for index in whole.indices.dropFirst(8) {
+            for byte: UInt8 in [0, 1, 0x0F, 0x7F, 0x80, 0xFF] {
+                var changed = whole
+                changed[index] = byte
+                if problem(changed) == nil { _ = try? PropertyListSerialization.propertyList(from: changed, format: nil) }
+            }
+        }
+    }
+
+    @Test(arguments: ["<!--", "<![CDATA[", "<array>", "</a>", "<array", "\"", "<?", "-", "<!-- -->", "<a/>"])
+    func theTimeIsLinear(_ unit: String) {
+        let times = growth(of: 4_000, making: { Data(("<plist>" + String(repeating: unit, count: $0)).utf8) }) { _ = problem($0) }
+        #expect(times < 24, "8 times the bytes took \(times) times as long")
+    }
+}
