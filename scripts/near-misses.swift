@@ -133,3 +133,12 @@ func remedies(_ client: APIClient, _ stack: HTTPStack, _ path: String, _ file: U
     form.append("title", "Sunset")
     form.append("path", .text(path))
 }
+
+func endpointsOfListsAndJobs(_ client: APIClient, _ next: NextPage<User>, _ id: Int?, _ json: JSONValue) async throws {
+    _ = client.pages("/items", next: next)  // write client.pages(.get
+    let _: TypedResponse<User> = try await client.poll("/jobs/7")  // write client.poll(.get
+    let _: User = try await client.get("/users/\(id)")  // unwrap the value
+    var json = json
+    json[0] = 1  // write try json.set
+    json.name = "Ann"
+}

@@ -46,6 +46,20 @@ private struct Order: Codable, Sendable, Equatable {
         await #expect(throws: ResponseDecodingError.self) { try await client.post("/orders", body: .json(order), as: Order.self) }
     }
 
+    @Test(
+        arguments: [
+            ("text/plain", Data("ä€".utf8), "ä€"), ("text/plain; charset=UTF-8", Data("ä".utf8), "ä"),
+            ("text/plain; charset=iso-8859-1", Data([0x68, 0xE4]), "hä"), ("text/html; charset=\"Windows-1252\"", Data([0x80, 0x81]), "€\u{81}"),
+            ("text/plain; charset=utf-16le", Data([0xE4, 0x00]), "ä"), ("text/plain; charset=utf-16", Data([0xFE, 0xFF, 0x00, 0xE4]), "ä"),
+            ("text/plain; charset=x-odd", Data("ä".utf8), "ä"), ("text/plain", Data([0x61, 0xFF]), "a\u{FFFD}"),
+        ])
+    func textHasItsCharset(type: String, body: Data, text: String) async throws {
+        let stub = StubTransport(Stub().responds(.custom { _ in (HTTPResponse(status: .ok, headerFields: [.contentType: type]), body) }))
+        let client = APIClient(stub.server("https://a.example"))
+        #expect(try await client.get("/x", as: String.self) == text)
+        #expect(try await client.send(try Request(.get, "/x")).text() == text)
+    }
+
     // MARK: Forms and queries
 
     private struct Login: Encodable {

@@ -107,6 +107,94 @@ import Testing
         #expect(try await self.client(stub(["code": 0])).json("/x") == .null)
     }
 
+    /// A text is that in the envelope, with and without a question mark.
+    @Test func aTextIsInTheEnvelope() async throws {
+        let client = client(stub(["code": 0, "data": "https://a.example/upload"]))
+        #expect(try await client.get("/x", as: String.self) == "https://a.example/upload")
+        #expect(try await client.get("/x", as: String?.self) == "https://a.example/upload")
+        #expect(try await client.value(Endpoint<String>(.get, "/x", decoding: .json.withoutEnvelope)).hasPrefix("{"))
+        let error = await #expect(throws: ResponseDecodingError.self) {
+            try await self.client(StubTransport(Stub().responds(.status(.ok, text: "plain")))).get("/x", as: String.self)
+        }
+        #expect("\(error!)".contains("the body is not valid JSON"), "\(error!)")
+    }
+
+    /// No call takes the error of a back end for its data.
+    @Test func anErrorIsNotData() async throws {
+        let failing = client(stub(balanceTooLow))
+        let file = FileManager.default.temporaryDirectory.appending(path: "envelope-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: file) }
+        for call in 0..<5 {
+            let error = await #expect(throws: ServiceError.self) {
+                switch call {
+                case 0: _ = try await failing.get("/x", as: String.self)
+                case 1: _ = try await failing.get("/x", as: Data.self)
+                case 2: _ = try await failing.data(Endpoint<User>.get("/x"))
+                case 3: _ = try await failing.json("/x")
+                default: try await failing.download("/x", to: file)
+                }
+            }
+            #expect(error?.code == 40_012 && error?.response?.status == .ok && error?.request?.url?.path == "/x", "\(call)")
+        }
+        #expect(!FileManager.default.fileExists(atPath: file.path))
+        // Other data is whole, of any length and type.
+        let long: JSONValue = ["code": 40_012, "data": .string(String(repeating: "x", count: 200_000))]
+        for (json, type) in [(long, "application/json"), (balanceTooLow, "text/plain"), (["code": 0, "data": [1]], "application/json")] {
+            let body = Data("\(json)".utf8)
+            let stub = StubTransport(Stub().responds(.status(.ok, headers: [.contentType: type], text: "\(json)")))
+            let client = client(stub)
+            #expect(try await client.download("/x", to: file).bytes == body.count)
+            #expect(try Data(contentsOf: file) == body && stub.openBodyCount == 0)
+            let call = Endpoint<Data>(.get, "/x", decoding: .json.withoutEnvelope)
+            #expect(try await client.value(call) == body)
+            #expect(try await client.data(call) == body)
+            #expect(try await client.download(call, to: file).bytes == body.count)
+        }
+    }
+
+    @Test func jsonInAnEnvelopeIsExact() async throws {
+        let text = #"{"code":0,"data":{"id":123456789012345678901234567890,"small":1e-400}}"#
+        for coding in [JSONCoding.standard, JSONCoding(keys: .snakeCase)] {
+            let stack = StubTransport(Stub().responds(.status(.ok, headers: [.contentType: "application/json"], text: text)))
+                .server("https://a.example")
+            let client = APIClient(stack, json: coding, envelope: Wrapper.self)
+            #expect(try await client.json("/x").id.numberValue?.description == "123456789012345678901234567890")
+            #expect(try await client.get("/x", as: JSONValue.self).small.numberValue?.description == "1e-400")
+            #expect(try await client.get("/x", as: JSONValue?.self)?.id.isNull == false)
+        }
+    }
+
+    @Test func anErrorSaysWhatIsNoEnvelopeAndWhere() async throws {
+        func description(_ json: JSONValue, of call: @Sendable (APIClient) async throws -> Void) async -> String {
+            let error = await #expect(throws: ResponseDecodingError.self) { try await call(client(stub(json))) }
+            return error.map { "\($0)" } ?? ""
+        }
+        let name = " in the envelope EnvelopeTests.Wrapper; a body without an envelope is decoded by .json.withoutEnvelope (status 200)"
+        #expect(
+            await description(["user_name": "Ada"]) { _ = try await $0.get("/x", as: User.self) }
+                == "GET https://a.example/x: cannot decode EnvelopeTests.User at code: no such key" + name)
+        #expect(
+            await description(["code": "x"]) { try await $0.delete("/x") }
+                == "DELETE https://a.example/x: cannot decode Void at code: expected an Int, found a string" + name)
+        #expect(
+            await description(["code": 0, "data": ["user_name": 7]]) { _ = try await $0.get("/x", as: User.self) }.contains("at data.user_name: "))
+    }
+
+    struct Detailed: ResponseEnvelope {
+        var code: Int
+        var errors: JSONValue?
+        var failure: ServiceError? {
+            code == 0 ? nil : ServiceError(.init(code), details: errors ?? nil, equivalentStatus: code == 1_401 ? .unauthorized : nil)
+        }
+    }
+
+    @Test func anErrorHasDetailsAndAStatus() async throws {
+        let stack = stub(["code": 1_401, "errors": ["name": ["too short"]]]).server("https://a.example")
+        let error = await #expect(throws: ServiceError.self) { try await APIClient(stack, envelope: Detailed.self).get("/x", as: User.self) }
+        #expect(error?.isUnauthorized == true && error?.isClientError == true && error?.status == .ok)
+        #expect(error?.details.name[0] == "too short" && error.map { "\($0)" }?.contains("short") == false)
+    }
+
     /// What is beside the data, such as a cursor, is a part of an output that asks for it.
     @Test func anOutputMayHaveTheWholeEnvelope() async throws {
         struct List: Decodable, Sendable {

@@ -67,6 +67,37 @@ import Testing
         #expect(targets(stub) == ["/v1/items?size=2", "/v1/items/2"])
     }
 
+    @Test func cursorsAndURLsHaveTheirOwnTypes() async throws {
+        struct Typed: Codable, Sendable {
+            var cursor: Int?
+            var next: URL?
+        }
+        let stub = StubTransport(
+            Stub().responds(.json(Typed(cursor: 7, next: URL(string: "/v1/items/2"))), .json(Typed()), repeatingLast: true))
+        let call = Endpoint<Typed>.get("/items")
+        #expect(try await all(client(stub).pages(call, next: .cursor(\.cursor))).count == 2)
+        let other = StubTransport(Stub().responds(.json(Typed(next: URL(string: "/v1/items/2"))), .json(Typed())))
+        #expect(try await all(client(other).pages(call, next: .url(\.next))).count == 2)
+        #expect(targets(stub) == ["/v1/items", "/v1/items?cursor=7"] && targets(other) == ["/v1/items", "/v1/items/2"])
+    }
+
+    /// A Link that can't be read is not the end of the list.
+    @Test(arguments: ["</x?\(String(repeating: "x", count: 8_200))>; rel=next", "<?p=2; rel=next", "?"]) func aLinkMayBeUnreadable(
+        value: String
+    ) async throws {
+        let stub = StubTransport(Stub().responds(.json([1], headers: [.custom("Link"): value])))
+        let error = await #expect(throws: PaginationError.self) {
+            try await all(client(stub).pages(Endpoint<[Int]>.get("/items"), next: .link()))
+        }
+        #expect(error?.code == .invalidURL)
+    }
+
+    @Test func aCursorMayBeTooLong() async throws {
+        let stub = StubTransport(Stub().responds(.json(Items(items: [1], next: String(repeating: "x", count: 70_000)))))
+        let error = await #expect(throws: PaginationError.self) { try await all(client(stub).pages(list, next: .cursor(\.next))) }
+        #expect(error?.code == .invalidURL && error?.delivery == .notSent && stub.requests.count == 1)
+    }
+
     @Test func aWayOfOnesOwnMayFail() async throws {
         struct Odd: Error {}
         let stub = StubTransport(Stub().responds(.json(Items(items: [1]))))
@@ -85,7 +116,7 @@ import Testing
         let (client, next) = (client(stub), NextPage<Items>.cursor(named: "after", \.next))
         var first = client.pages(list, next: next).makeAsyncIterator()
         let page = try #require(try await first.next())
-        #expect(page.position == .first && page.next?.query == ["after": "1"] && page.next.map { "\($0)" } == "?after=1")
+        #expect(page.position == .first && page.next?.query == ["after": "1"] && page.next.map { "\($0)" } == "?after=…")
         let saved = try JSONEncoder().encode(page.next)
         let position = try JSONDecoder().decode(PagePosition.self, from: saved)
         #expect(try await all(client.pages(list, next: next, from: position).elements(\.items)) == [2, 3])
@@ -145,10 +176,33 @@ import Testing
     }
 
     @Test func aPositionShowsNoSecret() {
-        let position = PagePosition.url("https://a.example/items?access_token=s3cret&page=2")
-        var text = "\(position)"
-        dump(position, to: &text)
-        #expect(!text.contains("s3cret") && text.contains("page=2"))
+        for position in [PagePosition.url("https://a.example/items?zzq=s3cret&page=2"), .query(["zzq": "s3cret", "page": "2"])] {
+            var text = "\(position)"
+            dump(position, to: &text)
+            #expect(!text.contains("s3cret") && text.contains("page=…"))
+        }
+        #expect("\(PagePosition.url("/items"))" == "/items")
+    }
+
+    /// What the endpoint declares secret is not shown, nor is a URL that can't be requested.
+    @Test func namesThatACallDeclaresSecretAreNotShown() async throws {
+        let stub = StubTransport(
+            Stub().responds(
+                .json(Items(items: [1], next: "/v1/items?zzq=s3cret2")), .json(Items(items: [2], next: "https://[/?zzq=s3cret3"))))
+        var call = list
+        call.query.set("zzq", "s3cret1")
+        call.options.sensitivity = Sensitivity(fields: [], queryNames: ["zzq"])
+        var text = ""
+        let pages = client(stub).pages(call, next: .url(\.next))
+        dump(pages, to: &text)
+        let error = await #expect(throws: PaginationError.self) {
+            for try await page in pages {
+                text += "\(page)"
+                dump(page, to: &text)
+            }
+        }
+        text += "\(error!) \(error!.failureReason ?? "")"
+        #expect(!text.contains("s3cret") && text.contains("REDACTED") && stub.requests.count == 2, "\(text)")
     }
 
     // MARK: What is refused
@@ -229,6 +283,20 @@ import Testing
         }
     }
 
+    /// A page behind a redirect to an origin that nobody has allowed does not choose what is requested with the credentials.
+    @Test func anOriginBehindARedirectHasNoCredentialsToGive() async throws {
+        let call = Endpoint<Items>.get("/items", headers: [.authorization: "Bearer s3cret"])
+        for target in ["https://a.example/admin", "//a.example/admin"] {
+            let stub = StubTransport(
+                Stub(.get, "/evil").responds(.json(Items(items: [2], next: target)), repeatingLast: true),
+                Stub(.get, "/v1/items/2").responds(.status(.found, headers: [.location: "https://evil.example/evil"])),
+                Stub(.get, "/v1/items").responds(.json(Items(items: [1], next: "/v1/items/2"))))
+            let client = APIClient(stub.redirect().server("https://a.example/v1"))
+            let error = await #expect(throws: PaginationError.self) { try await all(client.pages(call, next: .url(\.next))) }
+            #expect(error?.code == .foreignOrigin && stub.requests.count == 3, "\(stub.requests)")
+        }
+    }
+
     @Test func aPageThatFailsEndsTheList() async throws {
         let stub = StubTransport(Stub().responds(.json(Items(items: [1], next: "a")), .status(.internalServerError)))
         var pages = client(stub).pages(list, next: .cursor(\.next)).makeAsyncIterator()
@@ -237,7 +305,38 @@ import Testing
         #expect(try await pages.next() == nil && stub.requests.count == 2)
     }
 
+    /// One page at a time, as a screen reads them.
+    @Test func onePageIsRead() async throws {
+        let stub = StubTransport(
+            Stub().query("cursor", "a").responds(.json(Items(items: [2]))), Stub().responds(.json(Items(items: [1], next: "a"))))
+        let first = try await client(stub).page(list, next: .cursor(\.next))
+        let next = try #require(first.next)
+        let second = try await client(stub).page(list, at: next, next: .cursor(\.next))
+        #expect(first.value.items == [1] && second.value.items == [2] && second.next == nil && second.position == next)
+        await #expect(throws: PaginationError.self) {
+            try await client(stub).page(list, at: .url("https://b.example/"), next: .cursor(\.next))
+        }
+    }
+
     // MARK: Ahead
+
+    /// Whoever is cancelled while a page is decoded begins no other one.
+    @Test func nothingIsAheadOfWhoIsCancelled() async throws {
+        let stub = StubTransport(Stub().responds(.json(Items(items: [1]))))
+        let pages = client(stub).pages(
+            list,
+            next: NextPage { _ in
+                withUnsafeCurrentTask { $0?.cancel() }
+                return .query(["page": "2"])
+            }, policy: PaginationPolicy(prefetches: true))
+        let task = Task {
+            var pages = pages.makeAsyncIterator()
+            let page = try await pages.next()
+            for _ in 0..<50 { await Task.yield() }
+            return page?.value.items
+        }
+        #expect(try await task.value == [1] && stub.requests.count == 1)
+    }
 
     /// Never more than one page is ahead, and none before the first is asked for.
     @Test func onePageIsAhead() async throws {

@@ -94,6 +94,18 @@ import Testing
         }
     }
 
+    /// An origin behind a redirect, which nobody has allowed, does not choose what is requested with the credentials.
+    @Test func anOriginBehindARedirectHasNoCredentialsToGive() throws {
+        var poll = Poll(method: .get)
+        try poll.noteResponse(head(202, [.location: "/x"]), request: try poll.request(from: call), .standard)
+        var sent = try poll.request(from: call)
+        #expect(sent.headers[.authorization] == "Bearer s3cret")
+        try sent.move(to: HTTPURL("https://evil.example/"), from: "https://a.example")
+        #expect(throws: PollingError.self) {
+            try poll.noteResponse(head(202, [.location: "https://a.example/admin"]), request: sent, .standard)
+        }
+    }
+
     @Test func aTagBelongsToItsURL() throws {
         var poll = Poll(method: .get)
         var sent = try poll.request(from: call)

@@ -5,6 +5,8 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import ErrandAPI
+
 /// Calls that are made again until the work of the server is done.
 @Suite(.timeLimit(.minutes(5))) struct PollingTests {
     struct Job: Codable, Sendable, Equatable {
@@ -68,6 +70,25 @@ import Testing
         #expect(stub.requests.dropFirst().allSatisfy { $0.body.isEmpty && $0.headers[.contentType] == nil && $0.headers[.ifMatch] == nil })
         #expect(stub.requests.dropFirst().allSatisfy { $0.request.options.urlTemplate == nil })
         #expect(stub.openBodyCount == 0)
+    }
+
+    /// The head of a 202 says where the work is seen, whatever becomes of its body.
+    @Test(arguments: [true, false]) func theBodyOfAcceptedWorkDoesNotMatter(isSilent: Bool) async throws {
+        let bodies = Mutex<[ScriptedBody]>([])
+        let accepted = StubResponse.streaming { _, _ in
+            let body = ScriptedBody([
+                { () async throws -> Data in
+                    if isSilent { try await Task.sleep(for: .seconds(600)) }
+                    throw TransportError(.connectionLost, phase: .body, request: nil, delivery: .sent)
+                }
+            ])
+            bodies.withLock { $0.append(body) }
+            return (HTTPResponse(status: .accepted, headerFields: [.location: "/v1/jobs/1"]), body)
+        }
+        let stub = StubTransport(Stub(.post, "/v1/reports").responds(accepted), Stub().responds(done()))
+        let outcome = try await poll(stub, Endpoint<Job>.post("/reports"))
+        #expect(outcome.state == "done" && outcome.seconds <= 2.5 && stub.requests.count == 2)
+        #expect(bodies.withLock { $0.map(\.abandoned.value) } == [1])
     }
 
     @Test func credentialsStayAtTheirOrigin() async throws {
@@ -172,6 +193,27 @@ import Testing
         #expect(other.requests.count == 2)
         let text = StubTransport(Stub().responds(.status(.ok, text: "no JSON")))
         await #expect(throws: ResponseDecodingError.self) { try await self.client(text).poll(job, clock: clock) }
+    }
+
+    /// Waits that no clock can count end nothing.
+    @Test(arguments: [Duration.seconds(Int64.max), Duration(attoseconds: .max), .zero - .seconds(Int64.max)])
+    func longWaitsAreBounded(wait: Duration) {
+        for jitter in [Jitter.none, .full] {
+            var policy = PollingPolicy(backoff: .constant(max(.zero, wait)), jitter: jitter, timeout: nil)
+            policy.retryAfterCap = wait
+            for retryAfter in [nil, wait, .seconds(5)] as [Duration?] {
+                let wait = policy.wait(afterAttempt: 1, retryAfter: retryAfter, random: 0.5)
+                #expect(wait >= .zero && wait <= .seconds(Int64(100 * 366 * 86_400)))
+            }
+        }
+    }
+
+    /// A `Retry-After` that does not count leaves the backoff.
+    @Test(arguments: [Duration.zero, .seconds(-1)]) func aCapOfZeroIsNotALoop(cap: Duration) async throws {
+        var policy = PollingPolicy(jitter: .none)
+        policy.retryAfterCap = cap
+        let stub = StubTransport(Stub().responds(running([.retryAfter: "5"]), running([.retryAfter: "5"]), done()))
+        #expect(try await poll(stub, policy: policy).seconds == 2.5)
     }
 
     @Test func thereIsAnEnd() async throws {

@@ -11,12 +11,17 @@ func printUser(_ client: APIClient, id: Int) async throws {
     print(json[at: "/scores/0"]?.doubleValue ?? 0)
 }
 
-func renamed(_ user: JSONValue) throws -> JSONValue {
+func renamed(_ user: JSONValue, street: String) throws -> JSONValue {
     var user = user
-    try user.set("Ada", at: "/name")
+    user.name = "Ada"
+    user.address.street = JSONValue(street)  // what is not an object becomes one
     try user.set("engines", at: "/tags/-")  // appended
     user.merge(["address": ["city": "London", "zip": nil]])  // RFC 7396: null removes
     return user
+}
+
+func sendChanges(from old: JSONValue, to new: JSONValue, by client: APIClient) async throws {
+    try await client.patch("/users/7", body: .mergePatch(old.mergePatch(to: new)))
 }
 
 nonisolated struct PostalAddress: Codable, Sendable {

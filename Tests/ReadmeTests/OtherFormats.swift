@@ -9,7 +9,7 @@ nonisolated struct DeviceProfile: Codable, Sendable, Equatable {
 }
 
 func renameDevice(_ client: APIClient, to name: String) async throws {
-    var profile = try await client.value(Endpoint<DeviceProfile>(.get, "/profile", decoding: .propertyList))
+    var profile = try await client.value(Endpoint<DeviceProfile>.get("/profile", decoding: .propertyList))
     profile.name = name
     try await client.put("/profile", body: .propertyList(profile))
 }

@@ -16,14 +16,36 @@ func printOrders(_ client: APIClient) async throws {
     }
 }
 
-func readOrders(_ client: APIClient, after saved: PagePosition?, show: ([OrderPage.Order]) -> Void) async throws -> PagePosition? {
+/// Shows orders until there are enough of them. Returns where to go on; `nil` at the end of the list.
+func readOrders(
+    _ client: APIClient, atLeast count: Int, from start: PagePosition = .first, show: ([OrderPage.Order]) -> Void
+) async throws -> PagePosition? {
     let list = Endpoint<OrderPage>.get("/orders", query: ["limit": 100])
-    let pages = client.pages(
-        list, next: .cursor(named: "after", \.nextCursor), from: saved ?? .first, policy: PaginationPolicy(maxPages: 20, prefetches: true))
-    var last: PagePosition?
-    for try await page in pages {
+    let policy = PaginationPolicy(prefetches: true)
+    var shown = 0
+    for try await page in client.pages(list, next: .cursor(named: "after", \.nextCursor), from: start, policy: policy) {
         show(page.value.orders)
-        last = page.next
+        shown += page.value.orders.count
+        if shown >= count { return page.next }
     }
-    return last
+    return nil
+}
+
+@MainActor final class OrderList {
+    private(set) var orders: [OrderPage.Order] = []
+    private var position: PagePosition? = .first
+    private var isLoading = false
+    private let client: APIClient
+
+    init(client: APIClient) { self.client = client }
+
+    func showMore() async throws {
+        guard let start = position, !isLoading else { return }
+        isLoading = true
+        defer { isLoading = false }
+        let list = Endpoint<OrderPage>.get("/orders", query: ["limit": 20])
+        let page = try await client.page(list, at: start, next: .cursor(named: "after", \.nextCursor))
+        orders += page.value.orders
+        position = page.next
+    }
 }

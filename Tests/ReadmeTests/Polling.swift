@@ -7,10 +7,13 @@ nonisolated struct Job: Decodable, Sendable {
     var progress: Double
 }
 
-func waitForJob(_ client: APIClient, id: Int, show: @escaping @Sendable (Double) -> Void) async throws {
+struct JobFailed: Error {}
+
+func waitForJob(_ client: APIClient, id: Int, show: @escaping @MainActor @Sendable (Double) -> Void) async throws {
     let job = Endpoint<Job>.get("/jobs/\(id, "id")")
     _ = try await client.poll(job) { response in
-        show(response.value.progress)
+        await show(response.value.progress)
+        if response.value.state == "failed" { throw JobFailed() }
         return response.value.state == "done"
     }
 }

@@ -28,8 +28,8 @@ import Testing
         Samples(guides + "FromAlamofireAndMoya.md", "FromAlamofireAndMoya.swift", least: 5),
         Samples(guides + "ErrorsForPeople.md", "ErrorsForPeople.swift", least: 4),
         Samples(guides + "EventStreams.md", "EventStreams.swift", least: 5),
-        Samples(guides + "Pagination.md", "Pagination.swift", least: 2), Samples(guides + "DynamicJSON.md", "DynamicJSON.swift", least: 3),
-        Samples(guides + "Polling.md", "Polling.swift", least: 2), Samples(guides + "Envelopes.md", "Envelopes.swift", least: 2),
+        Samples(guides + "Pagination.md", "Pagination.swift", least: 3), Samples(guides + "DynamicJSON.md", "DynamicJSON.swift", least: 4),
+        Samples(guides + "Polling.md", "Polling.swift", least: 2), Samples(guides + "Envelopes.md", "Envelopes.swift", least: 3),
         Samples(guides + "OrganizingAnAPI.md", "OrganizingAnAPI.swift", least: 5),
         Samples(guides + "OtherFormats.md", "OtherFormats.swift", least: 3),
         Samples(guides + "ErrorFormats.md", "ErrorFormats.swift", least: 3),
@@ -117,16 +117,22 @@ import Testing
             .json(["orders": [["id": 1], ["id": 2]], "nextCursor": "x"] as JSONValue), .json(["orders": [["id": 3]]] as JSONValue),
         ]
         let stub = StubTransport(
-            Stub(.get, "/orders").responds(pages[0], pages[1], pages[0], pages[1]),
+            Stub(.get, "/orders").query("after", "x").responds(pages[1], repeatingLast: true), Stub(.get, "/orders").responds(pages[0], repeatingLast: true),
             Stub(.get, "/users/{id}").responds(
                 .json(["name": "Ada", "scores": [1.5], "tags": ["a"], "address": ["city": "Zürich"]] as JSONValue)))
         let client = APIClient(stub.server("https://a.example"))
         try await printOrders(client)
         var shown: [Int] = []
-        #expect(try await readOrders(client, after: nil) { shown += $0.map(\.id) } == nil && shown == [1, 2, 3])
+        #expect(try await readOrders(client, atLeast: 9) { shown += $0.map(\.id) } == nil && shown == [1, 2, 3])
+        let position = try await readOrders(client, atLeast: 1) { _ in }
+        #expect(position?.query == ["after": "x"])
+        #expect(try await readOrders(client, atLeast: 9, from: position ?? .first) { shown += $0.map(\.id) } == nil && shown.last == 3)
+        let screen = await OrderList(client: client)
+        for _ in 0..<3 { try await screen.showMore() }
+        #expect(await screen.orders.map(\.id) == [1, 2, 3])
         try await printUser(client, id: 7)
-        let user = try renamed(["name": "x", "tags": [], "address": ["city": "Paris", "zip": "1"]])
-        #expect(user == ["name": "Ada", "tags": ["engines"], "address": ["city": "London"]])
+        let user = try renamed(["name": "x", "tags": [], "address": ["city": "Paris", "zip": "1"]], street: "Main")
+        #expect(user == ["name": "Ada", "tags": ["engines"], "address": ["city": "London", "street": "Main"]])
         #expect(try address(of: user, in: client).city == "London")
     }
 

@@ -1,4 +1,5 @@
 public import ErrandCore
+internal import ErrandFormats
 
 // Calls whose bodies are files, and how far they have come.
 
@@ -26,7 +27,8 @@ extension APIClient {
     ///     that writes, and must not block. Of a compressed body, the total is not known. For reports as a sequence, see
     ///     ``/ErrandCore/TransferProgress``.
     /// - Returns: the file, its length, and the head of the response.
-    /// - Throws: ``/ErrandCore/StatusError`` for an unwanted status; ``/ErrandCore/FileWriteError``; ``/ErrandCore/TransportError``;
+    /// - Throws: ``/ErrandCore/StatusError`` for an unwanted status; ``/ErrandCore/ServiceError`` if the body is JSON of at most 64 KiB, and the client's
+    ///   ``envelope`` with an error; ``/ErrandCore/FileWriteError``; ``/ErrandCore/TransportError``;
     ///   `CancellationError`; before anything is sent, ``/ErrandCore/InvalidURLError``, ``RequestEncodingError``, and
     ///   ``/ErrandCore/FileWriteError`` if `url` is not a file URL.
     @discardableResult
@@ -35,7 +37,18 @@ extension APIClient {
         progress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> DownloadedFile {
         _ = try FileWriteError.path(of: url)
-        return try await call(endpoint) { try await $0.downloaded(to: url, options: options, progress: progress) }
+        return try await call(endpoint) { response in
+            var response = response
+            if let envelope, !endpoint.decoding.ignoresEnvelope, response.headers[.contentType].flatMap({ MediaType($0) })?.isJSON == true {
+                let length = response.body.expectedLength
+                response.body = response.body.transformed(by: EnvelopeFilter(envelope, jsonCoding), length: length)
+            }
+            do {
+                return try await response.downloaded(to: url, options: options, progress: progress)
+            } catch let error as ServiceError where envelope != nil {
+                throw error.completed(by: response)
+            }
+        }
     }
 
     /// Gets a resource and writes its body to a file, as it arrives.

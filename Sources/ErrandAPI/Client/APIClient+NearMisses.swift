@@ -541,3 +541,19 @@ private struct Unavailable: Error {}
 private struct NoTransport: HTTPSender {
     func send(_ request: Request) async throws -> Response { throw Unavailable() }
 }
+
+// MARK: - A path in place of an endpoint
+
+extension APIClient {
+    /// Not available: a list is read by an ``Endpoint``.
+    @available(*, unavailable, message: "write client.pages(.get(\"/items\", as: ItemPage.self), next: …)")
+    @_disfavoredOverload
+    public func pages<Output>(_ path: PathTemplate, next: NextPage<Output>) -> Pages<Output> { fatalError("not available") }
+
+    /// Not available: a call is polled by its ``Endpoint``.
+    @available(*, unavailable, message: "write client.poll(.get(\"/jobs/7\", as: Job.self)) { … }")
+    @_disfavoredOverload
+    public func poll<Output>(
+        _ path: PathTemplate, until isDone: @escaping @Sendable (TypedResponse<Output>) async throws -> Bool = { _ in true }
+    ) async throws -> TypedResponse<Output> { throw Unavailable() }
+}

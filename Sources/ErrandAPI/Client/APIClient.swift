@@ -112,9 +112,15 @@ public struct APIClient: Sendable {
 
     /// Makes a call and returns the bytes of the body, whatever output the call declares.
     ///
-    /// - Throws: what ``value(_:)`` throws, except for decoding.
+    /// - Throws: what ``value(_:)`` throws, except for decoding; ``/ErrandCore/ServiceError`` if the body is the client's ``envelope`` with an error.
     @concurrent public func data<Output>(_ endpoint: Endpoint<Output>) async throws -> Data {
-        try await call(endpoint) { try await $0.body.collect(upTo: bodyLimitBytes) }
+        try await call(endpoint) { response in
+            let data = try await response.body.collect(upTo: bodyLimitBytes)
+            if !endpoint.decoding.ignoresEnvelope, let failure = envelope?.failure(in: data, jsonCoding) {
+                throw failure.completed(by: response)
+            }
+            return data
+        }
     }
 
     /// Sends a call and reads its response, and then reports the end of the call to its observers.
@@ -253,8 +259,10 @@ extension APIClient: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror {
         Mirror(
             self,
-            children: ["stack": stack.description, "json": jsonCoding.description, "bodyLimitBytes": bodyLimitBytes]
-                as KeyValuePairs<String, Any>
+            children: [
+                "stack": stack.description, "json": jsonCoding.description, "envelope": envelope.map { typeName($0) } ?? "none",
+                "bodyLimitBytes": bodyLimitBytes,
+            ] as KeyValuePairs<String, Any>
         )
     }
 }

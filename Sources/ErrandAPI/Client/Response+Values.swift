@@ -11,12 +11,15 @@ extension Response {
         try await body.collect(upTo: limitBytes)
     }
 
-    /// The whole body as text in UTF-8. Reads the body. Invalid bytes become U+FFFD.
+    /// The whole body as text. Reads the body.
+    ///
+    /// The text is in the `charset` of `Content-Type`: UTF-8, ISO-8859-1, windows-1252 or UTF-16. Any other one, and none, is read as UTF-8. What is invalid in it
+    /// becomes U+FFFD.
     ///
     /// - Parameter limitBytes: the size above which the body is refused: 64 MiB by default.
     /// - Throws: ``/ErrandCore/TransportError`` with the code `bodyTooLarge`, and what reading the body throws.
     @concurrent public func text(upTo limitBytes: Int = ResponseBody.defaultCollectLimitBytes) async throws -> String {
-        String(decoding: try await body.collect(upTo: limitBytes), as: UTF8.self)
+        head.text(of: try await body.collect(upTo: limitBytes))
     }
 
     /// The body as a value in JSON. Reads the body.
@@ -97,11 +100,19 @@ extension Response {
         let coding = decoding.coding ?? coding ?? request.options.call.json ?? .standard
         do {
             return try decoding.value(from: data, head: head, json: coding, in: envelope)
-        } catch let error where error is DecodingError || error is MissingEnvelopeDataError {
+        } catch let error where error is DecodingError || error is EnvelopeProblem {
             throw ResponseDecodingError(Output.self, underlying: error, body: data, of: self, coding: coding)
-        } catch var error as ServiceError where envelope != nil {
-            (error.request, error.response, error.attempts) = (request, head, metadata.attempts)
-            throw error
+        } catch let error as ServiceError where envelope != nil {
+            throw error.completed(by: self)
         }
+    }
+}
+
+extension ServiceError {
+    /// This error, with its request and its response.
+    func completed(by response: Response) -> ServiceError {
+        var error = self
+        (error.request, error.response, error.attempts) = (response.request, response.head, response.metadata.attempts)
+        return error
     }
 }

@@ -113,15 +113,26 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
 }
 
 extension ResponseDecoding where Output: Decodable {
-    /// JSON, by the client's ``/ErrandCore/JSONCoding``. An optional output is `nil` if the body is empty, as with 204 and 205. `Data` and
-    /// `String` are the body itself.
+    /// JSON, by the client's ``/ErrandCore/JSONCoding``. An optional output is `nil` if the body is empty, as with 204 and 205.
+    ///
+    /// `Data` is the body itself, and so is `String`, in the `charset` of its `Content-Type`: UTF-8, ISO-8859-1, windows-1252 or UTF-16. Any other one is read as
+    /// UTF-8. What is invalid in it becomes U+FFFD. With a ``ResponseEnvelope``, `String` is the text in the envelope.
     public static var json: Self {
         // `Data` and `String` are `Decodable` too, but nobody who asks for them means base64 or a quoted text.
-        if Output.self == Data.self { return Self(accept: nil) { data, _, _ in try cast(data) } }
-        if Output.self == String.self { return Self(accept: nil) { data, _, _ in try cast(String(decoding: data, as: UTF8.self)) } }
+        if Output.self == Data.self {
+            return Self(
+                accept: nil, wantsBody: true, { data, _, _ in try cast(data) },
+                unwrap: { data, json, envelope, _ in
+                    if let failure = envelope.failure(in: data, json) { throw failure }
+                    return try cast(data)
+                })
+        }
+        let isText = Output.self == String.self
         return Self(
-            accept: "application/json", wantsBody: true,
-            { data, _, json in try empty(data) ?? json.decode(Output.self, from: data) },
+            accept: isText ? nil : "application/json", wantsBody: true,
+            { data, head, json in
+                isText ? try cast(head.text(of: data)) : try empty(data) ?? json.decode(Output.self, from: data)
+            },
             unwrap: { data, json, envelope, isWhole in try empty(data) ?? envelope.unwrapped(Output.self, from: data, json, isWhole: isWhole) })
     }
 
@@ -179,7 +190,7 @@ extension ResponseDecoding where Output == Void {
             accept: nil, wantsBody: false, { _, _, _ in },
             unwrap: { data, json, envelope, _ in
                 // No body is no failure; what is no envelope may be one.
-                if !data.isEmpty, let failure = try json.decode(envelope, from: data).failure { throw failure }
+                if !data.isEmpty { try envelope.check(data, json) }
             })
     }
 }

@@ -55,13 +55,18 @@ public struct ResponseDecodingError: RequestFailure {
         request = response.request
         head = response.head
         attempts = response.metadata.attempts
-        typeName = ErrandCore.typeName(type)
+        typeName = type == Void.self ? "Void" : ErrandCore.typeName(type)
+        var (underlying, remark) = (underlying, "")
+        if case .notAnEnvelope(let envelope, let error)? = underlying as? EnvelopeProblem {
+            underlying = error
+            remark = " in the envelope \(ErrandCore.typeName(envelope)); a body without an envelope is decoded by .json.withoutEnvelope"
+        }
         self.underlying = underlying
         bodyPrefix = Data(body.prefix(Self.bodyLimitBytes))
         let keys = Self.context(of: underlying)?.codingPath ?? []
         let (names, found) = Self.names(of: keys, in: body, underlying, coding)
         codingPath = shownPath(keys, named: names)
-        let problem = Self.problem(underlying, in: body, head) + (found.map { Self.remark(on: $0, for: keys.last, coding) } ?? "")
+        let problem = Self.problem(underlying, in: body, head) + (found.map { Self.remark(on: $0, for: keys.last, coding) } ?? "") + remark
         self.problem =
             part.map { part in
                 problem.contains("the body") ? problem.replacing("the body", with: part, maxReplacements: 1) : "\(problem), in \(part)"
@@ -160,8 +165,8 @@ extension ResponseDecodingError {
     /// Of a decoder's text, only what is known to be without values of the body.
     private static func problem(_ error: any Error, in body: Data, _ head: HTTPResponse) -> String {
         if body.isEmpty { return "the body is empty; make the output optional, or Void" }
-        if let error = error as? MissingEnvelopeDataError {
-            return "\(error); make the output optional if that is no failure"
+        if case .missingData(let path)? = error as? EnvelopeProblem {
+            return "the envelope has no '\(path.joined(separator: "."))', or it is null; make the output optional if that is no failure"
         }
         switch error as? DecodingError {
         case .typeMismatch(let type, let context):
@@ -177,7 +182,8 @@ extension ResponseDecodingError {
 
     private static func problem(ofWhole body: Data, _ head: HTTPResponse, _ text: String) -> String {
         if text.hasPrefix(PropertyListCoding.problem) || text.hasPrefix(FormURLEncoded.problem) { return text }
-        let isJSONWanted = text.hasPrefix("The given data was not valid JSON")
+        let isExact = text.hasPrefix(JSONCoding.invalidProblem) || text.hasPrefix(JSONCoding.tooLargeProblem)
+        let isJSONWanted = isExact || text.hasPrefix("The given data was not valid JSON")
         if let type = head.headerFields[.contentType].flatMap({ MediaType($0) }), !type.isJSON {
             return "the body is \(type.essence.shownSafely(limit: 80))\(isJSONWanted ? ", not JSON" : "")"
         }
@@ -186,10 +192,17 @@ extension ResponseDecodingError {
                 + "decompress() decodes it, unless the request has an Accept-Encoding of its own"
         }
         if let problem = body.withUnsafeBytes({ JSONDepth.problem(in: $0) }) { return "the body is \(problem)" }
+        if isExact { return text }
         guard isJSONWanted else { return problem(ofValue: text) }
         // The decoder says of a number that does not fit that the whole is not valid.
-        guard body.count <= inspectionLimitBytes else { return "the body is not valid JSON, or a number in it does not fit its type" }
-        return (try? JSONValue(parsing: body)) == nil ? "the body is not valid JSON" : "a number in the body does not fit its type"
+        let isAnyOfBoth = "\(JSONCoding.invalidProblem), or a number in it does not fit its type"
+        guard body.count <= inspectionLimitBytes else { return isAnyOfBoth }
+        do {
+            _ = try JSONValue(parsing: body)
+            return "a number in the body does not fit its type"
+        } catch {
+            return error.exceedsLimit ? isAnyOfBoth : JSONCoding.problem(error)
+        }
     }
 
     private static func problem(ofValue text: String) -> String {
@@ -203,6 +216,7 @@ extension ResponseDecodingError {
             ("Invalid URL string", "not a URL"), ("Attempted to decode UUID", "not a UUID"),
             ("Encountered Data is not valid Base64", "not base64"),
             ("a number out of the range of Double", "a number out of the range of Double"),
+            ("nested deeper than \(JSONValue.depthLimit)", "nested deeper than \(JSONValue.depthLimit)"),
             (FormURLEncoded.repeatedName, FormURLEncoded.repeatedName),
         ]
         return known.first { text.hasPrefix($0.0) }?.1 ?? "invalid value"

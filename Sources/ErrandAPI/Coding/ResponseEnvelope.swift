@@ -1,4 +1,5 @@
 public import ErrandCore
+internal import ErrandFormats
 
 /// The wrapper that a back end puts around each JSON body: a code, a message, and the data.
 ///
@@ -18,8 +19,11 @@ public import ErrandCore
 /// ```
 ///
 /// It is stated once, for a client. Each call gets what is in the member `data`, or fails with the ``/ErrandCore/ServiceError`` of ``failure``, also for a response
-/// whose status is not 2xx, if its body is an envelope. If the data is missing or `null`, an optional output is `nil`, a call without an output succeeds, and
-/// any other one fails with ``ResponseDecodingError``.
+/// whose status is not 2xx, if its body is an envelope of at most 64 KiB. If the data is missing or `null`, an optional output is `nil`, a call without an output
+/// succeeds, and any other one fails with ``ResponseDecodingError``.
+///
+/// `Data`, ``APIClient/data(_:)`` and downloads are the body itself, unless it is an envelope with an error (in a download, one of at most 64 KiB whose media type
+/// is JSON). Property lists, forms, decodings of your own and the responses of ``APIClient/send(_:)-(Endpoint<_>)`` have no envelope.
 public protocol ResponseEnvelope: Decodable, Sendable {
     /// The error that the response describes; `nil` if the call succeeded.
     var failure: ServiceError? { get }
@@ -36,57 +40,118 @@ extension ResponseEnvelope {
     /// Decodes the data of a response in this envelope.
     ///
     /// - Parameter isWhole: whether the output has the members of the envelope itself.
-    /// - Throws: ``/ErrandCore/ServiceError``; ``MissingEnvelopeDataError``; `DecodingError`.
+    /// - Throws: ``/ErrandCore/ServiceError``; ``EnvelopeProblem``; `DecodingError`.
     static func unwrapped<Output: Decodable>(_ type: Output.Type, from data: Data, _ json: JSONCoding, isWhole: Bool) throws -> Output {
-        isWhole ? try json.decode(Checked<Self, Output>.self, from: data).output : try json.decode(Unwrapped<Self, Output>.self, from: data).output
+        if type == JSONValue.self || type == JSONValue?.self, let value = try self.json(in: data, json, isWhole: isWhole) as? Output {
+            return value
+        }
+        if isWhole { return try json.decode(WholeEnvelope<Self, Output>.self, from: data).output }
+        return try json.decode(EnvelopeData<Self, Output>.self, from: data).output
     }
+
+    /// The data as it is in the body: a decoder would lose digits of numbers, and takes many times as long.
+    private static func json(in data: Data, _ json: JSONCoding, isWhole: Bool) throws -> JSONValue {
+        try check(data, json)
+        var value = try json.decode(JSONValue.self, from: data)
+        for name in isWhole ? [] : dataPath {
+            // As it is read, or as the coding writes it.
+            value = try value[at: JSONPointer([name])] ?? value[json.name(of: EnvelopeMember(stringValue: name))]
+        }
+        return value
+    }
+
+    /// - Throws: ``/ErrandCore/ServiceError`` if `data` describes one; ``EnvelopeProblem`` and `DecodingError` if it is no such envelope.
+    static func check(_ data: Data, _ json: JSONCoding) throws { _ = try json.decode(WholeEnvelope<Self, Nothing>.self, from: data) }
 
     /// The error that a body describes; `nil` if it describes none, or is no such envelope.
     static func failure(in data: Data, _ json: JSONCoding) -> ServiceError? { (try? json.decode(Self.self, from: data))?.failure }
-}
 
-/// An envelope has no data for an output that needs some.
-struct MissingEnvelopeDataError: Error, CustomStringConvertible {
-    /// The names of the members that lead to it.
-    let path: [String]
-    var description: String { "the envelope has no '\(path.joined(separator: "."))', or it is null" }
-}
-
-/// An envelope that is the output, decoded in one pass.
-private struct Checked<Envelope: ResponseEnvelope, Output: Decodable>: Decodable {
-    let output: Output
-
-    init(from decoder: any Decoder) throws {
-        if let failure = try Envelope(from: decoder).failure { throw failure }
-        output = try Output(from: decoder)
+    /// - Throws: as ``check(_:_:)``.
+    fileprivate static func check(_ decoder: any Decoder) throws {
+        let envelope: Self
+        do {
+            envelope = try Self(from: decoder)
+        } catch let error as DecodingError {
+            throw EnvelopeProblem.notAnEnvelope(Self.self, error)
+        }
+        if let failure = envelope.failure { throw failure }
     }
 }
 
-/// An envelope and its data, decoded in one pass.
-private struct Unwrapped<Envelope: ResponseEnvelope, Output: Decodable>: Decodable {
+/// A body that is not in the client's envelope, as it should be.
+enum EnvelopeProblem: Error {
+    /// There is no data for an output that needs some.
+    case missingData(path: [String])
+    /// The body is not the envelope.
+    case notAnEnvelope(any ResponseEnvelope.Type, DecodingError)
+}
+
+/// Passes a body on, unless it is at most 64 KiB long and has an error in the client's envelope.
+struct EnvelopeFilter: BodyTransform {
+    let envelope: any ResponseEnvelope.Type
+    let json: JSONCoding
+    private var isLonger = false
+    private static let limitBytes = 64 * 1024
+
+    init(_ envelope: any ResponseEnvelope.Type, _ json: JSONCoding) { (self.envelope, self.json) = (envelope, json) }
+
+    mutating func next(_ input: inout Data) -> Data? {
+        isLonger = isLonger || input.count > Self.limitBytes
+        guard isLonger, !input.isEmpty else { return nil }
+        return take(&input)
+    }
+
+    mutating func finish(_ input: inout Data) throws -> Data? {
+        if !isLonger, let failure = envelope.failure(in: input, json) { throw failure }
+        isLonger = true
+        return input.isEmpty ? nil : take(&input)
+    }
+
+    private func take(_ input: inout Data) -> Data {
+        defer { input = Data(input.dropFirst(Self.limitBytes)) }
+        return input.prefix(Self.limitBytes)
+    }
+}
+
+/// An output that needs nothing of the body.
+private struct Nothing: Decodable {
+    init(from decoder: any Decoder) {}
+}
+
+/// An output with the members of its envelope, decoded in one pass.
+private struct WholeEnvelope<Envelope: ResponseEnvelope, Output: Decodable>: Decodable {
     let output: Output
 
     init(from decoder: any Decoder) throws {
-        if let failure = try Envelope(from: decoder).failure { throw failure }
+        try Envelope.check(decoder)
+        output = try decoder.singleValueContainer().decode(Output.self)
+    }
+}
+
+/// The data of an envelope, decoded in one pass.
+private struct EnvelopeData<Envelope: ResponseEnvelope, Output: Decodable>: Decodable {
+    let output: Output
+
+    init(from decoder: any Decoder) throws {
+        try Envelope.check(decoder)
         guard let last = Envelope.dataPath.last else {
-            output = try Output(from: decoder)
+            // Not by its initializer: a decoder keeps the names of a dictionary that it decodes itself.
+            output = try decoder.singleValueContainer().decode(Output.self)
             return
         }
-        var container: KeyedDecodingContainer<MemberName>? = try decoder.container(keyedBy: MemberName.self)
+        var container: KeyedDecodingContainer<EnvelopeMember>? = try decoder.container(keyedBy: EnvelopeMember.self)
         for name in Envelope.dataPath.dropLast() {
-            let key = MemberName(stringValue: name)
+            let key = EnvelopeMember(stringValue: name)
             guard let outer = container, outer.contains(key), try !outer.decodeNil(forKey: key) else {
                 container = nil
                 break
             }
-            container = try outer.nestedContainer(keyedBy: MemberName.self, forKey: key)
+            container = try outer.nestedContainer(keyedBy: EnvelopeMember.self, forKey: key)
         }
-        let key = MemberName(stringValue: last)
+        let key = EnvelopeMember(stringValue: last)
         guard let container, container.contains(key), try !container.decodeNil(forKey: key) else {
             guard let optional = Output.self as? any ExpressibleByNilLiteral.Type, let none = optional.init(nilLiteral: ()) as? Output
-            else {
-                throw MissingEnvelopeDataError(path: Envelope.dataPath)
-            }
+            else { throw EnvelopeProblem.missingData(path: Envelope.dataPath) }
             output = none
             return
         }
@@ -94,7 +159,8 @@ private struct Unwrapped<Envelope: ResponseEnvelope, Output: Decodable>: Decodab
     }
 }
 
-private struct MemberName: CodingKey {
+/// The name of a member that leads to the data: the app has written it.
+private struct EnvelopeMember: CodingKey, DeclaredCodingKey {
     let stringValue: String
     var intValue: Int? { nil }
     init(stringValue: String) { self.stringValue = stringValue }

@@ -4,44 +4,47 @@ public import ErrandCore
 
 // MARK: - A value is returned
 
+// The output is decoded from JSON, unless `decoding` says otherwise: `.get("/health", decoding: .json.withoutEnvelope)`.
+
 extension Endpoint where Output: Decodable {
     /// Gets a value: `.get("/users/\(id, "id")")`, or `.get("/users/7", as: User.self)` where the type is not known from its context.
     public static func get(
-        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), as type: Output.Type = Output.self
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), as type: Output.Type = Output.self,
+        decoding: ResponseDecoding<Output> = .json
     ) -> Self {
-        Self(.get, path, query: query, headers: headers, decoding: .json)
+        Self(.get, path, query: query, headers: headers, decoding: decoding)
     }
 
     /// Posts a body and returns a value.
     public static func post(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
-        as type: Output.Type = Output.self
+        as type: Output.Type = Output.self, decoding: ResponseDecoding<Output> = .json
     ) -> Self {
-        Self(.post, path, query: query, headers: headers, body: body, decoding: .json)
+        Self(.post, path, query: query, headers: headers, body: body, decoding: decoding)
     }
 
     /// Puts a body and returns a value.
     public static func put(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
-        as type: Output.Type = Output.self
+        as type: Output.Type = Output.self, decoding: ResponseDecoding<Output> = .json
     ) -> Self {
-        Self(.put, path, query: query, headers: headers, body: body, decoding: .json)
+        Self(.put, path, query: query, headers: headers, body: body, decoding: decoding)
     }
 
     /// Patches a resource and returns a value.
     public static func patch(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
-        as type: Output.Type = Output.self
+        as type: Output.Type = Output.self, decoding: ResponseDecoding<Output> = .json
     ) -> Self {
-        Self(.patch, path, query: query, headers: headers, body: body, decoding: .json)
+        Self(.patch, path, query: query, headers: headers, body: body, decoding: decoding)
     }
 
     /// Deletes a resource and returns a value.
     public static func delete(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
-        as type: Output.Type = Output.self
+        as type: Output.Type = Output.self, decoding: ResponseDecoding<Output> = .json
     ) -> Self {
-        Self(.delete, path, query: query, headers: headers, body: body, decoding: .json)
+        Self(.delete, path, query: query, headers: headers, body: body, decoding: decoding)
     }
 }
 

@@ -31,9 +31,20 @@ public struct EndpointBody: Sendable {
     /// - Parameters:
     ///   - value: the value.
     ///   - coding: how it becomes JSON. `nil`, the default, takes the client's ``/ErrandCore/JSONCoding``.
-    public static func json(_ value: some Encodable & Sendable, coding: JSONCoding? = nil) -> EndpointBody {
-        EndpointBody(contentType: "application/json", of: Swift.type(of: value)) { .data(try (coding ?? $0).encode(value)) }
+    ///   - contentType: `application/json` by default.
+    public static func json(
+        _ value: some Encodable & Sendable, coding: JSONCoding? = nil, contentType: String = "application/json"
+    ) -> EndpointBody {
+        EndpointBody(contentType: contentType, of: Swift.type(of: value)) { .data(try (coding ?? $0).encode(value)) }
     }
+
+    /// A merge patch ([RFC 7396](https://www.rfc-editor.org/rfc/rfc7396)), with the type `application/merge-patch+json`: the members to change, and `null`
+    /// for those to remove.
+    ///
+    /// ```swift
+    /// try await client.patch("/users/7", body: .mergePatch(["name": "Ada", "nickname": nil]))
+    /// ```
+    public static func mergePatch(_ patch: JSONValue) -> EndpointBody { .json(patch, contentType: "application/merge-patch+json") }
 
     /// Names and values as a form sends them (`application/x-www-form-urlencoded`), in the order of the literal: `.form(["a": "1", "b": "2"])`.
     public static func form(_ pairs: KeyValuePairs<String, String>) -> EndpointBody {

@@ -1,4 +1,4 @@
-internal import ErrandCore
+public import ErrandCore
 internal import ErrandFormats
 
 /// How a list says where its next page is.
@@ -29,6 +29,16 @@ public struct NextPage<Output: Sendable>: Sendable {
             guard let cursor = cursor(page.value), !cursor.isEmpty else { return nil }
             return .query([name: cursor])
         }
+    }
+
+    /// The page has a cursor that is a number, which goes into the query.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the query item; `cursor` by default.
+    ///   - cursor: the cursor in a page; `nil` at the end.
+    @_disfavoredOverload
+    public static func cursor(named name: String = "cursor", _ cursor: @escaping @Sendable (Output) -> Int?) -> NextPage {
+        .cursor(named: name) { cursor($0).map { "\($0)" } }
     }
 
     /// Pages have numbers, in the query.
@@ -75,7 +85,13 @@ public struct NextPage<Output: Sendable>: Sendable {
     /// - Parameter relation: the relation of the link; `next` by default.
     public static func link(_ relation: String = "next") -> NextPage {
         NextPage { page in
-            let links = WebLink.parse(page.response.headers[values: .custom("Link")])
+            let values = page.response.headers[values: .custom("Link")]
+            let links = WebLink.parse(values)
+            // What is not read may have been the next page: the end of the list is not known then.
+            guard !links.isEmpty || values.allSatisfy(\.isEmpty), values.allSatisfy({ $0.utf8.count <= FieldLimits.valueBytes }) else {
+                let problem = "the Link field can't be read: it is malformed, or longer than \(FieldLimits.valueBytes) bytes"
+                throw PaginationError(.invalidURL, problem, request: page.response.request, page.response.head)
+            }
             return links.first { $0.isRelated(as: relation) && $0.anchor == nil }.map { .url($0.target) }
         }
     }
@@ -89,4 +105,10 @@ public struct NextPage<Output: Sendable>: Sendable {
             return .url(url)
         }
     }
+
+    /// The page has the URL of the next one, as a `URL` of Foundation.
+    ///
+    /// - Parameter url: the URL in a page, which may be relative; `nil` at the end.
+    @_disfavoredOverload
+    public static func url(_ url: @escaping @Sendable (Output) -> URL?) -> NextPage { .url { url($0)?.relativeString } }
 }

@@ -16,9 +16,12 @@ public struct Page<Output: Sendable>: Sendable {
 
 extension Page: CustomStringConvertible, CustomReflectable {
     /// The position and the response, without the value, as it is the body: `the first page: 200, Items, to GET https://a.example/items`.
-    public var description: String { "\(position): \(response)" }
+    public var description: String { "\(shown(position)): \(response)" }
     /// The description, and the next position.
     public var customMirror: Mirror {
-        Mirror(self, children: ["page": description, "next": next.map { "\($0)" } ?? "none"] as KeyValuePairs<String, Any>)
+        Mirror(self, children: ["page": description, "next": next.map { shown($0) } ?? "none"] as KeyValuePairs<String, Any>)
     }
+
+    /// By the names that the request, too, declares secret.
+    private func shown(_ position: PagePosition) -> String { position.shown(by: response.request.options.sensitivity) }
 }

@@ -1,4 +1,5 @@
 internal import ErrandCore
+internal import ErrandFormats
 internal import ErrandMiddleware
 
 /// Where a page of a list is: what a call changes to get it.
@@ -49,6 +50,14 @@ public struct PagePosition: Sendable, Hashable {
         }
     }
 
+    /// The octets of the position: different ones for positions that a server tells apart.
+    var octets: [UInt8] {
+        switch kind {
+        case .query(let items): Array("?\(URLQuery(items).encoded)".utf8)
+        case .url(let url): Array(url.utf8)
+        }
+    }
+
     /// The query items, or the URL, without what `sensitivity` declares secret.
     func shown(by sensitivity: Sensitivity) -> String {
         switch kind {
@@ -90,8 +99,20 @@ extension PagePosition: Codable {
 }
 
 extension PagePosition: CustomStringConvertible, CustomReflectable {
-    /// The query items, or the URL, without secrets: `?page=2`, `https://a.example/items?cursor=REDACTED`.
-    public var description: String { shown(by: .standard) }
+    /// The names of the query items, or the URL with the names of its items: `?page=…`, `https://a.example/items?cursor=…`. Any value may be secret.
+    public var description: String {
+        switch kind {
+        case .query(let items): items.isEmpty ? "the first page" : Self.shownNames("?" + URLQuery(items).encoded)
+        case .url(let url): Self.shownNames(Sensitivity.standard.redactedURL(url))
+        }
+    }
+
+    private static func shownNames(_ url: String) -> String {
+        guard let mark = url.utf8.firstIndex(of: UInt8(ascii: "?")) else { return url.shownSafely(limit: 200) }
+        let names = FormURLEncoded.decode(url[url.utf8.index(after: mark)...], plusIsSpace: false).map { "\($0.name)=…" }
+        return (url[..<mark] + "?" + names.joined(separator: "&")).shownSafely(limit: 200)
+    }
+
     /// The description alone.
     public var customMirror: Mirror { Mirror(self, children: ["position": description]) }
 }

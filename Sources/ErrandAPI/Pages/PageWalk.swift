@@ -19,8 +19,8 @@ final class PageWalk<Output: Sendable> {
     private var step = Step.beginning
     /// The request for the page ahead: the only unstructured task. It belongs to this object, which ends it.
     private var ahead: Task<PageStep<Output>, any Error>?
-    /// The positions of the pages that were read, and the URL of the first one.
-    private var seen: Set<PagePosition> = []
+    /// The positions of the pages that were read, and the URL of the first one, by their octets: texts that differ in Unicode's composition are equal.
+    private var seen: Set<[UInt8]> = []
     private var count = 0
 
     init(_ pages: Pages<Output>) { self.pages = pages }
@@ -60,23 +60,24 @@ final class PageWalk<Output: Sendable> {
     private func noting(_ found: PageStep<Output>) -> Page<Output> {
         var page = found.page
         let (request, head, home) = (page.response.request, page.response.head, page.home)
-        seen.insert(page.position)
+        seen.insert(page.position.octets)
         // The first page may be named by its URL later.
-        if count == 0, let url = request.url { seen.insert(.url(url.description)) }
+        if count == 0, let url = request.url { seen.insert(PagePosition.url(url.description).octets) }
         count += 1
         switch found.next {
         case .failure(let error): step = .failure(error)
         case .success(nil): break
         case .success(let next?):
             page.next = next
-            if seen.contains(next) {
+            if seen.contains(next.octets) {
                 let message = "\(next.shown(by: request.options.sensitivity)) was read already"
                 step = .failure(PaginationError(.loop, message, request: request, head))
             } else if count >= pages.policy.maxPages {
-                step = .failure(PaginationError(.tooManyPages, "more than \(pages.policy.maxPages)", request: request, head))
+                let message = "more than \(pages.policy.maxPages), the maxPages of the policy"
+                step = .failure(PaginationError(.tooManyPages, message, request: request, head))
             } else {
                 step = .page(next, home: home)
-                if pages.policy.prefetches { ahead = Task { [pages] in try await pages.step(at: next, home: home) } }
+                if pages.policy.prefetches, !Task.isCancelled { ahead = Task { [pages] in try await pages.step(at: next, home: home) } }
             }
         }
         return page

@@ -1,4 +1,4 @@
-internal import ErrandCore
+public import ErrandCore
 internal import ErrandMiddleware
 
 extension APIClient {
@@ -22,6 +22,32 @@ extension APIClient {
         _ endpoint: Endpoint<Output>, next: NextPage<Output>, from position: PagePosition = .first, policy: PaginationPolicy = .standard
     ) -> Pages<Output> {
         Pages(client: self, endpoint: endpoint, nextPage: next, start: position, policy: policy)
+    }
+
+    /// One page of a list, such as the next one for a screen.
+    ///
+    /// ```swift
+    /// let page = try await client.page(list, at: position, next: .link())
+    /// (rows, position) = (rows + page.value, page.next)           // nil at the end
+    /// ```
+    ///
+    /// Loops and the number of pages are not checked.
+    ///
+    /// - Parameters:
+    ///   - endpoint: the call for the first page.
+    ///   - position: ``Page/next`` of the page before; the first page by default.
+    ///   - next: how a page says where the next one is.
+    ///   - allowedOrigins: as ``PaginationPolicy/allowedOrigins``; none by default.
+    /// - Throws: ``PaginationError``; the error of ``NextPage``; what ``value(_:)`` throws.
+    @concurrent public func page<Output>(
+        _ endpoint: Endpoint<Output>, at position: PagePosition = .first, next: NextPage<Output>, allowedOrigins: Set<Origin> = []
+    ) async throws -> Page<Output> {
+        let pages = pages(endpoint, next: next, from: position, policy: PaginationPolicy(allowedOrigins: allowedOrigins))
+        let (position, home) = try await pages.beginning()
+        let step = try await pages.step(at: position, home: home)
+        var page = step.page
+        page.next = try step.next.get()
+        return page
     }
 }
 
@@ -47,11 +73,17 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
 
     /// Requests a page, and finds the position of the next one. No part of it runs on the caller's actor.
     @concurrent func step(at position: PagePosition, home: Origin?) async throws -> PageStep<Output> {
-        let request = try position.request(for: endpoint, by: client, home: home)
-        let response = try await client.call(request, ignoresEnvelope: endpoint.decoding.ignoresEnvelope) { response in
-            TypedResponse(value: try await client.decode(response, as: endpoint.decoding), response: response)
+        let response: TypedResponse<Output>
+        do {
+            let request = try position.request(for: endpoint, by: client, home: home)
+            response = try await client.call(request, ignoresEnvelope: endpoint.decoding.ignoresEnvelope) { response in
+                TypedResponse(value: try await client.decode(response, as: endpoint.decoding), response: response)
+            }
+        } catch let error as InvalidURLError where position != .first {
+            // Without the text, in which more may be secret than the error knows of.
+            throw PaginationError(.invalidURL, error.reason.description, request: try client.request(for: endpoint), nil)
         }
-        let home = position.url != nil ? home : response.request.originOfCall
+        let home = response.request.trusted(position.url != nil ? home : response.request.originOfCall, allowing: policy.allowedOrigins)
         let page = Page(value: response.value, response: response, position: position, home: home)
         return PageStep(page: page, next: Result { try self.position(after: page) })
     }
@@ -80,10 +112,10 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
             let reference = try URLReference(text)
             url = try HTTPURL(request.url.map { reference.resolved(against: URLReference($0)) } ?? reference)
         } catch {
-            throw PaginationError(.invalidURL, error.description, request: request, head)
+            throw PaginationError(.invalidURL, error.reason.description, request: request, head)
         }
         guard [request.origin, home].contains(url.origin) || policy.allowedOrigins.contains(url.origin) else {
-            throw PaginationError(.foreignOrigin, "\(url.origin)", request: request, head)
+            throw PaginationError(.foreignOrigin, "\(url.origin), which allowedOrigins of the policy does not list", request: request, head)
         }
         return .url(url.description)
     }
@@ -101,4 +133,11 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
 
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Page<Output>? { try await next() }
     }
+}
+
+extension Pages: CustomStringConvertible, CustomReflectable {
+    /// The call and where it begins, without secrets: `pages of GET /items?size=2 from the first page`.
+    public var description: String { "pages of \(endpoint) from \(start.shown(by: endpoint.options.sensitivity))" }
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["pages": description]) }
 }

@@ -45,13 +45,8 @@ public struct PaginationError: RequestFailure, CustomReflectable {
     /// A sentence for people.
     public var errorDescription: String? { "The list of \(shownServer) could not be read to its end." }
     public var failureReason: String? { "\(code): \(message)".asSentence }
-    public var recoverySuggestion: String? {
-        switch code {
-        case .foreignOrigin: "If the origin belongs to the list, add it to allowedOrigins of the policy."
-        case .tooManyPages: "Raise maxPages of the policy, or go on from the next position of the last page."
-        default: nil
-        }
-    }
+    /// `nil`: only a developer can help.
+    public var recoverySuggestion: String? { nil }
     /// The description.
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }

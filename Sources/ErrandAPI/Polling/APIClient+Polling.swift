@@ -25,13 +25,14 @@ extension APIClient {
     /// - Parameters:
     ///   - endpoint: the call; its output is what a response that is not 202 has.
     ///   - policy: how often, and for how long; ``PollingPolicy/standard`` by default.
-    ///   - isDone: whether the work is done; by default, the first response that is not 202 ends it. If it throws, the call fails with that error.
+    ///   - isDone: whether the work is done; by default, the first response that is not 202 ends it. If it throws, the call fails with that error: throw for work
+    ///     that has failed.
     ///   - clock: measures the waits and the timeout.
     ///   - random: a number from 0 up to, but not including, 1: the jitter.
     /// - Throws: ``PollingError``; what ``value(_:)`` throws; `CancellationError`.
     @concurrent public func poll<Output>(
         _ endpoint: Endpoint<Output>, policy: PollingPolicy = .standard,
-        until isDone: @escaping @Sendable (TypedResponse<Output>) throws -> Bool = { _ in true },
+        until isDone: @escaping @Sendable (TypedResponse<Output>) async throws -> Bool = { _ in true },
         clock: any Clock<Duration> = ContinuousClock(), random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }
     ) async throws -> TypedResponse<Output> {
         var poll = Poll(method: endpoint.method)
@@ -47,7 +48,7 @@ extension APIClient {
             }
             let outcome: PollOutcome<Output>
             do {
-                outcome = try await self.outcome(of: request, as: endpoint.decoding)
+                outcome = try await self.outcome(of: request, as: endpoint.decoding, clock)
             } catch let error as StatusError where error.status == .notModified && poll.isConditional {
                 outcome = .unchanged(error.head)
             } catch  where poll.tolerates(error, for: call, policy, isLate: policy.timeout.map { elapsed() >= $0 } ?? false) {
@@ -58,7 +59,7 @@ extension APIClient {
             let wait: Duration?
             switch outcome {
             case .value(let response):
-                if try isDone(response) { return response }
+                if try await isDone(response) { return response }
                 try poll.noteResponse(response.head, request: response.request, policy)
                 wait = response.headers.retryAfter
             case .accepted(let response):
@@ -81,10 +82,15 @@ extension APIClient {
         }
     }
 
-    private func outcome<Output>(of request: Request, as decoding: ResponseDecoding<Output>) async throws -> PollOutcome<Output> {
+    private func outcome<Output>(
+        of request: Request, as decoding: ResponseDecoding<Output>, _ clock: any Clock<Duration>
+    ) async throws -> PollOutcome<Output> {
         try await unmappedCall(request) { response in
             if response.status == .accepted {
-                try await response.body.drain()
+                // The head says it all. The body is read for the sake of the connection, if it comes soon.
+                var response = response
+                try await response.hold(within: .seconds(1), on: clock)
+                response.discard()
                 return .accepted(TypedResponse(value: (), response: response))
             }
             return .value(TypedResponse(value: try await decode(response, as: decoding), response: response))

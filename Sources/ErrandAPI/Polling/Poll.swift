@@ -51,7 +51,7 @@ struct Poll: Sendable {
     ///
     /// - Throws: ``PollingError`` if there is no URL to poll.
     mutating func noteResponse(_ head: HTTPResponse, request sent: Request, _ policy: PollingPolicy) throws {
-        if !hasBegun { home = sent.originOfCall }
+        home = sent.trusted(hasBegun ? home : sent.originOfCall, allowing: policy.allowedOrigins)
         (self.head, self.sent, failure, failures, hasBegun) = (head, sent, nil, 0, true)
         count += 1
         if head.status == .accepted, let location = head.headerFields[.location] {
@@ -95,10 +95,10 @@ struct Poll: Sendable {
             let reference = try URLReference(location)
             url = try HTTPURL(sent.url.map { reference.resolved(against: URLReference($0)) } ?? reference)
         } catch {
-            throw PollingError(.invalidLocation, error.description, request: sent, head)
+            throw PollingError(.invalidLocation, error.reason.description, request: sent, head)
         }
         guard [sent.origin, home].contains(url.origin) || policy.allowedOrigins.contains(url.origin) else {
-            throw PollingError(.foreignOrigin, "\(url.origin)", request: sent, head)
+            throw PollingError(.foreignOrigin, "\(url.origin), which allowedOrigins of the policy does not list", request: sent, head)
         }
         return url
     }

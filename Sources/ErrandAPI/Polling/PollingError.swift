@@ -53,13 +53,8 @@ public struct PollingError: RequestFailure, CustomReflectable {
             ? "\(shownServer) takes too long.".asSentence : "The response of \(shownServer) does not lead to the result.".asSentence
     }
     public var failureReason: String? { "\(code): \(message)".asSentence }
-    public var recoverySuggestion: String? {
-        switch code {
-        case .timedOut: "Try again later."
-        case .foreignOrigin: "If the origin belongs to the server, add it to allowedOrigins of the policy."
-        default: nil
-        }
-    }
+    /// What a person can do; `nil` if only a developer can help.
+    public var recoverySuggestion: String? { code == .timedOut ? "Try again later." : nil }
     /// The description.
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }

@@ -11,7 +11,7 @@ public struct PollingPolicy: Sendable, CustomStringConvertible {
     /// How long the whole may take, from the first request, and each request with it: 10 minutes by default; `nil` for no limit.
     public var timeout: Duration?
     /// The longest wait for which `Retry-After` counts: at least zero, 5 minutes by default. If a server asks for a longer one, the next request comes after
-    /// this one.
+    /// this one. With zero, `Retry-After` does not count.
     public var retryAfterCap: Duration
     /// The most failures in a row that are tolerated: lost connections, timeouts, and the statuses 408, 425, 429, 500, 502, 503 and 504. At least 0, 5 by
     /// default.
@@ -46,7 +46,7 @@ public struct PollingPolicy: Sendable, CustomStringConvertible {
     ///   - attempt: the number of the request before, from 1.
     ///   - retryAfter: what the server asks for.
     func wait(afterAttempt attempt: Int, retryAfter: Duration?, random: Double) -> Duration {
-        if let retryAfter, retryAfter > .zero { return min(retryAfter, retryAfterCap) }
-        return jitter.applied(to: backoff.wait(afterAttempt: attempt), random: random)
+        if let retryAfter, min(retryAfter, retryAfterCap) > .zero { return min(retryAfter, retryAfterCap).bounded }
+        return jitter.applied(to: backoff.wait(afterAttempt: attempt).bounded, random: random)
     }
 }

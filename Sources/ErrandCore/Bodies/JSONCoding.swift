@@ -138,7 +138,7 @@ public struct JSONCoding: Sendable {
             do {
                 if let value = try JSONValue(parsing: data) as? Value { return value }
             } catch {
-                throw Self.corrupted("\(error)")
+                throw Self.corrupted(Self.problem(error))
             }
         }
         return try decoder.decode(type, from: data)
@@ -150,6 +150,16 @@ public struct JSONCoding: Sendable {
     package func name(of key: any CodingKey) throws -> String {
         try JSONValue(parsing: encode(OneMember(key: key))).objectValue?.keys.first ?? key.stringValue
     }
+
+    /// What is wrong with a body as a whole: nothing of its text.
+    package static func problem(_ error: JSONParsingError) -> String {
+        "\(error.exceedsLimit ? tooLargeProblem : invalidProblem): \(error)"
+    }
+
+    /// How ``problem(_:)`` begins for a body that exceeds a limit of the parser.
+    package static let tooLargeProblem = "the body is JSON that is not read"
+    /// How ``problem(_:)`` begins for any other body.
+    package static let invalidProblem = "the body is not valid JSON"
 
     private static func corrupted(_ message: String) -> DecodingError {
         .dataCorrupted(.init(codingPath: [], debugDescription: message))

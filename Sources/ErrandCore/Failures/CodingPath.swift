@@ -13,9 +13,13 @@ package func shownPath(_ path: [any CodingKey], named names: [String]) -> String
     }.shownSafely()
 }
 
+/// A key that a program has written, although its type takes any key.
+package protocol DeclaredCodingKey: CodingKey {}
+
 /// Whether a key is data, which may be a secret: one of a dictionary, or of a type that takes any key. Keys that a type declares are the cases of an
 /// enumeration.
 package func isOfData(_ key: any CodingKey) -> Bool {
+    if key is any DeclaredCodingKey { return false }
     let mirror = Mirror(reflecting: key)
     if mirror.displayStyle == .enum, mirror.children.isEmpty { return false }
     // The place in an array.

@@ -39,7 +39,8 @@ extension Error {
 
     /// Whether the server wants credentials, or refuses those that were sent: the status 401.
     ///
-    /// True for ``StatusError`` and ``ServiceError`` with that status, and for a token that could not be refreshed after it.
+    /// True for ``StatusError`` with that status, for ``ServiceError`` with that status or ``ServiceError/equivalentStatus``, and for a token that could not be
+    /// refreshed after it.
     public var isUnauthorized: Bool { refusedStatus == .unauthorized }
 
     /// Whether the call failed because of a response with a status from 500 to 599.
@@ -51,7 +52,7 @@ extension Error {
     var refusedStatus: HTTPResponse.Status? {
         // A failure of the transport may have a head as well; that it failed is not because of the status.
         guard let failure = self as? any RequestFailure, failure.phase == .response, !(failure is TransportError) else { return nil }
-        return failure.response?.status
+        return (failure as? ServiceError)?.equivalentStatus ?? failure.response?.status
     }
 }
 

@@ -1,3 +1,5 @@
+public import ErrandFormats
+
 /// An error that a back end describes in the envelope of its responses: a code, a message, and the identifier of the request.
 ///
 /// ```swift
@@ -42,6 +44,12 @@ public struct ServiceError: RequestFailure, CustomReflectable {
     public let message: String
     /// The identifier of the request at the back end; `nil` if it sent none.
     public let requestID: String?
+    /// What else the back end says, such as the fields of a form that are invalid; ``/ErrandFormats/JSONValue/null`` if it says nothing. It is not shown in the
+    /// description.
+    public let details: JSONValue
+    /// The status that the code corresponds to, for back ends that send their errors with the status 200; `nil`: that of the response. It decides
+    /// `isUnauthorized`, `isClientError` and `isServerError`.
+    public let equivalentStatus: HTTPResponse.Status?
     public var request: Request?
     public var response: HTTPResponse?
     public var attempts: [AttemptRecord] = []
@@ -53,8 +61,14 @@ public struct ServiceError: RequestFailure, CustomReflectable {
     ///   - code: what went wrong.
     ///   - message: the back end's own words; empty by default.
     ///   - requestID: the identifier of the request at the back end; `nil` by default.
-    public init(_ code: Code, message: String = "", requestID: String? = nil) {
-        (self.code, self.message, self.requestID) = (code, message, requestID)
+    ///   - details: what else the back end says; nothing by default.
+    ///   - equivalentStatus: the status that the code corresponds to; that of the response by default.
+    public init(
+        _ code: Code, message: String = "", requestID: String? = nil, details: JSONValue = .null,
+        equivalentStatus: HTTPResponse.Status? = nil
+    ) {
+        (self.code, self.message, self.requestID, self.details) = (code, message, requestID, details)
+        self.equivalentStatus = equivalentStatus
     }
 
     /// The status of the response; `nil` if there was none.

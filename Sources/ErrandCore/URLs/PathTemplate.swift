@@ -207,6 +207,11 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
             parts.append(.value(value.rawValue.description, name: name))
         }
 
+        /// Not available: a path has no place for `nil`.
+        @available(*, unavailable, message: "unwrap the value: a path has no place for nil")
+        @_disfavoredOverload
+        public mutating func appendInterpolation<Value: LosslessStringConvertible>(_ value: Value?, _ name: String? = nil) {}
+
         /// Appends the text of a UUID.
         ///
         /// - Parameter name: the name of the parameter in the template.

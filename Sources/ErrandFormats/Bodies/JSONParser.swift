@@ -6,7 +6,12 @@ public struct JSONParsingError: Error, Sendable, Hashable, CustomStringConvertib
     /// The position of the problem, in bytes from the start.
     public let offset: Int
 
-    init(message: String, offset: Int) { (self.message, self.offset) = (message, offset) }
+    /// Whether the text may be JSON, but exceeds a limit.
+    package let exceedsLimit: Bool
+
+    init(message: String, offset: Int, exceedsLimit: Bool = false) {
+        (self.message, self.offset, self.exceedsLimit) = (message, offset, exceedsLimit)
+    }
 
     /// The problem and its position: `no comma after an element at byte 12`.
     public var description: String { "\(message) at byte \(offset)" }
@@ -31,7 +36,7 @@ extension JSONValue {
     public init(parsing bytes: some Sequence<UInt8>, limitBytes: Int = 64 * 1024 * 1024) throws(JSONParsingError) {
         func parsed(_ bytes: UnsafeBufferPointer<UInt8>) -> Result<JSONValue, JSONParsingError> {
             guard bytes.count <= limitBytes else {
-                return .failure(JSONParsingError(message: "more than \(limitBytes) bytes", offset: limitBytes))
+                return .failure(JSONParsingError(message: "more than \(limitBytes) bytes", offset: limitBytes, exceedsLimit: true))
             }
             var parser = JSONParser(bytes: bytes)
             do throws(JSONParsingError) {
@@ -66,6 +71,8 @@ struct JSONParser {
 
     private func error(_ message: String) -> JSONParsingError { JSONParsingError(message: message, offset: offset) }
 
+    private func limit(_ message: String) -> JSONParsingError { JSONParsingError(message: message, offset: offset, exceedsLimit: true) }
+
     mutating func whole() throws(JSONParsingError) -> JSONValue {
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { offset = 3 }
         let value = try value(depth: 0)
@@ -93,12 +100,13 @@ struct JSONParser {
         case UInt8(ascii: "t"): return try literal("true", .bool(true))
         case UInt8(ascii: "f"): return try literal("false", .bool(false))
         case UInt8(ascii: "n"): return try literal("null", .null)
-        default: return .number(try number())
+        case let byte? where byte == UInt8(ascii: "-") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte): return .number(try number())
+        default: throw error(next == nil ? "no value" : "an invalid value")
         }
     }
 
     private mutating func members(depth: Int) throws(JSONParsingError) -> [String: JSONValue] {
-        guard depth <= JSONValue.depthLimit else { throw error("nested deeper than \(JSONValue.depthLimit)") }
+        guard depth <= JSONValue.depthLimit else { throw limit("nested deeper than \(JSONValue.depthLimit)") }
         offset += 1
         var members: [String: JSONValue] = [:]
         skipSpace()
@@ -109,7 +117,7 @@ struct JSONParser {
             let name = try string()
             // A dictionary compares names as Unicode text: see `JSONDepth`.
             if name.utf8.count > FieldLimits.nameBytes, !name.utf8.allSatisfy({ $0 < 0x80 }) {
-                throw error("a member's name is longer than \(FieldLimits.nameBytes) bytes, and not ASCII")
+                throw limit("a member's name is longer than \(FieldLimits.nameBytes) bytes, and not ASCII")
             }
             skipSpace()
             guard skip(":") else { throw error("no colon after a name") }
@@ -121,7 +129,7 @@ struct JSONParser {
     }
 
     private mutating func elements(depth: Int) throws(JSONParsingError) -> [JSONValue] {
-        guard depth <= JSONValue.depthLimit else { throw error("nested deeper than \(JSONValue.depthLimit)") }
+        guard depth <= JSONValue.depthLimit else { throw limit("nested deeper than \(JSONValue.depthLimit)") }
         offset += 1
         var elements: [JSONValue] = []
         skipSpace()
@@ -164,12 +172,17 @@ struct JSONParser {
             return JSONNumber(isNegative ? -value : value)
         }
         // More digits than that cost more than linear time, and no number needs them.
-        guard offset - start <= 1024, Double(String(decoding: bytes[start..<offset], as: UTF8.self))?.isFinite == true,
-            let power = exponent.isEmpty ? 0 : Int(String(decoding: bytes[exponent], as: UTF8.self)), power <= 1_000_000
-        else { throw error("a number out of range") }
-        return JSONNumber(
-            isNegative: isNegative, digits: Array(bytes[whole]) + bytes[fraction],
-            exponent: (exponentIsNegative ? -power : power) - fraction.count)
+        guard offset - start <= 1024 else { throw limit("a number out of range") }
+        let digits = Array(bytes[whole]) + bytes[fraction]
+        // How many digits stand before the point in the number without zeros at its beginning.
+        guard let zeros = digits.firstIndex(where: { $0 != UInt8(ascii: "0") }) else { return 0 }
+        let power = exponent.isEmpty ? 0 : Int(String(decoding: bytes[exponent], as: UTF8.self)) ?? .max
+        let place = (exponentIsNegative ? -power : power).addingReportingOverflow(whole.count - zeros)
+        // Beyond the range of `Double` at its end, and with an exponent of at most seven digits.
+        guard !place.overflow, place.partialValue.magnitude <= 1_000_000,
+            Double(String(decoding: bytes[start..<offset], as: UTF8.self))?.isFinite == true
+        else { throw limit("a number out of range") }
+        return JSONNumber(isNegative: isNegative, digits: digits, exponent: (exponentIsNegative ? -power : power) - fraction.count)
     }
 
     private mutating func string() throws(JSONParsingError) -> String {

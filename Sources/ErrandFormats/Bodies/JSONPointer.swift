@@ -63,7 +63,19 @@ public struct JSONPointer: Sendable, Hashable {
 extension JSONPointer: CustomStringConvertible {
     /// The text, with its escapes.
     public var description: String {
-        tokens.map { "/" + $0.replacing("~", with: "~0").replacing("/", with: "~1") }.joined()
+        // By octets: a combining character after a slash must not hide it.
+        var text: [UInt8] = []
+        for token in tokens {
+            text.append(UInt8(ascii: "/"))
+            for byte in token.utf8 {
+                switch byte {
+                case UInt8(ascii: "~"): text += "~0".utf8
+                case UInt8(ascii: "/"): text += "~1".utf8
+                default: text.append(byte)
+                }
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
     }
 }
 

@@ -2,13 +2,25 @@
 
 extension JSONValue {
     /// The member with this name; ``null`` if there is none, or if this value is not an object.
+    ///
+    /// Setting a member adds or replaces it. As in a merge patch, a value that is not an object becomes one. ``null`` is set as `null`: `remove(at:)` removes
+    /// a member.
     public subscript(name: String) -> JSONValue {
-        if case .object(let members) = self { members[name] ?? .null } else { .null }
+        get { if case .object(let members) = self { members[name] ?? .null } else { .null } }
+        set {
+            var members = objectValue ?? [:]
+            self = .null  // the only owner changes its members in place
+            members[name] = newValue
+            self = .object(members)
+        }
     }
 
-    /// The member with this name, as a property: `json.user.name`. A member that has the name of a property of ``JSONValue``, such as `description` or
-    /// `isNull`, needs the subscript.
-    public subscript(dynamicMember name: String) -> JSONValue { self[name] }
+    /// The member with this name, as a property: `json.user.name = "Ada"`. A member that has the name of a property of ``JSONValue``, such as `description` or
+    /// `isNull`, needs the subscript. The members of an array are in ``arrayValue``: `json.tags.count` is a member with the name `count`.
+    public subscript(dynamicMember name: String) -> JSONValue {
+        get { self[name] }
+        set { self[name] = newValue }
+    }
 
     /// The value at a place; `nil` if there is none. Unlike the other subscripts, it tells a member that is `null` from a missing one.
     public subscript(at pointer: JSONPointer) -> JSONValue? {
@@ -29,7 +41,9 @@ extension JSONValue {
 
     /// The element at this index, from 0; ``null`` if there is none, or if this value is not an array.
     public subscript(index: Int) -> JSONValue {
-        if case .array(let elements) = self, elements.indices.contains(index) { elements[index] } else { .null }
+        get { if case .array(let elements) = self, elements.indices.contains(index) { elements[index] } else { .null } }
+        @available(*, unavailable, message: "write try json.set(value, at: \"/tags/0\"), which throws if there is no such element")
+        set { fatalError("not available") }
     }
 
     /// Whether the value is ``null``: `null` in the text, or missing.

@@ -13,13 +13,12 @@ extension JSONValue {
             return
         }
         var members = objectValue ?? [:]
+        self = .null  // the only owner changes its members in place
         for (name, change) in changes {
             if change.isNull {
                 members[name] = nil
             } else {
-                var member = members[name] ?? .null
-                member.merge(change)
-                members[name] = member
+                members[name, default: .null].merge(change)
             }
         }
         self = .object(members)
@@ -81,19 +80,19 @@ extension JSONValue {
             return
         }
         let isLast = tokens.count == 1
-        switch self {
-        case .object(var members):
-            self = .null  // the only owner changes its members in place
+        // The only owner changes what it has in place.
+        if var members = objectValue {
+            self = .null
             defer { self = .object(members) }
             if isLast {
                 members[token] = make(members[token])
             } else {
-                guard var member = members[token] else { throw JSONPointerError(pointer, "there is no '\(token.shownSafely(limit: 80))'") }
-                members[token] = nil
-                defer { members[token] = member }
-                try member.change(tokens.dropFirst(), pointer, make)
+                guard let index = members.index(forKey: token) else {
+                    throw JSONPointerError(pointer, "there is no '\(token.shownSafely(limit: 80))'")
+                }
+                try members.values[index].change(tokens.dropFirst(), pointer, make)
             }
-        case .array(var elements):
+        } else if var elements = arrayValue {
             self = .null
             defer { self = .array(elements) }
             let index = token == "-" ? elements.count : JSONPointer.index(token)
@@ -113,7 +112,8 @@ extension JSONValue {
             } else {
                 elements.remove(at: index)
             }
-        default: throw JSONPointerError(pointer, "'\(token.shownSafely(limit: 80))' is not in an object or an array")
+        } else {
+            throw JSONPointerError(pointer, "'\(token.shownSafely(limit: 80))' is not in an object or an array")
         }
     }
 }

@@ -18,7 +18,10 @@
 /// let body: JSONValue = ["name": "Ada", "age": 36, "tags": ["x", "y"], "address": nil]
 /// ```
 ///
-/// A decoded value nests at most ``depthLimit`` levels deep. A property of the type `JSONValue` in a `Decodable` type is ``null`` if its member is missing.
+/// From variables, by ``init(_:)-(String)`` and the other initializers without a label: `["name": JSONValue(name), "age": JSONValue(age)]`.
+///
+/// A decoded value nests at most ``depthLimit`` levels deep, counted from the outside of the body that it is in. A value that is made in code has no limit:
+/// keep it within the same depth, as describing, comparing and encoding it use stack for each level. A property of the type `JSONValue` in a `Decodable` type is ``null`` if its member is missing.
 @dynamicMemberLookup
 public enum JSONValue: Sendable, Hashable, Codable {
     /// `null`, or a value that is missing.
@@ -36,6 +39,24 @@ public enum JSONValue: Sendable, Hashable, Codable {
     /// Names are compared as Swift compares texts: an `é` in one code point and an `e` with a combining accent are one name, although they are two
     /// in JSON ([RFC 8259, section 8.3](https://www.rfc-editor.org/rfc/rfc8259#section-8.3)).
     case object([String: JSONValue])
+
+    /// A text.
+    public init(_ text: String) { self = .string(text) }
+    /// A whole number.
+    public init(_ number: some BinaryInteger) { self = .number(JSONNumber(number)) }
+    /// A number with all its digits.
+    public init(_ number: JSONNumber) { self = .number(number) }
+    /// `true` or `false`.
+    public init(_ value: Bool) { self = .bool(value) }
+    /// The number that a `Double` prints as; `nil` for infinity and NaN, which JSON cannot hold.
+    public init?(_ number: Double) {
+        guard let number = JSONNumber(exactly: number) else { return nil }
+        self = .number(number)
+    }
+    /// An array.
+    public init(_ elements: [JSONValue]) { self = .array(elements) }
+    /// An object.
+    public init(_ members: [String: JSONValue]) { self = .object(members) }
 
     /// Decodes any JSON value.
     ///

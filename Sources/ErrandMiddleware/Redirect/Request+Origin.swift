@@ -13,6 +13,13 @@ extension Request {
     /// The origin of the call that this request was sent for; `nil` if a redirect has led to another one, since then it is not known.
     package var originOfCall: Origin? { options.hasLeftOrigin ? nil : origin }
 
+    /// The origin that a URL in the response to this request may lead to with credentials: `home`, unless the response came from an origin that nobody has
+    /// allowed, behind a redirect. That one must not choose what is requested with them.
+    package func trusted(_ home: Origin?, allowing origins: Set<Origin>) -> Origin? {
+        guard let home, let origin, origin == home || origins.contains(origin) else { return nil }
+        return home
+    }
+
     /// Makes this request a GET without a body, and without the fields that describe one.
     package mutating func becomeGET() {
         head.method = .get

@@ -57,13 +57,13 @@ private struct User: Decodable, Sendable {
         let page = "<html>s3cret</html>"
         #expect(try await problem(User.self, in: page, contentType: "text/html; charset=utf-8") == "User: the body is text/html, not JSON")
         #expect(try await problem([User].self, in: page, contentType: "TEXT/HTML") == "[User]: the body is text/html, not JSON")
-        #expect(try await problem(User.self, in: page) == "User: the body is not valid JSON")
-        #expect(try await problem(User.self, in: page, contentType: nil) == "User: the body is not valid JSON")
+        #expect(try await problem(User.self, in: page) == "User: the body is not valid JSON: an invalid value at byte 0")
+        #expect(try await problem(User.self, in: page, contentType: nil) == "User: the body is not valid JSON: an invalid value at byte 0")
     }
 
     @Test func whatIsWrongWithTheWholeIsSaid() async throws {
-        #expect(try await problem(User.self, in: #"{"id": 1, "name": "s3cret"#) == "User: the body is not valid JSON")
-        #expect(try await problem(User.self, in: "\u{FEFF}", contentType: "application/problem+json") == "User: the body is not valid JSON")
+        #expect(try await problem(User.self, in: #"{"id": 1, "name": "s3cret"#) == "User: the body is not valid JSON: an unterminated string at byte 25")
+        #expect(try await problem(User.self, in: "\u{FEFF}", contentType: "application/problem+json") == "User: the body is not valid JSON: no value at byte 3")
         let deep = String(repeating: "[", count: 200) + String(repeating: "]", count: 200)
         #expect(try await problem(User.self, in: deep) == "User: the body is nested deeper than 128")
         let wide = "[" + String(repeating: "1,", count: 600_000) + "1.5]"

@@ -37,7 +37,13 @@ import Testing
         #expect([7, 7.5, 1e300, 1e-300].map { ($0 as JSONNumber).isWhole } == [true, false, true, false])
     }
 
-    @Test(arguments: ["0.11e-9223372036854775807", "1e-1000001", "0e1000001", "1e99999999999999999999"])
+    /// The text that a number has is one that it is read from.
+    @Test(arguments: [("0.1e-1000000", "1e-1000001"), ("1e-1000001", "1e-1000001"), ("0e99999999999999999999", "0"), ("-0.00e-1000001", "0")])
+    func theTextOfANumberIsANumber(_ text: String, _ shown: String) {
+        #expect(JSONNumber(text)?.description == shown && JSONNumber(shown)?.description == shown)
+    }
+
+    @Test(arguments: ["0.11e-9223372036854775807", "1e-1000002", "1e99999999999999999999", "1e-99999999999999999999"])
     func aHugeExponentIsRefused(_ text: String) {
         #expect(throws: (any Error).self) { try JSONValue(parsing: Array(text.utf8)) }
     }

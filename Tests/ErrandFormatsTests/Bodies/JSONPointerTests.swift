@@ -75,6 +75,12 @@ import Testing
         #expect(json == before)
     }
 
+    @Test(arguments: ["/\u{301}", "~\u{301}x", "a/\u{200D}b", "~1", "/", "~\u{FE0F}", "\u{338}/"])
+    func tokensAreEscapedByOctets(token: String) {
+        let pointer = JSONPointer([token, "b"])
+        #expect(JSONPointer(pointer.description) == pointer)
+    }
+
     @Test func anErrorIsOneShortLine() {
         var json: JSONValue = [:]
         let token = "a\n\u{1B}[2J\u{202E}" + String(repeating: "x", count: 100_000)

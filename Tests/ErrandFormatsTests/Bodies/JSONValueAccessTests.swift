@@ -78,6 +78,24 @@ import Testing
         #expect(!(["a": 9_007_199_254_740_993] as JSONValue).isSubset(of: ["a": 9_007_199_254_740_992]))
     }
 
+    @Test func membersAreSet() {
+        var json: JSONValue = ["user": ["name": "Ada"], "tags": ["a"], "note": "x"]
+        json.user.name = "Joe"
+        json["user"]["age"] = 36
+        json.address.city = "London"
+        json.note.text = "y"
+        json.tags = nil
+        #expect(json == ["user": ["name": "Joe", "age": 36], "tags": nil, "note": ["text": "y"], "address": ["city": "London"]])
+    }
+
+    @Test func valuesAreMadeFromVariables() {
+        let (name, age, isNew, ratio, id) = ("Ada", 36, true, 0.1, UInt64.max)
+        let json: JSONValue = ["name": JSONValue(name), "age": JSONValue(age), "isNew": JSONValue(isNew), "ratio": JSONValue(ratio) ?? nil]
+        #expect("\(json)" == #"{"age":36,"isNew":true,"name":"Ada","ratio":0.1}"#)
+        #expect(JSONValue(id).numberValue.flatMap { UInt64(exactly: $0) } == id && JSONValue(Double.nan) == nil)
+        #expect(JSONValue([1, JSONValue(name)]) == [1, "Ada"] && JSONValue(["a": 1]) == ["a": 1])
+    }
+
     @Test func membersAreProperties() {
         let json: JSONValue = ["user": ["name": "Ada", "ids": [1, 2]], "isNull": 7]
         #expect(json.user.name.stringValue == "Ada" && json.user.ids[1].intValue == 2 && json.user.nothing.at.all.isNull)

@@ -1,0 +1,17 @@
+internal import ErrandFormats
+
+// What the errors of JSON say to people: Formats has no Foundation.
+
+extension JSONParsingError: LocalizedError, SafelyDescribedError {
+    /// A sentence for people.
+    public var errorDescription: String? { "The text is not valid JSON." }
+    /// The problem and its position.
+    public var failureReason: String? { description.asSentence }
+}
+
+extension JSONPointerError: LocalizedError {
+    /// A sentence for people.
+    public var errorDescription: String? { "The JSON value could not be changed." }
+    /// The place and the reason.
+    public var failureReason: String? { description.asSentence }
+}
