@@ -41,7 +41,9 @@ private struct Order: Codable, Sendable, Equatable {
         let call = Endpoint<Order>(.post, "/orders", body: .json(order, coding: odd), decoding: .json(coding: odd))
         #expect(try await client.value(call) == order)
         #expect(try await client.value(call.map { $0 }) == order)
-        #expect(stub.requests[0].text == #"{"item_name":"tea","placed_at":1795264560}"# && stub.requests[0].headers[.accept] == "application/json")
+        #expect(
+            stub.requests[0].text == #"{"item_name":"tea","placed_at":1795264560}"#
+                && stub.requests[0].headers[.accept] == "application/json")
         #expect(try await client.send(call).decoded(as: call.decoding) == order)
         await #expect(throws: ResponseDecodingError.self) { try await client.post("/orders", body: .json(order), as: Order.self) }
     }
@@ -49,7 +51,8 @@ private struct Order: Codable, Sendable, Equatable {
     @Test(
         arguments: [
             ("text/plain", Data("ä€".utf8), "ä€"), ("text/plain; charset=UTF-8", Data("ä".utf8), "ä"),
-            ("text/plain; charset=iso-8859-1", Data([0x68, 0xE4]), "hä"), ("text/html; charset=\"Windows-1252\"", Data([0x80, 0x81]), "€\u{81}"),
+            ("text/plain; charset=iso-8859-1", Data([0x68, 0xE4]), "hä"),
+            ("text/html; charset=\"Windows-1252\"", Data([0x80, 0x81]), "€\u{81}"),
             ("text/plain; charset=utf-16le", Data([0xE4, 0x00]), "ä"), ("text/plain; charset=utf-16", Data([0xFE, 0xFF, 0x00, 0xE4]), "ä"),
             ("text/plain; charset=x-odd", Data("ä".utf8), "ä"), ("text/plain", Data([0x61, 0xFF]), "a\u{FFFD}"),
         ])

@@ -177,7 +177,8 @@ import Testing
             await description(["code": "x"]) { try await $0.delete("/x") }
                 == "DELETE https://a.example/x: cannot decode Void at code: expected an Int, found a string" + name)
         #expect(
-            await description(["code": 0, "data": ["user_name": 7]]) { _ = try await $0.get("/x", as: User.self) }.contains("at data.user_name: "))
+            await description(["code": 0, "data": ["user_name": 7]]) { _ = try await $0.get("/x", as: User.self) }.contains(
+                "at data.user_name: "))
     }
 
     struct Detailed: ResponseEnvelope {
@@ -190,7 +191,9 @@ import Testing
 
     @Test func anErrorHasDetailsAndAStatus() async throws {
         let stack = stub(["code": 1_401, "errors": ["name": ["too short"]]]).server("https://a.example")
-        let error = await #expect(throws: ServiceError.self) { try await APIClient(stack, envelope: Detailed.self).get("/x", as: User.self) }
+        let error = await #expect(throws: ServiceError.self) {
+            try await APIClient(stack, envelope: Detailed.self).get("/x", as: User.self)
+        }
         #expect(error?.isUnauthorized == true && error?.isClientError == true && error?.status == .ok)
         #expect(error?.details.name[0] == "too short" && error.map { "\($0)" }?.contains("short") == false)
     }
@@ -208,7 +211,8 @@ import Testing
         let error = await #expect(throws: ServiceError.self) { try await client(stub(balanceTooLow)).value(call) }
         #expect(error?.code == 40_012 && error?.status == .ok)
         // The cursor leads through a list.
-        let pages = StubTransport(Stub().query("cursor", "c2").responds(.json(["code": 0, "data": []] as JSONValue)), Stub().responds(.json(json)))
+        let pages = StubTransport(
+            Stub().query("cursor", "c2").responds(.json(["code": 0, "data": []] as JSONValue)), Stub().responds(.json(json)))
         var names: [String] = []
         for try await user in client(pages).pages(call, next: .cursor(\.nextCursor)).elements(\.data) { names.append(user.userName) }
         #expect(names == ["Ada"] && pages.requests.count == 2)
@@ -243,7 +247,8 @@ import Testing
         #expect(try await deep.get("/x", as: User.self).userName == "Ada")
         // The names of a path are those that the coding reads.
         let snake = APIClient(
-            stub(["response_data": ["user_name": "Ada"]]).server("https://a.example"), json: JSONCoding(keys: .snakeCase), envelope: Snake.self)
+            stub(["response_data": ["user_name": "Ada"]]).server("https://a.example"), json: JSONCoding(keys: .snakeCase),
+            envelope: Snake.self)
         #expect(try await snake.get("/x", as: User?.self)?.userName == "Ada")
         let none = APIClient(stub(["status": "ok", "result": nil]).server("https://a.example"), envelope: Deep.self)
         #expect(try await none.get("/x", as: User?.self) == nil)

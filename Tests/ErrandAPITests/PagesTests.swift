@@ -166,7 +166,8 @@ import Testing
     /// What was saved by one version of the app is read by the next.
     @Test(
         arguments: [
-            (.first, #"{"query":{}}"#), (.query(["page": "2"]), #"{"query":{"page":"2"}}"#), (.url("/items?page=2"), #"{"url":"/items?page=2"}"#),
+            (.first, #"{"query":{}}"#), (.query(["page": "2"]), #"{"query":{"page":"2"}}"#),
+            (.url("/items?page=2"), #"{"url":"/items?page=2"}"#),
         ] as [(PagePosition, String)])
     func aPositionIsSaved(position: PagePosition, text: String) throws {
         let saved = try JSONValue(encoding: position)

@@ -21,10 +21,12 @@ import Testing
     @Test(
         arguments: [
             (.get, 202, nil, "/v1/jobs/7"), (.get, 200, nil, "/v1/jobs/7"), (.get, 202, "/x?y=1", "/x?y=1"), (.get, 202, "../x", "/v1/x"),
-            (.get, 200, "/x", "/v1/jobs/7"), (.get, 202, "", "/v1/jobs/7"), (.get, 202, "#x", "/v1/jobs/7"), (.head, 202, nil, "/v1/jobs/7"),
+            (.get, 200, "/x", "/v1/jobs/7"), (.get, 202, "", "/v1/jobs/7"), (.get, 202, "#x", "/v1/jobs/7"),
+            (.head, 202, nil, "/v1/jobs/7"),
             (.post, 202, "/x", "/x"), (.post, 202, nil, "no URL to poll"), (.post, 200, "/x", "no URL to poll"),
             (.put, 201, "/x", "no URL to poll"), (.post, 202, "https://a.example:444/", "URL to poll at another origin"),
-            (.post, 202, "//b.example/", "URL to poll at another origin"), (.post, 202, "http://a.example/", "URL to poll at another origin"),
+            (.post, 202, "//b.example/", "URL to poll at another origin"),
+            (.post, 202, "http://a.example/", "URL to poll at another origin"),
             (.post, 202, "https://joe:pw@a.example/", "invalid URL to poll"), (.post, 202, "http://[/", "invalid URL to poll"),
         ] as [(HTTPRequest.Method, Int, String?, String)])
     func aResponseLeadsOn(method: HTTPRequest.Method, status: Int, location: String?, next: String) throws {
@@ -44,7 +46,8 @@ import Testing
     /// Whether polling goes on after a first failure of a GET, a first one of a POST, and a later one.
     @Test(
         arguments: [
-            (408, true, false, true), (425, true, false, true), (429, true, false, true), (500, true, false, true), (503, true, false, true),
+            (408, true, false, true), (425, true, false, true), (429, true, false, true), (500, true, false, true),
+            (503, true, false, true),
             (501, false, false, false), (505, false, false, false), (404, false, false, false), (401, false, false, false),
         ])
     func statusesThatPassAreTolerated(
@@ -87,7 +90,9 @@ import Testing
         var poll = Poll(method: .get)
         let policy = PollingPolicy(allowedOrigins: ["https://b.example"])
         var sent = try poll.request(from: call)
-        for (location, token) in [("https://b.example/x", nil), ("/y", nil), ("https://a.example/z", "Bearer s3cret")] as [(String, String?)] {
+        for (location, token) in [("https://b.example/x", nil), ("/y", nil), ("https://a.example/z", "Bearer s3cret")]
+            as [(String, String?)]
+        {
             try poll.noteResponse(head(202, [.location: location]), request: sent, policy)
             sent = try poll.request(from: call)
             #expect(sent.headers[.authorization] == token && sent.headers[.ifMatch] == nil, "\(location)")
@@ -104,6 +109,13 @@ import Testing
         #expect(throws: PollingError.self) {
             try poll.noteResponse(head(202, [.location: "https://a.example/admin"]), request: sent, .standard)
         }
+    }
+
+    @Test(arguments: [("*", false), ("", false), ("abc", false), ("\"", false), (#"W/"1""#, true), (#""""#, true), (#""a"b""#, false)])
+    func onlyATagIsSentBack(value: String, isTag: Bool) throws {
+        var poll = Poll(method: .get)
+        try poll.noteResponse(head(200, [.eTag: value]), request: try poll.request(from: call), .standard)
+        #expect(try poll.request(from: call).headers[.ifNoneMatch] == (isTag ? value : nil) && poll.isConditional == isTag)
     }
 
     @Test func aTagBelongsToItsURL() throws {

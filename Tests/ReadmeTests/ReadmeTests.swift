@@ -117,7 +117,8 @@ import Testing
             .json(["orders": [["id": 1], ["id": 2]], "nextCursor": "x"] as JSONValue), .json(["orders": [["id": 3]]] as JSONValue),
         ]
         let stub = StubTransport(
-            Stub(.get, "/orders").query("after", "x").responds(pages[1], repeatingLast: true), Stub(.get, "/orders").responds(pages[0], repeatingLast: true),
+            Stub(.get, "/orders").query("after", "x").responds(pages[1], repeatingLast: true),
+            Stub(.get, "/orders").responds(pages[0], repeatingLast: true),
             Stub(.get, "/users/{id}").responds(
                 .json(["name": "Ada", "scores": [1.5], "tags": ["a"], "address": ["city": "Zürich"]] as JSONValue)))
         let client = APIClient(stub.server("https://a.example"))

@@ -548,7 +548,9 @@ extension APIClient {
     /// Not available: a list is read by an ``Endpoint``.
     @available(*, unavailable, message: "write client.pages(.get(\"/items\", as: ItemPage.self), next: …)")
     @_disfavoredOverload
-    public func pages<Output>(_ path: PathTemplate, next: NextPage<Output>) -> Pages<Output> { fatalError("not available") }
+    public func pages<Output>(_ path: PathTemplate, next: NextPage<Output>) -> Pages<Output> {
+        pages(Endpoint(.get, path, decoding: .undecodable), next: next)
+    }
 
     /// Not available: a call is polled by its ``Endpoint``.
     @available(*, unavailable, message: "write client.poll(.get(\"/jobs/7\", as: Job.self)) { … }")

@@ -133,7 +133,9 @@ extension ResponseDecoding where Output: Decodable {
             { data, head, json in
                 isText ? try cast(head.text(of: data)) : try empty(data) ?? json.decode(Output.self, from: data)
             },
-            unwrap: { data, json, envelope, isWhole in try empty(data) ?? envelope.unwrapped(Output.self, from: data, json, isWhole: isWhole) })
+            unwrap: { data, json, envelope, isWhole in
+                try empty(data) ?? envelope.unwrapped(Output.self, from: data, json, isWhole: isWhole)
+            })
     }
 
     /// JSON, by a coding of its own in place of the client's: for one endpoint whose dates or names differ.

@@ -74,7 +74,8 @@ public struct NextPage<Output: Sendable>: Sendable {
             let number = current.flatMap { Int($0) } ?? first
             let (next, isTooLarge) = number.addingReportingOverflow(step)
             guard !isTooLarge else {
-                throw PaginationError(.tooManyPages, "there is no number after \(number)", request: page.response.request, page.response.head)
+                throw PaginationError(
+                    .tooManyPages, "there is no number after \(number)", request: page.response.request, page.response.head)
             }
             return .query([name: "\(next)"])
         }

@@ -45,6 +45,14 @@ struct Poll: Sendable {
         return request
     }
 
+    /// Whether a value may come back in `If-None-Match` ([RFC 9110, section 8.8.3](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3)): `*` would match
+    /// any response.
+    private static func isEntityTag(_ value: String) -> Bool {
+        let opaque = value.hasPrefix("W/") ? value.utf8.dropFirst(2) : value.utf8[...]
+        return opaque.count >= 2 && value.utf8.count <= FieldLimits.valueBytes && opaque.first == UInt8(ascii: "\"")
+            && opaque.last == UInt8(ascii: "\"") && !opaque.dropFirst().dropLast().contains(UInt8(ascii: "\""))
+    }
+
     private static let conditions: [HTTPField.Name] = [.ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange, .range]
 
     /// A response that does not end the polling.
@@ -61,7 +69,7 @@ struct Poll: Sendable {
             let reason = head.status == .accepted ? "has no Location" : "does not end the polling, and only a GET or HEAD can be made again"
             throw PollingError(.noLocation, "the response with the status \(head.status.code) \(reason)", request: sent, head)
         }
-        if head.status == .ok { tag = head.headerFields[.eTag] }
+        if head.status == .ok { tag = head.headerFields[.eTag].flatMap { Self.isEntityTag($0) ? $0 : nil } }
     }
 
     /// The response is the same as before (304).

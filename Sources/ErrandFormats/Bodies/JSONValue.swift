@@ -116,7 +116,13 @@ public enum JSONValue: Sendable, Hashable, Codable {
             switch number.codedValue {
             case .integer(let value): try container.encode(value)
             case .unsigned(let value): try container.encode(value)
-            case .double(let value): try container.encode(value)
+            case .double(let value):
+                // Zero itself is a whole number.
+                guard value != 0 else {
+                    let text = "a number that is too small for a Double"
+                    throw EncodingError.invalidValue(number, .init(codingPath: encoder.codingPath, debugDescription: text))
+                }
+                try container.encode(value)
             }
         case .string(let value): try container.encode(value)
         case .array(let value): try container.encode(value)

@@ -1,7 +1,8 @@
 /// Checks a property list from the network before Foundation reads it, without recursion.
 ///
 /// Foundation reads nested containers by recursion, whose stack has no guard of its own. In a binary list, it reads an object again for each reference to it:
-/// a few hundred bytes may stand for any number of objects, or contain themselves.
+/// a few hundred bytes may stand for any number of objects, or contain themselves. It ends the process at some bytes that are not UTF-8. A long name that is
+/// not ASCII is slow to compare: see `JSONDepth`.
 package enum PropertyListCheck {
     /// The deepest nesting that is read: 128 levels.
     package static let depthLimit = 128
@@ -17,6 +18,7 @@ package enum PropertyListCheck {
     }
 
     static let tooDeep = "it nests deeper than \(depthLimit) levels"
+    static let longName = "a name is longer than \(FieldLimits.nameBytes) bytes, and not ASCII"
 }
 
 /// A property list in XML. Whatever another reader may understand in another way is a problem: a tag that it sees, and this one does not.
@@ -29,13 +31,18 @@ private struct XMLList {
     private static let malformed = "its XML is malformed"
 
     mutating func problem() -> String? {
-        if bytes.prefix(4).contains(0) || bytes.starts(with: [0xFE, 0xFF]) || bytes.starts(with: [0xFF, 0xFE]) { return "it is not UTF-8" }
+        if bytes.prefix(4).contains(0) || bytes.starts(with: [0xFE, 0xFF]) || bytes.starts(with: [0xFF, 0xFE]) {
+            return "it is not UTF-8"
+        }
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { offset = 3 }
         while offset < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[offset]) { offset += 1 }
         // Foundation takes any other text for a list of an older format.
         guard offset < bytes.count, bytes[offset] == UInt8(ascii: "<") else { return "it is neither XML nor binary" }
         guard hasKnownEncoding() else { return "it is not UTF-8" }
+        guard String(validating: bytes, as: UTF8.self) != nil else { return "it is not UTF-8" }
         var depth = 0
+        /// Where the text of a name begins.
+        var nameStart: Int?
         while let start = bytes[offset...].firstIndex(of: UInt8(ascii: "<")) {
             offset = start
             if skip("<!--") {
@@ -51,7 +58,10 @@ private struct XMLList {
                 case UInt8(ascii: "/"):
                     depth -= 1
                     guard depth >= 0 else { return Self.malformed }
+                    if let nameStart, isLongName(bytes[nameStart..<start]) { return PropertyListCheck.longName }
+                    nameStart = nil
                 default:
+                    nameStart = bytes[(start + 1)...].starts(with: "key".utf8) ? end + 1 : nil
                     if bytes[end - 1] != UInt8(ascii: "/") { depth += 1 }
                     if depth > PropertyListCheck.depthLimit { return PropertyListCheck.tooDeep }
                 }
@@ -59,6 +69,11 @@ private struct XMLList {
             }
         }
         return nil
+    }
+
+    /// A reference such as `&#x301;` may stand for any character.
+    private func isLongName(_ text: Slice<UnsafeRawBufferPointer>) -> Bool {
+        text.count > FieldLimits.nameBytes && text.contains { $0 >= 0x80 || $0 == UInt8(ascii: "&") }
     }
 
     /// Whether the declaration at the beginning names no encoding, or one in which tags are ASCII.
@@ -128,7 +143,8 @@ private struct BinaryList {
         guard let count = number(at: 8), let top = number(at: 16), let table = number(at: 24) else { return nil }
         let (offsetSize, referenceSize) = (Int(bytes[trailer + 6]), Int(bytes[trailer + 7]))
         let (length, isTooLong) = count.multipliedReportingOverflow(by: offsetSize)
-        guard (1...8).contains(offsetSize), (1...8).contains(referenceSize), count > 0, top < count, !isTooLong, table >= 8, table <= trailer,
+        guard (1...8).contains(offsetSize), (1...8).contains(referenceSize), count > 0, top < count, !isTooLong, table >= 8,
+            table <= trailer,
             length <= trailer - table
         else { return nil }
         (self.bytes, self.offsetSize, self.referenceSize) = (bytes, offsetSize, referenceSize)
@@ -150,7 +166,11 @@ private struct BinaryList {
             guard depth <= PropertyListCheck.depthLimit else { return PropertyListCheck.tooDeep }
             guard isContainerSeen.insert(object).inserted else { return "it refers to an array or a dictionary more than once" }
             for index in 0..<found.references {
-                pending.append((number(at: found.start + index * referenceSize, size: referenceSize), depth + 1))
+                let member = number(at: found.start + index * referenceSize, size: referenceSize)
+                if index < found.names, let name = content(of: member), name.isUnicode, name.length > FieldLimits.nameBytes {
+                    return PropertyListCheck.longName
+                }
+                pending.append((member, depth + 1))
             }
         }
         return nil
@@ -158,9 +178,12 @@ private struct BinaryList {
 
     private struct Content {
         var isContainer = false
-        /// Where the references of a container begin, and how many there are.
+        /// Whether it is a text that is not ASCII.
+        var isUnicode = false
+        /// Where the references of a container begin, how many there are, and how many of these are names.
         var start = 0
         var references = 0
+        var names = 0
         /// The bytes of the object.
         var length: Int
     }
@@ -195,8 +218,9 @@ private struct BinaryList {
         }
         let (size, isTooLong) = length.multipliedReportingOverflow(by: each)
         guard !isTooLong, size <= table - place || marker >> 4 == 0 else { return nil }
-        guard marker >> 4 >= 0xA else { return Content(length: size + 1) }
-        return Content(isContainer: true, start: place, references: size / referenceSize, length: size + 1)
+        guard marker >> 4 >= 0xA else { return Content(isUnicode: [0x6, 0x7].contains(marker >> 4), length: size + 1) }
+        return Content(
+            isContainer: true, start: place, references: size / referenceSize, names: marker >> 4 == 0xD ? length : 0, length: size + 1)
     }
 
     /// A number of up to 8 bytes; negative for one that is larger than any place.

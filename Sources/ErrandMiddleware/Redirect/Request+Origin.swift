@@ -27,8 +27,12 @@ extension Request {
         for name in Self.contentFields { head.headerFields[name] = nil }
     }
 
+    /// Those of [RFC 9110, section 15.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.4), and those that describe or announce a body elsewhere.
     private static let contentFields: [HTTPField.Name] = [
-        .contentEncoding, .contentLanguage, .contentLength, .contentLocation, .contentType, .transferEncoding,
+        .contentEncoding, .contentLanguage, .contentLength, .contentLocation, .contentType, .transferEncoding, .contentRange,
+        .contentDisposition,
+        .lastModified, .expect, .trailer, .known("Content-Digest"), .known("Repr-Digest"), .known("Digest"), .known("Content-MD5"),
+        .known("Idempotency-Key"),
     ]
 
     /// Removes what must not reach another origin: sensitive fields, those that `server` has added, and options that are bound to an origin. Credentials are not

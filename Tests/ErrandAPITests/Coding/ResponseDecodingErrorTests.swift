@@ -62,8 +62,12 @@ private struct User: Decodable, Sendable {
     }
 
     @Test func whatIsWrongWithTheWholeIsSaid() async throws {
-        #expect(try await problem(User.self, in: #"{"id": 1, "name": "s3cret"#) == "User: the body is not valid JSON: an unterminated string at byte 25")
-        #expect(try await problem(User.self, in: "\u{FEFF}", contentType: "application/problem+json") == "User: the body is not valid JSON: no value at byte 3")
+        #expect(
+            try await problem(User.self, in: #"{"id": 1, "name": "s3cret"#)
+                == "User: the body is not valid JSON: an unterminated string at byte 25")
+        #expect(
+            try await problem(User.self, in: "\u{FEFF}", contentType: "application/problem+json")
+                == "User: the body is not valid JSON: no value at byte 3")
         let deep = String(repeating: "[", count: 200) + String(repeating: "]", count: 200)
         #expect(try await problem(User.self, in: deep) == "User: the body is nested deeper than 128")
         let wide = "[" + String(repeating: "1,", count: 600_000) + "1.5]"

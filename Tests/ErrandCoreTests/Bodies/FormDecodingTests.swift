@@ -38,15 +38,16 @@ import Testing
 
     @Test func whatIsMissingOrEmptyIsNil() throws {
         struct Token: Decodable, Equatable {
-            var access_token: String
-            var expires_in: Int?
+            var accessToken: String
+            var expiresIn: Int?
             var scope: [String]?
             var note: String?
         }
-        #expect(try decode("access_token=a%2Bb+c&expires_in=&note") == Token(access_token: "a+b c"))
+        let coding = JSONCoding(keys: .snakeCase)
+        #expect(try decode("access_token=a%2Bb+c&expires_in=&note", coding: coding) == Token(accessToken: "a+b c"))
         #expect(
-            try decode("access_token=&scope=r&scope=w&expires_in=60&more=1&note=x&&")
-                == Token(access_token: "", expires_in: 60, scope: ["r", "w"], note: "x"))
+            try decode("access_token=&scope=r&scope=w&expires_in=60&more=1&note=x&&", coding: coding)
+                == Token(accessToken: "", expiresIn: 60, scope: ["r", "w"], note: "x"))
     }
 
     @Test func dictionariesHaveAMemberForEachName() throws {
@@ -57,8 +58,10 @@ import Testing
 
     @Test(
         arguments: [
-            ("page=", "page"), ("page=1.5", "page"), ("page=99999999999999999999", "page"), ("page=%20s3cret", "page"), ("page=s3cret&page=2", "page"),
-            ("isOpen=yes", "isOpen"), ("ratio=inf", "ratio"), ("ratio=0x1p3", "ratio"), ("at=s3cret", "at"), ("sort=s3cret", "sort"), ("list=1&list=s3cret", "list"),
+            ("page=", "page"), ("page=1.5", "page"), ("page=99999999999999999999", "page"), ("page=%20s3cret", "page"),
+            ("page=s3cret&page=2", "page"),
+            ("isOpen=yes", "isOpen"), ("ratio=inf", "ratio"), ("ratio=0x1p3", "ratio"), ("at=s3cret", "at"), ("sort=s3cret", "sort"),
+            ("list=1&list=s3cret", "list"),
             ("inner=s3cret", "inner"), ("bytes=s3cret!", "bytes"),
         ])
     func whatDoesNotFitIsAnErrorThatNamesThePlace(text: String, place: String) {

@@ -38,7 +38,9 @@ import Testing
     }
 
     /// The text that a number has is one that it is read from.
-    @Test(arguments: [("0.1e-1000000", "1e-1000001"), ("1e-1000001", "1e-1000001"), ("0e99999999999999999999", "0"), ("-0.00e-1000001", "0")])
+    @Test(arguments: [
+        ("0.1e-1000000", "1e-1000001"), ("1e-1000001", "1e-1000001"), ("0e99999999999999999999", "0"), ("-0.00e-1000001", "0"),
+    ])
     func theTextOfANumberIsANumber(_ text: String, _ shown: String) {
         #expect(JSONNumber(text)?.description == shown && JSONNumber(shown)?.description == shown)
     }

@@ -44,7 +44,9 @@ import Testing
     }
 
     @Test func aTextMayBeTooLong() {
-        #expect(throws: JSONParsingError(message: "more than 3 bytes", offset: 3, exceedsLimit: true)) { try JSONValue(parsing: "1234".utf8, limitBytes: 3) }
+        #expect(throws: JSONParsingError(message: "more than 3 bytes", offset: 3, exceedsLimit: true)) {
+            try JSONValue(parsing: "1234".utf8, limitBytes: 3)
+        }
         #expect(throws: Never.self) { try JSONValue(parsing: "123".utf8, limitBytes: 3) }
         #expect(throws: Never.self) { try JSONValue(parsing: sequence(first: UInt8(ascii: "1")) { _ in nil }) }
     }

@@ -20,7 +20,10 @@ import Testing
     @Test func whatFoundationWritesIsRead() throws {
         let texts = (0..<2_000).map { "text \($0 % 7)" }
         let values: [Any] = [
-            ["a": [1, 2.5, true, Date(), Data([1, 2]), "ä😀", String(repeating: "x", count: 300)], "b": ["c": [:] as [String: Any], "d": []]],
+            [
+                "a": [1, 2.5, true, Date(), Data([1, 2]), "ä😀", String(repeating: "x", count: 300)],
+                "b": ["c": [:] as [String: Any], "d": []],
+            ],
             texts, Array(repeating: ["name": "Ada", "age": 36] as [String: Any], count: 500), ["<a> & ]]> <!-- --> </array>"], [] as [Any],
         ]
         for value in values {
@@ -44,7 +47,8 @@ import Testing
     /// What hides a tag from one reader does not hide it from another one.
     @Test(
         arguments: [
-            "<!-- \(String(repeating: "</a>", count: 1_000)) -->", "<string><![CDATA[\(String(repeating: "</a>", count: 1_000))]]></string>",
+            "<!-- \(String(repeating: "</a>", count: 1_000)) -->",
+            "<string><![CDATA[\(String(repeating: "</a>", count: 1_000))]]></string>",
             "<?x \(String(repeating: "</a>", count: 1_000)) ?>", "<string>⼼a></string>", "<!-- > < -->",
         ])
     func whatIsNoTagDoesNotCount(_ text: String) {
@@ -54,7 +58,8 @@ import Testing
 
     @Test(
         arguments: [
-            "<plist></a></plist></b>", "</plist>", "<plist><array x=\"/>\"></plist>", "<plist><array x=\"</a>\"></plist>", "<plist><a", "<", "<plist><",
+            "<plist></a></plist></b>", "</plist>", "<plist><array x=\"/>\"></plist>", "<plist><array x=\"</a>\"></plist>", "<plist><a", "<",
+            "<plist><",
             "<plist><!-- ", "<plist><![CDATA[", "<?xml", "<!DOCTYPE plist [ <!ENTITY a \"b\"> ]><plist/>", "<plist><>", "<plist x='>",
         ])
     func malformedXMLIsRefused(_ text: String) { #expect(problem(text) == "its XML is malformed") }
@@ -65,6 +70,31 @@ import Testing
             "<?xml version='1.0' encoding='utf-16'?><plist/>", "<?xml encoding = \"ISO-2022-JP\"?><plist/>",
         ])
     func otherFormatsAreRefused(_ text: String) { #expect(problem(text) != nil) }
+
+    /// Foundation ends the process at some of these.
+    @Test(arguments: [[0xF8, 0x31, 0x32, 0x33, 0x34], [0xFF, 0x31], [0xC0, 0xAF], [0xED, 0xA0, 0x80]] as [[UInt8]])
+    func bytesThatAreNotUTF8AreRefused(bytes: [UInt8]) {
+        #expect(problem(Data("<plist><array><integer>".utf8) + bytes + Data("</integer></array></plist>".utf8)) == "it is not UTF-8")
+    }
+
+    /// Long names of combining marks take quadratic time to compare.
+    @Test func longNamesAreRefused() throws {
+        for name in [
+            String(repeating: "\u{301}", count: 129), String(repeating: "&#x301;", count: 40), String(repeating: "x", count: 257) + "ä",
+        ] {
+            #expect(problem("<plist><dict><key>\(name)</key><string>x</string></dict></plist>") == PropertyListCheck.longName)
+            #expect(problem("<plist><dict><key >\(name)<") != nil)
+            #expect(problem("<plist><dict><key>x</key><string>\(name)</string></dict></plist>") == nil)
+        }
+        #expect(problem("<plist><dict><key>\(String(repeating: "x", count: 1_000))</key><string/></dict></plist>") == nil)
+        for (name, expected) in [
+            (String(repeating: "\u{301}", count: 200), PropertyListCheck.longName), (String(repeating: "\u{301}", count: 100), nil),
+            (String(repeating: "x", count: 1_000), nil),
+        ] {
+            let data = try PropertyListSerialization.data(fromPropertyList: [name: name], format: .binary, options: 0)
+            #expect(problem(data) == expected)
+        }
+    }
 
     @Test func otherEncodingsAreRefused() throws {
         for encoding in [String.Encoding.utf16, .utf16LittleEndian, .utf16BigEndian, .utf32] {
@@ -111,7 +141,8 @@ import Testing
         #expect(problem(binary([array(1, 1, 2, 2), [0x09], [0xA0]])) == nil)
         // A text of 400 bytes, 500 times in 1.5 KB, is more than a list of a program would have.
         let text: [UInt8] = [0x5F, 0x11, 0x40, 0x00] + [UInt8](repeating: 0x61, count: 0x4000)
-        let many: [UInt8] = [0xAF, 0x11, 0x3A, 0x98] + [UInt8](repeating: 0, count: 15_000 * 2).enumerated().map { $0.offset % 2 == 1 ? 1 : $0.element }
+        let many: [UInt8] =
+            [0xAF, 0x11, 0x3A, 0x98] + [UInt8](repeating: 0, count: 15_000 * 2).enumerated().map { $0.offset % 2 == 1 ? 1 : $0.element }
         #expect(problem(binary([many, text])) == "it refers to the same objects too often")
     }
 

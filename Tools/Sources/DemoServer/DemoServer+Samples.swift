@@ -66,10 +66,12 @@ extension DemoServer {
             var request = request
             let body = try await request.collectBody(upTo: 1024 * 1024)
             return Response(
-                status: .ok, headers: [.contentType: request.headers[.contentType] ?? "application/octet-stream"], body: .init(byteBuffer: body))
+                status: .ok, headers: [.contentType: request.headers[.contentType] ?? "application/octet-stream"],
+                body: .init(byteBuffer: body))
         }
         router.get("v1/problem") { _, _ -> Response in
-            var response = json(#"{"type":"https://shop.example/problems/out-of-credit","title":"Your credit is too low.","status":403,"balance":3}"#)
+            var response = json(
+                #"{"type":"https://shop.example/problems/out-of-credit","title":"Your credit is too low.","status":403,"balance":3}"#)
             response.status = .forbidden
             response.headers[.contentType] = "application/problem+json"
             return response

@@ -233,7 +233,9 @@ import Testing
                         #expect(try await shop.get("/envelope/user", as: User.self).name == "Ada")
                         #expect(try await plain.json("/echo").headers.authorization.isNull)
                     }
-                    #expect(try await shop.value(Endpoint<JSONValue>(.get, "/echo", decoding: .json.withoutEnvelope)).headers.authorization == "Bearer s3cret")
+                    #expect(
+                        try await shop.value(Endpoint<JSONValue>(.get, "/echo", decoding: .json.withoutEnvelope)).headers.authorization
+                            == "Bearer s3cret")
                 }
             }
         }
