@@ -181,6 +181,27 @@ import Testing
                 "at data.user_name: "))
     }
 
+    /// The beginning of a body is no envelope, although it may be JSON.
+    @Test func aRefusedBodyMustBeWhole() async throws {
+        let text = "\(balanceTooLow)" + String(repeating: " ", count: 70_000)
+        let stub = StubTransport(Stub().responds(.status(.badRequest, headers: [.contentType: "application/json"], text: text)))
+        await #expect(throws: StatusError.self) { try await client(stub).get("/x", as: User.self) }
+    }
+
+    /// Sends another request first, as a middleware that signs in does.
+    private struct Detour: HTTPMiddleware {
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+            let response = try await next.send(Request(.get, url: "https://other.example/token"))
+            throw try await StatusError(reading: response)
+        }
+    }
+
+    @Test func theRefusedResponseOfAnotherRequestIsNotMapped() async throws {
+        let stack = HTTPStack(stub(balanceTooLow, status: .badRequest)).wrapped(by: Detour())
+        let client = APIClient(stack.server("https://a.example"), json: JSONCoding(keys: .snakeCase), envelope: Wrapper.self)
+        await #expect(throws: StatusError.self) { try await client.get("/x", as: User.self) }
+    }
+
     struct Detailed: ResponseEnvelope {
         var code: Int
         var errors: JSONValue?

@@ -154,6 +154,30 @@ import Testing
         #expect(error?.code == .tooManyPages && stub.requests.count == 1)
     }
 
+    /// Behind a redirect that drops the query, too.
+    @Test func numbersCountBehindARedirect() async throws {
+        let stub = StubTransport(
+            Stub().query("page", "2").responds(.status(.found, headers: [.location: "/two"])),
+            Stub().responds(.json(Items(items: [1]))))
+        var pages = APIClient(stub.redirect().server("https://a.example/v1")).pages(list, next: .number { _ in true }).makeAsyncIterator()
+        for _ in 0..<3 { _ = try await pages.next() }
+        #expect(targets(stub).last == "/v1/items?size=2&page=3")
+    }
+
+    @Test func aLinkOfAnotherResourceIsNotTheNextPage() async throws {
+        let link = #"</v2>; rel="next"; anchor="/other""#
+        let stub = StubTransport(Stub().responds(.json([1], headers: [.custom("Link"): link])))
+        #expect(try await all(client(stub).pages(Endpoint<[Int]>.get("/items"), next: .link())).count == 1)
+    }
+
+    /// Preconditions and a range are of the first page.
+    @Test func conditionsAreOfTheFirstPage() async throws {
+        let stub = StubTransport(Stub().responds(.json(Items(items: [1], next: "/v1/items/2")), .json(Items(items: [2]))))
+        let call = Endpoint<Items>.get("/items", headers: [.ifNoneMatch: #""1""#, .range: "bytes=0-9"])
+        _ = try await all(client(stub).pages(call, next: .url(\.next)))
+        #expect(stub.requests.map { $0.headers[.ifNoneMatch] } == [#""1""#, nil] && stub.requests[1].headers[.range] == nil)
+    }
+
     @Test func aPageDoesNotShowItsBody() async throws {
         let stub = StubTransport(Stub().responds(.json(Items(items: [4711], next: "x"))))
         var pages = client(stub).pages(list, next: .cursor(\.next)).makeAsyncIterator()
@@ -298,6 +322,21 @@ import Testing
         }
     }
 
+    /// A server without a base adds its fields to each request, but not to one for an origin that a response has named.
+    @Test(arguments: [false, true]) func fieldsForAnyOriginStayAtThatOfTheCall(isOutside: Bool) async throws {
+        let stub = StubTransport(
+            Stub(.get, "/evil").responds(.json(Items(items: [2], next: "/more")), repeatingLast: true),
+            Stub(.get, "/more").responds(.json(Items(items: [3]))),
+            Stub(.get, "/v1/items").responds(.status(.found, headers: [.location: "https://evil.example/evil"])))
+        let secret: HTTPFields = [.authorization: "Bearer s3cret", .custom("X-Key"): "k"]
+        let stack = stub.redirect()
+        let servers = isOutside
+            ? stack.server("https://a.example/v1").server(headers: secret) : stack.server(headers: secret).server("https://a.example/v1")
+        #expect(try await all(APIClient(servers).pages(list, next: .url(\.next)).elements(\.items)) == [2, 3])
+        #expect(stub.requests.map { $0.headers[.authorization] } == ["Bearer s3cret", nil, nil])
+        #expect(stub.requests.map { $0.headers[.custom("X-Key")] }.last == .some(nil))
+    }
+
     @Test func aPageThatFailsEndsTheList() async throws {
         let stub = StubTransport(Stub().responds(.json(Items(items: [1], next: "a")), .status(.internalServerError)))
         var pages = client(stub).pages(list, next: .cursor(\.next)).makeAsyncIterator()
@@ -320,6 +359,33 @@ import Testing
     }
 
     // MARK: Ahead
+
+    /// Who is cancelled requests nothing, and the page ahead ends, although its iterator is still there.
+    @Test func whoIsCancelledRequestsNothing() async throws {
+        let (begun, ended) = (Gate(), Gate())
+        let stub = StubTransport(
+            Stub().query("page", "2").responds(
+                .custom { _ in
+                    begun.open()
+                    defer { ended.open() }
+                    try await Task.sleep(for: .seconds(60))
+                    return (HTTPResponse(status: .ok), Data())
+                }), Stub().responds(.json(Items(items: [1]))))
+        for prefetches in [false, true] {
+            let pages = client(stub).pages(list, next: .number { _ in true }, policy: PaginationPolicy(prefetches: prefetches))
+            let task = Task {
+                var pages = pages.makeAsyncIterator()
+                _ = try await pages.next()
+                if prefetches { await begun.passed() }
+                withUnsafeCurrentTask { $0?.cancel() }
+                let error = await #expect(throws: CancellationError.self) { try await pages.next() }
+                if prefetches { await ended.passed() }
+                return error != nil
+            }
+            #expect(try await task.value)
+        }
+        #expect(stub.requests.count == 3)
+    }
 
     /// Whoever is cancelled while a page is decoded begins no other one.
     @Test func nothingIsAheadOfWhoIsCancelled() async throws {

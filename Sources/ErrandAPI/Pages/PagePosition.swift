@@ -45,6 +45,7 @@ public struct PagePosition: Sendable, Hashable {
         case .url(let text):
             endpoint.query = URLQuery()
             var request = try client.request(for: endpoint)
+            request.removeConditions()
             try request.move(to: HTTPURL(text), from: home)
             return request
         }

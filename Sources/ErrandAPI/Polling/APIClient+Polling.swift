@@ -38,20 +38,14 @@ extension APIClient {
         var poll = Poll(method: endpoint.method)
         let elapsed = stopwatch(clock)
         while true {
-            let call = try request(for: endpoint)
-            var request = try poll.request(from: call)
-            if let timeout = policy.timeout {
-                let remaining = timeout - elapsed()
-                if request.deadline.map({ $0.remaining > remaining }) ?? true {
-                    request.deadline = Deadline(after: remaining, clock: clock)
-                }
-            }
+            var request = try poll.request(from: request(for: endpoint))
+            if let timeout = policy.timeout { request.deadline = Deadline(after: timeout - elapsed(), clock: clock) }
             let outcome: PollOutcome<Output>
             do {
                 outcome = try await self.outcome(of: request, as: endpoint.decoding, clock)
             } catch let error as StatusError where error.status == .notModified && poll.isConditional {
                 outcome = .unchanged(error.head)
-            } catch  where poll.tolerates(error, for: call, policy, isLate: policy.timeout.map { elapsed() >= $0 } ?? false) {
+            } catch  where poll.tolerates(error, policy, isLate: policy.timeout.map { elapsed() >= $0 } ?? false) {
                 outcome = .failure(error)
             } catch {
                 throw mapped(error, of: request, ignoresEnvelope: endpoint.decoding.ignoresEnvelope)

@@ -35,8 +35,7 @@ struct Poll: Sendable {
         var request = call
         if let statusURL {
             request.becomeGET()
-            // What is said of the first resource is not said of this one.
-            for name in Self.conditions { request.head.headerFields[name] = nil }
+            request.removeConditions()
             request.options.urlTemplate = nil
             try request.move(to: statusURL, from: home)
         }
@@ -52,8 +51,6 @@ struct Poll: Sendable {
         return opaque.count >= 2 && value.utf8.count <= FieldLimits.valueBytes && opaque.first == UInt8(ascii: "\"")
             && opaque.last == UInt8(ascii: "\"") && !opaque.dropFirst().dropLast().contains(UInt8(ascii: "\""))
     }
-
-    private static let conditions: [HTTPField.Name] = [.ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange, .range]
 
     /// A response that does not end the polling.
     ///
@@ -80,16 +77,13 @@ struct Poll: Sendable {
 
     /// Whether polling goes on after a failure. Counts it.
     ///
-    /// - Parameters:
-    ///   - request: the request of the call, without the limit of the policy.
-    ///   - isLate: whether the time of the policy is over, and the failure is the last one.
-    mutating func tolerates(_ error: any Error, for request: Request, _ policy: PollingPolicy, isLate: Bool) -> Bool {
+    /// - Parameter isLate: whether the time of the policy is over, and the failure is the last one.
+    mutating func tolerates(_ error: any Error, _ policy: PollingPolicy, isLate: Bool) -> Bool {
         let status = (error as? StatusError)?.status
         let isPassing =
             error.isConnectivityError || error.isTimeout || status.map { RetryPolicy.defaultStatuses.contains($0.code) } ?? false
-        // Its own deadline is that of the next request, too.
-        guard isPassing, request.deadline?.hasPassed != true else { return false }
-        let mayBeMadeAgain = hasBegun || request.method.isIdempotent || (error as? any RequestFailure)?.delivery == .notSent
+        guard isPassing else { return false }
+        let mayBeMadeAgain = hasBegun || method.isIdempotent || (error as? any RequestFailure)?.delivery == .notSent
         guard isLate || (mayBeMadeAgain && failures < policy.maxFailures) else { return false }
         (failure, failures) = (error, failures + 1)
         head = (error as? StatusError)?.head ?? head

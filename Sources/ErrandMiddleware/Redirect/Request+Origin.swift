@@ -10,6 +10,13 @@ extension Request {
         if url.origin != home { leaveOrigin() }
     }
 
+    /// Removes what is said of the first resource, before this request becomes one for another: preconditions, and the range of the content.
+    package mutating func removeConditions() {
+        for name in Self.conditions { head.headerFields[name] = nil }
+    }
+
+    private static let conditions: [HTTPField.Name] = [.ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange, .range]
+
     /// The origin of the call that this request was sent for; `nil` if a redirect has led to another one, since then it is not known.
     package var originOfCall: Origin? { options.hasLeftOrigin ? nil : origin }
 

@@ -189,6 +189,8 @@ public struct ServerMiddleware: HTTPMiddleware {
             case .path: return request
             case .none: break
             }
+            // What is for any origin is not for one that a response has named.
+            if !knowsOrigin, request.options.hasLeftOrigin { return request }
         } else {
             switch base {
             case .url(let result):
