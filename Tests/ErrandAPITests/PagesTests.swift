@@ -330,7 +330,8 @@ import Testing
             Stub(.get, "/v1/items").responds(.status(.found, headers: [.location: "https://evil.example/evil"])))
         let secret: HTTPFields = [.authorization: "Bearer s3cret", .custom("X-Key"): "k"]
         let stack = stub.redirect()
-        let servers = isOutside
+        let servers =
+            isOutside
             ? stack.server("https://a.example/v1").server(headers: secret) : stack.server(headers: secret).server("https://a.example/v1")
         #expect(try await all(APIClient(servers).pages(list, next: .url(\.next)).elements(\.items)) == [2, 3])
         #expect(stub.requests.map { $0.headers[.authorization] } == ["Bearer s3cret", nil, nil])

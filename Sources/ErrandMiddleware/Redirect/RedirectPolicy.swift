@@ -97,7 +97,9 @@ public struct RedirectError: RequestFailure {
         /// There were more redirects than ``RedirectPolicy/maxHops``.
         public static func tooManyHops(_ limit: Int) -> Reason { Reason(description: "more than \(limit) redirects") }
         /// The `Location` is not a URL that can be requested.
-        public static func invalidLocation(_ error: InvalidURLError) -> Reason { Reason(description: "its Location is invalid: \(error.reason)") }
+        public static func invalidLocation(_ error: InvalidURLError) -> Reason {
+            Reason(description: "its Location is invalid: \(error.reason)")
+        }
         /// The redirect leads from https to http, and ``RedirectPolicy/allowsDowngrade`` is false.
         public static let downgrade = Reason(description: "it leads from https to http")
     }

@@ -388,6 +388,42 @@ import Testing
         }
     }
 
+    @Test func theOrderScreenShowsMoreAndExports() async throws {
+        try await withServer { (server: URL) async throws in
+            let screen = await OrderScreen.Screen(
+                client: OrderScreen.client(server), polling: PollingPolicy(backoff: .constant(.milliseconds(5)), jitter: .none))
+            // Two at once read one page.
+            async let first: Void = screen.showMore()
+            async let second: Void = screen.showMore()
+            _ = await (first, second)
+            #expect(await screen.orders.map(\.id) == Array(1...10))
+            await screen.delete(OrderScreen.Order(id: 3, item: ""))
+            while await screen.hasMore { await screen.showMore() }
+            await screen.showMore()
+            #expect(await screen.orders.map(\.id) == [1, 2] + Array(4...25))
+            await screen.export()
+            #expect(await screen.message == "The export is ready." && screen.exportProgress == nil)
+        }
+    }
+
+    @Test func theOrderScreenSaysWhatFailed() async throws {
+        let stub = StubTransport(
+            Stub(.get, "/orders").responds(.status(.unauthorized)),
+            Stub(.delete, "/orders/{id}").responds(
+                .failure(TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent))),
+            Stub(.post, "/jobs").responds(.status(.accepted, headers: [.location: "/jobs/1"])),
+            Stub(.get, "/jobs/1").responds(.json(["state": "failed", "progress": 0.5] as JSONValue)))
+        let screen = await OrderScreen.Screen(
+            client: APIClient(stub.server("https://a.example")), polling: PollingPolicy(backoff: .constant(.milliseconds(5)), jitter: .none)
+        )
+        await screen.showMore()
+        #expect(await screen.message == "Sign in again." && screen.hasMore)
+        await screen.delete(OrderScreen.Order(id: 1, item: "tea"))
+        #expect(await screen.message == "You seem to be offline.")
+        await screen.export()
+        #expect(await screen.message == "The export failed." && screen.exportProgress == nil)
+    }
+
     @Test func theUploadFormShowsItsProgress() async throws {
         try await withServer { (server: URL) async throws in
             try await withFile(String(repeating: "x", count: 400_000)) { (photo: URL) async throws in
