@@ -54,6 +54,7 @@ private struct Order: Codable, Sendable, Equatable {
             ("text/plain; charset=iso-8859-1", Data([0x68, 0xE4]), "hä"),
             ("text/html; charset=\"Windows-1252\"", Data([0x80, 0x81]), "€\u{81}"),
             ("text/plain; charset=utf-16le", Data([0xE4, 0x00]), "ä"), ("text/plain; charset=utf-16", Data([0xFE, 0xFF, 0x00, 0xE4]), "ä"),
+            ("text/plain; charset=utf-16be", Data([0x00, 0xE4, 0xD8, 0x00, 0x00]), "ä\u{FFFD}\u{FFFD}"),
             ("text/plain; charset=x-odd", Data("ä".utf8), "ä"), ("text/plain", Data([0x61, 0xFF]), "a\u{FFFD}"),
         ])
     func textHasItsCharset(type: String, body: Data, text: String) async throws {
@@ -61,6 +62,25 @@ private struct Order: Codable, Sendable, Equatable {
         let client = APIClient(stub.server("https://a.example"))
         #expect(try await client.get("/x", as: String.self) == text)
         #expect(try await client.send(try Request(.get, "/x")).text() == text)
+    }
+
+    @Test func aFormIsDecoded() async throws {
+        struct Token: Decodable, Sendable, Equatable { var accessToken: String; var scope: [String]? }
+        let stub = StubTransport(
+            Stub(.post, "/token").responds(.data(Data("access_token=a+b&scope=r&scope=w".utf8))),
+            Stub(.get, "/empty").responds(.status(.noContent)),
+            Stub(.get, "/other").responds(.data(Data("access_token=s3cret&access_token=x".utf8))))
+        let client = APIClient(stub.server("https://a.example"), json: snakeCase)
+        let token = Token(accessToken: "a b", scope: ["r", "w"])
+        #expect(try await client.value(Endpoint<Token>.post("/token", decoding: .form)) == token)
+        #expect(try await client.value(Endpoint<Token?>.post("/token", decoding: .form)) == token)
+        #expect(stub.requests[0].headers[.accept] == "application/x-www-form-urlencoded")
+        #expect(try await client.value(Endpoint<Token?>.get("/empty", decoding: .form)) == nil)
+        let error = await #expect(throws: ResponseDecodingError.self) {
+            try await client.value(Endpoint<Token>.get("/other", decoding: .form))
+        }
+        let text = "GET https://a.example/other: cannot decode Token at accessToken: the name comes more than once (status 200)"
+        #expect("\(error!)" == text)
     }
 
     // MARK: Forms and queries

@@ -104,7 +104,11 @@ import Testing
         let other = self.client(stub(["code": 0, "data": ["a": [1]]]))
         #expect(try await other.json("/x") == ["a": [1]])
         #expect(try await other.json(Endpoint<Void>.delete("/x")).a[0] == 1)
-        #expect(try await self.client(stub(["code": 0])).json("/x") == .null)
+        for empty: JSONValue in [["code": 0], ["code": 0, "data": nil]] {
+            #expect(try await self.client(stub(empty)).json("/x") == .null)
+            #expect(try await self.client(stub(empty)).get("/x", as: JSONValue.self) == .null)
+            #expect(try await self.client(stub(empty)).get("/x", as: JSONValue?.self) == .none)
+        }
     }
 
     /// A text is that in the envelope, with and without a question mark.
@@ -145,6 +149,8 @@ import Testing
             let client = client(stub)
             #expect(try await client.download("/x", to: file).bytes == body.count)
             #expect(try Data(contentsOf: file) == body && stub.openBodyCount == 0)
+            #expect(try await client.get("/x", as: Data.self) == body)
+            #expect(try await client.data(Endpoint<User>.get("/x")) == body)
             let call = Endpoint<Data>(.get, "/x", decoding: .json.withoutEnvelope)
             #expect(try await client.value(call) == body)
             #expect(try await client.data(call) == body)
@@ -182,6 +188,19 @@ import Testing
     }
 
     /// The beginning of a body is no envelope, although it may be JSON.
+    /// All bodies of an endpoint with a coding of its own have the envelope of that coding.
+    @Test func theEnvelopeHasTheCodingOfTheEndpoint() async throws {
+        for status in [HTTPResponse.Status.ok, .badRequest] {
+            let client = APIClient(stub(balanceTooLow, status: status).server("https://a.example"), envelope: Wrapper.self)
+            let call = Endpoint<User>.get("/x", decoding: .json(coding: JSONCoding(keys: .snakeCase)))
+            for error in [
+                await #expect(throws: ServiceError.self) { try await client.value(call) },
+                await #expect(throws: ServiceError.self) { _ = try await client.data(call) },
+                await #expect(throws: ServiceError.self) { _ = try await client.json(call) },
+            ] { #expect(error?.requestID == "r-17") }
+        }
+    }
+
     @Test func aRefusedBodyMustBeWhole() async throws {
         let text = "\(balanceTooLow)" + String(repeating: " ", count: 70_000)
         let stub = StubTransport(Stub().responds(.status(.badRequest, headers: [.contentType: "application/json"], text: text)))
@@ -226,11 +245,13 @@ import Testing
             var nextCursor: String?
         }
         let json: JSONValue = ["code": 0, "data": [["user_name": "Ada"]], "next_cursor": "c2"]
-        let call = Endpoint<List>(.get, "/users", decoding: .json.wholeEnvelope)
+        let call = Endpoint<List>(.get, "/users", decoding: .json.includingEnvelope)
         #expect(try await client(stub(json)).value(call).nextCursor == "c2")
         #expect(try await client(stub(json)).value(call.map(\.data.count)) == 1)
         let error = await #expect(throws: ServiceError.self) { try await client(stub(balanceTooLow)).value(call) }
         #expect(error?.code == 40_012 && error?.status == .ok)
+        let whole = try await client(stub(json)).json(call)
+        #expect(whole.next_cursor == "c2")
         // The cursor leads through a list.
         let pages = StubTransport(
             Stub().query("cursor", "c2").responds(.json(["code": 0, "data": []] as JSONValue)), Stub().responds(.json(json)))

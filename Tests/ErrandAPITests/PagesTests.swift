@@ -43,7 +43,7 @@ import Testing
         #expect(try await all(client(stub).pages(list, next: .number { $0.items != [3] })).map(\.value.items) == [[1, 2], [], [3]])
         #expect(targets(stub) == ["/v1/items?size=2", "/v1/items?size=2&page=2", "/v1/items?size=2&page=3"])
         let other = StubTransport(Stub().responds(responses[0], responses[1], responses[2]))
-        let pages = client(other).pages(list, next: .offset(named: "skip", pageSize: 2, first: 10) { $0.items != [3] })
+        let pages = client(other).pages(list, next: .offset(named: "skip", step: 2, first: 10) { $0.items != [3] })
         #expect(try await all(pages.elements(\.items)) == [1, 2, 3])
         #expect(targets(other) == ["/v1/items?size=2", "/v1/items?size=2&skip=12", "/v1/items?size=2&skip=14"])
     }
@@ -176,6 +176,9 @@ import Testing
         let call = Endpoint<Items>.get("/items", headers: [.ifNoneMatch: #""1""#, .range: "bytes=0-9"])
         _ = try await all(client(stub).pages(call, next: .url(\.next)))
         #expect(stub.requests.map { $0.headers[.ifNoneMatch] } == [#""1""#, nil] && stub.requests[1].headers[.range] == nil)
+        let other = StubTransport(Stub().responds(.json(Items(items: [1], next: "a")), .json(Items(items: [2]))))
+        _ = try await all(client(other).pages(call, next: .cursor(\.next)))
+        #expect(other.requests.map { $0.headers[.ifNoneMatch] } == [#""1""#, nil] && other.requests[1].headers[.range] == nil)
     }
 
     @Test func aPageDoesNotShowItsBody() async throws {
@@ -323,7 +326,7 @@ import Testing
     }
 
     /// A server without a base adds its fields to each request, but not to one for an origin that a response has named.
-    @Test(arguments: [false, true]) func fieldsForAnyOriginStayAtThatOfTheCall(isOutside: Bool) async throws {
+    @Test(arguments: [false, true]) func aServerWithoutABaseAddsNothingToANamedOrigin(isOutside: Bool) async throws {
         let stub = StubTransport(
             Stub(.get, "/evil").responds(.json(Items(items: [2], next: "/more")), repeatingLast: true),
             Stub(.get, "/more").responds(.json(Items(items: [3]))),
@@ -352,11 +355,23 @@ import Testing
             Stub().query("cursor", "a").responds(.json(Items(items: [2]))), Stub().responds(.json(Items(items: [1], next: "a"))))
         let first = try await client(stub).page(list, next: .cursor(\.next))
         let next = try #require(first.next)
-        let second = try await client(stub).page(list, at: next, next: .cursor(\.next))
+        let second = try await client(stub).page(list, next: .cursor(\.next), at: next)
         #expect(first.value.items == [1] && second.value.items == [2] && second.next == nil && second.position == next)
         await #expect(throws: PaginationError.self) {
-            try await client(stub).page(list, at: .url("https://b.example/"), next: .cursor(\.next))
+            try await client(stub).page(list, next: .cursor(\.next), at: .url("https://b.example/"))
         }
+        // A page is not lost because the next one must not be requested: to request that one is the error.
+        let foreign = StubTransport(Stub().responds(.json(Items(items: [1], next: "https://b.example/2"))))
+        let page = try await client(foreign).page(list, next: .url(\.next))
+        #expect(page.value.items == [1] && page.next == .url("https://b.example/2"))
+        let error = await #expect(throws: PaginationError.self) {
+            try await client(foreign).page(list, next: .url(\.next), at: try #require(page.next))
+        }
+        #expect(error?.code == .foreignOrigin && foreign.requests.count == 1)
+        var pages = client(foreign).pages(list, next: .url(\.next)).makeAsyncIterator()
+        #expect(try await pages.next()?.next == .url("https://b.example/2"))
+        struct Odd: Error {}
+        await #expect(throws: Odd.self) { try await client(foreign).page(list, next: NextPage { _ in throw Odd() }) }
     }
 
     // MARK: Ahead
@@ -386,6 +401,18 @@ import Testing
             #expect(try await task.value)
         }
         #expect(stub.requests.count == 3)
+        // A page that is there already is not returned.
+        let ready = StubTransport(Stub().responds(.json(Items(items: [1]))))
+        let pages = client(ready).pages(list, next: .number { _ in true }, policy: PaginationPolicy(prefetches: true))
+        let task = Task {
+            var pages = pages.makeAsyncIterator()
+            _ = try await pages.next()
+            await eventually { ready.requests.count == 2 }
+            for _ in 0..<100 { await Task.yield() }
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await pages.next()
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
     }
 
     /// Whoever is cancelled while a page is decoded begins no other one.

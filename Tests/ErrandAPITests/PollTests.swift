@@ -101,6 +101,28 @@ import Testing
         }
     }
 
+    /// Each request without a Location begins at the call again: one that was redirected does not take the credentials from the next ones.
+    @Test func aRedirectOfOneRequestIsNotOneOfTheNext() throws {
+        var poll = Poll(method: .get)
+        let policy = PollingPolicy(allowedOrigins: ["https://b.example"])
+        var redirected = try poll.request(from: call)
+        try redirected.move(to: HTTPURL("https://b.example/"), from: "https://a.example")
+        try poll.noteResponse(head(200), request: redirected, policy)
+        try poll.noteResponse(head(202, [.location: "/x"]), request: try poll.request(from: call), policy)
+        #expect(try poll.request(from: call).headers[.authorization] == "Bearer s3cret")
+    }
+
+    @Test func theKeyOfThePOSTIsNotThatOfTheGET() throws {
+        var poll = Poll(method: .post)
+        var call = call
+        call.head.method = .post
+        call.options.idempotencyKey = .attached
+        call.head.headerFields[.custom("Idempotency-Key")] = "k"
+        try poll.noteResponse(head(202, [.location: "/x"]), request: try poll.request(from: call), .standard)
+        let next = try poll.request(from: call)
+        #expect(next.options.idempotencyKey == nil && next.headers[.custom("Idempotency-Key")] == nil)
+    }
+
     /// An origin behind a redirect, which nobody has allowed, does not choose what is requested with the credentials.
     @Test func anOriginBehindARedirectHasNoCredentialsToGive() throws {
         var poll = Poll(method: .get)

@@ -49,7 +49,23 @@ struct LinearWorkTests {
         }
     }
 
+    /// Changes one value, once for each byte of the text.
+    private static func changes(_ name: String, _ change: @escaping @Sendable (inout JSONValue, Int) throws -> Void) -> Parser {
+        Parser("JSON, \(name)", 1_000, text: repeated("x")) { text in
+            var json: JSONValue = ["list": .array(Array(repeating: 1, count: text.utf8.count)), "members": [:]]
+            for index in 0..<text.utf8.count { try? change(&json, index) }
+        }
+    }
+
     static let parsers: [Parser] = [
+        changes("members that are set") { try $0.set(1, at: JSONPointer(["members", "\($1)"])) },
+        changes("elements that are set") { try $0.set(2, at: JSONPointer(["list", "\($1)"])) },
+        changes("elements that are appended") { json, _ in try json.set(2, at: "/list/-") },
+        changes("elements that are removed") { json, _ in
+            try json.remove(at: JSONPointer(["list", "\((json.list.arrayValue?.count ?? 1) - 1)"]))
+        },
+        changes("members that are merged") { $0.merge(["members": ["\($1)": 1]]) },
+        changes("members that are assigned") { $0["m\($1)"] = 1 },
         Parser("media type, parameters", text: { "a/b" + parameters($0) }) { _ = MediaType($0) },
         Parser("media type, one name", text: { "a/b" + String(repeating: ";p=1", count: $0) }) { _ = MediaType($0) },
         Parser("media type, quotes", text: { "a/b;a=\"" + String(repeating: "\\\"", count: $0) }) { _ = MediaType($0) },

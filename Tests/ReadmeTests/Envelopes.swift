@@ -23,7 +23,7 @@ nonisolated struct PurchaseList: Decodable, Sendable {
 }
 
 func printPurchases(_ shop: APIClient) async throws {
-    let list = Endpoint<PurchaseList>(.get, "/purchases", decoding: .json.wholeEnvelope)
+    let list = Endpoint<PurchaseList>(.get, "/purchases", decoding: .json.includingEnvelope)
     for try await purchase in shop.pages(list, next: .cursor(\.nextCursor)).elements(\.data) { print(purchase.id) }
 }
 

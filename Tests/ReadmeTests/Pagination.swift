@@ -44,7 +44,7 @@ func readOrders(
         isLoading = true
         defer { isLoading = false }
         let list = Endpoint<OrderPage>.get("/orders", query: ["limit": 20])
-        let page = try await client.page(list, at: start, next: .cursor(named: "after", \.nextCursor))
+        let page = try await client.page(list, next: .cursor(named: "after", \.nextCursor), at: start)
         orders += page.value.orders
         position = page.next
     }

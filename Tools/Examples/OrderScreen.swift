@@ -56,7 +56,7 @@ enum OrderScreen {
             isLoading = true
             defer { isLoading = false }
             await showingFailure {
-                let page = try await client.page(API.orders, at: start, next: .cursor(named: "after", \.nextCursor))
+                let page = try await client.page(API.orders, next: .cursor(named: "after", \.nextCursor), at: start)
                 orders += page.value.orders
                 position = page.next
             }

@@ -1,5 +1,4 @@
 public import ErrandCore
-internal import ErrandFormats
 
 // Calls whose bodies are files, and how far they have come.
 
@@ -39,9 +38,9 @@ extension APIClient {
         _ = try FileWriteError.path(of: url)
         return try await call(endpoint) { response in
             var response = response
-            if let envelope, !endpoint.decoding.ignoresEnvelope, response.headers[.contentType].flatMap({ MediaType($0) })?.isJSON == true {
+            if let reader = envelopeReader(for: endpoint), response.head.isJSON {
                 let length = response.body.expectedLength
-                response.body = response.body.transformed(by: EnvelopeFilter(envelope, jsonCoding), length: length)
+                response.body = response.body.transformed(by: EnvelopeFilter(reader), length: length)
             }
             do {
                 return try await response.downloaded(to: url, options: options, progress: progress)

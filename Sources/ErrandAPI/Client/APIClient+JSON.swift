@@ -30,14 +30,14 @@ extension APIClient {
     ///
     /// - Throws: what ``value(_:)`` throws.
     @concurrent public func json<Output>(_ endpoint: Endpoint<Output>) async throws -> JSONValue {
-        let decoding = endpoint.decoding.ignoresEnvelope ? Self.anyJSON.withoutEnvelope : Self.anyJSON
+        let decoding = Self.anyJSON.withSettings(of: endpoint.decoding)
         return try await call(endpoint) { try await decode($0, as: decoding) }
     }
 
     private static let anyJSON = ResponseDecoding<JSONValue>(
         accept: "application/json", wantsBody: true,
         { data, _, json in data.isEmpty ? .null : try json.decode(JSONValue.self, from: data) },
-        unwrap: { data, json, envelope, isWhole in
+        unwrap: { data, _, json, envelope, isWhole in
             data.isEmpty ? .null : try envelope.unwrapped(JSONValue?.self, from: data, json, isWhole: isWhole) ?? .null
         })
 }

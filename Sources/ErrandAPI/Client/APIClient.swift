@@ -112,31 +112,39 @@ public struct APIClient: Sendable {
 
     /// Makes a call and returns the bytes of the body, whatever output the call declares.
     ///
-    /// - Throws: what ``value(_:)`` throws, except for decoding; ``/ErrandCore/ServiceError`` if the body is the client's ``envelope`` with an error.
+    /// - Throws: what ``value(_:)`` throws, except for decoding; ``/ErrandCore/ServiceError`` if the body is JSON of at most 64 KiB, and the
+    ///   client's ``envelope`` with an error.
     @concurrent public func data<Output>(_ endpoint: Endpoint<Output>) async throws -> Data {
         try await call(endpoint) { response in
             let data = try await response.body.collect(upTo: bodyLimitBytes)
-            if !endpoint.decoding.ignoresEnvelope, let failure = envelope?.failure(in: data, jsonCoding) {
-                throw failure.completed(by: response)
-            }
+            if let failure = envelopeReader(for: endpoint)?.failure(inOutput: data, response.head) { throw failure.completed(by: response) }
             return data
         }
+    }
+
+    /// How the envelope of a call without an endpoint is read; `nil` if the client has none.
+    var envelopeReader: EnvelopeReader? { envelope.map { EnvelopeReader(envelope: $0, coding: jsonCoding) } }
+
+    /// How the envelope of a call is read; `nil` if it has none.
+    func envelopeReader<Output>(for endpoint: Endpoint<Output>) -> EnvelopeReader? {
+        guard let envelope, !endpoint.decoding.ignoresEnvelope else { return nil }
+        return EnvelopeReader(envelope: envelope, coding: endpoint.decoding.coding ?? jsonCoding)
     }
 
     /// Sends a call and reads its response, and then reports the end of the call to its observers.
     func call<Output, Result>(
         _ endpoint: Endpoint<Output>, _ read: (Response) async throws -> Result
     ) async throws -> Result {
-        try await call(try request(for: endpoint), ignoresEnvelope: endpoint.decoding.ignoresEnvelope, read)
+        try await call(try request(for: endpoint), in: envelopeReader(for: endpoint), read)
     }
 
     func call<Result>(
-        _ request: Request, ignoresEnvelope: Bool, _ read: (Response) async throws -> Result
+        _ request: Request, in envelope: EnvelopeReader?, _ read: (Response) async throws -> Result
     ) async throws -> Result {
         do {
             return try await unmappedCall(request, read)
         } catch {
-            throw mapped(error, of: request, ignoresEnvelope: ignoresEnvelope)
+            throw mapped(error, of: request, in: envelope)
         }
     }
 
@@ -186,17 +194,21 @@ public struct APIClient: Sendable {
     ///
     /// - Throws: what ``value(_:)`` throws, except for decoding.
     @concurrent public func send<Output>(_ endpoint: Endpoint<Output>) async throws -> Response {
-        try await send(try request(for: endpoint))
+        try await send(try request(for: endpoint), in: envelopeReader(for: endpoint))
     }
 
     /// The response to any request, with its body unread. Its status is checked as that of a typed call.
     ///
     /// - Throws: `StatusError`, or the error that `mapError` makes of it, for any status but 2xx, and what else the stack throws.
     @concurrent public func send(_ request: Request) async throws -> Response {
+        try await send(request, in: envelopeReader)
+    }
+
+    @concurrent private func send(_ request: Request, in envelope: EnvelopeReader?) async throws -> Response {
         do {
             return try await unmappedResponse(to: request)
         } catch {
-            throw mapped(error, of: request)
+            throw mapped(error, of: request, in: envelope)
         }
     }
 
@@ -208,11 +220,11 @@ public struct APIClient: Sendable {
     }
 
     /// The app's own error for a refused response. That of another request, which a middleware or a validator has sent, stays as it is.
-    func mapped(_ error: any Error, of request: Request, ignoresEnvelope: Bool = false) -> any Error {
+    func mapped(_ error: any Error, of request: Request, in envelope: EnvelopeReader?) -> any Error {
         guard envelope != nil || mapError != nil, let refused = error as? StatusError, refused.request?.id == request.id else {
             return error
         }
-        if !ignoresEnvelope, refused.bodyIsWhole, var failure = envelope?.failure(in: refused.bodyPrefix, jsonCoding) {
+        if refused.bodyIsWhole, var failure = envelope?.failure(in: refused.bodyPrefix) {
             (failure.request, failure.response) = (refused.request, refused.head)
             (failure.attempts, failure.retryStop) = (refused.attempts, refused.retryStop)
             return failure

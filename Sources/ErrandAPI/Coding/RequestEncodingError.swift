@@ -49,9 +49,9 @@ public struct RequestEncodingError: RequestFailure {
     /// - Parameter isOwn: whether the text is that of this library's encoder, which puts nothing of a value in it.
     private static func problem(_ text: String, isOwn: Bool) -> String {
         if isOwn { return text.shownSafely() }
+        if text.hasSuffix("did not encode any values.") { return "the value encodes nothing" }
         if text.contains("top-level") || text.hasPrefix("Top-level") { return "an array or a dictionary is needed" }
         if text.hasPrefix("Unable to encode ") { return "a number that is not finite" }
-        if text.hasSuffix("did not encode any values.") { return "the value encodes nothing" }
         return "invalid value"
     }
 

@@ -29,9 +29,9 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
     private let make: @Sendable (Data, HTTPResponse, JSONCoding) throws -> Output
     /// Makes the value of a body in the client's envelope; `nil` for a decoding that has none.
     private var unwrap: Unwrapping?
-    typealias Unwrapping = @Sendable (Data, JSONCoding, any ResponseEnvelope.Type, _ isWhole: Bool) throws -> Output
+    typealias Unwrapping = @Sendable (Data, HTTPResponse, JSONCoding, any ResponseEnvelope.Type, _ isWhole: Bool) throws -> Output
     /// Whether the output has the members of the envelope itself.
-    private var takesWholeEnvelope = false
+    private var includesEnvelope = false
     /// The JSON coding of this decoding; `nil` for that of the client.
     private(set) var coding: JSONCoding?
 
@@ -60,7 +60,7 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
 
     func value(from data: Data, head: HTTPResponse, json: JSONCoding, in envelope: (any ResponseEnvelope.Type)? = nil) throws -> Output {
         guard let envelope, let unwrap else { return try make(data, head, json) }
-        return try unwrap(data, json, envelope, takesWholeEnvelope)
+        return try unwrap(data, head, json, envelope, includesEnvelope)
     }
 
     /// This decoding, for bodies without the client's ``ResponseEnvelope``, also those of refused responses: of a health check, or of another server.
@@ -75,19 +75,28 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
         return copy
     }
 
+    /// The settings of `other`: its envelope and its coding.
+    func withSettings<Other>(of other: ResponseDecoding<Other>) -> ResponseDecoding {
+        var copy = self
+        (copy.ignoresEnvelope, copy.includesEnvelope, copy.coding) = (other.ignoresEnvelope, other.includesEnvelope, other.coding)
+        if other.ignoresEnvelope { copy.unwrap = nil }
+        return copy
+    }
+
     /// This decoding, for an output that has what is in the client's ``ResponseEnvelope`` beside its data, such as the cursor of the next page.
     ///
     /// ```swift
     /// nonisolated struct OrderList: Decodable, Sendable { var data: [Order]; var nextCursor: String? }
     ///
     /// // {"code": 0, "data": [{"id": 1}], "nextCursor": "c2"}
-    /// let list = Endpoint<OrderList>(.get, "/orders", decoding: .json.wholeEnvelope)
+    /// let list = Endpoint<OrderList>(.get, "/orders", decoding: .json.includingEnvelope)
     /// ```
     ///
-    /// The call fails with the ``/ErrandCore/ServiceError`` of the envelope as any other call. Without an envelope, this is the same decoding.
-    public var wholeEnvelope: ResponseDecoding {
+    /// The call fails with the ``/ErrandCore/ServiceError`` of the envelope as any other call. It is for JSON: other decodings, and the same one
+    /// without an envelope, are not changed by it.
+    public var includingEnvelope: ResponseDecoding {
         var copy = self
-        copy.takesWholeEnvelope = true
+        copy.includesEnvelope = true
         return copy
     }
 
@@ -104,9 +113,9 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
         var copy = ResponseDecoding<Value>(accept: accept, wantsBody: wantsBody) { data, head, json in
             try transform(try make(data, head, json))
         }
-        (copy.ignoresEnvelope, copy.takesWholeEnvelope, copy.coding) = (ignoresEnvelope, takesWholeEnvelope, coding)
+        copy = copy.withSettings(of: self)
         if let unwrap {
-            copy.unwrap = { data, json, envelope, isWhole in try transform(try unwrap(data, json, envelope, isWhole)) }
+            copy.unwrap = { data, head, json, envelope, isWhole in try transform(try unwrap(data, head, json, envelope, isWhole)) }
         }
         return copy
     }
@@ -122,8 +131,8 @@ extension ResponseDecoding where Output: Decodable {
         if Output.self == Data.self {
             return Self(
                 accept: nil, wantsBody: true, { data, _, _ in try cast(data) },
-                unwrap: { data, json, envelope, _ in
-                    if let failure = envelope.failure(in: data, json) { throw failure }
+                unwrap: { data, head, json, envelope, _ in
+                    if let failure = EnvelopeReader(envelope: envelope, coding: json).failure(inOutput: data, head) { throw failure }
                     return try cast(data)
                 })
         }
@@ -133,7 +142,7 @@ extension ResponseDecoding where Output: Decodable {
             { data, head, json in
                 isText ? try cast(head.text(of: data)) : try empty(data) ?? json.decode(Output.self, from: data)
             },
-            unwrap: { data, json, envelope, isWhole in
+            unwrap: { data, _, json, envelope, isWhole in
                 try empty(data) ?? envelope.unwrapped(Output.self, from: data, json, isWhole: isWhole)
             })
     }
@@ -152,8 +161,9 @@ extension ResponseDecoding where Output: Decodable {
     /// A property list, in XML or binary, as Foundation's `PropertyListDecoder` reads it. An optional output is `nil` if the body is empty. The client's
     /// ``ResponseEnvelope`` does not concern it.
     ///
-    /// A list that nests deeper than 128 levels is a ``ResponseDecodingError``, and so is XML in another encoding than UTF-8, and a binary list that refers to an
-    /// array or a dictionary more than once, or stands for more than 100 times its bytes.
+    /// These are a ``ResponseDecodingError``: more than 128 levels; XML that is not UTF-8; a binary list that refers twice to one array or dictionary, or whose
+    /// objects, counted once for each reference, are longer than 1 MiB and than 100 times the list, or than 64 MiB; a name of more than 256 bytes that is not
+    /// ASCII; a date with another year than one of four digits.
     public static var propertyList: Self {
         Self(accept: PropertyListCoding.mediaType) { data, _, _ in try empty(data) ?? PropertyListCoding.decode(Output.self, from: data) }
     }
@@ -190,7 +200,7 @@ extension ResponseDecoding where Output == Void {
     public static var none: Self {
         Self(
             accept: nil, wantsBody: false, { _, _, _ in },
-            unwrap: { data, json, envelope, _ in
+            unwrap: { data, _, json, envelope, _ in
                 // No body is no failure; what is no envelope may be one.
                 if !data.isEmpty { try envelope.check(data, json) }
             })

@@ -19,17 +19,17 @@ internal import ErrandFormats
 /// ```
 ///
 /// It is stated once, for a client. Each call gets what is in the member `data`, or fails with the ``/ErrandCore/ServiceError`` of ``failure``, also for a response
-/// whose status is not 2xx, if its body is an envelope of at most 64 KiB. If the data is missing or `null`, an optional output is `nil`, a call without an output
-/// succeeds, and any other one fails with ``ResponseDecodingError``.
+/// whose status is not 2xx, if its body is an envelope of at most 64 KiB. If the data is missing or `null`, an optional output is `nil`, a `JSONValue` is
+/// ``/ErrandFormats/JSONValue/null``, a call without an output succeeds, and any other one fails with ``ResponseDecodingError``. An endpoint with a coding of its
+/// own reads the envelope by it.
 ///
-/// `Data`, ``APIClient/data(_:)`` and downloads are the body itself, unless it is an envelope with an error (in a download, one of at most 64 KiB whose media type
-/// is JSON). Property lists, forms, decodings of your own and the responses of ``APIClient/send(_:)-(Endpoint<_>)`` have no envelope.
+/// `Data`, ``APIClient/data(_:)`` and downloads are the body itself, unless it is JSON of at most 64 KiB, and an envelope with an error. Property lists, forms, decodings of your own and the responses of ``APIClient/send(_:)-(Endpoint<_>)`` have no envelope.
 public protocol ResponseEnvelope: Decodable, Sendable {
     /// The error that the response describes; `nil` if the call succeeded.
     var failure: ServiceError? { get }
 
     /// The names of the members that lead to the data, as the client's coding reads them: with `.snakeCase`, the member `response_data` is `responseData`.
-    /// `["data"]` by default. Empty: the data's members are in the envelope itself, and the output has those that it needs, such as `data` and `nextCursor`.
+    /// `["data"]` by default. Empty if the data's members stand beside those of the envelope: the output declares the ones that it needs.
     static var dataPath: [String] { get }
 }
 
@@ -42,8 +42,10 @@ extension ResponseEnvelope {
     /// - Parameter isWhole: whether the output has the members of the envelope itself.
     /// - Throws: ``/ErrandCore/ServiceError``; ``EnvelopeProblem``; `DecodingError`.
     static func unwrapped<Output: Decodable>(_ type: Output.Type, from data: Data, _ json: JSONCoding, isWhole: Bool) throws -> Output {
-        if type == JSONValue.self || type == JSONValue?.self, let value = try self.json(in: data, json, isWhole: isWhole) as? Output {
-            return value
+        if type == JSONValue.self || type == JSONValue?.self {
+            let value = try self.json(in: data, json, isWhole: isWhole)
+            if let output = value as? Output, type == JSONValue.self || !value.isNull { return output }
+            if let none = JSONValue?.none as? Output { return none }
         }
         if isWhole { return try json.decode(WholeEnvelope<Self, Output>.self, from: data).output }
         return try json.decode(EnvelopeData<Self, Output>.self, from: data).output
@@ -75,41 +77,6 @@ extension ResponseEnvelope {
             throw EnvelopeProblem.notAnEnvelope(Self.self, error)
         }
         if let failure = envelope.failure { throw failure }
-    }
-}
-
-/// A body that is not in the client's envelope, as it should be.
-enum EnvelopeProblem: Error {
-    /// There is no data for an output that needs some.
-    case missingData(path: [String])
-    /// The body is not the envelope.
-    case notAnEnvelope(any ResponseEnvelope.Type, DecodingError)
-}
-
-/// Passes a body on, unless it is at most 64 KiB long and has an error in the client's envelope.
-struct EnvelopeFilter: BodyTransform {
-    let envelope: any ResponseEnvelope.Type
-    let json: JSONCoding
-    private var isLonger = false
-    private static let limitBytes = 64 * 1024
-
-    init(_ envelope: any ResponseEnvelope.Type, _ json: JSONCoding) { (self.envelope, self.json) = (envelope, json) }
-
-    mutating func next(_ input: inout Data) -> Data? {
-        isLonger = isLonger || input.count > Self.limitBytes
-        guard isLonger, !input.isEmpty else { return nil }
-        return take(&input)
-    }
-
-    mutating func finish(_ input: inout Data) throws -> Data? {
-        if !isLonger, let failure = envelope.failure(in: input, json) { throw failure }
-        isLonger = true
-        return input.isEmpty ? nil : take(&input)
-    }
-
-    private func take(_ input: inout Data) -> Data {
-        defer { input = Data(input.dropFirst(Self.limitBytes)) }
-        return input.prefix(Self.limitBytes)
     }
 }
 

@@ -55,15 +55,15 @@ public struct NextPage<Output: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - name: the name of the query item; `offset` by default.
-    ///   - pageSize: how many elements a page has, at least 1. It is not sent: name it in the query of the call, as the server expects it. If the server
-    ///     sends fewer in a page that is not the last one, the elements between are not read.
+    ///   - step: how far the offset moves from page to page: the number of elements that the call asks for, at least 1. If the server sends fewer in a page
+    ///     that is not the last one, the elements between are not read.
     ///   - first: the offset of the first page if the call does not name one; 0 by default.
     ///   - hasMore: whether there is a page after this one.
     public static func offset(
-        named name: String = "offset", pageSize: Int, first: Int = 0, hasMore: @escaping @Sendable (Output) -> Bool
+        named name: String = "offset", step: Int, first: Int = 0, hasMore: @escaping @Sendable (Output) -> Bool
     ) -> NextPage {
-        precondition(pageSize >= 1, "pageSize must be at least 1 (is \(pageSize))")
-        return counted(name, first: first, step: pageSize, hasMore)
+        precondition(step >= 1, "step must be at least 1 (is \(step))")
+        return counted(name, first: first, step: step, hasMore)
     }
 
     private static func counted(_ name: String, first: Int, step: Int, _ hasMore: @escaping @Sendable (Output) -> Bool) -> NextPage {

@@ -8,7 +8,9 @@ public struct Page<Output: Sendable>: Sendable {
     public let response: TypedResponse<Output>
     /// Where this page is.
     public let position: PagePosition
-    /// Where the next page is; `nil` at the end of the list. To go on later, pass it as `from`.
+    /// Where the next page is; `nil` at the end of the list, and where ``NextPage`` has failed. To go on later, pass it as `from`.
+    ///
+    /// If the server has named a page that must not be requested, it is that one: to request it is an error.
     public internal(set) var next: PagePosition?
     /// The origin that the call is meant for, which alone gets its credentials; `nil` if it is not known.
     let home: Origin?

@@ -41,7 +41,9 @@ public struct PagePosition: Sendable, Hashable {
         switch kind {
         case .query(let items):
             for (name, value) in items.sorted(by: { $0.key < $1.key }) { endpoint.query.set(name, value) }
-            return try client.request(for: endpoint)
+            var request = try client.request(for: endpoint)
+            if self != .first { request.removeConditions() }
+            return request
         case .url(let text):
             endpoint.query = URLQuery()
             var request = try client.request(for: endpoint)

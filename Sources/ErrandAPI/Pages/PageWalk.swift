@@ -1,9 +1,9 @@
 internal import ErrandCore
 
-/// A page, and the position of the next one: `nil` at the end, or why there is none.
+/// A page with the position of the next one, and why that must not be requested.
 struct PageStep<Output: Sendable>: Sendable {
     let page: Page<Output>
-    let next: Result<PagePosition?, any Error>
+    let failure: (any Error)?
 }
 
 /// The way through a list. One task at a time uses it.
@@ -58,17 +58,15 @@ final class PageWalk<Output: Sendable> {
 
     /// Decides what comes after a page. The page itself is good: an error follows it.
     private func noting(_ found: PageStep<Output>) -> Page<Output> {
-        var page = found.page
+        let page = found.page
         let (request, head, home) = (page.response.request, page.response.head, page.home)
         seen.insert(page.position.octets)
         // The first page may be named by its URL later.
         if count == 0, let url = request.url { seen.insert(PagePosition.url(url.description).octets) }
         count += 1
-        switch found.next {
-        case .failure(let error): step = .failure(error)
-        case .success(nil): break
-        case .success(let next?):
-            page.next = next
+        if let failure = found.failure {
+            step = .failure(failure)
+        } else if let next = page.next {
             if seen.contains(next.octets) {
                 let message = "\(next.shown(by: request.options.sensitivity)) was read already"
                 step = .failure(PaginationError(.loop, message, request: request, head))

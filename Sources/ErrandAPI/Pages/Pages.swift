@@ -27,7 +27,7 @@ extension APIClient {
     /// One page of a list, such as the next one for a screen.
     ///
     /// ```swift
-    /// let page = try await client.page(list, at: position, next: .link())
+    /// let page = try await client.page(list, next: .link(), at: position)
     /// (rows, position) = (rows + page.value, page.next)           // nil at the end
     /// ```
     ///
@@ -35,19 +35,18 @@ extension APIClient {
     ///
     /// - Parameters:
     ///   - endpoint: the call for the first page.
-    ///   - position: ``Page/next`` of the page before; the first page by default.
     ///   - next: how a page says where the next one is.
+    ///   - position: ``Page/next`` of the page before; the first page by default.
     ///   - allowedOrigins: as ``PaginationPolicy/allowedOrigins``; none by default.
-    /// - Throws: ``PaginationError``; the error of ``NextPage``; what ``value(_:)`` throws.
+    /// - Throws: ``PaginationError``; what ``value(_:)`` throws; the error of ``NextPage``, in place of the page.
     @concurrent public func page<Output>(
-        _ endpoint: Endpoint<Output>, at position: PagePosition = .first, next: NextPage<Output>, allowedOrigins: Set<Origin> = []
+        _ endpoint: Endpoint<Output>, next: NextPage<Output>, at position: PagePosition = .first, allowedOrigins: Set<Origin> = []
     ) async throws -> Page<Output> {
         let pages = pages(endpoint, next: next, from: position, policy: PaginationPolicy(allowedOrigins: allowedOrigins))
         let (position, home) = try await pages.beginning()
         let step = try await pages.step(at: position, home: home)
-        var page = step.page
-        page.next = try step.next.get()
-        return page
+        if let failure = step.failure, step.page.next == nil { throw failure }
+        return step.page
     }
 }
 
@@ -73,19 +72,37 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
 
     /// Requests a page, and finds the position of the next one. No part of it runs on the caller's actor.
     @concurrent func step(at position: PagePosition, home: Origin?) async throws -> PageStep<Output> {
-        let response: TypedResponse<Output>
+        let response = try await response(at: position, home: home)
+        let home = response.request.trusted(position.url != nil ? home : response.request.originOfCall, allowing: policy.allowedOrigins)
+        var page = Page(value: response.value, response: response, position: position, home: home)
         do {
-            let request = try position.request(for: endpoint, by: client, home: home)
-            response = try await client.call(request, ignoresEnvelope: endpoint.decoding.ignoresEnvelope) { response in
+            // One that must not be requested is kept as it was found: not to have one is the end of the list.
+            page.next = try nextPage.find(page)
+            page.next = try self.position(after: page)
+            return PageStep(page: page, failure: nil)
+        } catch {
+            return PageStep(page: page, failure: error)
+        }
+    }
+
+    private func response(at position: PagePosition, home: Origin?) async throws -> TypedResponse<Output> {
+        func invalid(_ error: InvalidURLError) throws -> PaginationError {
+            PaginationError(.invalidURL, error.reason.description, request: try client.request(for: endpoint), nil)
+        }
+        let request: Request
+        do {
+            request = try position.request(for: endpoint, by: client, home: home)
+        } catch let error as InvalidURLError where position != .first {
+            throw try invalid(error)
+        }
+        do {
+            return try await client.call(request, in: client.envelopeReader(for: endpoint)) { response in
                 TypedResponse(value: try await client.decode(response, as: endpoint.decoding), response: response)
             }
-        } catch let error as InvalidURLError where position != .first {
-            // Without the text, in which more may be secret than the error knows of.
-            throw PaginationError(.invalidURL, error.reason.description, request: try client.request(for: endpoint), nil)
+        } catch let error as InvalidURLError where position != .first && error.reason == .tooManyOctets {
+            // With the base URL, it is too long.
+            throw try invalid(error)
         }
-        let home = response.request.trusted(position.url != nil ? home : response.request.originOfCall, allowing: policy.allowedOrigins)
-        let page = Page(value: response.value, response: response, position: position, home: home)
-        return PageStep(page: page, next: Result { try self.position(after: page) })
     }
 
     /// Where the list begins, with a whole URL, and the origin of the call if that is needed.
@@ -99,25 +116,20 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
 
     /// The position of the page after `page`, with its whole URL; `nil` at the end.
     ///
-    /// - Throws: ``PaginationError`` for a page that must not be requested; the error of ``NextPage``.
+    /// - Throws: ``PaginationError`` for a page that must not be requested.
     private func position(after page: Page<Output>) throws -> PagePosition? {
-        guard let position = try nextPage.find(page) else { return nil }
-        guard let url = position.url else { return position }
+        guard let url = page.next?.url else { return page.next }
         return try self.position(url, from: page.response.request, home: page.home, page.response.head)
     }
 
     private func position(_ text: String, from request: Request, home: Origin?, _ head: HTTPResponse?) throws -> PagePosition {
-        let url: HTTPURL
         do {
-            let reference = try URLReference(text)
-            url = try HTTPURL(request.url.map { reference.resolved(against: URLReference($0)) } ?? reference)
-        } catch {
-            throw PaginationError(.invalidURL, error.reason.description, request: request, head)
+            return .url(try request.url(named: text, home: home, allowing: policy.allowedOrigins).description)
+        } catch .invalid(let reason) {
+            throw PaginationError(.invalidURL, reason.description, request: request, head)
+        } catch .foreign(let origin) {
+            throw PaginationError(.foreignOrigin, "\(origin), which allowedOrigins of the policy does not list", request: request, head)
         }
-        guard [request.origin, home].contains(url.origin) || policy.allowedOrigins.contains(url.origin) else {
-            throw PaginationError(.foreignOrigin, "\(url.origin), which allowedOrigins of the policy does not list", request: request, head)
-        }
-        return .url(url.description)
     }
 
     /// Requests the pages. A page that is requested ahead is cancelled with it.

@@ -16,14 +16,14 @@ extension APIClient {
     ///   ([RFC 9110, section 15.3.3](https://www.rfc-editor.org/rfc/rfc9110#section-15.3.3)); without one, a GET or HEAD is made again.
     /// - Any other response is decoded, and `isDone` decides.
     /// - The next request comes after `Retry-After`, or else after the backoff. If it would come after the timeout, the call fails at once.
-    /// - If the response had an `ETag`, the next request has `If-None-Match`, and 304 means that nothing has changed.
+    /// - If a response with the status 200 had an `ETag`, the next request has `If-None-Match`, and 304 means that nothing has changed.
     /// - Lost connections, timeouts, and the statuses 408, 425, 429, 500, 502, 503 and 504 are tolerated, and the next request comes as after any other
     ///   response. A first request that is not idempotent is made again only if nothing of it was sent.
     ///
     /// With `retry` in the stack, each of these requests is a call of up to its `maxAttempts` attempts.
     ///
     /// - Parameters:
-    ///   - endpoint: the call; its output is what a response that is not 202 has.
+    ///   - endpoint: the call; its output is decoded from every response whose status is not 202.
     ///   - policy: how often, and for how long; ``PollingPolicy/standard`` by default.
     ///   - isDone: whether the work is done; by default, the first response that is not 202 ends it. If it throws, the call fails with that error: throw for work
     ///     that has failed.
@@ -48,7 +48,7 @@ extension APIClient {
             } catch  where poll.tolerates(error, policy, isLate: policy.timeout.map { elapsed() >= $0 } ?? false) {
                 outcome = .failure(error)
             } catch {
-                throw mapped(error, of: request, ignoresEnvelope: endpoint.decoding.ignoresEnvelope)
+                throw mapped(error, of: request, in: envelopeReader(for: endpoint))
             }
             let wait: Duration?
             switch outcome {

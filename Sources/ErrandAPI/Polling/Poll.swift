@@ -56,7 +56,7 @@ struct Poll: Sendable {
     ///
     /// - Throws: ``PollingError`` if there is no URL to poll.
     mutating func noteResponse(_ head: HTTPResponse, request sent: Request, _ policy: PollingPolicy) throws {
-        home = sent.trusted(hasBegun ? home : sent.originOfCall, allowing: policy.allowedOrigins)
+        home = sent.trusted(statusURL != nil ? home : sent.originOfCall, allowing: policy.allowedOrigins)
         (self.head, self.sent, failure, failures, hasBegun) = (head, sent, nil, 0, true)
         count += 1
         if head.status == .accepted, let location = head.headerFields[.location] {
@@ -92,16 +92,12 @@ struct Poll: Sendable {
     }
 
     private func url(of location: String, from sent: Request, _ head: HTTPResponse, _ policy: PollingPolicy) throws -> HTTPURL {
-        let url: HTTPURL
         do {
-            let reference = try URLReference(location)
-            url = try HTTPURL(sent.url.map { reference.resolved(against: URLReference($0)) } ?? reference)
-        } catch {
-            throw PollingError(.invalidLocation, error.reason.description, request: sent, head)
+            return try sent.url(named: location, home: home, allowing: policy.allowedOrigins)
+        } catch .invalid(let reason) {
+            throw PollingError(.invalidLocation, reason.description, request: sent, head)
+        } catch .foreign(let origin) {
+            throw PollingError(.foreignOrigin, "\(origin), which allowedOrigins of the policy does not list", request: sent, head)
         }
-        guard [sent.origin, home].contains(url.origin) || policy.allowedOrigins.contains(url.origin) else {
-            throw PollingError(.foreignOrigin, "\(url.origin), which allowedOrigins of the policy does not list", request: sent, head)
-        }
-        return url
     }
 }

@@ -2,7 +2,13 @@ internal import ErrandFormats
 
 extension FormURLEncoded {
     /// The most members of a form that is read: 10,000.
-    public static let memberLimit = 10_000
+    package static let memberLimit = 10_000
+
+    /// How the description of an error begins whose cause is the body as a whole.
+    package static let problem = "the body is not a form"
+
+    /// What is wrong with a member that should be there once.
+    package static let repeatedName = "the name comes more than once"
 
     /// The value that a form holds.
     ///
@@ -18,8 +24,8 @@ extension FormURLEncoded {
     ///   - type: a structure or a dictionary whose members are plain values, or arrays of them.
     ///   - data: the form, in UTF-8. A plus sign is a space. A broken escape is kept as it is.
     ///   - coding: how names of properties, dates and data are read. By default, names stay as they are, dates are texts as in ISO 8601, and data is Base64.
-    /// - Throws: `DecodingError`, also for a plain value whose name comes more than once; for more than ``memberLimit`` members; for a name that is longer
-    ///   than 256 bytes and not ASCII, as it is slow to compare. It contains nothing of the texts.
+    /// - Throws: `DecodingError`, also for a plain value whose name comes more than once; for more than 10,000 members; for a name that is longer than
+    ///   256 bytes and not ASCII, as it is slow to compare. It contains nothing of the texts, but that of an enumeration has the text that is none of its cases.
     public static func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, from data: Data, coding: JSONCoding = .standard
     ) throws -> Value {
@@ -28,6 +34,6 @@ extension FormURLEncoded {
             throw corrupted(" that is read: it has more than \(memberLimit) members")
         }
         guard let text = String(validating: data, as: UTF8.self) else { throw corrupted(" in UTF-8") }
-        return try Value(from: PairDecoder(decode(text), coding: coding))
+        return try Value(from: FormDecoder(decode(text), coding: coding))
     }
 }

@@ -5,15 +5,24 @@ extension HTTPResponse {
     /// ([WHATWG Encoding, section 4.2](https://encoding.spec.whatwg.org/#names-and-labels)). A charset that is not known is UTF-8.
     package func text(of data: Data) -> String {
         let charset = headerFields[.contentType].flatMap { MediaType($0) }?[parameter: "charset"]?.lowercased()
-        let text: String? =
-            switch charset {
-            case "iso-8859-1", "latin1", "windows-1252": Self.windows1252(data)
-            case "utf-16": String(data: data, encoding: .utf16)
-            case "utf-16le": String(data: data, encoding: .utf16LittleEndian)
-            case "utf-16be": String(data: data, encoding: .utf16BigEndian)
-            default: nil
-            }
-        return text ?? String(decoding: data, as: UTF8.self)
+        switch charset {
+        case "iso-8859-1", "latin1", "windows-1252": return Self.windows1252(data)
+        case "utf-16": return data.starts(with: [0xFE, 0xFF]) ? Self.utf16(data, isBigEndian: true) : Self.utf16(data, isBigEndian: false)
+        case "utf-16le": return Self.utf16(data, isBigEndian: false)
+        case "utf-16be": return Self.utf16(data, isBigEndian: true)
+        default: return String(decoding: data, as: UTF8.self)
+        }
+    }
+
+    /// Without a byte order mark. A byte that is left over is half a unit, which is invalid.
+    private static func utf16(_ data: Data, isBigEndian: Bool) -> String {
+        let bytes = Array(data)
+        var units = stride(from: 0, to: bytes.count - 1, by: 2).map { index in
+            let (first, second) = (UInt16(bytes[index]), UInt16(bytes[index + 1]))
+            return isBigEndian ? first << 8 | second : second << 8 | first
+        }
+        if units.first == 0xFEFF { units.removeFirst() }
+        return String(decoding: units, as: UTF16.self) + (bytes.count.isMultiple(of: 2) ? "" : "\u{FFFD}")
     }
 
     /// The characters of the bytes from 0x80 to 0x9F. Five are not assigned, and are control characters.

@@ -34,7 +34,7 @@ public enum JSONValue: Sendable, Hashable, Codable {
     case string(String)
     /// An array.
     case array([JSONValue])
-    /// An object. Its members have no order; of several members with one name, the last counts.
+    /// An object. Its members have no order. Of several members with one name, the last counts; a `Decodable` type gets the first.
     ///
     /// Names are compared as Swift compares texts: an `é` in one code point and an `e` with a combining accent are one name, although they are two
     /// in JSON ([RFC 8259, section 8.3](https://www.rfc-editor.org/rfc/rfc8259#section-8.3)).
@@ -49,7 +49,7 @@ public enum JSONValue: Sendable, Hashable, Codable {
     /// `true` or `false`.
     public init(_ value: Bool) { self = .bool(value) }
     /// The number that a `Double` prints as; `nil` for infinity and NaN, which JSON cannot hold.
-    public init?(_ number: Double) {
+    public init?(exactly number: Double) {
         guard let number = JSONNumber(exactly: number) else { return nil }
         self = .number(number)
     }

@@ -21,7 +21,7 @@ package enum PropertyListCheck {
     static let longName = "a name is longer than \(FieldLimits.nameBytes) bytes, and not ASCII"
 }
 
-/// A property list in XML. Whatever another reader may understand in another way is a problem: a tag that it sees, and this one does not.
+/// A property list in XML. Refuses a text in which Foundation could see a tag that this check does not.
 private struct XMLList {
     let bytes: UnsafeRawBufferPointer
     private var offset = 0
@@ -40,72 +40,97 @@ private struct XMLList {
         guard offset < bytes.count, bytes[offset] == UInt8(ascii: "<") else { return "it is neither XML nor binary" }
         guard hasKnownEncoding() else { return "it is not UTF-8" }
         guard String(validating: bytes, as: UTF8.self) != nil else { return "it is not UTF-8" }
-        var depth = 0
+        /// The names of the elements that are open, as they are written.
+        var open: [Slice<UnsafeRawBufferPointer>] = []
+        /// The tags in comments and the like, since another reader may see the ends of these elsewhere.
+        var hidden = 0
         /// Where the text of a name begins.
-        var nameStart: Int?
+        var nameStart = 0
         while let start = bytes[offset...].firstIndex(of: UInt8(ascii: "<")) {
             offset = start
-            if skip("<!--") {
-                guard skipPast("-->") else { return Self.malformed }
-            } else if skip("<![CDATA[") {
-                guard skipPast("]]>") else { return Self.malformed }
-            } else if skip("<?") {
-                guard skipPast("?>") else { return Self.malformed }
+            if let (opening, closing) = Self.hiding.first(where: { bytes[start...].starts(with: $0.opening.utf8) }) {
+                offset += opening.utf8.count
+                // `<?>` and `<!-->`: whole to some readers, and a beginning to others.
+                let text = bytes[offset...]
+                guard !text.starts(with: ">".utf8), !text.starts(with: "->".utf8), let end = endOf(closing) else { return Self.malformed }
+                hidden += tags(in: text[..<end])
+                offset = end
             } else {
                 guard let end = endOfTag() else { return Self.malformed }
                 switch bytes[start + 1] {
-                case UInt8(ascii: "!"): break
+                case UInt8(ascii: "!"):
+                    // A document type with declarations of its own.
+                    guard !bytes[start..<end].contains(UInt8(ascii: "[")) else { return Self.malformed }
                 case UInt8(ascii: "/"):
-                    depth -= 1
-                    guard depth >= 0 else { return Self.malformed }
-                    if let nameStart, isLongName(bytes[nameStart..<start]) { return PropertyListCheck.longName }
-                    nameStart = nil
+                    let name = name(in: (start + 2)..<end)
+                    guard let opened = open.popLast(), opened.elementsEqual(name) else { return Self.malformed }
+                    let text = bytes[nameStart..<start]
+                    if name.elementsEqual("key".utf8), isLongName(text) { return PropertyListCheck.longName }
+                    if name.elementsEqual("date".utf8), !isDate(text) { return "a date is malformed" }
                 default:
-                    nameStart = bytes[(start + 1)...].starts(with: "key".utf8) ? end + 1 : nil
-                    if bytes[end - 1] != UInt8(ascii: "/") { depth += 1 }
-                    if depth > PropertyListCheck.depthLimit { return PropertyListCheck.tooDeep }
+                    nameStart = end + 1
+                    if bytes[end - 1] != UInt8(ascii: "/") { open.append(name(in: (start + 1)..<end)) }
                 }
                 offset = end + 1
             }
+            if open.count + hidden > PropertyListCheck.depthLimit { return PropertyListCheck.tooDeep }
         }
         return nil
     }
 
+    /// What begins and ends text in which nothing is a tag.
+    private static let hiding: [(opening: String, closing: String)] = [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>")]
+
+    /// The name at the beginning of a tag.
+    private func name(in tag: Range<Int>) -> Slice<UnsafeRawBufferPointer> {
+        bytes[tag].prefix { ![0x20, 0x09, 0x0A, 0x0D, UInt8(ascii: "/")].contains($0) }
+    }
+
+    /// How many tags begin in a text that hides them.
+    private func tags(in text: Slice<UnsafeRawBufferPointer>) -> Int {
+        var (count, previous) = (0, UInt8(0))
+        for byte in text {
+            if previous == UInt8(ascii: "<"), (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20) { count += 1 }
+            previous = byte
+        }
+        return count
+    }
+
+    /// Whether a text is a date as programs write it: Foundation ends the process at some years of more than four digits.
+    private func isDate(_ text: Slice<UnsafeRawBufferPointer>) -> Bool {
+        let pattern = "0000-00-00T00:00:00Z".utf8
+        return text.count == pattern.count
+            && zip(text, pattern).allSatisfy { byte, wanted in
+                wanted == UInt8(ascii: "0") ? (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) : byte == wanted
+            }
+    }
+
     /// A reference such as `&#x301;` may stand for any character.
     private func isLongName(_ text: Slice<UnsafeRawBufferPointer>) -> Bool {
-        text.count > FieldLimits.nameBytes && text.contains { $0 >= 0x80 || $0 == UInt8(ascii: "&") }
+        text.isSlowName || (text.count > FieldLimits.nameBytes && text.contains(UInt8(ascii: "&")))
     }
 
-    /// Whether the declaration at the beginning names no encoding, or one in which tags are ASCII.
+    /// Whether the declaration at the beginning names no encoding, or once one in which tags are ASCII.
     private func hasKnownEncoding() -> Bool {
-        let line = bytes[offset...].prefix(1024).prefix { $0 != UInt8(ascii: ">") }
-        let text = String(decoding: line, as: UTF8.self).lowercased()
-        guard text.hasPrefix("<?xml"), let mark = text.firstRange(of: "encoding") else { return true }
+        guard bytes[offset...].starts(with: "<?xml".utf8) else { return true }
+        let declaration = bytes[offset...].prefix(1024).prefix { $0 != UInt8(ascii: ">") }
+        guard declaration.count < 1024 else { return false }
+        let text = String(decoding: declaration, as: UTF8.self).lowercased()
+        let places = text.ranges(of: "encoding")
+        guard let mark = places.first else { return true }
         let name = text[mark.upperBound...].drop { " \t\r\n=\"'".contains($0) }.prefix { !"\"'? ".contains($0) }
-        return ["utf-8", "utf8", "us-ascii"].contains(name)
+        return places.count == 1 && ["utf-8", "utf8", "us-ascii"].contains(name)
     }
 
-    private mutating func skip(_ text: StaticString) -> Bool {
-        text.withUTF8Buffer { text in
-            guard bytes[offset...].starts(with: text) else { return false }
-            offset += text.count
-            return true
+    /// The place after the next `text`; `nil` if there is none.
+    private func endOf(_ text: String) -> Int? {
+        var rest = bytes[offset...]
+        while let index = rest.firstIndex(where: { $0 == text.utf8.first }) {
+            rest = bytes[index...]
+            if rest.starts(with: text.utf8) { return index + text.utf8.count }
+            rest = rest.dropFirst()
         }
-    }
-
-    private mutating func skipPast(_ text: StaticString) -> Bool {
-        text.withUTF8Buffer { text in
-            var rest = bytes[offset...]
-            while let index = rest.firstIndex(of: text[0]) {
-                rest = bytes[index...]
-                if rest.starts(with: text) {
-                    offset = index + text.count
-                    return true
-                }
-                rest = rest.dropFirst()
-            }
-            return false
-        }
+        return nil
     }
 
     /// The place of the `>` of the tag that begins here; `nil` if there is none, if another tag begins before it, or if it has a quotation with a `>`.
@@ -151,29 +176,36 @@ private struct BinaryList {
         (self.count, self.top, self.table) = (count, top, table)
     }
 
+    /// The most bytes that a list may stand for if it is long: 64 MiB.
+    private static let sizeLimitBytes = 64 * 1024 * 1024
+
     /// Follows each reference once. A list of a program refers to an array or a dictionary once, and to the same text or number as often as it likes.
     mutating func problem() -> String? {
-        var isContainerSeen: Set<Int> = []
+        var containers: Set<Int> = []
         // What the objects stand for in bytes, each as often as it is referred to.
-        let (sizeLimit, isUnlimited) = bytes.count.multipliedReportingOverflow(by: 100)
+        let (hundredfold, isTooLarge) = bytes.count.multipliedReportingOverflow(by: 100)
+        let sizeLimit = max(min(isTooLarge ? .max : max(hundredfold, 1 << 20), Self.sizeLimitBytes), bytes.count)
         var size = 0
-        var pending = [(object: top, depth: 1)]
-        while let (object, depth) = pending.popLast() {
+        /// The containers that are open, each with the references that are left of it.
+        var open: [(container: Content, next: Int)] = []
+        var object = top
+        while true {
             guard let found = content(of: object) else { return "it is damaged" }
             size += found.length
-            guard isUnlimited || size <= max(sizeLimit, 1 << 20) else { return "it refers to the same objects too often" }
-            guard found.isContainer, found.references > 0 else { continue }
-            guard depth <= PropertyListCheck.depthLimit else { return PropertyListCheck.tooDeep }
-            guard isContainerSeen.insert(object).inserted else { return "it refers to an array or a dictionary more than once" }
-            for index in 0..<found.references {
-                let member = number(at: found.start + index * referenceSize, size: referenceSize)
-                if index < found.names, let name = content(of: member), name.isUnicode, name.length > FieldLimits.nameBytes {
-                    return PropertyListCheck.longName
-                }
-                pending.append((member, depth + 1))
+            guard size <= sizeLimit else { return "it refers to the same objects too often" }
+            if let (container, next) = open.last, next <= container.names, found.isUnicode, found.length > FieldLimits.nameBytes {
+                return PropertyListCheck.longName
             }
+            if found.isContainer, found.references > 0 {
+                guard open.count < PropertyListCheck.depthLimit else { return PropertyListCheck.tooDeep }
+                guard containers.insert(object).inserted else { return "it refers to an array or a dictionary more than once" }
+                open.append((found, 0))
+            }
+            while let last = open.last, last.next == last.container.references { open.removeLast() }
+            guard let (container, next) = open.last else { return nil }
+            object = number(at: container.start + next * referenceSize, size: referenceSize)
+            open[open.count - 1].next = next + 1
         }
-        return nil
     }
 
     private struct Content {

@@ -20,21 +20,43 @@ extension Request {
     /// The origin of the call that this request was sent for; `nil` if a redirect has led to another one, since then it is not known.
     package var originOfCall: Origin? { options.hasLeftOrigin ? nil : origin }
 
-    /// The origin that a URL in the response to this request may lead to with credentials: `home`, unless the response came from an origin that nobody has
-    /// allowed, behind a redirect. That one must not choose what is requested with them.
+    /// The URL that the response to this request names, if it may be requested: at the origin of this request, at that of the call, or at a listed one.
+    ///
+    /// - Parameters:
+    ///   - reference: the URL as it was sent, which may be relative to that of this request.
+    ///   - home: the origin of the call; `nil` if it is not known.
+    package func url(
+        named reference: String, home: Origin?, allowing origins: Set<Origin>
+    ) throws(NamedURLError) -> HTTPURL {
+        let named: HTTPURL
+        do {
+            let reference = try URLReference(reference)
+            named = try HTTPURL(url.map { reference.resolved(against: URLReference($0)) } ?? reference)
+        } catch {
+            // Without the text, in which more may be secret than the error knows of.
+            throw .invalid(error.reason)
+        }
+        guard [origin, home].contains(named.origin) || origins.contains(named.origin) else { throw .foreign(named.origin) }
+        return named
+    }
+
+    /// The origin that a URL in the response to this request may lead to with credentials: `home` if the response came from it or from a listed origin;
+    /// otherwise `nil`, so that a foreign response can't choose a URL that gets credentials.
     package func trusted(_ home: Origin?, allowing origins: Set<Origin>) -> Origin? {
         guard let home, let origin, origin == home || origins.contains(origin) else { return nil }
         return home
     }
 
-    /// Makes this request a GET without a body, and without the fields that describe one.
+    /// Makes this request a GET without a body, without the fields that describe or announce one, and without the key of the request that it was.
     package mutating func becomeGET() {
         head.method = .get
         body = .empty
+        options.idempotencyKey = nil
         for name in Self.contentFields { head.headerFields[name] = nil }
     }
 
-    /// Those of [RFC 9110, section 15.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.4), and those that describe or announce a body elsewhere.
+    /// Those of [RFC 9110, section 15.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.4), those that describe or announce a body elsewhere, and
+    /// `Idempotency-Key`.
     private static let contentFields: [HTTPField.Name] = [
         .contentEncoding, .contentLanguage, .contentLength, .contentLocation, .contentType, .transferEncoding, .contentRange,
         .contentDisposition,
@@ -56,6 +78,13 @@ extension Request {
         options.removeOriginBoundOptions()
         options.hasLeftOrigin = true
     }
+}
+
+/// Why a URL that a response has named must not be requested.
+package enum NamedURLError: Error {
+    case invalid(InvalidURLError.Reason)
+    /// It is at an origin that is not listed.
+    case foreign(Origin)
 }
 
 extension HTTPField.Name {

@@ -90,9 +90,11 @@ import Testing
 
     @Test func valuesAreMadeFromVariables() {
         let (name, age, isNew, ratio, id) = ("Ada", 36, true, 0.1, UInt64.max)
-        let json: JSONValue = ["name": JSONValue(name), "age": JSONValue(age), "isNew": JSONValue(isNew), "ratio": JSONValue(ratio) ?? nil]
+        let json: JSONValue = [
+            "name": JSONValue(name), "age": JSONValue(age), "isNew": JSONValue(isNew), "ratio": JSONValue(exactly: ratio) ?? nil,
+        ]
         #expect("\(json)" == #"{"age":36,"isNew":true,"name":"Ada","ratio":0.1}"#)
-        #expect(JSONValue(id).numberValue.flatMap { UInt64(exactly: $0) } == id && JSONValue(Double.nan) == nil)
+        #expect(JSONValue(id).numberValue.flatMap { UInt64(exactly: $0) } == id && JSONValue(exactly: Double.nan) == nil)
         #expect(JSONValue([1, JSONValue(name)]) == [1, "Ada"] && JSONValue(["a": 1]) == ["a": 1])
     }
 

@@ -6,6 +6,50 @@ import Testing
 
 /// What is read of a property list from the network.
 @Suite(.timeLimit(.minutes(5))) struct PropertyListCheckTests {
+    /// Any property list, as a type of an app reads it.
+    private indirect enum Anything: Decodable {
+        case list([Anything])
+        case members([String: Anything])
+        case value
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            if let list = try? container.decode([Anything].self) {
+                self = .list(list)
+            } else if let members = try? container.decode([String: Anything].self) {
+                self = .members(members)
+            } else {
+                _ = (try? container.decode(Date.self), try? container.decode(Int.self), try? container.decode(Double.self))
+                _ = (try? container.decode(String.self), try? container.decode(Data.self), try? container.decode(Bool.self))
+                self = .value
+            }
+        }
+    }
+
+    /// What hides its tags from a check, and not from Foundation, and what Foundation ends the process at: none of it reaches it.
+    @Test func nothingThatIsReadEndsTheProcess() {
+        let many = 20_000
+        let texts = [
+            "<plist>" + String(repeating: "<dict><key/></key>", count: many),
+            "<plist><?>" + String(repeating: "<array>", count: many) + "?>",
+            "<plist><!-->" + String(repeating: "<array>", count: many) + "-->",
+            "<plist><!--->" + String(repeating: "<array>", count: many) + "-->",
+            "<plist><array><date>-9223372036854775807-01-01T00:00:00Z</date></array></plist>",
+            "<plist><array><date>99999999999999999999-01-01T00:00:00Z</date></array></plist>",
+            "<plist><array><integer>99999999999999999999</integer><real>nan</real><real>1e999</real></array></plist>",
+            "<plist><array><date>2026-13-45T99:99:99Z</date></array></plist>",
+            "<plist><array><date/><integer/><real/><data/></array></plist>",
+            "<plist><array><string>&#xFFFFFFFFF;&#xD800;&#0;&lt;</string></array></plist>",
+            "<plist><array><true></true><string/></array></plist>",
+            "<plist><dict><key>a</key></dict></plist>", "<plist><dict><string>a</string></dict></plist>", "<plist></plist>", "<plist/>",
+        ]
+        for text in texts {
+            let data = Data(text.utf8)
+            if problem(data) == nil { _ = try? PropertyListDecoder().decode(Anything.self, from: data) }
+        }
+        for text in texts.prefix(6) { #expect(problem(text) != nil, "\(text.prefix(80))") }
+    }
+
     private func problem(_ data: Data) -> String? { data.withUnsafeBytes { PropertyListCheck.problem(in: $0) } }
 
     private func problem(_ text: String) -> String? { problem(Data(text.utf8)) }
@@ -30,7 +74,7 @@ import Testing
             for format in [PropertyListSerialization.PropertyListFormat.xml, .binary] {
                 let data = try PropertyListSerialization.data(fromPropertyList: value, format: format, options: 0)
                 #expect(problem(data) == nil, "\(String(decoding: data.prefix(200), as: UTF8.self))")
-                #expect(throws: Never.self) { try PropertyListSerialization.propertyList(from: data, format: nil) }
+                #expect(throws: Never.self) { try PropertyListDecoder().decode(Anything.self, from: data) }
             }
         }
     }
@@ -42,6 +86,9 @@ import Testing
         #expect(problem(Self.head + "<plist>\(Self.nested(128))</plist>") == PropertyListCheck.tooDeep)
         #expect(problem("<plist>" + String(repeating: "<array/>", count: 1_000) + "</plist>") == nil)
         #expect(problem("<plist><array>" + String(repeating: "<dict></dict>", count: 1_000)) == nil)
+        #expect(problem("<plist><dict a='b'\n></dict ></plist >") == nil)
+        // An element that one reader takes for empty, and another one for open.
+        #expect(problem("<plist><dict><key/></key></dict></plist>") == "its XML is malformed")
     }
 
     /// What hides a tag from one reader does not hide it from another one.
@@ -61,13 +108,22 @@ import Testing
             "<plist></a></plist></b>", "</plist>", "<plist><array x=\"/>\"></plist>", "<plist><array x=\"</a>\"></plist>", "<plist><a", "<",
             "<plist><",
             "<plist><!-- ", "<plist><![CDATA[", "<?xml", "<!DOCTYPE plist [ <!ENTITY a \"b\"> ]><plist/>", "<plist><>", "<plist x='>",
+            "<plist><?>", "<plist><!-->", "<plist><!--->", "<!DOCTYPE plist [ > </a> ]><plist/>", "<plist><?x",
         ])
     func malformedXMLIsRefused(_ text: String) { #expect(problem(text) == "its XML is malformed") }
+
+    /// A reader that sees the end of a comment elsewhere sees no more tags than are counted.
+    @Test(arguments: [("<!-- ", " -->"), ("<![CDATA[", "]]>"), ("<?x ", "?>")]) func hiddenTagsCount(opening: String, closing: String) {
+        func text(_ count: Int) -> String { "<plist>\(opening)\(String(repeating: "<array>", count: count))\(closing)</plist>" }
+        #expect(problem(text(127)) == nil)
+        #expect(problem(text(128)) == PropertyListCheck.tooDeep)
+    }
 
     @Test(
         arguments: [
             "", "x", "{ a = 1; }", "((((", "  ", "bplist", "<?xml version=\"1.0\" encoding=\"UTF-7\"?><plist/>",
-            "<?xml version='1.0' encoding='utf-16'?><plist/>", "<?xml encoding = \"ISO-2022-JP\"?><plist/>",
+            "<?xml version='1.0' encoding='utf-16'?><plist/>", "<?xml encoding utf-8 encoding=\"UTF-7\"?><plist/>",
+            "<?xml \(String(repeating: " ", count: 1_100)) encoding=\"UTF-7\"?><plist/>", "<?xml encoding = \"ISO-2022-JP\"?><plist/>",
         ])
     func otherFormatsAreRefused(_ text: String) { #expect(problem(text) != nil) }
 
@@ -139,7 +195,7 @@ import Testing
         #expect(problem(binary([array(1, 1), array(2), [0x09]])) == again)
         // Numbers, texts and empty containers may be shared.
         #expect(problem(binary([array(1, 1, 2, 2), [0x09], [0xA0]])) == nil)
-        // A text of 400 bytes, 500 times in 1.5 KB, is more than a list of a program would have.
+        // A text of 16 KiB, 15,000 times in 46 KB, is more than a list of a program would have.
         let text: [UInt8] = [0x5F, 0x11, 0x40, 0x00] + [UInt8](repeating: 0x61, count: 0x4000)
         let many: [UInt8] =
             [0xAF, 0x11, 0x3A, 0x98] + [UInt8](repeating: 0, count: 15_000 * 2).enumerated().map { $0.offset % 2 == 1 ? 1 : $0.element }
@@ -162,14 +218,32 @@ import Testing
             for byte: UInt8 in [0, 1, 0x0F, 0x7F, 0x80, 0xFF] {
                 var changed = whole
                 changed[index] = byte
-                if problem(changed) == nil { _ = try? PropertyListSerialization.propertyList(from: changed, format: nil) }
+                if problem(changed) == nil { _ = try? PropertyListDecoder().decode(Anything.self, from: changed) }
             }
         }
     }
 
-    @Test(arguments: ["<!--", "<![CDATA[", "<array>", "</a>", "<array", "\"", "<?", "-", "<!-- -->", "<a/>"])
+    @Test(
+        arguments: [
+            "<!--", "<![CDATA[", "\"", "-", "<!-- -->", "<a/>", "<a></a>", "<key>x</key>", "<a b='c'></a>",
+            "<date>2026-01-01T00:00:00Z</date>", "&#x301;", "ä",
+            "<![CDATA[]]>", "]]", "?",
+        ])
     func theTimeIsLinear(_ unit: String) {
-        let times = growth(of: 4_000, making: { Data(("<plist>" + String(repeating: unit, count: $0)).utf8) }) { _ = problem($0) }
-        #expect(times < 24, "8 times the bytes took \(times) times as long")
+        let times = growth(of: 2_000, making: { Data(("<plist>" + String(repeating: unit, count: $0)).utf8) }) { _ = problem($0) }
+        #expect(times < 30, "8 times the bytes took \(times) times as long")
+    }
+
+    @Test func theTimeOfABinaryListIsLinear() throws {
+        for value in [1, ["a"], ["name": "Ada"]] as [Any] {
+            let times = growth(
+                of: 200,
+                making: {
+                    (try? PropertyListSerialization.data(fromPropertyList: Array(repeating: value, count: $0), format: .binary, options: 0))
+                        ?? Data()
+                }
+            ) { _ = problem($0) }
+            #expect(times < 30, "8 times the elements took \(times) times as long")
+        }
     }
 }

@@ -65,7 +65,7 @@ import Testing
 
     @Test func offsetsAndNumbersReachTheEnd() async throws {
         try await withClient { [list] client, targets in
-            let ways: [NextPage<OrderPage>] = [.offset(pageSize: 10) { $0.orders.count == 10 }, .number { $0.orders.count == 10 }]
+            let ways: [NextPage<OrderPage>] = [.offset(step: 10) { $0.orders.count == 10 }, .number { $0.orders.count == 10 }]
             for way in ways {
                 var ids: [Int] = []
                 for try await order in client.pages(list, next: way).elements(\.orders) { ids.append(order.id) }

@@ -1,7 +1,7 @@
 internal import ErrandFormats
 
-/// Reads a `Decodable` value from names and texts: the counterpart of ``EncodedPair``.
-struct PairDecoder: Decoder {
+/// Reads a `Decodable` value from the names and texts of a form.
+struct FormDecoder: Decoder {
     /// The texts of each name, in the order of the form.
     let members: [String: [String]]
     let coding: JSONCoding
@@ -14,8 +14,7 @@ struct PairDecoder: Decoder {
     init(_ pairs: [(name: String, value: String?)], coding: JSONCoding) throws {
         var members: [String: [String]] = [:]
         for (name, value) in pairs {
-            // A dictionary compares names as Unicode text: see `JSONDepth`.
-            guard name.utf8.count <= FieldLimits.nameBytes || name.utf8.allSatisfy({ $0 < 0x80 }) else {
+            guard !name.utf8.isSlowName else {
                 let problem = "\(FormURLEncoded.problem) that is read: a name is longer than \(FieldLimits.nameBytes) bytes, and not ASCII"
                 throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: problem))
             }
@@ -31,7 +30,7 @@ struct PairDecoder: Decoder {
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer { throw mismatch([Any].self, at: []) }
 
-    func singleValueContainer() throws -> any SingleValueDecodingContainer { throw mismatch(String.self, at: []) }
+    func singleValueContainer() -> any SingleValueDecodingContainer { WholeForm(form: self) }
 
     /// The texts of a member: by its own name, or by the one that the coding writes for it.
     func texts(of key: some CodingKey) -> [String]? {
@@ -40,22 +39,34 @@ struct PairDecoder: Decoder {
     }
 }
 
-extension FormURLEncoded {
-    /// How the description of an error begins whose cause is the body as a whole.
-    package static let problem = "the body is not a form"
-
-    /// What is wrong with a member that should be there once.
-    package static let repeatedName = "the name comes more than once"
-}
-
 private func mismatch(_ type: Any.Type, at path: [any CodingKey]) -> DecodingError {
     // Without the text, which may be secret.
-    .typeMismatch(type, .init(codingPath: path, debugDescription: "another text"))
+    .typeMismatch(type, .init(codingPath: path, debugDescription: "the text does not fit the type"))
+}
+
+/// A form as one value, as an optional and a type that wraps another one ask for it.
+private struct WholeForm: SingleValueDecodingContainer {
+    let form: FormDecoder
+    var codingPath: [any CodingKey] { [] }
+
+    func decodeNil() -> Bool { false }
+
+    func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
+        if isPlain(type) { throw mismatch(type, at: []) }
+        return try type.init(from: form)
+    }
+}
+
+/// Whether a type is the text of one member, and decodes itself by the same question again.
+private func isPlain(_ type: Any.Type) -> Bool {
+    type == String.self || type == Bool.self || type is any FixedWidthInteger.Type || type is any BinaryFloatingPoint.Type
+        || type == Decimal.self
+        || type == URL.self || type == Date.self || type == Data.self
 }
 
 /// The members of a form, by their names.
 private struct DecodedMembers<Key: CodingKey>: KeyedDecodingContainerProtocol {
-    let form: PairDecoder
+    let form: FormDecoder
     var codingPath: [any CodingKey] { [] }
     var allKeys: [Key] { form.members.keys.compactMap { Key(stringValue: $0) } }
 
@@ -87,13 +98,18 @@ private struct MemberDecoder: Decoder, SingleValueDecodingContainer {
     let texts: [String]
     let coding: JSONCoding
     let codingPath: [any CodingKey]
+    var isElement = false
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
         throw mismatch([String: Any].self, at: codingPath)
     }
 
-    func unkeyedContainer() -> any UnkeyedDecodingContainer { DecodedElements(member: self) }
+    func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
+        // An element has no elements: a type that contains itself would read it for ever.
+        guard !isElement else { throw mismatch([Any].self, at: codingPath) }
+        return DecodedElements(member: self)
+    }
 
     func singleValueContainer() -> any SingleValueDecodingContainer { self }
 
@@ -107,7 +123,8 @@ private struct MemberDecoder: Decoder, SingleValueDecodingContainer {
             case is Bool.Type: Self.bool(try text())
             case let integer as any FixedWidthInteger.Type: Self.integer(integer, try text())
             case is Double.Type: JSONNumber(try text())?.doubleValue
-            case is Float.Type: JSONNumber(try text()).map { Float($0.doubleValue) }
+            case is Float.Type: JSONNumber(try text()).map { Float($0.doubleValue) }.flatMap { $0.isFinite ? $0 : nil }
+            case is JSONValue.Type: JSONValue.string(try text())
             case is Decimal.Type: JSONNumber(try text())?.decimalValue
             case is URL.Type: URL(string: try text())
             case is Date.Type, is Data.Type: try foundationValue(type)
@@ -157,7 +174,8 @@ private struct DecodedElements: UnkeyedDecodingContainer {
     private func element<Value>(_ type: Value.Type) throws -> MemberDecoder {
         guard !isAtEnd else { throw DecodingError.valueNotFound(type, .init(codingPath: codingPath, debugDescription: "no more elements")) }
         return MemberDecoder(
-            texts: [member.texts[currentIndex]], coding: member.coding, codingPath: codingPath + [ElementIndex(currentIndex)])
+            texts: [member.texts[currentIndex]], coding: member.coding, codingPath: codingPath + [ElementIndex(currentIndex)],
+            isElement: true)
     }
 
     mutating func decodeNil() throws -> Bool {
