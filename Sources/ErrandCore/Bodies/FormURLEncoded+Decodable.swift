@@ -25,7 +25,7 @@ extension FormURLEncoded {
     ///   - data: the form, in UTF-8. A plus sign is a space. A broken escape is kept as it is.
     ///   - coding: how names of properties, dates and data are read. By default, names stay as they are, dates are texts as in ISO 8601, and data is Base64.
     /// - Throws: `DecodingError`, also for a plain value whose name comes more than once; for more than 10,000 members; for a name that is longer than
-    ///   256 bytes and not ASCII, as it is slow to compare. It contains nothing of the texts, but that of an enumeration has the text that is none of its cases.
+    ///   256 bytes and not ASCII, as it is slow to compare. It contains nothing of the texts. The error of an enumeration has the text that is not a case.
     public static func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, from data: Data, coding: JSONCoding = .standard
     ) throws -> Value {
