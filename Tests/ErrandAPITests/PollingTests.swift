@@ -19,8 +19,10 @@ import Testing
     private func client(_ stub: StubTransport) -> APIClient { APIClient(stub.server("https://a.example/v1")) }
 
     /// Polls with a clock that goes on by itself, and without jitter. Returns the state, and the seconds.
+    ///
+    /// Without a timeout: on a busy machine, the clock would go on to that of a request whose response is on its way.
     private func poll(
-        _ stub: StubTransport, _ endpoint: Endpoint<Job>? = nil, policy: PollingPolicy = PollingPolicy(jitter: .none)
+        _ stub: StubTransport, _ endpoint: Endpoint<Job>? = nil, policy: PollingPolicy = PollingPolicy(jitter: .none, timeout: nil)
     ) async throws -> (state: String, seconds: Double) {
         let start = clock.now
         let response = try await clock.advancingToSleepers {
@@ -96,7 +98,7 @@ import Testing
             Stub(.post, "/v1/reports").responds(.status(.accepted, headers: [.location: "https://b.example/jobs/1"])),
             Stub(.get, "/jobs/1").responds(.status(.accepted), done()))
         let begin = Endpoint<Job>.post("/reports", headers: [.authorization: "Bearer s3cret", .acceptLanguage: "de"])
-        let policy = PollingPolicy(jitter: .none, allowedOrigins: ["https://b.example"])
+        let policy = PollingPolicy(jitter: .none, timeout: nil, allowedOrigins: ["https://b.example"])
         #expect(try await poll(stub, begin, policy: policy).state == "done")
         #expect(stub.requests.map { $0.headers[.authorization] } == ["Bearer s3cret", nil, nil])
         #expect(stub.requests.allSatisfy { $0.headers[.acceptLanguage] == "de" })
@@ -117,7 +119,9 @@ import Testing
     /// Without a condition, the first response that is not 202 ends it.
     @Test func acceptedWorkEndsWithItsResult() async throws {
         let stub = StubTransport(Stub().responds(.status(.accepted), .status(.accepted), running()))
-        let response = try await clock.advancingToSleepers { try await client(stub).poll(job, clock: clock, random: { 0.5 }) }
+        let response = try await clock.advancingToSleepers {
+            try await client(stub).poll(job, policy: PollingPolicy(timeout: nil), clock: clock, random: { 0.5 })
+        }
         #expect(response.value.state == "running" && stub.requests.count == 3)
     }
 
@@ -135,7 +139,7 @@ import Testing
         let stub = StubTransport(
             Stub(.post, "/v1/reports").responds(.status(.accepted, headers: [.location: "https://b.example/jobs"])), Stub().responds(done())
         )
-        #expect(try await poll(stub, begin, policy: PollingPolicy(allowedOrigins: ["https://b.example"])).state == "done")
+        #expect(try await poll(stub, begin, policy: PollingPolicy(timeout: nil, allowedOrigins: ["https://b.example"])).state == "done")
         #expect(stub.requests.last?.request.url?.description == "https://b.example/jobs")
     }
 
@@ -165,7 +169,9 @@ import Testing
         #expect(try await poll(stub).state == "done")
         #expect(stub.requests.count == 6)
         let broken = StubTransport(Stub().responds(.failure(lost)))
-        let error = await #expect(throws: TransportError.self) { try await poll(broken, policy: PollingPolicy(maxFailures: 2)) }
+        let error = await #expect(throws: TransportError.self) {
+            try await poll(broken, policy: PollingPolicy(timeout: nil, maxFailures: 2))
+        }
         #expect(error?.code == .connectionLost && broken.requests.count == 3)
     }
 
@@ -183,7 +189,9 @@ import Testing
         let stub = StubTransport(Stub().responds(running(), .status(.notFound)))
         let client = APIClient(stub.server("https://a.example")) { _ in Problem() }
         await #expect(throws: Problem.self) {
-            try await clock.advancingToSleepers { try await client.poll(job, until: { _ in false }, clock: clock) }
+            try await clock.advancingToSleepers {
+                try await client.poll(job, policy: PollingPolicy(timeout: nil), until: { _ in false }, clock: clock)
+            }
         }
         let other = StubTransport(Stub().responds(running()))
         await #expect(throws: Odd.self) { try await self.client(other).poll(job, until: { _ in throw Odd() }, clock: clock) }
@@ -210,7 +218,7 @@ import Testing
 
     /// A `Retry-After` that does not count leaves the backoff.
     @Test(arguments: [Duration.zero, .seconds(-1)]) func aCapOfZeroIsNotALoop(cap: Duration) async throws {
-        var policy = PollingPolicy(jitter: .none)
+        var policy = PollingPolicy(jitter: .none, timeout: nil)
         policy.retryAfterCap = cap
         let stub = StubTransport(Stub().responds(running([.retryAfter: "5"]), running([.retryAfter: "5"]), done()))
         #expect(try await poll(stub, policy: policy).seconds == 2.5)
