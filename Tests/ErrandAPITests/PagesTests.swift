@@ -322,6 +322,13 @@ import Testing
             let client = APIClient(stub.redirect().server("https://a.example/v1"))
             let error = await #expect(throws: PaginationError.self) { try await all(client.pages(call, next: .url(\.next))) }
             #expect(error?.code == .foreignOrigin && stub.requests.count == 3, "\(stub.requests)")
+            // Nor later, by its position.
+            var pages = client.pages(call, next: .url(\.next)).makeAsyncIterator()
+            _ = try await pages.next()
+            #expect(try await pages.next()?.next == nil)
+            let second = PagePosition.url("/v1/items/2")
+            await #expect(throws: PaginationError.self) { try await client.page(call, next: .url(\.next), at: second) }
+            #expect(!stub.requests.contains { $0.path == "/admin" })
         }
     }
 
@@ -415,7 +422,7 @@ import Testing
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
-    /// Whoever is cancelled while a page is decoded begins no other one.
+    /// A task that is cancelled while a page is decoded requests no other page.
     @Test func nothingIsAheadOfWhoIsCancelled() async throws {
         let stub = StubTransport(Stub().responds(.json(Items(items: [1]))))
         let pages = client(stub).pages(

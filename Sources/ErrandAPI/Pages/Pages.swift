@@ -38,7 +38,8 @@ extension APIClient {
     ///   - next: how a page says where the next one is.
     ///   - position: ``Page/next`` of the page before; the first page by default.
     ///   - allowedOrigins: as ``PaginationPolicy/allowedOrigins``; none by default.
-    /// - Throws: ``PaginationError``; what ``value(_:)`` throws; the error of ``NextPage``, in place of the page.
+    /// - Throws: ``PaginationError``; what ``value(_:)`` throws; in place of the page, the error of ``NextPage``, and that of a next page which must not be
+    ///   requested and was named by an origin that nobody has allowed, behind a redirect.
     @concurrent public func page<Output>(
         _ endpoint: Endpoint<Output>, next: NextPage<Output>, at position: PagePosition = .first, allowedOrigins: Set<Origin> = []
     ) async throws -> Page<Output> {
@@ -81,6 +82,8 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
             page.next = try self.position(after: page)
             return PageStep(page: page, failure: nil)
         } catch {
+            // Later, it would be judged by the origin of the call, which a foreign page may have named.
+            if home == nil { page.next = nil }
             return PageStep(page: page, failure: error)
         }
     }

@@ -74,19 +74,21 @@ private struct DecodedMembers<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
     func decodeNil(forKey key: Key) throws -> Bool { (form.texts(of: key) ?? []).allSatisfy(\.isEmpty) }
 
-    func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
+    private func member(_ key: Key) throws -> MemberDecoder {
         guard let texts = form.texts(of: key) else {
             throw DecodingError.keyNotFound(key, .init(codingPath: codingPath, debugDescription: "no such name"))
         }
-        return try MemberDecoder(texts: texts, coding: form.coding, codingPath: [key]).decode(type)
+        return MemberDecoder(texts: texts, coding: form.coding, codingPath: [key])
     }
+
+    func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value { try member(key).decode(type) }
 
     func nestedContainer<NestedKey: CodingKey>(keyedBy: NestedKey.Type, forKey key: Key) throws -> KeyedDecodingContainer<NestedKey> {
         throw mismatch([String: Any].self, at: [key])
     }
 
     func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
-        DecodedElements(member: MemberDecoder(texts: form.texts(of: key) ?? [], coding: form.coding, codingPath: [key]))
+        DecodedElements(member: try member(key))
     }
 
     func superDecoder() throws -> any Decoder { throw mismatch([String: Any].self, at: []) }

@@ -122,7 +122,7 @@ private struct XMLList {
         return places.count == 1 && ["utf-8", "utf8", "us-ascii"].contains(name)
     }
 
-    /// The place after the next `text`; `nil` if there is none.
+    /// Returns the place after the next `text`; `nil` if it does not come.
     private func endOf(_ text: String) -> Int? {
         var rest = bytes[offset...]
         while let index = rest.firstIndex(where: { $0 == text.utf8.first }) {
@@ -133,7 +133,8 @@ private struct XMLList {
         return nil
     }
 
-    /// The place of the `>` of the tag that begins here; `nil` if there is none, if another tag begins before it, or if it has a quotation with a `>`.
+    /// Returns the place of the `>` that ends the tag which begins here. `nil` if the tag has no end, if another tag begins before its end, or if a
+    /// quotation in it has a `>`.
     private func endOfTag() -> Int? {
         var quote: UInt8?
         for index in (offset + 1)..<bytes.count {
