@@ -3,6 +3,8 @@ package struct ByteSet: Sendable {
     fileprivate let members: [Bool]
 
     package init(_ isMember: (UInt8) -> Bool) { members = (UInt8.min...UInt8.max).map(isMember) }
+
+    package func contains(_ byte: UInt8) -> Bool { members[Int(byte)] }
 }
 
 extension [UInt8] {

@@ -1,0 +1,62 @@
+// Comparing and searching text by its octets. Swift compares texts in a normal form, which takes quadratic time for a long run of combining
+// marks, and a mark after a quotation mark or a slash makes another `Character` of it. For text from outside, use these functions in place of
+// `==`, `contains`, `split` and `Set<String>`. `scripts/check-octets` refuses the others in the files that read such text.
+
+extension StringProtocol {
+    /// Returns whether this text has the same octets in UTF-8 as `other`. The lengths are compared first.
+    package func isExactly(_ other: some StringProtocol) -> Bool {
+        utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
+    }
+
+    /// Returns whether this text has the same octets as `other`, where `A` to `Z` equal `a` to `z`. The lengths are compared first.
+    package func isExactlyIgnoringCase(_ other: some StringProtocol) -> Bool {
+        utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8) { $0.asciiLowercased == $1.asciiLowercased }
+    }
+
+    /// Returns whether this text begins with the octets of `prefix`.
+    package func hasOctetPrefix(_ prefix: some StringProtocol) -> Bool { utf8.starts(with: prefix.utf8) }
+
+    /// Returns whether this text ends with the octets of `suffix`.
+    package func hasOctetSuffix(_ suffix: some StringProtocol) -> Bool { utf8.reversed().starts(with: suffix.utf8.reversed()) }
+
+    /// Returns whether this text contains `octet`, as in `text.containsOctet(UInt8(ascii: "/"))`.
+    package func containsOctet(_ octet: UInt8) -> Bool { utf8.contains(octet) }
+
+    /// Returns the pieces between the octets equal to `octet`. Empty pieces are left out unless `omittingEmptyPieces` is false.
+    package func split(atOctet octet: UInt8, maxSplits: Int = .max, omittingEmptyPieces: Bool = true) -> [SubSequence] {
+        utf8.split(separator: octet, maxSplits: maxSplits, omittingEmptySubsequences: omittingEmptyPieces).map {
+            self[$0.startIndex..<$0.endIndex]
+        }
+    }
+
+    /// Returns this text with each octet in `octets` replaced by `replacement(octet)`. Other octets stay as they are.
+    package func escapingOctets(_ octets: ByteSet, by replacement: (UInt8) -> String) -> String {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(utf8.count)
+        for byte in utf8 {
+            if octets.contains(byte) { bytes += replacement(byte).utf8 } else { bytes.append(byte) }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+extension UInt8 {
+    /// This octet in lower case, if it is an ASCII letter.
+    package var asciiLowercased: UInt8 { (0x41...0x5A).contains(self) ? self | 0x20 : self }
+}
+
+/// A text that is compared and hashed by its octets: the key of a `Set` or a `Dictionary` for text from outside.
+package struct OctetKey: Hashable, Sendable {
+    /// The text.
+    package let text: String
+
+    package init(_ text: String) { self.text = text }
+
+    package static func == (one: OctetKey, other: OctetKey) -> Bool { one.text.isExactly(other.text) }
+
+    package func hash(into hasher: inout Hasher) {
+        var text = text
+        text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        hasher.combine(0xFF as UInt8)
+    }
+}

@@ -1,0 +1,52 @@
+import ErrandFormats
+import Testing
+
+@Suite struct OctetTextTests {
+    private static let marks = "a" + String(repeating: "\u{300}\u{316}", count: 200_000)
+
+    @Test func textsAreEqualByTheirOctets() {
+        #expect("clear".isExactly("clear"))
+        #expect(!"clear".isExactly("Clear"))
+        // Equal as texts of Unicode, in two forms.
+        #expect("\u{e9}" == "e\u{301}")
+        #expect(!"\u{e9}".isExactly("e\u{301}"))
+        #expect("GZip".isExactlyIgnoringCase("gzip"))
+        #expect(!"gzi".isExactlyIgnoringCase("gzip"))
+        // The Kelvin sign is a `k` in lower case, and another octet.
+        #expect(!"\u{212a}ey".isExactlyIgnoringCase("key"))
+        #expect(!"@".isExactlyIgnoringCase("`"))
+    }
+
+    @Test func aCombiningMarkHidesNoOctet() {
+        let text = "..\u{2f}\u{301}evil"
+        #expect(!text.contains("/" as Character))
+        #expect(text.containsOctet(UInt8(ascii: "/")))
+        #expect(text.split(atOctet: UInt8(ascii: "/")).map { Array($0.utf8) } == [Array("..".utf8), Array("\u{301}evil".utf8)])
+        #expect("a//b".split(atOctet: UInt8(ascii: "/"), omittingEmptyPieces: false).count == 3)
+        #expect("a=b=c".split(atOctet: UInt8(ascii: "="), maxSplits: 1) == ["a", "b=c"])
+        #expect("\"\u{301}x".hasOctetPrefix("\""))
+        #expect("x;\u{301}".hasOctetPrefix("x;"))
+        #expect("bytes".hasOctetSuffix("tes"))
+        #expect(!"es".hasOctetSuffix("tes"))
+    }
+
+    @Test func octetsAreEscapedUnderAMark() {
+        let quotes = ByteSet { $0 == UInt8(ascii: "\"") }
+        let escaped = "joe\"\u{301}".escapingOctets(quotes) { "\\" + String(UnicodeScalar($0)) }
+        #expect(Array(escaped.utf8) == Array("joe\\\"\u{301}".utf8))
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func longMarksTakeLinearTime() {
+        let clock = ContinuousClock()
+        let time = clock.measure {
+            for index in 0..<20 {
+                let other = Self.marks + "\(index)"
+                #expect(!other.isExactly(Self.marks))
+                #expect(!other.isExactlyIgnoringCase(Self.marks))
+            }
+            #expect(Set((0..<20).map { OctetKey(Self.marks + "\($0)") }).count == 20)
+        }
+        #expect(time < .seconds(5))
+    }
+}
