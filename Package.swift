@@ -193,10 +193,12 @@ let package = Package(
         .target(name: "ErrandConformance", dependencies: ["ErrandCore", "ErrandTesting"]),
 
         // MARK: Tests
+        // The counters of the allocator.
+        .systemLibrary(name: "CMalloc", path: "Tests/CMalloc"),
         .target(
             name: "TestSupport",
             dependencies: [
-                "ErrandAsyncHTTPClient", "ErrandCore", "ErrandMockServer", "ErrandNIO", "ErrandTesting",
+                "CMalloc", "ErrandAsyncHTTPClient", "ErrandCore", "ErrandMockServer", "ErrandNIO", "ErrandTesting",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Telemetry"])),
