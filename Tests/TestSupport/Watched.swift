@@ -1,4 +1,5 @@
 internal import Dispatch
+internal import ErrandTesting
 internal import Synchronization
 
 /// A value that one side changes and another waits for, so that no test has to sleep.
@@ -40,7 +41,7 @@ public final class Watched<Value: Sendable>: Sendable {
     ) async throws -> Value {
         let id = newID()
         let timer = Task {
-            try await Task.sleep(for: limit)
+            try await sleepPatiently(for: limit)
             let late = TimeoutError(what: what, limit: limit, last: "\(self.value)")
             self.remove(id)?.wake(.failure(late))
         }
@@ -102,15 +103,19 @@ public struct TimeoutError: Error, CustomStringConvertible {
 
 /// Returns as soon as `condition` is true. For conditions without a notification, such as the descriptors of the process.
 ///
+/// It looks at the value at least a hundred times, so a busy machine makes the limit longer.
+///
 /// - Throws: ``TimeoutError`` after `limit`.
 public func poll<Value: Sendable>(
     _ what: String, upTo limit: Duration = .seconds(60), value: () throws -> Value, until condition: (Value) -> Bool
 ) async throws {
     let end = ContinuousClock.now.advanced(by: limit)
+    var looks = 0
     while true {
         let last = try value()
         if condition(last) { return }
-        guard ContinuousClock.now < end else { throw TimeoutError(what: what, limit: limit, last: "\(last)") }
+        looks += 1
+        guard looks < 100 || ContinuousClock.now < end else { throw TimeoutError(what: what, limit: limit, last: "\(last)") }
         try await Task.sleep(for: .milliseconds(5))
     }
 }

@@ -1,9 +1,10 @@
 internal import ErrandCore
+internal import ErrandTesting
 internal import Synchronization
 internal import Testing
 
-/// The longest time that a behavior waits for an expected step, and that it takes as a whole. A busy machine may need seconds for a step
-/// that normally takes almost no time.
+/// The longest time that a behavior waits for an expected step, and that it takes as a whole. On a busy machine these times are longer
+/// (``sleepPatiently(for:)``).
 enum Patience {
     /// The limit for one step.
     @TaskLocal static var forOne = Duration.seconds(20)
@@ -44,7 +45,7 @@ func value<Result: Sendable>(of task: Task<Result, any Error>, within limit: Dur
     let end = FirstEnd<Result>()
     let watcher = Task { end.set(await task.result) }
     let timer = Task {
-        try await Task.sleep(for: limit)
+        try await sleepPatiently(for: limit)
         end.set(.failure(ConformanceTimeout(what: what, limit: limit)))
     }
     defer {
