@@ -5,7 +5,8 @@ import HTTPTypes
 let fieldTargets = [
     Target("content-disposition", contentDisposition), Target("extended-value", extendedValue), Target("link", link),
     Target("content-range", contentRange), Target("http-date", httpDate), Target("media-type", mediaType),
-    Target("rfc3339-date", rfc3339Date), Target("challenges", challenges), Target("retry-after", retryAfter), Target("rate-limit", rateLimit), Target("alt-svc", altSvc),
+    Target("rfc3339-date", rfc3339Date), Target("challenges", challenges), Target("retry-after", retryAfter),
+    Target("rate-limit", rateLimit), Target("alt-svc", altSvc),
 ]
 
 private func isControl(_ byte: UInt8) -> Bool { byte < 0x20 || byte == 0x7F }

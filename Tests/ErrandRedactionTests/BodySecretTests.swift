@@ -363,7 +363,8 @@ import Testing
         arguments: [
             ("text/xml", "<", ">x</a>"), ("text/xml", "<token>&lt;", "</token>"), ("text/plain", "token=", ""), ("text/plain", "", ": x"),
             ("application/json", #"{"next":"/?token="#, #""}"#), ("application/json", #"{"next":"https://u:"#, #"@a.example/"}"#),
-            ("application/json", #"{"a":"token="#, #""}"#), (FormURLEncoded.mediaType, "token=", ""), (FormURLEncoded.mediaType, "a=token%3D", ""),
+            ("application/json", #"{"a":"token="#, #""}"#), (FormURLEncoded.mediaType, "token=", ""),
+            (FormURLEncoded.mediaType, "a=token%3D", ""),
             (FormURLEncoded.mediaType, "next=https://a/?token=", ""), ("text/event-stream", "data: token=", "\n\n"),
             ("text/plain", "https://u:", "@a.example/ @"), ("multipart/form-data; boundary=b", part("A: b", "token="), "--b--"),
         ]) func marksAreReadByWorkInProportionToTheirBytes(_ type: String, _ front: String, _ back: String)

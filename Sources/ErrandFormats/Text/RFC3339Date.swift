@@ -66,7 +66,9 @@ package struct RFC3339Date: Sendable, Hashable {
         }
 
         mutating func time() throws(Problem) -> (hour: Int, minute: Int, second: Int) {
-            guard let hour = number(of: 2), skip(":"), let minute = number(of: 2), skip(":"), let second = number(of: 2) else { throw .form }
+            guard let hour = number(of: 2), skip(":"), let minute = number(of: 2), skip(":"), let second = number(of: 2) else {
+                throw .form
+            }
             return (hour, minute, second)
         }
 

@@ -19,7 +19,9 @@ enum HARText {
     /// Returns the bytes; `nil` if the base64 is invalid.
     static func decode(_ text: String?, encoding: String?) -> [UInt8]? {
         guard let text else { return [] }
-        if encoding?.isExactlyIgnoringCase("base64") == true { return Data(base64Encoded: text, options: .ignoreUnknownCharacters).map { Array($0) } }
+        if encoding?.isExactlyIgnoringCase("base64") == true {
+            return Data(base64Encoded: text, options: .ignoreUnknownCharacters).map { Array($0) }
+        }
         return Array(text.utf8)
     }
 }

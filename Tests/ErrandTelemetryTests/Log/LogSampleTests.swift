@@ -228,7 +228,9 @@ import Testing
         let json: JSONValue = ["code": 40_101, "message": "wrong\npassword", "requestID": "r-42", "data": ["token": "s3cret"]]
         for answer in [StubResponse.json(json, status: status), .stream([Data(json.bytes())], status: status)] {
             let stub = HTTPStack(StubTransport(Stub().responds(answer)))
-            func logged(_ stack: HTTPStack) -> HTTPStack { stack.log(to: logger, detail: .body(), metadata: .all, curl: true, clock: clock) }
+            func logged(_ stack: HTTPStack) -> HTTPStack {
+                stack.log(to: logger, detail: .body(), metadata: .all, curl: true, clock: clock)
+            }
             let stack =
                 switch place {
                 case 0: logged(stub)
@@ -271,7 +273,8 @@ import Testing
         let (logger, lines) = recordingLogger()
         let stub = StubTransport(
             Stub().responds(
-                .json(["code": 7] as JSONValue, status: .serviceUnavailable), .status(.badGateway, text: "sorry"), .json(["code": 0] as JSONValue, status: .notFound)))
+                .json(["code": 7] as JSONValue, status: .serviceUnavailable), .status(.badGateway, text: "sorry"),
+                .json(["code": 0] as JSONValue, status: .notFound)))
         let stack = stub.log(to: logger, clock: clock).retry(RetryPolicy(backoff: .constant(.zero)), clock: clock)
         let client = APIClient(stack.server("https://a.example"), envelope: Envelope.self)
         await #expect(throws: StatusError.self) { try await client.get("/x", as: Int.self) }
