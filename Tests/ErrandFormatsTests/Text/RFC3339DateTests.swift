@@ -17,7 +17,7 @@ import Testing
             ("2024-03-05T06:07:08." + String(repeating: "7", count: 107) + "Z", 1_709_618_828, 777_777_777),
             ("0000-01-01T00:00:00Z", -62_167_219_200, 0), ("9999-12-31T23:59:59Z", 253_402_300_799, 0),
             ("2024-02-29T00:00:00Z", 1_709_164_800, 0), ("2000-02-29T00:00:00Z", 951_782_400, 0),
-            ("1582-10-10T00:00:00Z", -12_219_379_200, 0), ("2023-04-30T23:59:59Z", 1_682_899_199, 0),
+            ("1582-10-10T00:00:00Z", -12_219_724_800, 0), ("2023-04-30T23:59:59Z", 1_682_899_199, 0),
         ]) func whatTheRFCAllowsIsRead(_ text: String, _ seconds: Int64, _ nanoseconds: Int) throws
     {
         let date = try RFC3339Date(text)
@@ -66,7 +66,7 @@ import Testing
         var random = SeededGenerator(seed: 3)
         for _ in 0..<2_000 {
             let expected = Date(timeIntervalSince1970: Double(Int64.random(in: -12_212_553_600..<253_402_300_800, using: &random)))
-            let zone = try #require(TimeZone(secondsFromGMT: Int.random(in: -1_439...1_439, using: &random) * 60))
+            let zone = try #require(TimeZone(secondsFromGMT: Int.random(in: -1_080...1_080, using: &random) * 60))
             for style in [Date.ISO8601FormatStyle(), Date.ISO8601FormatStyle(timeZone: zone).timeZoneSeparator(.colon)] {
                 let text = style.format(expected)
                 // An offset may lead to a year before 1583, or after 9999.
