@@ -5,7 +5,8 @@ import HTTPTypes
 let fieldTargets = [
     Target("content-disposition", contentDisposition), Target("extended-value", extendedValue), Target("link", link),
     Target("content-range", contentRange), Target("http-date", httpDate), Target("media-type", mediaType),
-    Target("challenges", challenges), Target("retry-after", retryAfter), Target("rate-limit", rateLimit), Target("alt-svc", altSvc),
+    Target("rfc3339-date", rfc3339Date), Target("challenges", challenges), Target("retry-after", retryAfter),
+    Target("rate-limit", rateLimit), Target("alt-svc", altSvc),
 ]
 
 private func isControl(_ byte: UInt8) -> Bool { byte < 0x20 || byte == 0x7F }
@@ -77,6 +78,34 @@ private func httpDate(_ input: inout Input) {
     // A leap second is the first second of the next minute, which may be in the year 10000; the year 0000 has none before it.
     let isInRange = (-62_167_219_200..<253_402_300_800).contains(date.secondsSinceEpoch)
     if isInRange { expectEqual(again, date, "a date changes when it is written and read") }
+}
+
+private func rfc3339Date(_ input: inout Input) {
+    let text = input.text()
+    let date: RFC3339Date
+    do {
+        date = try RFC3339Date(text)
+    } catch {
+        expect(!text.isEmpty || error == .form, "an empty text is \(error)")
+        return
+    }
+    expect(text.utf8.count <= FieldLimits.shortValueBytes, "a date of \(text.utf8.count) bytes")
+    expect((0..<1_000_000_000).contains(date.nanoseconds), "\(date.nanoseconds) nanoseconds")
+    // A day more than the years 0000 to 9999, for the offset.
+    expect((-62_167_305_600..<253_402_387_200).contains(date.secondsSinceEpoch), "\(date.secondsSinceEpoch) seconds")
+    // `t`, `z` and a space are the same.
+    expectEqual(try? RFC3339Date(text.lowercased()), date, "lower case is another date")
+    let spaced = text.utf8.enumerated().map { $0.offset == 10 ? UInt8(ascii: " ") : $0.element }
+    expectEqual(try? RFC3339Date(String(decoding: spaced, as: UTF8.self)), date, "a space in place of the T is another date")
+    // An instant is the same in UTC.
+    let days = date.secondsSinceEpoch / 86_400 - (date.secondsSinceEpoch % 86_400 < 0 ? 1 : 0)
+    let (year, month, day) = CivilCalendar.date(ofDay: days)
+    guard (0...9999).contains(year) else { return }
+    func padded(_ number: Int, _ count: Int) -> String { String(repeating: "0", count: max(0, count - "\(number)".count)) + "\(number)" }
+    let rest = Int(date.secondsSinceEpoch - days * 86_400)
+    let time = [rest / 3600, rest / 60 % 60, rest % 60].map { padded($0, 2) }.joined(separator: ":")
+    let written = "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))T\(time).\(padded(date.nanoseconds, 9))Z"
+    expectEqual(try? RFC3339Date(written), date, "a date changes when it is written and read")
 }
 
 private func mediaType(_ input: inout Input) {

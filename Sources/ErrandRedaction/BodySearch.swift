@@ -30,7 +30,7 @@ struct BodySearch {
 
     /// Examines text with one octet for each ASCII character.
     private func narrowFindings(in bytes: [UInt8], type: MediaType?, isCut: Bool, depth: Depth) -> Findings {
-        if type?.type == "multipart" {
+        if type?.type == "multipart" {  // octets: ASCII
             return multipart(bytes, boundary: type?[parameter: "boundary"], isCut: isCut, depth: depth)
         }
         if type?.mayBeText != false, let boundary = MultipartSection.boundary(atFrontOf: bytes) {
@@ -47,9 +47,9 @@ struct BodySearch {
             let edited = found.edits.applied(to: bytes)
             found = found.followed(by: form(edited, depth: depth), in: edited)
             credentials.endsAtAmpersand = true
-        case "text/event-stream" where !beginsLikeJSON && front != UInt8(ascii: "<"):
+        case "text/event-stream" where !beginsLikeJSON && front != UInt8(ascii: "<"):  // octets: ASCII
             found = events(bytes, depth: depth)
-        case let name? where name.hasSuffix("json-seq"): found = records(bytes, depth: depth)
+        case let name? where name.hasSuffix("json-seq"): found = records(bytes, depth: depth)  // octets: ASCII
         case let name? where Self.lineTypes.contains(name): found = jsonLines(bytes, depth: depth)
         case _ where type?.isJSON == true || beginsLikeJSON || front == UInt8(ascii: "\"") && isJSON(bytes):
             let json = json(bytes, depth: depth)
@@ -58,7 +58,7 @@ struct BodySearch {
         default:
             if keepsBinary, !TextRedaction.isText(bytes, type: type) { return found }
             // XML is treated as truncated if an element does not end.
-            found = text(bytes, isOpen: isCut || type?.subtype.hasSuffix("xml") == true)
+            found = text(bytes, isOpen: isCut || type?.subtype.hasSuffix("xml") == true)  // octets: ASCII
         }
         // Once more, for credentials that no syntax revealed.
         let edited = found.edits.applied(to: bytes)
@@ -69,7 +69,7 @@ struct BodySearch {
     private static let string = Array("\"\(BodyRedaction.placeholder)\"".utf8)
 
     /// The types with one JSON text on each line.
-    private static let lineTypes: Set<String> = [
+    private static let lineTypes: Set<String> = [  // octets: ASCII types
         "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines",
     ]
 
@@ -138,13 +138,14 @@ struct BodySearch {
         }
         var found = Findings()
         let hasSpace = bytes.contains(where: \.isSpace)
-        let isForm = !text.hasPrefix("/") && Self.isForm(bytes)
+        let isForm = !text.hasOctetPrefix("/") && Self.isForm(bytes)
         if isForm, depth.texts >= JSONRedaction.nestedTextLimit, bytes.contains(UInt8(ascii: "%")) {
             return (BodyRedaction.placeholder, [])
         }
-        if text.hasPrefix("/") || text.utf8.firstRange(of: "://".utf8) != nil || !hasSpace && bytes.contains(UInt8(ascii: "%")) {
+        let hasScheme = bytes.firstRange(of: "://".utf8) != nil  // octets: of bytes
+        if text.hasOctetPrefix("/") || hasScheme || !hasSpace && bytes.contains(UInt8(ascii: "%")) {
             let redacted = sensitivity.redactedURL(text)
-            if redacted != text {
+            if !redacted.isExactly(text) {
                 found.edits = [ByteEdit(0..<bytes.count, Array(redacted.utf8))]
                 found.values = sensitivity.secretValues(inURL: text)
             }
@@ -228,8 +229,8 @@ struct BodySearch {
                     ? (equals == nil ? shown : name + shown) : shown + String(decoding: item[(value - 1)...], as: UTF8.self)
             }
             let shown = sensitivity.redactedQuery(redacted)
-            if shown != redacted { found.values += sensitivity.secretValues(inURL: redacted) }
-            if shown != text { found.edits.append(ByteEdit(start..<end, Array(shown.utf8))) }
+            if !shown.isExactly(redacted) { found.values += sensitivity.secretValues(inURL: redacted) }
+            if !shown.isExactly(text) { found.edits.append(ByteEdit(start..<end, Array(shown.utf8))) }
         }
         return found
     }
@@ -317,7 +318,7 @@ struct BodySearch {
             let line = Array(bytes[rest.lowerBound..<end])
             if JSONRedaction.mentionsSecret(line, isSensitive: { sensitivity.isSensitive(memberName: $0) }) {
                 // An unfinished value may continue anywhere.
-                let isBegun = line.contains(where: "\"{[".utf8.contains)
+                let isBegun = line.contains(where: "\"{[".utf8.contains)  // octets: of bytes
                 found.edits.append(ByteEdit(rest.lowerBound..<(isBegun ? bytes.count : end), Self.string))
                 if isBegun { break }
             } else {

@@ -108,12 +108,12 @@ private struct CURLText {
             throw InvalidURLError(target, .missingHost)
         }
         try request.head.checkForTransport()
-        let path = hasSpecialTarget ? "/" : target.hasPrefix("/") ? target : "/" + target
+        let path = hasSpecialTarget ? "/" : target.hasOctetPrefix("/") ? target : "/" + target
         return shown("\(scheme)://\(authority)\(path)")
     }
 
     /// `OPTIONS *`, say, which no URL can hold.
-    private var hasSpecialTarget: Bool { !["", "/", "?"].contains((request.head.path ?? "").prefix(1)) }
+    private var hasSpecialTarget: Bool { request.head.path?.utf8.first.map { !"/?".utf8.contains($0) } ?? false }
     private var specialTarget: String? { hasSpecialTarget ? request.head.path.map(shown) : nil }
 
     private func shown(_ url: String) -> String { showsSecrets ? url : sensitivity.redactedURL(url) }
@@ -143,7 +143,7 @@ private struct CURLText {
         }
         if let file = request.body.file {
             // Neither an option nor the standard input.
-            let path = (file.path.hasPrefix("-") ? "./" : "") + file.path
+            let path = (file.path.hasOctetPrefix("-") ? "./" : "") + file.path
             guard let range = file.range else { return Body(option: "--data-binary " + Shell.quoted("@" + path)) }
             return Body(source: "tail -c +\(range.lowerBound + 1) \(Shell.quoted(path)) | head -c \(range.count) | ")
         }
@@ -162,7 +162,7 @@ private struct CURLText {
     /// The bytes as text that a terminal shows as it is; `nil` for all other bytes.
     private func literal(_ bytes: [UInt8]) -> String? {
         guard bytes.count <= Self.argumentBytes, let text = String(validating: bytes, as: UTF8.self) else { return nil }
-        return text.unicodeScalars.allSatisfy { isPretty && $0 == "\n" || !$0.isControl } ? text : nil
+        return text.unicodeScalars.allSatisfy { isPretty && $0 == "\n" || !$0.isControl } ? text : nil  // octets: a scalar
     }
 }
 

@@ -39,7 +39,7 @@ struct CredentialSearch {
         var shown = Array(plain)
         if shown.contains(Self.at), !needsSlashes || Self.hasDoubleSlash(shown), let text = String(validating: shown, as: UTF8.self) {
             let redacted = sensitivity.redactedURL(text)
-            if redacted != text {
+            if !redacted.isExactly(text) {
                 found.values += sensitivity.secretValues(inURL: text)
                 shown = Array(redacted.utf8)
             } else if !isUnfinished {
@@ -89,7 +89,7 @@ struct CredentialSearch {
     private static func dropUnfinishedAuthority(_ word: inout ArraySlice<UInt8>) -> Bool {
         var rest = word
         let at = word.lastIndex(of: Self.at)
-        while let slashes = rest.firstRange(of: "//".utf8) {
+        while let slashes = rest.firstRange(of: "//".utf8) {  // octets: of bytes
             rest = rest[slashes.upperBound...]
             let authority = rest.prefix { !"/?#".utf8.contains($0) }
             let port = authority.first == UInt8(ascii: "[") ? [] : authority.drop { $0 != UInt8(ascii: ":") }.dropFirst()

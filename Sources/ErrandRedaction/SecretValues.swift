@@ -26,7 +26,7 @@ extension Sensitivity {
             let value = String(Substring(part[part.utf8.index(after: equals)...].utf8.prefix { !"<>\" ".utf8.contains($0) }))
             values.append(PercentEncoding.decode(value) ?? value)
             // Some readers decode a plus as a space.
-            if value.contains("+") { values += FormURLEncoded.decode("=" + value).compactMap(\.value) }
+            if value.containsOctet(UInt8(ascii: "+")) { values += FormURLEncoded.decode("=" + value).compactMap(\.value) }
         }
         return values + credentials(inURL: Array(url.utf8))
     }
@@ -37,7 +37,7 @@ extension Sensitivity {
         var values: [String] = []
         var rest = url[...]
         var isFirst = true
-        while let slashes = rest.firstRange(of: "//".utf8), slashes.upperBound <= lastAt {
+        while let slashes = rest.firstRange(of: "//".utf8), slashes.upperBound <= lastAt {  // octets: of bytes
             let authority = url[slashes.upperBound...].prefix { !"/?#".utf8.contains($0) }
             var at = authority.lastIndex(of: UInt8(ascii: "@"))
             // An invalid port may be the beginning of a password.

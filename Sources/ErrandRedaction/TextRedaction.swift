@@ -30,7 +30,7 @@ struct TextRedaction {
     static func isText(_ bytes: [UInt8], type: MediaType?) -> Bool {
         guard type?.mayBeText != false else { return false }
         let isControl = Self.isControl
-        let saysSo = type.map { $0.type == "text" || $0.subtype.hasSuffix("xml") } == true
+        let saysSo = type.map { $0.type == "text" || $0.subtype.hasSuffix("xml") } == true  // octets: ASCII
         return bytes.withUnsafeBufferPointer { bytes in
             var (zeros, controls, controlsAtFront) = (0, 0, 0)
             for index in bytes.indices {
@@ -186,7 +186,7 @@ struct TextRedaction {
         let quote = bytes[first]
         let three = [quote, quote, quote]
         if bytes[first...].starts(with: three) {
-            let end = bytes[(first + 3)...].firstRange(of: three)?.lowerBound ?? bytes.count
+            let end = bytes[(first + 3)...].firstRange(of: three)?.lowerBound ?? bytes.count  // octets: of bytes
             return end > first + 3 ? (first + 3)..<end : nil
         }
         var end = first + 1
@@ -248,7 +248,7 @@ struct TextRedaction {
         guard !name.isEmpty else { return nil }
         let local = String(decoding: name.split(separator: UInt8(ascii: ":")).last ?? name, as: UTF8.self)
         // As elements, these two are almost always something else: source code, or names of files and settings.
-        guard local.lowercased() != "code", local.lowercased() != "key", isSensitive(local) else { return nil }
+        guard !local.isExactlyIgnoringCase("code"), !local.isExactlyIgnoringCase("key"), isSensitive(local) else { return nil }
         // A comparison isn't a tag: `a <tokens.length; …`.
         if let next = bytes[name.endIndex...].first, !next.isSpace, next != UInt8(ascii: ">"), next != UInt8(ascii: "/") { return nil }
         let shown = Array((">" + BodyRedaction.placeholder).utf8)
@@ -304,7 +304,7 @@ struct TextRedaction {
         for (kind, (begin, end)) in Self.opaque.enumerated() where bytes[start...].starts(with: begin) {
             // If one has no end, none of those that follow has.
             guard !isEndless.contains(kind) else { return nil }
-            if let range = bytes[(start + begin.count)...].firstRange(of: end) { return range.upperBound }
+            if let range = bytes[(start + begin.count)...].firstRange(of: end) { return range.upperBound }  // octets: of bytes
             if isOpen { return bytes.count }
             isEndless.insert(kind)
         }
@@ -343,19 +343,36 @@ struct TextRedaction {
 
     private mutating func learn(content: ArraySlice<UInt8>) {
         guard !content.contains(UInt8(ascii: "<")) else { return }
-        var text = String(decoding: content, as: UTF8.self)
-        found.values.append(text)
-        guard text.utf8.contains(UInt8(ascii: "&")) else { return }
-        for (entity, character) in [("lt", "<"), ("gt", ">"), ("quot", "\""), ("apos", "'"), ("amp", "&")] {
-            text = text.replacing("&\(entity);", with: character)
+        found.values.append(String(decoding: content, as: UTF8.self))
+        guard content.contains(UInt8(ascii: "&")) else { return }
+        found.values.append(String(decoding: Self.withoutEntities(content), as: UTF8.self))
+    }
+
+    private static let entities: [(text: [UInt8], octet: UInt8)] = [
+        ("&lt;", UInt8(ascii: "<")), ("&gt;", UInt8(ascii: ">")), ("&quot;", UInt8(ascii: "\"")), ("&apos;", UInt8(ascii: "'")),
+        ("&amp;", UInt8(ascii: "&")),
+    ].map { (Array($0.0.utf8), $0.1) }
+
+    /// Returns the text with the predefined entities of XML resolved, by octets: a combining character after one hides it from no parser.
+    private static func withoutEntities(_ text: ArraySlice<UInt8>) -> [UInt8] {
+        var plain: [UInt8] = []
+        var index = text.startIndex
+        while index < text.endIndex {
+            if text[index] == UInt8(ascii: "&"), let entity = entities.first(where: { text[index...].starts(with: $0.text) }) {
+                plain.append(entity.octet)
+                index += entity.text.count
+            } else {
+                plain.append(text[index])
+                index += 1
+            }
         }
-        found.values.append(text)
+        return plain
     }
 }
 
 extension MediaType {
     /// False for types of images, sounds, videos and fonts, except for those that are XML or JSON.
     package var mayBeText: Bool {
-        !["image", "audio", "video", "font"].contains(type) || subtype.hasSuffix("xml") || subtype.hasSuffix("json")
+        !["image", "audio", "video", "font"].contains(type) || subtype.hasSuffix("xml") || subtype.hasSuffix("json")  // octets: ASCII
     }
 }

@@ -7,11 +7,13 @@ struct UTF16Text {
     private let isBigEndian: Bool
 
     init?(_ bytes: [UInt8], charset: String?) {
-        let charset = charset?.lowercased()
         hasMark = bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF])
         let (even, odd) = Self.zeros(bytes)
-        guard hasMark || charset?.hasPrefix("utf-16") == true || (even + odd) * 3 > bytes.count else { return nil }
-        isBigEndian = hasMark ? bytes[0] == 0xFE : even == odd ? charset == "utf-16be" : even > odd
+        guard
+            hasMark || charset.map({ $0.utf8.prefix(6).map(\.asciiLowercased).elementsEqual("utf-16".utf8) }) == true
+                || (even + odd) * 3 > bytes.count
+        else { return nil }
+        isBigEndian = hasMark ? bytes[0] == 0xFE : even == odd ? charset?.isExactlyIgnoringCase("utf-16be") == true : even > odd
         let (high, low) = isBigEndian ? (0, 1) : (1, 0)
         // The last unit may be truncated.
         let units = stride(from: hasMark ? 2 : 0, to: bytes.count - 1, by: 2).map {

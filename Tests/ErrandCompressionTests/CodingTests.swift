@@ -31,6 +31,40 @@ import Testing
         #expect(ContentCoding(named: "compress") == nil && ContentCoding(named: "x-gzip") == .gzip)
     }
 
+    private static func marks(_ count: Int) -> String { "g" + String(repeating: "\u{300}\u{316}", count: count) }
+
+    private static func coded(_ value: String) -> HTTPResponse {
+        HTTPResponse(status: .ok, headerFields: [.contentEncoding: value, .acceptEncoding: value, .contentLength: value])
+    }
+
+    @Test(arguments: ["", "identity, ", "gzip;q=0"]) func fieldsAreReadByWorkInProportionToTheirBytes(_ front: String) {
+        let growth = growth(of: 2_000, making: { Self.coded(front + Self.marks($0)) }) { head in
+            _ = try? ContentCoding.toDecode(head, to: .get, atMost: 5)
+            _ = ContentCoding.gzip.isAccepted(by: head.headerFields)
+        }
+        #expect(growth < 30, "quadratic work grows 64 times")
+    }
+
+    @Test func fieldsAreReadByTheirOctets() throws {
+        func codings(_ value: String) throws -> [ContentCoding] {
+            try ContentCoding.toDecode(HTTPResponse(status: .ok, headerFields: [.contentEncoding: value]), to: .get, atMost: 5)
+        }
+        #expect(try codings("gzip,\tIDENTITY , , X-GZIP,deflate") == [.gzip, .gzip, .deflate])
+        // The comma is one, whatever follows.
+        #expect(try codings("gzip,\u{301}gzip") == [])
+        #expect(throws: ContentDecodingError.Reason.self) { try codings("gzip,gzip,gzip,gzip,gzip,\u{301}x") }
+        let (longest, longer) = ("gzip" + String(repeating: ",", count: 8_188), "gzip" + String(repeating: ",", count: 8_189))
+        #expect(try codings(longest) == [.gzip])
+        #expect(try codings(longer) == [])
+        func isAccepted(_ value: String) -> Bool? { ContentCoding.gzip.isAccepted(by: [.acceptEncoding: value]) }
+        #expect(isAccepted("GZIP; Q=0.000") == false)
+        #expect(isAccepted("*;q=0, gzip;q=0.001") == true)
+        #expect(isAccepted("br,\u{301},*") == true)
+        #expect(isAccepted(longest) == true)
+        #expect(isAccepted(longer) == nil)
+        #expect(isAccepted("") == false)
+    }
+
     @Test func theFieldsOfTheEncodedBodyAreInTheMetadata() async throws {
         let body = try #require(Data(base64Encoded: "H4sIAAAAAAACAwvOTczJUShILCopVijJSCxRSE7MU0hKVShKTUyxUggedrIA4vXh2fAAAAA="))
         let stub = StubTransport(

@@ -124,6 +124,12 @@ import Testing
             ("gzip", "gzip(text)[:1]", "gzip: the body ends early"), ("deflate", "b'x'", "deflate: the body ends early"),
             ("gzip", "gzip(text) + b'\\x1f'", "gzip: the body ends early"),
             ("gzip", "gzip(text) + b'more'", "gzip: there are bytes after the end"),
+            ("gzip", "gzip(text) + b'\\n'", "gzip: there are bytes after the end"),
+            ("gzip", "gzip(text) + bytes(3) + b'more'", "gzip: there are bytes after the end"),
+            ("gzip", "gzip(text) + bytes(3) + gzip(text)", "gzip: there are bytes after the end"),
+            ("deflate", "deflate(text) + bytes(2)", "deflate: there are bytes after the end"),
+            ("deflate, gzip", "gzip(deflate(text) + bytes(2))", "deflate: there are bytes after the end"),
+            ("gzip", "bytes(10)", "gzip: incorrect header check"),
             ("deflate", "deflate(text) + b'\\x1f'", "deflate: there are bytes after the end"),
             ("gzip", "b'plain'", "gzip: incorrect header check"), ("gzip", "gzip(text)[:-8] + bytes(8)", "gzip: incorrect data check"),
             ("deflate", "deflate(text)[:-4] + bytes(4)", "deflate: incorrect data check"),
@@ -135,6 +141,20 @@ import Testing
             let error = try await failure(ContentDecodingError.self) { try await decoded(body, coding: coding, pieceBytes: size) }
             #expect("\(error)" == "GET https://a.example/: status 200, the body can't be decoded: \(reason)")
             #expect(error.delivery == .sent && error.phase == .body && !error.reason.isLimit)
+        }
+    }
+
+    /// As gzip(1) has it: a file that was copied in blocks.
+    @Test(
+        arguments: [
+            ("gzip", "gzip(text) + bytes(1)", "text"), ("gzip", "gzip(text) + bytes(100_000)", "text"),
+            ("gzip", "gzip(text) + gzip(text) + bytes(512)", "text + text"), ("gzip", "gzip(b'') + bytes(4)", "b''"),
+            ("deflate, gzip", "gzip(deflate(text)) + bytes(4)", "text"), ("gzip, gzip", "gzip(gzip(text) + bytes(4))", "text"),
+        ])
+    func zerosAfterTheEndOfGzipArePadding(coding: String, expression: String, plain: String) async throws {
+        let (body, expected) = (try await Self.bytes(expression), try await Self.bytes(plain))
+        for size in [7, 4096, .max] {
+            #expect(try await decoded(body, coding: coding, pieceBytes: size) == expected)
         }
     }
 

@@ -84,6 +84,45 @@ import Testing
     }
 
     /// The whole bomb is one chunk in memory: it is tried at once, and given up after 1 MiB.
+    /// What a reader keeps of a body is its bytes, and not the room in which they were decoded. Bytes without a pattern are decoded as they come:
+    /// some 10 bytes for each piece of the body. One of 64 pieces is kept.
+    @Test(arguments: ContentCoding.allCases) func aSmallPieceThatIsKeptTakesNoMoreThanItsBytes(coding: ContentCoding) async throws {
+        try await expectKept(atMost: 128 * 1024, of: 400_000) { count in
+            let body = try Self.encoded(.seeded(count), coding)
+            var decoder = CodingDecoder(coding)
+            var (kept, pieces): ([Data], Int) = ([], 0)
+            for start in stride(from: 0, to: body.count, by: 10) {
+                var input = Data(body.dropFirst(start).prefix(10))
+                while let piece = try decoder.decode(&input) {
+                    pieces += 1
+                    if pieces.isMultiple(of: 64) { kept.append(piece) }
+                }
+            }
+            return kept
+        }
+    }
+
+    /// Each member has one byte, and each step room for 64 KiB.
+    @Test(arguments: ContentCoding.allCases.filter { $0.hasMember(beginningWith: Data()) == nil })
+    func thePieceOfASmallMemberTakesNoMoreThanItsBytes(coding: ContentCoding) async throws {
+        let member = try Self.encoded(Data("a".utf8), coding)
+        try await expectKept(atMost: 256 * 1024, of: 1_000) { count in
+            var input = Data((0..<count).flatMap { _ in member })
+            var decoder = CodingDecoder(coding)
+            var kept: [Data] = []
+            while let piece = try decoder.decode(&input) { kept.append(piece) }
+            #expect(kept.count == count)
+            return kept
+        }
+    }
+
+    private static func encoded(_ data: Data, _ coding: ContentCoding) throws -> Data {
+        var (encoder, input, body) = (ContentEncoder(coding), data, Data())
+        while let made = try encoder.next(&input) { body += made }
+        while let made = try encoder.finish(&input) { body += made }
+        return body
+    }
+
     @Test(arguments: ContentCoding.allCases) func oneSmallReadThatInflatesIsBounded(coding: ContentCoding) async throws {
         let source = try await bomb([coding], zeros: 64 << 20)
         var body = Data()

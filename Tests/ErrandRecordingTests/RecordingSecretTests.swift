@@ -4,6 +4,8 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import ErrandRecording
+
 @Suite(.timeLimit(.minutes(5)))
 struct RecordingSecretTests {
     // Each with characters that encodings change.
@@ -177,6 +179,44 @@ struct RecordingSecretTests {
         let request = try get("/", headers: [.authorization: "Basic " + Self.base64("joe:Pa55word-long")])
         try await folder.record([request], over: ScriptedTransport(data: Data("joe's is Pa55word-long or cGFzczpQYTU1d29yZC1sb25n.".utf8)))
         #expect(try folder.text("a.har").contains("joe's is REDACTED or REDACTED."))
+    }
+
+    /// A combining mark makes another `Character` of a separator, and no other octet.
+    @Test(
+        arguments: [
+            (.cookie, "a=1;\u{301}sid=S3cretValue", ""), (.cookie, "a=1; sid=\u{301}S3cretValue", "\u{301}"),
+            (.cookie, "a=1; sid=\"\u{301}S3cretValue\"; b=2", "\u{301}"), (.cookie, "sid=S3cretValue;\u{301}b=2", ""),
+            (.cookie, "a=1; sid = S3cretValue ; b=2", ""), (.cookie, "sid=S3cretValue\t;b=2", ""),
+            (.authorization, "Bearer \u{301}S3cretValue", "\u{301}"), (.authorization, "Bearer\tS3cretValue", ""),
+            (.authorization, "BASIC\t" + base64("joe:\u{301}S3cretValue"), "\u{301}"),
+            (.authorization, "Basic " + base64("S3cretValue:"), ""),
+        ] as [(HTTPField.Name, String, String)])
+    func aMarkAfterASeparatorHidesNoSecretOfAField(_ name: HTTPField.Name, _ value: String, _ front: String) async throws {
+        let folder = try TestFolder("recording")
+        try await folder.record(
+            [get("/", headers: [name: value])], over: ScriptedTransport(data: Data("you said \(front)S3cretValue".utf8)))
+        let content = try folder.read("a.har")
+        #expect(content.firstRange(of: Data("S3cretValue".utf8)) == nil, "\(String(decoding: content, as: UTF8.self))")
+    }
+
+    @Test(
+        arguments: [
+            HTTPField.Name.setCookie, .cookie, .authorization, .location, .contentLength, HTTPField.Name("X-Text")!,
+        ]) func fieldsAreRecordedByWorkInProportionToTheirBytes(_ name: HTTPField.Name)
+    {
+        let front = name == .setCookie || name == .cookie ? "sid=" : name == .location ? "/?token=" : "t"
+        let growth = growth(
+            of: 1_500,
+            making: { count in
+                let marks = front + "a" + String(repeating: "\u{300}\u{316}", count: count)
+                let fields = (0..<3).map { HARField(name: name.rawName, value: marks + "\($0)") }
+                let request = HARRequest(method: "GET", url: "https://a.example/", httpVersion: "HTTP/1.1", headers: fields)
+                let response = HARResponse(status: 200, headers: fields, content: HARContent(size: 0, mimeType: ""))
+                return HAREntry(
+                    startedDateTime: "", time: 0, request: request, response: response, timings: HARTimings(wait: 0, receive: 0))
+            }
+        ) { _ = EntryRedaction.redacted($0, by: .standard) }
+        #expect(growth < 30, "quadratic work grows 64 times")
     }
 
     @Test func aSecretThatIsCutOffAtTheEndIsReplacedAsFarAsItCame() async throws {

@@ -356,6 +356,51 @@ import Testing
         }
     }
 
+    private static let marks: @Sendable (Int) -> String = { "a" + String(repeating: "\u{300}\u{316}", count: $0) }
+
+    /// Runs of marks, which Swift compares in quadratic time: as values, as names, in URLs and in nested texts.
+    @Test(
+        arguments: [
+            ("text/xml", "<", ">x</a>"), ("text/xml", "<token>&lt;", "</token>"), ("text/plain", "token=", ""), ("text/plain", "", ": x"),
+            ("application/json", #"{"next":"/?token="#, #""}"#), ("application/json", #"{"next":"https://u:"#, #"@a.example/"}"#),
+            ("application/json", #"{"a":"token="#, #""}"#), (FormURLEncoded.mediaType, "token=", ""),
+            (FormURLEncoded.mediaType, "a=token%3D", ""),
+            (FormURLEncoded.mediaType, "next=https://a/?token=", ""), ("text/event-stream", "data: token=", "\n\n"),
+            ("text/plain", "https://u:", "@a.example/ @"), ("multipart/form-data; boundary=b", part("A: b", "token="), "--b--"),
+        ]) func marksAreReadByWorkInProportionToTheirBytes(_ type: String, _ front: String, _ back: String)
+    {
+        let growth = growth(of: 1_500, making: { Array((front + Self.marks($0) + back).utf8) }) { bytes in
+            _ = BodyRedaction(bytes, type: MediaType(type), sensitivity: .standard)
+        }
+        #expect(growth < 30, "quadratic work grows 64 times")
+    }
+
+    /// A combining mark makes another `Character` of the sign before it, and no other octet.
+    @Test(
+        arguments: [
+            ("application/json", "{\"u\":\"/\u{301}x?token=S3cret\"}"), ("application/json", "{\"u\":\"a:\u{301}b, token=\u{301}S3cret\"}"),
+            (FormURLEncoded.mediaType, "a=1&\u{301}token=S3cret&token=\u{301}S3cret"), ("text/plain", "a;\u{301}token=S3cret"),
+            ("text/plain", "token=\u{301}S3cret"), ("text/xml", "<token>\u{301}S3cret</token>"),
+            ("text/event-stream", "data:\u{301} token=S3cret\n\n"), ("application/json", "{\"token\":\"\u{301}S3cret\"}"),
+            ("multipart/form-data; boundary=b", value("token", "\u{301}S3cret") + "--b--"),
+        ]) func aMarkAfterASignHidesNoSecret(_ type: String, _ text: String)
+    {
+        let bytes = Array(text.utf8)
+        let shown = BodyRedaction(bytes, type: MediaType(type), sensitivity: .standard).edits.applied(to: bytes)
+        let isShown = shown.firstRange(of: Array("S3cret".utf8)) != nil
+        #expect(!isShown, "\(String(decoding: shown, as: UTF8.self))")
+    }
+
+    @Test func whatWasEscapedIsLearntWithAMark() {
+        let bytes = Array("<token>a&lt;\u{301}S3cret</token>".utf8)
+        let values = BodyRedaction(bytes, type: MediaType("text/xml"), sensitivity: .standard).values
+        let isLearnt = values.contains { Array($0.utf8) == Array("a<\u{301}S3cret".utf8) }
+        #expect(isLearnt, "\(values)")
+        let inURL = Sensitivity.standard.secretValues(inURL: "/?token=a+\u{301}b")
+        let isDecoded = inURL.contains { Array($0.utf8) == Array("a \u{301}b".utf8) }
+        #expect(isDecoded, "\(inURL)")
+    }
+
     /// What stands in them by chance must not change what is replayed.
     @Test func bytesThatAreNotTextAreRecordedAsTheyAre() async throws {
         let image = Body("image", "image/png", "token=s3cr3t-1")

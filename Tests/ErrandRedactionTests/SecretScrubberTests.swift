@@ -1,5 +1,6 @@
 import Errand
 import Foundation
+import TestSupport
 import Testing
 
 @testable import ErrandRedaction
@@ -51,6 +52,22 @@ import Testing
         ] as [([String], String, String)]) func replacesWhatOverlapsAsOne(_ secrets: [String], _ text: String, _ expected: String)
     {
         #expect(SecretScrubber(secrets).scrubbed(text) == expected)
+    }
+
+    /// Two secrets, although `==` takes them for one.
+    @Test func bothFormsOfACharacterAreFound() {
+        let (composed, decomposed) = ("caf\u{E9}-S3cret", "cafe\u{301}-S3cret")
+        for secrets in [[composed, decomposed], [decomposed, composed]] {
+            #expect(SecretScrubber(secrets).scrubbed("\(composed), \(decomposed)") == "REDACTED, REDACTED")
+        }
+    }
+
+    @Test func secretsOfMarksAreComparedByWorkInProportionToTheirBytes() {
+        let growth = growth(
+            of: 2_000,
+            making: { count in (0..<3).map { "a" + String(repeating: "\u{300}\u{316}", count: count) + "\($0)" } }
+        ) { _ = SecretScrubber($0).finds(in: []) }
+        #expect(growth < 30, "quadratic work grows 64 times")
     }
 
     @Test func theFrontOfASecretAtACutIsFound() throws {

@@ -142,16 +142,19 @@ public struct APIClient: Sendable {
         _ request: Request, in envelope: EnvelopeReader?, _ read: (Response) async throws -> Result
     ) async throws -> Result {
         do {
-            return try await unmappedCall(request, read)
+            return try await unmappedCall(request, in: envelope, read)
         } catch {
             throw mapped(error, of: request, in: envelope)
         }
     }
 
     /// A call whose refused response is a `StatusError`, whatever `mapError` would make of it.
-    func unmappedCall<Result>(_ request: Request, _ read: (Response) async throws -> Result) async throws -> Result {
+    func unmappedCall<Result>(
+        _ request: Request, in envelope: EnvelopeReader?, _ read: (Response) async throws -> Result
+    ) async throws -> Result {
         var decoded = request
         decoded.options.call.awaitsDecoding = true
+        decoded.options.call.serviceErrors = envelope?.forObservers
         var response: Response
         do {
             response = try await validated.send(decoded)
@@ -165,7 +168,7 @@ public struct APIClient: Sendable {
         do {
             result = try await read(response)
         } catch {
-            end?.end(.failed(error))
+            end?.end(.failed((error as? StatusError)?.serviceError ?? error))
             throw error
         }
         end?.end(.decoded)
@@ -206,16 +209,17 @@ public struct APIClient: Sendable {
 
     @concurrent private func send(_ request: Request, in envelope: EnvelopeReader?) async throws -> Response {
         do {
-            return try await unmappedResponse(to: request)
+            return try await unmappedResponse(to: request, in: envelope)
         } catch {
             throw mapped(error, of: request, in: envelope)
         }
     }
 
     /// The response to any request. A refused one is a `StatusError`, whatever `mapError` would make of it.
-    @concurrent func unmappedResponse(to request: Request) async throws -> Response {
+    @concurrent func unmappedResponse(to request: Request, in envelope: EnvelopeReader?) async throws -> Response {
         var request = request
         request.options.call.json = jsonCoding
+        request.options.call.serviceErrors = envelope?.forObservers
         return try await validated.send(request)
     }
 

@@ -12,6 +12,9 @@ struct EnvelopeReader: Sendable {
     /// The error that a body describes; `nil` if it describes none, or is no such envelope.
     func failure(in data: Data) -> ServiceError? { envelope.failure(in: data, coding) }
 
+    /// For the observers of a call, which show the error of a refused response as that of any other.
+    var forObservers: ServiceErrorReader { ServiceErrorReader { failure(in: $0) } }
+
     /// The error that a body describes which is the output itself: nothing but JSON of at most 64 KiB is taken for one.
     func failure(inOutput data: Data, _ head: HTTPResponse) -> ServiceError? {
         head.isJSON && data.count <= Self.limitBytes ? failure(in: data) : nil

@@ -206,6 +206,10 @@ extension ResponseDecodingError {
     }
 
     private static func problem(ofValue text: String) -> String {
+        // A reason that is not one of these may be text from outside.
+        for problem in RFC3339Date.Problem.allCases where problem != .form && text.isExactly(JSONCoding.problem(problem)) {
+            return "not an ISO 8601 date, such as 2026-11-21T12:36:00Z: \(problem)"
+        }
         if text.hasPrefix("not a date") || text.contains("ISO8601") || text.contains("Date string") {
             return "not an ISO 8601 date, such as 2026-11-21T12:36:00Z"
         }

@@ -100,7 +100,8 @@ struct EventStreamReader: Sendable {
         var request = request
         request.headers[.lastEventID] = machine.lastEventID.isEmpty ? nil : machine.lastEventID
         let (client, sent) = (stream.client, request)
-        let response = try await notSilent(discard: { $0.body.abandon() }, { try await client.unmappedResponse(to: sent) })
+        let response = try await notSilent(
+            discard: { $0.body.abandon() }, { try await client.unmappedResponse(to: sent, in: client.envelopeReader) })
         self.response = response
         hasNoContent = response.status == .noContent
         if hasNoContent {

@@ -42,7 +42,7 @@ extension APIClient {
             if let timeout = policy.timeout { request.deadline = Deadline(after: timeout - elapsed(), clock: clock) }
             let outcome: PollOutcome<Output>
             do {
-                outcome = try await self.outcome(of: request, as: endpoint.decoding, clock)
+                outcome = try await self.outcome(of: request, as: endpoint.decoding, in: envelopeReader(for: endpoint), clock)
             } catch let error as StatusError where error.status == .notModified && poll.isConditional {
                 outcome = .unchanged(error.head)
             } catch  where poll.tolerates(error, policy, isLate: policy.timeout.map { elapsed() >= $0 } ?? false) {
@@ -77,9 +77,9 @@ extension APIClient {
     }
 
     private func outcome<Output>(
-        of request: Request, as decoding: ResponseDecoding<Output>, _ clock: any Clock<Duration>
+        of request: Request, as decoding: ResponseDecoding<Output>, in envelope: EnvelopeReader?, _ clock: any Clock<Duration>
     ) async throws -> PollOutcome<Output> {
-        try await unmappedCall(request) { response in
+        try await unmappedCall(request, in: envelope) { response in
             if response.status == .accepted {
                 // The head says it all. The body is read for the sake of the connection, if it comes soon.
                 var response = response

@@ -19,9 +19,13 @@ enum ContentCoding: String, CaseIterable, Sendable {
     static let accepted = allCases.map(\.rawValue).joined(separator: ", ")
 
     /// - Parameter name: in any case. `x-gzip` is `gzip` ([RFC 9110, section 8.4.1](https://www.rfc-editor.org/rfc/rfc9110#section-8.4.1)).
-    init?(named name: String) {
-        let name = name.lowercased()
-        self.init(rawValue: name == "x-gzip" ? "gzip" : name)
+    init?(named name: some StringProtocol) {
+        if name.isExactlyIgnoringCase("x-gzip") {
+            self = .gzip
+            return
+        }
+        guard let coding = Self.allCases.first(where: { name.isExactlyIgnoringCase($0.rawValue) }) else { return nil }
+        self = coding
     }
 
     // MARK: Codecs
@@ -107,6 +111,9 @@ enum ContentCoding: String, CaseIterable, Sendable {
         }
     }
 
+    /// Whether zeros may follow the end of the content. A gzip file that was copied in blocks, as to a tape, ends with them.
+    var mayHavePadding: Bool { self == .gzip }
+
     #if Zstandard
     /// A frame of content, or one to skip ([RFC 8878, sections 3.1.1 and 3.1.2](https://www.rfc-editor.org/rfc/rfc8878#section-3.1.1)). The library would
     /// decode formats that are older than the standard, too, without the limit of the window.
@@ -124,20 +131,23 @@ enum ContentCoding: String, CaseIterable, Sendable {
     /// Returns the codings to decode, in the order in which the server applied them. Returns none if one of them is another one, and for a
     /// response without a body or with an empty one.
     ///
-    /// `identity` and empty members count as none.
+    /// `identity` and empty members count as none. A field of more than 8 KiB counts as an unknown coding.
     ///
     /// - Throws: `.tooManyCodings` for more than `limit` codings.
     static func toDecode(
         _ head: HTTPResponse, to method: HTTPRequest.Method, atMost limit: Int
     ) throws(ContentDecodingError.Reason) -> [ContentCoding] {
         let status = head.status.code
-        guard method != .head, status >= 200, ![204, 206, 304].contains(status), head.headerFields[.contentLength] != "0" else { return [] }
+        guard method != .head, status >= 200, ![204, 206, 304].contains(status),
+            head.headerFields[.contentLength].map({ $0.isExactly("0") }) != true
+        else { return [] }
         var codings: [ContentCoding] = []
         var count = 0
         for value in head.headerFields[values: .contentEncoding] {
-            for member in value.split(separator: ",") {
-                let name = String(member).trimmingOptionalWhitespace().lowercased()
-                if name.isEmpty || name == "identity" { continue }
+            guard value.utf8.count <= FieldLimits.valueBytes else { return [] }
+            for member in value.split(atOctet: UInt8(ascii: ",")) {
+                let name = String(member).trimmingOptionalWhitespace()
+                if name.isEmpty || name.isExactlyIgnoringCase("identity") { continue }
                 count += 1
                 guard count <= limit else { throw .tooManyCodings(limit: limit) }
                 if let coding = ContentCoding(named: name) { codings.append(coding) }
@@ -147,25 +157,26 @@ enum ContentCoding: String, CaseIterable, Sendable {
     }
 
     /// Whether the `Accept-Encoding` of a response accepts the coding in requests
-    /// ([RFC 9110, section 12.5.3](https://www.rfc-editor.org/rfc/rfc9110#section-12.5.3)); `nil` without the field.
+    /// ([RFC 9110, section 12.5.3](https://www.rfc-editor.org/rfc/rfc9110#section-12.5.3)); `nil` without the field, or if it has more than 8 KiB.
     func isAccepted(by fields: HTTPFields) -> Bool? {
-        guard fields.contains(.acceptEncoding) else { return nil }
+        let values = fields[values: .acceptEncoding]
+        guard !values.isEmpty, values.allSatisfy({ $0.utf8.count <= FieldLimits.valueBytes }) else { return nil }
         var byWildcard = false
-        for value in fields[values: .acceptEncoding] {
-            for member in value.split(separator: ",") {
-                let parts = member.split(separator: ";", maxSplits: 1).map { String($0).trimmingOptionalWhitespace() }
+        for value in values {
+            for member in value.split(atOctet: UInt8(ascii: ",")) {
+                let parts = member.split(atOctet: UInt8(ascii: ";"), maxSplits: 1).map { String($0).trimmingOptionalWhitespace() }
                 guard let name = parts.first else { continue }
                 let isRefused = parts.count > 1 && Self.isZero(weight: parts[1])
                 if ContentCoding(named: name) == self { return !isRefused }
-                if name == "*" { byWildcard = !isRefused }
+                if name.isExactly("*") { byWildcard = !isRefused }
             }
         }
         return byWildcard
     }
 
     /// Whether a parameter is a weight of zero: `q=0`, `Q=0.000`.
-    private static func isZero(weight parameter: String) -> Bool {
-        let text = parameter.lowercased().filter { $0 != " " && $0 != "\t" }
-        return text.hasPrefix("q=0") && !text.dropFirst(3).contains { $0 != "." && $0 != "0" }
+    private static func isZero(weight parameter: some StringProtocol) -> Bool {
+        let octets = parameter.utf8.map(\.asciiLowercased).filter { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") }
+        return octets.starts(with: "q=0".utf8) && octets.dropFirst(3).allSatisfy { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "0") }
     }
 }

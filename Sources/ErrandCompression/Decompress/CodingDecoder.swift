@@ -2,7 +2,7 @@ internal import ErrandCore
 
 /// Decodes one content coding, piece by piece. It makes at most 64 KiB at a time.
 ///
-/// A body in gzip may have several members, and one in Zstandard several frames.
+/// A body in gzip may have several members, and one in Zstandard several frames. Zeros after the last member of gzip are padding, as for gzip(1).
 struct CodingDecoder: Sendable {
     /// The most members in a row without content: each costs far more than its bytes.
     static let emptyMemberLimit = 1_000
@@ -17,6 +17,8 @@ struct CodingDecoder: Sendable {
     /// The members in a row without content, and whether the current one has any.
     private var emptyMembers = 0
     private var memberHasContent = false
+    /// Whether there were zeros after the end. Only zeros may follow them.
+    private var hasPadding = false
     /// Whether the codec may hold decoded bytes that had no room.
     private var mayHoldMore = false
 
@@ -27,6 +29,12 @@ struct CodingDecoder: Sendable {
         while !input.isEmpty || mayHoldMore {
             if isAtEnd {
                 guard let codec else { return nil }
+                if coding.mayHavePadding, input.first == 0 {
+                    hasPadding = true
+                    input = Data(input.drop { $0 == 0 })
+                    if input.isEmpty { return nil }
+                }
+                if hasPadding { throw .trailing(coding) }
                 switch coding.hasMember(beginningWith: input) {
                 case true?: break
                 case false?: throw .trailing(coding)

@@ -1,4 +1,4 @@
-internal import ErrandFormats
+package import ErrandFormats
 
 /// How values become JSON and back: dates, names of members, or coders of your own.
 ///
@@ -13,6 +13,10 @@ public struct JSONCoding: Sendable {
     public enum Dates: Sendable {
         /// Text as in [RFC 3339, section 5.6](https://www.rfc-editor.org/rfc/rfc3339#section-5.6), such as `2026-11-21T12:36:00Z`. Fractions of a
         /// second are read, and not written.
+        ///
+        /// Also read: `t` and `z`, a space in place of the `T`, and offsets such as `+0100` and `+01`. A date without a time zone is refused. So is
+        /// a date that does not exist, such as 30 February. A second of 60 is read only at the end of a month in UTC, as the first second of the
+        /// next month. At most 128 bytes are read.
         case iso8601
         /// A number of seconds since 1970.
         case secondsSince1970
@@ -168,11 +172,15 @@ public struct JSONCoding: Sendable {
     @Sendable private static func dateFromRFC3339(_ decoder: any Decoder) throws -> Date {
         let container = try decoder.singleValueContainer()
         let text = try container.decode(String.self)
-        for hasFraction in [false, true] {
-            if let date = try? Date.ISO8601FormatStyle(includingFractionalSeconds: hasFraction).parse(text) { return date }
+        do {
+            return Date(try RFC3339Date(text))
+        } catch {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: problem(error))
         }
-        throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a date as in RFC 3339")
     }
+
+    /// What is wrong with a date: nothing of its text.
+    package static func problem(_ error: RFC3339Date.Problem) -> String { "not a date as in RFC 3339: \(error)" }
 }
 
 extension JSONCoding: CustomStringConvertible, CustomReflectable {
@@ -181,6 +189,14 @@ extension JSONCoding: CustomStringConvertible, CustomReflectable {
 
     /// The settings.
     public var customMirror: Mirror { Mirror(self, children: ["settings": description]) }
+}
+
+extension Date {
+    init(_ date: RFC3339Date) {
+        // From 2001, the reference of `Date`: a count of seconds from 1970 has fewer bits for the fraction.
+        let seconds = Double(date.secondsSinceEpoch) - Self.timeIntervalBetween1970AndReferenceDate
+        self.init(timeIntervalSinceReferenceDate: seconds + Double(date.nanoseconds) / 1e9)
+    }
 }
 
 /// An object with one member, to see how an encoder writes its name.

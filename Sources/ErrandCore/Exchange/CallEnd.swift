@@ -11,6 +11,8 @@ package final class CallEnd: Sendable {
         case decoded
         /// There is no value: decoding failed, or reading the body failed.
         case failed(any Error)
+        /// The status was refused, and the body says why in the envelope of the client.
+        case refused(ServiceError)
         /// Nobody decodes this response.
         case discarded
     }
@@ -47,13 +49,16 @@ package struct CallReport<Mark: Sendable>: Sendable {
     package let sizes: ExchangeLifetime.BodySizes
     /// The failure of decoding, or of reading the body for it; nil where the call has its value, and where nothing was to be decoded.
     package let decodingFailure: (any Error)?
+    /// What the body of a refused response says in the envelope of the client; nil for any other response. It is no ``failure``: the status is.
+    package let refusal: ServiceError?
     /// What the observer noted at the end.
     package let mark: Mark
 
     package init(
-        exchange: ExchangeLifetime.Outcome, sizes: ExchangeLifetime.BodySizes, decodingFailure: (any Error)? = nil, mark: Mark
+        exchange: ExchangeLifetime.Outcome, sizes: ExchangeLifetime.BodySizes, decodingFailure: (any Error)? = nil,
+        refusal: ServiceError? = nil, mark: Mark
     ) {
-        (self.exchange, self.sizes, self.decodingFailure, self.mark) = (exchange, sizes, decodingFailure, mark)
+        (self.exchange, self.sizes, self.decodingFailure, self.refusal, self.mark) = (exchange, sizes, decodingFailure, refusal, mark)
     }
 
     /// The failure of the call after the head of the response had come; nil where it did not fail.
@@ -71,11 +76,13 @@ extension Response {
     ///
     /// - Parameters:
     ///   - request: the request as the observer received it, which says whether the response will be decoded.
+    ///   - awaitsRefusal: whether a layer outside of the observer refuses the response, and so ends the call: see ``StatusError``.
     ///   - mark: what to note at the end, such as the time. Handlers run where the end is reported, and must not block.
     package mutating func onCallEnd<Mark: Sendable>(
-        of request: Request, mark: @escaping @Sendable () -> Mark, _ handler: @escaping @Sendable (CallReport<Mark>) -> Void
+        of request: Request, awaitsRefusal: Bool = false, mark: @escaping @Sendable () -> Mark,
+        _ handler: @escaping @Sendable (CallReport<Mark>) -> Void
     ) {
-        guard request.options.call.awaitsDecoding, upgrade == nil else {
+        guard request.options.call.awaitsDecoding || awaitsRefusal, upgrade == nil else {
             exchange.onEnd { handler(CallReport(exchange: $0, sizes: $1, mark: mark())) }
             return
         }
@@ -104,16 +111,18 @@ private final class CallObserver<Mark: Sendable>: Sendable {
         mutating func report(_ now: Mark) -> CallReport<Mark>? {
             guard !isOver, let exchange else { return nil }
             var failure: (any Error)?
+            var refusal: ServiceError?
             var mark = now
             switch (exchange.end, outcome) {
             case (.failed, _): break
             case (_, nil): return nil
+            case (_, .refused(let error)): (refusal, mark) = (error, exchange.mark)
             case (_, .discarded): mark = exchange.mark
             case (_, .decoded): break
             case (_, .failed(let error)): failure = error
             }
             isOver = true
-            return CallReport(exchange: exchange.end, sizes: exchange.sizes, decodingFailure: failure, mark: mark)
+            return CallReport(exchange: exchange.end, sizes: exchange.sizes, decodingFailure: failure, refusal: refusal, mark: mark)
         }
     }
 

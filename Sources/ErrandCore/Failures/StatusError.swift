@@ -29,6 +29,8 @@ public struct StatusError: RequestFailure {
     package let refused: Response
     /// Whether its body was a stream.
     package let bodyWasStreamed: Bool
+    /// What the body says in the envelope of the client, without request and response.
+    private let described: ServiceError?
 
     /// The status that is not accepted.
     public var status: HTTPResponse.Status { head.status }
@@ -61,7 +63,7 @@ public struct StatusError: RequestFailure {
             if error is CancellationError { throw error }
             if let failure = error as? TransportError, failure.code == .timedOut { throw failure }
         }
-        response.discard()
+        response.body.abandon()
         var refused = response
         refused.body = ResponseBody()
         refused.metadata.callEnd = nil
@@ -69,6 +71,15 @@ public struct StatusError: RequestFailure {
         (bodyPrefix, bodyIsWhole) = (front.count > limitBytes ? Data(front.prefix(limitBytes)) : front, isWhole)
         let type = head.headerFields[.contentType].flatMap { MediaType($0) }
         problem = type?.essence == ProblemDetails.mediaType ? try? ProblemDetails(parsing: bodyPrefix) : nil
+        described = isWhole && front.count <= limitBytes ? response.request.options.call.serviceErrors?.read(bodyPrefix) : nil
+        response.metadata.callEnd?.end(serviceError.map { .refused($0) } ?? .discarded)
+    }
+
+    /// The error of the back end, if the client of the call has an envelope and the body is one. The client throws it, and observers show it.
+    package var serviceError: ServiceError? {
+        guard var error = described else { return nil }
+        (error.request, error.response, error.attempts, error.retryStop) = (request, head, attempts, retryStop)
+        return error
     }
 
     /// A value of the error's body, such as the API's own error type.

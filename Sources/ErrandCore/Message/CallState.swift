@@ -29,8 +29,18 @@ package struct CallState: Sendable {
 
     /// Holds the head of the response that a validator refused; `nil` without an observer that asks.
     package var refusal: RefusalNote?
+    /// Reads the error of the back end in the body of a refused response; `nil` without a client that has an envelope.
+    package var serviceErrors: ServiceErrorReader?
 
     init() {}
+}
+
+/// Reads the error that a body describes in the envelope of a client. A reference, because each request carries it.
+package final class ServiceErrorReader: Sendable {
+    /// Returns `nil` if the body describes no error, or is no such envelope.
+    package let read: @Sendable (Data) -> ServiceError?
+
+    package init(_ read: @escaping @Sendable (Data) -> ServiceError?) { self.read = read }
 }
 
 /// The head of the response that a validator refused. An app's own error does not carry it.

@@ -140,7 +140,7 @@ public struct Sensitivity: Sendable, Hashable {
         guard levels > 0, path.utf8.contains(UInt8(ascii: "%")) else { return String(path) }
         let plain = PercentEncoding.decodedLeniently(path)
         let redacted = redactedURL(plain[...], levels: levels - 1)
-        return redacted == plain ? String(path) : PercentEncoding.encode(redacted, allowing: .shownURL)
+        return redacted.isExactly(plain) ? String(path) : PercentEncoding.encode(redacted, allowing: .shownURL)
     }
 
     /// Returns a percent-encoded query or fragment without the values of secret items. (OAuth's implicit grant puts tokens into fragments.)
@@ -185,7 +185,7 @@ public struct Sensitivity: Sendable, Hashable {
         if isURL, !plain.utf8.contains(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) {
             redacted = redactedQuery(redacted[...], levels: 0)
         }
-        return redacted == plain ? String(part) : part[..<value] + PercentEncoding.encode(redacted, allowing: .shownURL)
+        return redacted.isExactly(plain) ? String(part) : part[..<value] + PercentEncoding.encode(redacted, allowing: .shownURL)
     }
 }
 

@@ -43,8 +43,8 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
             year += current - current % 100
             if year > current + 50 { year -= 100 }
         }
-        guard (1...Self.length(ofMonth: month + 1, year: year)).contains(day) else { return nil }
-        let days = Self.days(year: year, month: month + 1, day: day)
+        guard (1...CivilCalendar.length(ofMonth: month + 1, year: year)).contains(day) else { return nil }
+        let days = CivilCalendar.days(year: year, month: month + 1, day: day)
         secondsSinceEpoch = Int64(days) * 86_400 + Int64(hour * 3600 + minute * 60 + second)
     }
 
@@ -54,14 +54,14 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
     /// The date as it is sent: `Sun, 06 Nov 1994 08:49:37 GMT`.
     public var description: String {
         let days = secondsSinceEpoch.flooredQuotient(86_400)
-        let (year, month, day) = Self.date(ofDay: days)
+        let (year, month, day) = CivilCalendar.date(ofDay: days)
         let weekday = Self.weekdays[Int((days % 7 + 7 + 4) % 7)]
         return "\(weekday), \(Self.two(day)) \(Self.months[month - 1]) \(Self.four(year)) \(time(separator: ":")) GMT"
     }
 
     /// The date in the basic format of ISO 8601, as signatures have it: `19941106T084937Z`.
     package var basicISO8601: String {
-        let (year, month, day) = Self.date(ofDay: secondsSinceEpoch.flooredQuotient(86_400))
+        let (year, month, day) = CivilCalendar.date(ofDay: secondsSinceEpoch.flooredQuotient(86_400))
         return Self.four(year) + Self.two(month) + Self.two(day) + "T" + time(separator: "") + "Z"
     }
 
@@ -81,33 +81,7 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
         return Int(text)
     }
 
-    private static func isLeap(_ year: Int) -> Bool { year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) }
-
-    private static func length(ofMonth month: Int, year: Int) -> Int {
-        month == 2 ? (isLeap(year) ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
-    }
-
-    /// Returns the days since 1970-01-01 in the Gregorian calendar. The year begins in March, so that the leap day is its last day.
-    private static func days(year: Int, month: Int, day: Int) -> Int {
-        let year = month <= 2 ? year - 1 : year
-        let era = (year >= 0 ? year : year - 399) / 400
-        let yearOfEra = year - era * 400
-        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
-        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
-    }
-
-    private static func date(ofDay days: Int64) -> (year: Int, month: Int, day: Int) {
-        let shifted = Int(days) + 719_468
-        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
-        let dayOfEra = shifted - era * 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let monthIndex = (5 * dayOfYear + 2) / 153
-        let month = monthIndex < 10 ? monthIndex + 3 : monthIndex - 9
-        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * monthIndex + 2) / 5 + 1)
-    }
-
-    private static func year(ofDay days: Int64) -> Int { date(ofDay: days).year }
+    private static func year(ofDay days: Int64) -> Int { CivilCalendar.date(ofDay: days).year }
 }
 
 extension Int64 {

@@ -1,5 +1,6 @@
 #if MockServer
 internal import ErrandCore
+internal import ErrandFormats
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOHTTP2
@@ -64,8 +65,8 @@ struct HTTP1Connection: Sendable {
 
     /// Returns whether the client uses this connection for no further request, or the parser can't read further.
     private static func isLast(_ head: HTTPRequest, version: String) -> Bool {
-        let options = head.headerFields[values: .connection].joined(separator: ",").lowercased().split(separator: ",")
-        let closes = options.contains { $0.split(separator: " ") == ["close"] }
+        let options = head.headerFields[values: .connection].flatMap { $0.split(atOctet: UInt8(ascii: ",")) }
+        let closes = options.contains { String($0).trimmingOptionalWhitespace().isExactlyIgnoringCase("close") }
         return version == "1.0" || closes || head.headerFields[.upgrade] != nil || head.method == .connect
     }
 

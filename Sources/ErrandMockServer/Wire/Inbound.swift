@@ -1,5 +1,6 @@
 #if MockServer
 internal import ErrandCore
+internal import ErrandFormats
 internal import Synchronization
 
 /// A part of a request. Parts arrive in order.
@@ -157,7 +158,7 @@ final class IncomingBody: BodySource {
         (self.inbound, clock) = (inbound, core.configuration.clock)
         sendContinue = { try await wire.inform(HTTPResponse(status: .continue)) }
         onEnd = { request in core.change { $0.requests.append(request) } }
-        let expects = request.headers[.expect]?.lowercased() == "100-continue" && request.httpVersion != "1.0"
+        let expects = request.headers[.expect]?.isExactlyIgnoringCase("100-continue") == true && request.httpVersion != "1.0"
         state = Mutex(State(request: request, owesContinue: expects && core.configuration.sendsContinue))
     }
 

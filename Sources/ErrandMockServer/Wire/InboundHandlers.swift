@@ -1,5 +1,6 @@
 #if MockServer
 internal import ErrandCore
+internal import ErrandFormats
 internal import NIOCore
 internal import NIOFoundationEssentialsCompat
 internal import NIOHPACK
@@ -103,7 +104,7 @@ extension HTTPFields {
     /// Leaves out pseudo-header fields and fields with an invalid name.
     fileprivate init(pairs: [(String, String)], without excluded: String? = nil) {
         self.init()
-        for (name, value) in pairs where name != excluded {
+        for (name, value) in pairs where excluded.map({ name.isExactly($0) }) != true {
             guard let name = HTTPField.Name(name) else { continue }
             append(HTTPField(name: name, value: value))
         }

@@ -10,7 +10,7 @@ struct EntryRedaction {
     static let learntLimitBytes = 256 * 1024
 
     let sensitivity: Sensitivity
-    private var secrets: Set<String> = []
+    private var secrets: Set<OctetKey> = []
     private var secretBytes = 0
 
     init(_ sensitivity: Sensitivity) { self.sensitivity = sensitivity }
@@ -25,7 +25,7 @@ struct EntryRedaction {
         var redaction = EntryRedaction(sensitivity)
         var request = request
         redaction.replaceNamed(&request)
-        redaction.scrub(&request, by: SecretScrubber(redaction.secrets))
+        redaction.scrub(&request, by: SecretScrubber(redaction.secrets.map(\.text)))
         return request
     }
 
@@ -33,7 +33,7 @@ struct EntryRedaction {
         var entry = entry
         replaceNamed(&entry.request)
         replaceNamed(&entry.response)
-        let scrubber = SecretScrubber(secrets)
+        let scrubber = SecretScrubber(secrets.map(\.text))
         scrub(&entry.request, by: scrubber)
         scrub(&entry.response, by: scrubber)
         return entry
@@ -77,13 +77,13 @@ struct EntryRedaction {
     private mutating func replaceNamed(_ fields: inout [HARField]) {
         for index in fields.indices {
             // A boolean is not a secret, whatever its name: `Access-Control-Allow-Credentials`.
-            guard let field = fields[index].field, !["", "true", "false"].contains(field.value) else { continue }
+            guard let field = fields[index].field, !["", "true", "false"].contains(where: field.value.isExactly) else { continue }
             let shown = sensitivity.shownValue(of: field)
             if sensitivity.isSensitive(field) {
                 learn(field)
                 fields[index].encoding = nil
                 fields[index].value = shown
-            } else if shown != field.value {
+            } else if !shown.isExactly(field.value) {
                 for value in sensitivity.secretValues(inURL: field.value) { learn(value) }
                 fields[index].value = shown
             }
@@ -92,33 +92,38 @@ struct EntryRedaction {
 
     // MARK: What was learnt
 
+    private static let placeholders = [
+        Sensitivity.placeholder, Sensitivity.urlPlaceholder, "\(Sensitivity.urlPlaceholder):\(Sensitivity.urlPlaceholder)",
+    ]
+
     private mutating func learn(_ value: String) {
-        guard value.utf8.count >= Self.shortestScrubbed, value != Sensitivity.placeholder, value != Sensitivity.urlPlaceholder,
-            value != "\(Sensitivity.urlPlaceholder):\(Sensitivity.urlPlaceholder)"
-        else { return }
-        guard secretBytes + value.utf8.count <= Self.learntLimitBytes, secrets.insert(value).inserted else { return }
+        guard value.utf8.count >= Self.shortestScrubbed, !Self.placeholders.contains(where: value.isExactly) else { return }
+        guard secretBytes + value.utf8.count <= Self.learntLimitBytes, secrets.insert(OctetKey(value)).inserted else { return }
         secretBytes += value.utf8.count
     }
 
     private mutating func learn(_ field: HTTPField) {
         switch field.name.canonicalName {
-        case "cookie": for pair in field.value.split(separator: ";") { learnPair(pair) }
-        case "set-cookie": if let pair = field.value.split(separator: ";").first { learnPair(pair) }
+        case "cookie": for pair in field.value.split(atOctet: UInt8(ascii: ";")) { learnPair(pair) }  // octets: ASCII
+        case "set-cookie":  // octets: ASCII
+            if let pair = field.value.split(atOctet: UInt8(ascii: ";"), maxSplits: 1).first { learnPair(pair) }
         default:
             learn(field.value)
-            guard let space = field.value.firstIndex(of: " ") else { return }
-            let credentials = String(field.value[space...].drop { $0 == " " })
+            guard let space = field.value.utf8.firstIndex(where: \.isSpace) else { return }
+            let credentials = String(Substring(field.value.utf8[space...].drop(while: \.isSpace)))
             learn(credentials)
-            guard field.value[..<space].lowercased() == "basic", let decoded = Data(base64Encoded: credentials) else { return }
+            guard field.value[..<space].isExactlyIgnoringCase("basic"), let decoded = Data(base64Encoded: credentials) else { return }
             let pair = String(decoding: decoded, as: UTF8.self)
             learn(pair)
-            if let password = pair.split(separator: ":", maxSplits: 1).last { learn(String(password)) }
+            if let password = pair.split(atOctet: UInt8(ascii: ":"), maxSplits: 1).last { learn(String(password)) }
         }
     }
 
     private mutating func learnPair(_ pair: Substring) {
-        guard let equals = pair.firstIndex(of: "=") else { return }
-        let value = String(pair[pair.index(after: equals)...].drop { $0 == "\"" }.prefix { $0 != "\"" })
+        guard let equals = pair.utf8.firstIndex(of: UInt8(ascii: "=")) else { return }
+        let quote = UInt8(ascii: "\"")
+        let rest = pair.utf8[pair.utf8.index(after: equals)...].drop { $0.isSpace || $0 == quote }
+        let value = String(Substring(rest.prefix { $0 != quote })).trimmingOptionalWhitespace()
         learn(value)
         if let decoded = PercentEncoding.decode(value) { learn(decoded) }
     }
@@ -207,7 +212,8 @@ extension [HARField] {
     /// Replaces a `Content-Length` that is the length before redaction with the length after it.
     fileprivate mutating func adjustLength(from old: Int, to new: Int) {
         guard old != new else { return }
-        for index in indices where self[index].name.lowercased() == "content-length" && self[index].value == String(old) {
+        for index in indices
+        where self[index].name.isExactlyIgnoringCase("content-length") && self[index].value?.isExactly(String(old)) == true {
             self[index].value = String(new)
         }
     }

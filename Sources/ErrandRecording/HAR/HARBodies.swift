@@ -19,7 +19,9 @@ enum HARText {
     /// Returns the bytes; `nil` if the base64 is invalid.
     static func decode(_ text: String?, encoding: String?) -> [UInt8]? {
         guard let text else { return [] }
-        if encoding?.lowercased() == "base64" { return Data(base64Encoded: text, options: .ignoreUnknownCharacters).map { Array($0) } }
+        if encoding?.isExactlyIgnoringCase("base64") == true {
+            return Data(base64Encoded: text, options: .ignoreUnknownCharacters).map { Array($0) }
+        }
         return Array(text.utf8)
     }
 }
@@ -54,7 +56,7 @@ extension HARField {
     var field: HTTPField? {
         guard let name = HTTPField.Name(name) else { return nil }
         let value = value ?? ""
-        guard encoding == "latin1" else { return HTTPField(name: name, value: value) }
+        guard encoding?.isExactly("latin1") == true else { return HTTPField(name: name, value: value) }
         return HTTPField(name: name, value: value.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) })
     }
 }
@@ -70,7 +72,7 @@ extension [HARField] {
 
     /// The first value of the field with this name; `nil` if there is none.
     subscript(name: HTTPField.Name) -> String? {
-        first { $0.name.lowercased() == name.canonicalName }?.value
+        first { $0.name.isExactlyIgnoringCase(name.canonicalName) }?.value
     }
 }
 

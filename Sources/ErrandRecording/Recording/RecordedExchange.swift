@@ -1,4 +1,5 @@
 internal import ErrandCore
+internal import ErrandFormats
 internal import Synchronization
 
 /// One exchange while it is recorded, with its secrets. They are removed when an entry is made from it.
@@ -203,8 +204,8 @@ final class RecordedExchange: EventSink {
     }
 
     private func isUnreadable(_ fields: [HARField]) -> Bool {
-        guard !keepsCodedBodies, let coding = fields[.contentEncoding]?.lowercased() else { return false }
-        return !coding.isEmpty && coding != "identity"
+        guard !keepsCodedBodies, let coding = fields[.contentEncoding] else { return false }
+        return !coding.isEmpty && !coding.isExactlyIgnoringCase("identity")
     }
 }
 

@@ -1,4 +1,5 @@
 public import ErrandCore
+internal import ErrandFormats
 internal import ErrandRedaction
 internal import Synchronization
 
@@ -122,7 +123,7 @@ public final class Recording: Sendable, CustomStringConvertible {
     public var unplayed: [HAREntry] { zip(loaded.entries, state.withLock(\.plays)).filter { $1 == 0 }.map(\.0) }
 
     /// Whether another program created the file. Its bodies are then decoded, although their fields describe the encoded ones.
-    var isForeign: Bool { loaded.creator.name != HARLog.Creator.errand.name }
+    var isForeign: Bool { !loaded.creator.name.isExactly(HARLog.Creator.errand.name) }
 
     /// The name of the file and the mode.
     public var description: String { "\(URL(filePath: path).lastPathComponent), \(mode)" }

@@ -1,4 +1,5 @@
 internal import ErrandCore
+internal import ErrandFormats
 internal import Synchronization
 
 extension Recording {
@@ -49,7 +50,9 @@ extension Recording {
                 head: head, body: ResponseBody(source, expectedLength: length, request: request), request: request, exchange: lifetime)
         }
         response.metadata.contentCoding = recorded.contentCoding
-        if recorded.httpVersion.hasPrefix("HTTP/") { response.metadata.httpVersion = String(recorded.httpVersion.dropFirst(5)) }
+        if recorded.httpVersion.hasOctetPrefix("HTTP/") {
+            response.metadata.httpVersion = String(Substring(recorded.httpVersion.utf8.dropFirst(5)))
+        }
         return response
     }
 }

@@ -23,14 +23,14 @@ struct RequestKey: Sendable {
         var request = request
         // A body that is not compared need not be redacted: that saves reading it.
         if matcher.body == .ignored { request.postData = nil }
-        request.url = String(request.url.prefix { $0 != "#" })
+        request.url = String(Substring(request.url.utf8.prefix { $0 != UInt8(ascii: "#") }))
         request.url = (try? HTTPURL(request.url).description) ?? request.url
         request = EntryRedaction.redacted(request, by: sensitivity)
         method = request.method
         url = String(RequestTarget.parts(of: request.url).path)
         query = .query(request.query ?? "")
         headers = matcher.headers.map { name in
-            request.headers.filter { $0.name.lowercased() == name.canonicalName }.map { $0.value ?? "" }.joined(separator: ", ")
+            request.headers.filter { $0.name.isExactlyIgnoringCase(name.canonicalName) }.map { $0.value ?? "" }.joined(separator: ", ")
         }
         body = isBodyKnown ? Self.body(of: request.postData, by: matcher.body) : .unknown
     }
@@ -40,9 +40,9 @@ struct RequestKey: Sendable {
         if data.incomplete != nil { return .unknown }
         let bytes = data.text == nil ? Array(FormURLEncoded.encode(pairs(of: data)).utf8) : data.bytes
         guard rule == .normalized, let type = MediaType(data.mimeType) else { return .bytes(bytes) }
-        if type.isJSON, let value = try? JSONDecoder().decode(JSONValue.self, from: Data(bytes)) { return .json(value) }
+        if type.isJSON, let value = try? JSONValue(parsing: bytes) { return .json(value) }
         if type.essence == FormURLEncoded.mediaType { return .form(.form(String(decoding: bytes, as: UTF8.self))) }
-        if type.type == "multipart", let boundary = type[parameter: "boundary"] {
+        if type.type == "multipart", let boundary = type[parameter: "boundary"] {  // octets: ASCII
             // Each request has its own boundary.
             let edits = MultipartSection.delimiters(of: boundary, in: bytes).map { ByteEdit(($0 + 2)..<($0 + 2 + boundary.utf8.count), []) }
             return .bytes(edits.applied(to: bytes))
@@ -67,7 +67,7 @@ struct RequestKey: Sendable {
     /// Returns the differences between this recorded request and `asked`; empty if they match.
     func differences(from asked: RequestKey, by matcher: RecordingMatcher) -> [Difference] {
         var differences: [Difference] = []
-        if matcher.method, method != asked.method {
+        if matcher.method, !method.isExactly(asked.method) {
             differences.append(Difference(weight: 4, text: "the method (recorded \(method), asked \(asked.method.shownSafely()))"))
         }
         if matcher.url, !Redacted.matches(url, asked.url) {
@@ -123,7 +123,12 @@ private enum Redacted {
     private static let placeholders = [Array(Sensitivity.placeholder.utf8), Array(Sensitivity.urlPlaceholder.utf8)]
 
     static func matches(_ recorded: String, _ asked: String) -> Bool {
-        recorded == asked || matches(Array(recorded.utf8), Array(asked.utf8))
+        recorded.isExactly(asked) || matches(Array(recorded.utf8), Array(asked.utf8))
+    }
+
+    private static func isSame(_ recorded: HARField, _ asked: HARField) -> Bool {
+        recorded.name.isExactly(asked.name) && (recorded.value == nil) == (asked.value == nil)
+            && (recorded.value ?? "").isExactly(asked.value ?? "")
     }
 
     static func matches(_ recorded: HARField, _ asked: HARField) -> Bool {
@@ -135,7 +140,10 @@ private enum Redacted {
         if recorded == asked { return true }
         var literals: [ArraySlice<UInt8>] = []
         var rest = recorded[...]
-        while let range = placeholders.compactMap({ rest.firstRange(of: $0) }).min(by: { $0.lowerBound < $1.lowerBound }) {
+        func next() -> Range<Int>? {
+            placeholders.compactMap { rest.firstRange(of: $0) }.min { $0.lowerBound < $1.lowerBound }  // octets: of bytes
+        }
+        while let range = next() {
             literals.append(rest[..<range.lowerBound])
             rest = rest[range.upperBound...]
         }
@@ -146,7 +154,7 @@ private enum Redacted {
         else { return false }
         var between = asked.dropFirst(first.count).dropLast(rest.count)
         for literal in literals.dropFirst() where !literal.isEmpty {
-            guard let range = between.firstRange(of: literal) else { return false }
+            guard let range = between.firstRange(of: literal) else { return false }  // octets: of bytes
             between = between[range.upperBound...]
         }
         return true
@@ -155,7 +163,7 @@ private enum Redacted {
     /// Returns the items of each side without an equal item on the other.
     static func unmatched(_ recorded: [HARField], _ asked: [HARField]) -> (recorded: [HARField], asked: [HARField]) {
         var (missing, extra) = (recorded, asked)
-        for isSame in [{ $0 == $1 }, matches] as [(HARField, HARField) -> Bool] {
+        for isSame in [isSame, matches] as [(HARField, HARField) -> Bool] {
             missing.removeAll { item in
                 guard let partner = extra.firstIndex(where: { isSame(item, $0) }) else { return false }
                 extra.remove(at: partner)

@@ -23,7 +23,11 @@ package struct SecretScrubber {
     private let hasShortInBase64: Bool
 
     package init(_ secrets: some Sequence<String>) {
-        let secrets = Set(secrets).filter { !$0.isEmpty }.sorted { ($1.utf8.count, $0) < ($0.utf8.count, $1) }
+        // By octets: two secrets that are the same text in different normal forms are two.
+        let secrets = Set(secrets.map(OctetKey.init)).map(\.text).filter { !$0.isEmpty }.sorted { one, other in
+            let (count, otherCount) = (one.utf8.count, other.utf8.count)
+            return count == otherCount ? one.utf8.lexicographicallyPrecedes(other.utf8) : count > otherCount
+        }
         replacements = secrets.map { secret in
             // A number stays a number, so that JSON stays valid.
             let isNumber = secret.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }

@@ -16,14 +16,14 @@ struct BodyText {
     init(_ front: Data, isWhole: Bool, contentType: String?, sensitivity: Sensitivity, style: LogStyle) {
         let bytes = Array(front)
         let type = contentType.flatMap { MediaType($0) }
-        if type?.type == "multipart" {
+        if type?.type == "multipart" {  // octets: ASCII
             let names = MultipartSection.parts(of: bytes, boundary: type?[parameter: "boundary"]).map { part in
                 (part.name.map { "'\($0)'" } ?? "a part") + (part.type.map { " (\($0))" } ?? "")
             }
             summary = "multipart" + (names.isEmpty ? "" : ": " + names.joined(separator: ", ").onOneLine) + (isWhole ? "" : ", …")
             return
         }
-        let charset = type?[parameter: "charset"]?.lowercased()
+        let charset = type?[parameter: "charset"]
         guard type?.mayBeText != false, let text = Self.text(bytes, isWhole: isWhole, charset: charset) else {
             summary = "binary"
             return
@@ -37,7 +37,7 @@ struct BodyText {
         } else {
             lines = String(decoding: redacted, as: UTF8.self).split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
                 .map(\.shownInLine)
-            if lines.last == "" { lines.removeLast() }
+            if lines.last?.isEmpty == true { lines.removeLast() }
         }
     }
 
@@ -50,7 +50,7 @@ struct BodyText {
         if String(validating: sample, as: UTF8.self) != nil {
             return String(decoding: isWhole ? bytes[...] : bytes.dropLast(incompleteCount(bytes[...])), as: UTF8.self)
         }
-        guard let charset, ["iso-8859-1", "latin1", "windows-1252"].contains(charset) else { return nil }
+        guard let charset, ["iso-8859-1", "latin1", "windows-1252"].contains(where: charset.isExactlyIgnoringCase) else { return nil }
         return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
     }
 
@@ -72,7 +72,7 @@ extension StringProtocol {
 
     /// The same, with its tabs.
     fileprivate var shownInLine: String {
-        split(separator: "\t", omittingEmptySubsequences: false).map(\.onOneLine).joined(separator: "\t")
+        split(atOctet: UInt8(ascii: "\t"), omittingEmptyPieces: false).map(\.onOneLine).joined(separator: "\t")
     }
 }
 

@@ -53,8 +53,10 @@ struct ExchangeLog: Sendable {
         // What is not to be written costs nothing; of a typed call, a failure may still come.
         guard wantsAll || (wantsFailures && (isRefused || request.options.call.awaitsDecoding)) else { return }
         let received = Received(response, isRefused: isRefused, by: request)
-        if request.options.call.awaitsDecoding, response.upgrade == nil {
-            logAtEnd(of: &response, received)
+        // A `validateStatus` outside of the log reads what the back end says of the failure.
+        let awaitsRefusal = isRefused && request.options.call.passedStatusRule != nil && request.options.call.serviceErrors != nil
+        if request.options.call.awaitsDecoding || awaitsRefusal, response.upgrade == nil {
+            logAtEnd(of: &response, received, awaitsRefusal: awaitsRefusal)
         } else {
             response.body = logResponse(response, received)
         }
@@ -68,6 +70,9 @@ struct ExchangeLog: Sendable {
         guard wants(received) else { return }
         let end = refused.exchange.outcome ?? (error.bodyIsWhole ? .complete : .abandoned)
         let read = BodyRecord.Read(front: error.bodyPrefix, count: error.bodyPrefix.count)
+        if let failure = error.serviceError {
+            return logRefusal(received, failure, read, end, elapsed: elapsed())
+        }
         if !error.bodyWasStreamed || request.options.call.awaitsDecoding {
             logWhole(received, read, end, isStreamed: error.bodyWasStreamed, elapsed: elapsed())
         } else {
@@ -151,7 +156,7 @@ struct ExchangeLog: Sendable {
     }
 
     /// Writes one record about the response to a typed call, when the call is over.
-    private func logAtEnd(of response: inout Response, _ received: Received) {
+    private func logAtEnd(of response: inout Response, _ received: Received, awaitsRefusal: Bool) {
         var read: @Sendable () -> BodyRecord.Read? = { nil }
         let isStreamed = response.body.bufferedData == nil
         if let limitBytes = detail.bodyLimitBytes {
@@ -164,17 +169,33 @@ struct ExchangeLog: Sendable {
                 response.body = response.body.observed { record.record($0) }
             }
         }
-        response.onCallEnd(of: request, mark: elapsed) { [read] report in
+        response.onCallEnd(of: request, awaitsRefusal: awaitsRefusal, mark: elapsed) { [read] report in
+            if let refusal = report.refusal { return logRefusal(received, refusal, read(), report.exchange, elapsed: report.mark) }
             guard let failure = report.failure else {
                 guard wants(received) else { return }
                 return logWhole(received, read(), report.exchange, isStreamed: isStreamed, elapsed: report.mark)
             }
-            var notes = notes(received.response.headers, of: .response, sensitivity: received.sensitivity)
-            if let read = read(), read.count > 0 {
-                notes.append(bodyNote("of \(read.count) bytes", read, isWhole: report.exchange.isComplete, received))
-            }
-            logFailure(failure, responseMetadata(received, elapsed: report.mark), elapsed: report.mark, notes: notes)
+            logFailure(
+                failure, responseMetadata(received, elapsed: report.mark), elapsed: report.mark,
+                notes: responseNotes(received, read(), report.exchange))
         }
+    }
+
+    /// A refused response whose body has the error of the back end: as one with a status that is not refused, and with its `error.type`.
+    private func logRefusal(
+        _ received: Received, _ error: ServiceError, _ read: BodyRecord.Read?, _ end: ExchangeLifetime.Outcome, elapsed: String
+    ) {
+        logFailure(
+            error, responseMetadata(received, elapsed: elapsed), elapsed: elapsed, errorType: "\(received.code)",
+            notes: responseNotes(received, read, end))
+    }
+
+    private func responseNotes(_ received: Received, _ read: BodyRecord.Read?, _ end: ExchangeLifetime.Outcome) -> [LogText.Note] {
+        var notes = notes(received.response.headers, of: .response, sensitivity: received.sensitivity)
+        if detail.bodyLimitBytes != nil, let read, read.count > 0 {
+            notes.append(bodyNote("of \(read.count) bytes", read, isWhole: end.isComplete, received))
+        }
+        return notes
     }
 
     /// Head and body in one record. An empty body is not mentioned.
@@ -208,7 +229,7 @@ struct ExchangeLog: Sendable {
 
     private func logFailure(
         _ error: any Error, _ metadata: @autoclosure () -> Logger.Metadata, elapsed: String, status: HTTPResponse.Status? = nil,
-        notes: @autoclosure () -> [LogText.Note]
+        errorType: String? = nil, notes: @autoclosure () -> [LogText.Note]
     ) {
         if error is CancellationError {
             guard wantsAll else { return }
@@ -217,7 +238,7 @@ struct ExchangeLog: Sendable {
         }
         guard wantsFailures else { return }
         var metadata = metadata()
-        metadata["error.type"] = "\(Conventions.errorType(of: error))"
+        metadata["error.type"] = "\(errorType ?? Conventions.errorType(of: error))"
         var text = LogText(headline: number + described(error, status), notes: (isOneRecord ? requestNotes : []) + notes())
         // As far as it came: with the base URL, and what else was added on the way.
         if carriesCURL, let command = try? ((error as? any RequestFailure)?.request ?? request).curl() {

@@ -22,7 +22,8 @@ public import Logging
 /// no rule.
 ///
 /// **Typed calls** (`APIClient`): the record comes when the call is over, with its whole time: when the value has been decoded, or with the failure to
-/// decode it.
+/// decode it. If the client has an envelope, the record of a failure has the code, the message and the request ID of the back end, whatever the
+/// status is.
 ///
 /// **Place:** outside everything but `server` and `number`, where it sees each call once. Inside `retry` it logs each attempt, and not the call: both
 /// places are allowed.

@@ -21,9 +21,9 @@ private struct FieldInjector: Injector {
     func inject(_ value: String, forKey key: String, into carrier: inout [(name: HTTPField.Name, value: String)]) {
         let name: HTTPField.Name? =
             switch key {
-            case "traceparent": .traceparent
-            case "tracestate": .tracestate
-            case "baggage": .baggage
+            case "traceparent": .traceparent  // octets: ASCII
+            case "tracestate": .tracestate  // octets: ASCII
+            case "baggage": .baggage  // octets: ASCII
             default: HTTPField.Name(key)
             }
         if let name { carrier.append((name, value)) }

@@ -117,6 +117,16 @@ private struct User: Decodable, Sendable {
         #expect(try await problem(User.self, in: #"{"id":1,"joined":7}"#) == "User at joined: expected a String, found a number")
     }
 
+    @Test(
+        arguments: [
+            ("2026-02-30T00:00:00Z", ": its day does not exist"), ("2026-11-21T12:36:00", ": it has no time zone"),
+            ("2026-11-21", ": it has no time"), ("2026-11-21T12:36:00Zs3cret", ": its time zone is invalid"), ("s3cret", ""),
+        ]) func aDateIsRefusedWithItsReason(_ date: String, _ reason: String) async throws
+    {
+        let expected = "User at joined: not an ISO 8601 date, such as 2026-11-21T12:36:00Z\(reason)"
+        #expect(try await problem(User.self, in: "{\"id\":1,\"joined\":\"\(date)\"}") == expected)
+    }
+
     @Test func aValueThatItsTypeRefusesIsNotShown() async throws {
         #expect(try await problem(User.self, in: #"{"id":1,"role":"s3cret"}"#) == "User at role: not a value of Role")
         #expect(try await problem(User.self, in: #"{"id":1,"home":""}"#) == "User at home: not a URL")

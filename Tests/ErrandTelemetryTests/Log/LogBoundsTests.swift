@@ -4,6 +4,8 @@ import Logging
 import TestSupport
 import Testing
 
+@testable import ErrandTelemetry
+
 /// What is logged costs work, and makes text, in proportion to the body.
 @Suite(.timeLimit(.minutes(5))) struct LogBoundsTests {
     /// A boundary that occurs at each byte (RFC 2046, 5.1.1, allows 70 octets).
@@ -15,6 +17,15 @@ import Testing
         let response = try await stub.log(to: logger, detail: .body(limitBytes: body.count)).send(try request())
         #expect(try await response.body.collect() == body)
         #expect(lines.everything.contains("of 64000 bytes"))
+    }
+
+    /// Runs of marks, which Swift compares in quadratic time.
+    @Test(arguments: ["text/plain", "application/json", "text/xml", "text/plain; charset=a\u{300}"], ["a", "\ta", "\"a", "<a"])
+    func marksAreShownByWorkInProportionToTheirBytes(_ type: String, _ front: String) {
+        let growth = growth(of: 1_500, making: { Data((front + String(repeating: "\u{300}\u{316}", count: $0)).utf8) }) { data in
+            _ = BodyText(data, isWhole: true, contentType: type, sensitivity: .standard, style: .pretty)
+        }
+        #expect(growth < 30, "quadratic work grows 64 times")
     }
 
     @Test func aLaidOutBodyIsABoundedMessage() async throws {

@@ -214,6 +214,73 @@ import Testing
         #expect(lines.all.allSatisfy { $0.level == .warning && $0.metadata["http.response.status_code"] == "409" })
     }
 
+    private struct Envelope: ResponseEnvelope {
+        var code: Int
+        var message: String?
+        var requestID: String?
+        var failure: ServiceError? { code == 0 ? nil : ServiceError(.init(code), message: message ?? "", requestID: requestID) }
+    }
+
+    /// Whatever the status is, and wherever `validateStatus` stands: around the log by the client, outside of it, and inside.
+    @Test(arguments: [HTTPResponse.Status.ok, .unauthorized, .serviceUnavailable], 0..<3)
+    func anErrorInAnEnvelopeIsLoggedAsTheAppGetsIt(_ status: HTTPResponse.Status, _ place: Int) async throws {
+        let (logger, lines) = recordingLogger()
+        let json: JSONValue = ["code": 40_101, "message": "wrong\npassword", "requestID": "r-42", "data": ["token": "s3cret"]]
+        for answer in [StubResponse.json(json, status: status), .stream([Data(json.bytes())], status: status)] {
+            let stub = HTTPStack(StubTransport(Stub().responds(answer)))
+            func logged(_ stack: HTTPStack) -> HTTPStack {
+                stack.log(to: logger, detail: .body(), metadata: .all, curl: true, clock: clock)
+            }
+            let stack =
+                switch place {
+                case 0: logged(stub)
+                case 1: logged(stub).validateStatus()
+                default: logged(stub.validateStatus())
+                }
+            let client = APIClient(stack.server("https://a.example"), envelope: Envelope.self)
+            let endpoint = Endpoint<JSONValue>.post("/login?token=s3cret", body: .json(["password": "s3cret"] as JSONValue))
+            let error = await #expect(throws: ServiceError.self) { try await client.value(endpoint) }
+            let record = try #require(lines.all.last)
+            let shown = "\(try #require(error))"
+            #expect(record.text.hasPrefix(shown + "\n"), "\(record.text)")
+            #expect(record.text.contains("service error 40101: wrong") && record.text.contains("(request ID r-42, status \(status.code))"))
+            #expect(record.text.contains("\n  curl -X POST") && record.level == .warning)
+            #expect(record.text.components(separatedBy: "\n  < body of").count == 2, "\(record.text)")
+            #expect(record.metadata["http.response.status_code"] == "\(status.code)")
+            #expect(record.metadata["error.type"] == (status == .ok ? "ServiceError" : "\(status.code)"))
+        }
+        #expect(lines.all.count == 2 && !lines.everything.contains("s3cret"), "\(lines.everything)")
+    }
+
+    /// A response that is taken step by step, a list in pages and a stream: these requests are refused as well.
+    @Test(arguments: 0..<3) func anErrorInAnEnvelopeIsLoggedOfEveryKindOfCall(_ kind: Int) async throws {
+        let (logger, lines) = recordingLogger()
+        let stub = StubTransport(Stub().responds(.json(["code": 7, "message": "no"] as JSONValue, status: .forbidden)))
+        let client = APIClient(stub.log(to: logger, clock: clock).server("https://a.example"), envelope: Envelope.self)
+        let error = await #expect(throws: ServiceError.self) {
+            switch kind {
+            case 0: _ = try await client.send(Endpoint<Void>.get("/x"))
+            case 1: for try await _ in client.pages(Endpoint<[Int]>.get("/x"), next: .link()) {}
+            default: for try await _ in client.events("/x", as: Int.self) {}
+            }
+        }
+        let shown = "\(try #require(error))"
+        #expect(lines.all.map(\.text) == [shown])
+    }
+
+    /// An attempt that is made again is not the call's own failure, and a body that is no envelope says nothing.
+    @Test func whatIsNoEnvelopeIsLoggedByItsStatus() async throws {
+        let (logger, lines) = recordingLogger()
+        let stub = StubTransport(
+            Stub().responds(
+                .json(["code": 7] as JSONValue, status: .serviceUnavailable), .status(.badGateway, text: "sorry"),
+                .json(["code": 0] as JSONValue, status: .notFound)))
+        let stack = stub.log(to: logger, clock: clock).retry(RetryPolicy(backoff: .constant(.zero)), clock: clock)
+        let client = APIClient(stack.server("https://a.example"), envelope: Envelope.self)
+        await #expect(throws: StatusError.self) { try await client.get("/x", as: Int.self) }
+        #expect(lines.all.map(\.text) == [503, 502, 404].map { "GET https://a.example/x: \($0) in 0 s" })
+    }
+
     /// Wherever `validateStatus` stands.
     @Test func aFailureIsLoggedWithAllThatItsErrorSays() async throws {
         let (logger, lines) = recordingLogger()

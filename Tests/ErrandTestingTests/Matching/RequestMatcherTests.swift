@@ -30,6 +30,14 @@ import Testing
         #expect(!RequestMatcher.header(.cookie, matching: "").matches(request))
     }
 
+    /// A text in another normal form is equal to `==`, and another request.
+    @Test func textsMatchByTheirOctets() throws {
+        let form: HTTPFields = [.contentType: "application/x-www-form-urlencoded"]
+        let request = try recorded(.post, "/?q=caf%C3%A9", headers: form, body: "q=caf%C3%A9")
+        #expect(RequestMatcher.query("q", "caf\u{E9}").matches(request) && !RequestMatcher.query("q", "cafe\u{301}").matches(request))
+        #expect(RequestMatcher.form(["q": "caf\u{E9}"]).matches(request) && !RequestMatcher.form(["q": "cafe\u{301}"]).matches(request))
+    }
+
     @Test func bodiesMatchByTheirBytes() throws {
         let request = try recorded(.post, body: "tea")
         #expect(RequestMatcher.body("tea").matches(request) && RequestMatcher.body(Data([0x74, 0x65, 0x61])).matches(request))

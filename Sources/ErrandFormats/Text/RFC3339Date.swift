@@ -1,0 +1,112 @@
+/// An instant as in [RFC 3339, section 5.6](https://www.rfc-editor.org/rfc/rfc3339#section-5.6): `2026-11-21T12:36:00Z`.
+///
+/// The letters may be lower case, and a space may be in place of the `T`. An offset may lack its colon (`+0100`) or its minutes (`+01`), as some
+/// servers write it. `-00:00` is UTC. A fraction has any number of digits; the digits after the ninth are checked and dropped.
+///
+/// A day that does not exist, an hour of 24 and text after the end are refused. A second of 60 is the first second of the next month. It is
+/// accepted only in the last minute of a month in UTC
+/// ([RFC 3339, section 5.7](https://www.rfc-editor.org/rfc/rfc3339#section-5.7)).
+package struct RFC3339Date: Sendable, Hashable {
+    /// What is wrong with a text: nothing of the text itself.
+    package enum Problem: Error, Sendable, Hashable, CaseIterable, CustomStringConvertible {
+        case form, tooLong, missingTime, missingTimeZone, invalidTimeZone, noSuchMonth, noSuchDay, noSuchTime, noSuchLeapSecond
+
+        package var description: String {
+            switch self {
+            case .form: "it does not have the form YYYY-MM-DDThh:mm:ssZ"
+            case .tooLong: "it is longer than \(FieldLimits.shortValueBytes) bytes"
+            case .missingTime: "it has no time"
+            case .missingTimeZone: "it has no time zone"
+            case .invalidTimeZone: "its time zone is invalid"
+            case .noSuchMonth: "its month does not exist"
+            case .noSuchDay: "its day does not exist"
+            case .noSuchTime: "its time does not exist"
+            case .noSuchLeapSecond: "its second is 60 where no leap second is possible"
+            }
+        }
+    }
+
+    /// The seconds since 1970-01-01T00:00:00Z, rounded down.
+    package let secondsSinceEpoch: Int64
+    /// The rest: 0 to 999,999,999.
+    package let nanoseconds: Int
+
+    /// Reads a date of at most 128 bytes, in the years 0000 to 9999.
+    package init(_ text: some StringProtocol) throws(Problem) {
+        guard text.utf8.count <= FieldLimits.shortValueBytes else { throw .tooLong }
+        var reader = Reader(text)
+        let (year, month, day) = try reader.date()
+        if reader.isAtEnd { throw .missingTime }
+        guard reader.skip("Tt ") else { throw .form }
+        let (hour, minute, second) = try reader.time()
+        nanoseconds = try reader.fraction()
+        if reader.isAtEnd { throw .missingTimeZone }
+        let offset = try reader.offset()
+        guard (1...12).contains(month) else { throw .noSuchMonth }
+        guard (1...CivilCalendar.length(ofMonth: month, year: year)).contains(day) else { throw .noSuchDay }
+        guard hour <= 23, minute <= 59, second <= 60 else { throw .noSuchTime }
+        let minutes = CivilCalendar.days(year: year, month: month, day: day) * 1440 + hour * 60 + minute - offset
+        // The second after it begins a day, and that day begins a month.
+        if second == 60, (minutes + 1) % 1440 != 0 || CivilCalendar.date(ofDay: Int64((minutes + 1) / 1440)).day != 1 {
+            throw .noSuchLeapSecond
+        }
+        secondsSinceEpoch = Int64(minutes) * 60 + Int64(second)
+    }
+
+    private struct Reader {
+        private var rest: ArraySlice<UInt8>
+
+        init(_ text: some StringProtocol) { rest = Array(text.utf8)[...] }
+
+        var isAtEnd: Bool { rest.isEmpty }
+
+        mutating func date() throws(Problem) -> (year: Int, month: Int, day: Int) {
+            guard let year = number(of: 4), skip("-"), let month = number(of: 2), skip("-"), let day = number(of: 2) else { throw .form }
+            return (year, month, day)
+        }
+
+        mutating func time() throws(Problem) -> (hour: Int, minute: Int, second: Int) {
+            guard let hour = number(of: 2), skip(":"), let minute = number(of: 2), skip(":"), let second = number(of: 2) else {
+                throw .form
+            }
+            return (hour, minute, second)
+        }
+
+        /// Returns the fraction of a second in nanoseconds: 0 without one.
+        mutating func fraction() throws(Problem) -> Int {
+            guard skip(".") else { return 0 }
+            let digits = rest.prefix(while: \.isASCIIDigit)
+            guard !digits.isEmpty else { throw .form }
+            rest = rest[digits.endIndex...]
+            return (0..<9).reduce(0) { sum, place in sum * 10 + (place < digits.count ? Int(digits[digits.startIndex + place] - 0x30) : 0) }
+        }
+
+        /// Returns the offset from UTC in minutes, and refuses text after it.
+        mutating func offset() throws(Problem) -> Int {
+            if skip("Zz") {
+                guard isAtEnd else { throw .invalidTimeZone }
+                return 0
+            }
+            let isWest = rest.first == UInt8(ascii: "-")
+            guard skip("+-"), let hours = number(of: 2), hours <= 23 else { throw .invalidTimeZone }
+            if isAtEnd { return isWest ? -hours * 60 : hours * 60 }
+            _ = skip(":")
+            guard let minutes = number(of: 2), minutes <= 59, isAtEnd else { throw .invalidTimeZone }
+            return (hours * 60 + minutes) * (isWest ? -1 : 1)
+        }
+
+        /// Skips one byte of `choice`; returns whether there was one.
+        mutating func skip(_ choice: StaticString) -> Bool {
+            guard let first = rest.first, choice.withUTF8Buffer({ $0.contains(first) }) else { return false }
+            rest = rest.dropFirst()
+            return true
+        }
+
+        private mutating func number(of count: Int) -> Int? {
+            let digits = rest.prefix(count)
+            guard digits.count == count, digits.allSatisfy(\.isASCIIDigit) else { return nil }
+            rest = rest.dropFirst(count)
+            return digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+        }
+    }
+}
