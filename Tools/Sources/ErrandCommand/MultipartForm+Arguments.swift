@@ -71,11 +71,16 @@ extension MultipartForm {
         guard value.utf8.first != UInt8(ascii: "(") else {
             throw ValidationError("--form does not support parts within a part. Put a text that begins with '(' in quotation marks")
         }
-        for word in [";headers=", ";encoder=", ";filename="] where value.containsOctets(word) {
-            throw ValidationError("--form does not support '\(word)' after a text. Put a text that contains it in quotation marks")
+        var type: (start: Substring.Index, text: Substring)?
+        for mark in value.utf8.indices where value.utf8[mark] == UInt8(ascii: ";") {
+            let field = value[value.utf8.index(after: mark)...].drop { $0 == " " }
+            for word in ["headers=", "encoder=", "filename="] where field.hasOctetPrefixIgnoringCase(word) {
+                throw ValidationError("--form does not support ';\(word)' after a text. Put a text that contains it in quotation marks")
+            }
+            if field.hasOctetPrefixIgnoringCase("type=") { type = (mark, field.afterOctets(of: "type=")) }
         }
-        guard let mark = value.lastOctets(";type=") else { return .text(String(value)) }
-        return .text(String(value[..<mark.lowerBound]), contentType: try mediaType(value[mark.upperBound...]))
+        guard let type else { return .text(String(value)) }
+        return .text(String(value[..<type.start]), contentType: try mediaType(type.text))
     }
 
     /// A text in quotation marks, which may have a media type after it.

@@ -50,7 +50,9 @@ extension StringProtocol {
     var withoutOuterBlanks: String {
         let isBlank = { (octet: UInt8) in octet == 0x20 || octet == 0x09 }
         let octets = Substring(self).utf8
-        guard let first = octets.firstIndex(where: { !isBlank($0) }), let last = octets.lastIndex(where: { !isBlank($0) }) else { return "" }
+        guard let first = octets.firstIndex(where: { !isBlank($0) }), let last = octets.lastIndex(where: { !isBlank($0) }) else {
+            return ""
+        }
         return String(Substring(octets[first...last]))
     }
 }

@@ -155,7 +155,9 @@ extension ContentOptions {
         request.head.headerFields[.accept] = content?.isJSON == true ? "application/json" : "*/*"
         request.head.headerFields[.contentType] = content?.contentType
         request.head.headerFields[.referer] = referer.flatMap(Self.value)
-        request.head.headerFields[.cookie] = Self.value(cookie.map(\.withoutOuterBlanks).joined(separator: "; "))
+        // The subscript would make a field of each pair.
+        let cookies = cookie.map(\.withoutOuterBlanks).joined(separator: "; ")
+        if !cookies.isEmpty { request.head.headerFields.append(HTTPField(name: .cookie, value: cookies)) }
         // As curl has it: a number alone is where the range begins.
         if let range {
             request.head.headerFields[.range] = "bytes=\(range)" + (range.utf8.allSatisfy("0123456789".utf8.contains) ? "-" : "")

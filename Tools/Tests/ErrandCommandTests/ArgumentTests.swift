@@ -61,15 +61,20 @@ struct ArgumentTests {
         "ftp:/joe:zwiebel79@h.example", "joe:/zwiebel79@h.example", "  https:/joe:zwiebel79@h.example",
         "\u{FEFF}https:/joe:zwiebel79@h.example",
         "http:8080/x", "https/x", "http?x", "a.example:/x",
-    ]) func aMisspeltSchemeIsRefusedWithoutThePassword(url: String) async throws {
-        let arguments = try RequestArguments.parse([url])
-        let error = #expect(throws: ValidationError.self) { try arguments.httpURL() }
-        #expect(error?.message.hasPrefix("invalid URL: ") == true)
-        for words in [[url], [url, "--curl"], [url, "-v"], ["-x", url, "http://a.example/", "--curl"]] where !url.hasPrefix(" ") {
-            let outcome = try await CommandProcess(words).outcome()
-            #expect(outcome.status == 64 && outcome.output.isEmpty, "\(words)")
-            #expect(!outcome.errors.contains("zwiebel79"), "\(outcome.errors)")
-        }
+    ]) func aMisspeltSchemeIsRefusedWithoutThePassword(url: String) throws {
+        let error = #expect(throws: ValidationError.self) { try RequestArguments.parse([url]).httpURL() }
+        #expect(error?.message.hasPrefix("invalid URL: ") == true && error?.message.contains("zwiebel79") == false)
+        let proxy = #expect(throws: ValidationError.self) { try RequestArguments.proxy(url) }
+        #expect(proxy?.message.contains("zwiebel79") == false)
+    }
+
+    @Test(arguments: [
+        ["https:/joe:zwiebel79@h.example/x", "--curl"], ["get", "-v", "https:/joe:zwiebel79@h.example/x"],
+        ["-x", "http:/joe:zwiebel79@h.example", "http://a.example/", "--curl"], ["--curl", #"HTTP:\\joe:zwiebel79@h.example"#],
+    ]) func aMisspeltSchemeEndsTheCommandBeforeAnythingIsSent(words: [String]) async throws {
+        let outcome = try await CommandProcess(words).outcome()
+        #expect(outcome.status == 64 && outcome.output.isEmpty && !outcome.errors.contains("zwiebel79"), "\(outcome.errors)")
+        #expect(outcome.errors.contains("http://") || outcome.errors.contains("https://"))
     }
 
     @Test(arguments: [
@@ -82,10 +87,12 @@ struct ArgumentTests {
     @Test(arguments: [
         "http:///joe:zwiebel79@h.example", "//joe:zwiebel79@h.example", "htps://joe:zwiebel79@h.example", "http://joe:zwiebel79@h.example",
         "joe:zwiebel79@h.example", "https://joe:zwie/bel79@h.example", "http://joe:zwiebel79@h.example:99999/",
-    ]) func noErrorOfAURLShowsAPassword(url: String) async throws {
-        for words in [[url], [url, "--curl"], ["get", "-v", url]] {
-            let outcome = try await CommandProcess(words).outcome()
-            #expect(outcome.status == 64 && !outcome.errors.contains("bel79"), "\(outcome.errors)")
+    ]) func noErrorOfAURLShowsAPassword(url: String) throws {
+        do {
+            _ = try RequestArguments.parse([url]).httpURL()
+            Issue.record("it is accepted")
+        } catch {
+            #expect(!"\(error)".contains("bel79"), "\(error)")
         }
     }
 

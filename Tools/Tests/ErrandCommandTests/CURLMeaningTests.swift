@@ -10,7 +10,7 @@ import Testing
     private static let hasCURL = ["/usr/bin/curl", "/usr/local/bin/curl"].contains { FileManager.default.isExecutableFile(atPath: $0) }
 
     private static let files: [(String, Data)] = [
-        ("v.txt", Data("a b&c\r\nd\n".utf8)), ("latin", Data([0xE4, 0x3D, 0xFF, 0x00, 0x78, 0x0D, 0x0A])),
+        ("v.txt", Data("a b&c\r\nd\n".utf8)), ("latin", Data([0xE4, 0x3D, 0xFF, 0x78, 0x0D, 0x0A, 0x00])),
         ("lines", Data("x=1\ny=2\n".utf8)),
         ("fields", Data("X-From: file\r\n\nX-Two;\n".utf8)), ("x.json", Data("{\"a\":\n1}\n".utf8)),
     ]
@@ -54,11 +54,12 @@ import Testing
             ["-d", "", "-d", ""], ["--data-ascii", "x=1"], ["--data-raw", "@lines"], ["-G", "-d", "a=b", "-d", "c=d"],
             ["-G", "-d", "@lines"],
             ["-G", "-d", "", "URL/x"], ["-G", "--data-urlencode", "a=b c", "URL/x?y=1"],
-            ["-G", "--data-urlencode", "a=ü", "--data-raw", "@x"],
+            ["-G", "--data-urlencode", "a=x y&", "--data-raw", "@x"],
             ["-A", ""], ["-A", "x y"], ["-A", "x", "-H", "User-Agent: y"], ["-H", "X-Empty;"], ["-H", "X-Empty;", "-H", "X-Empty: 1"],
             ["-H", "User-Agent;"], ["-H", "User-Agent:"], ["-H", "Accept:"], ["-H", "X:"], ["-H", "X: "], ["-H", "X-A: 1", "-H", "X-A: 2"],
             ["-H", "Content-Type:", "-d", "a"], ["-H", "Content-Type;", "-d", "a"], ["-H", "@fields"], ["-e", "http://r.example/"],
-            ["-e", ""], ["-b", "a=b; c=d"], ["-b", "a=b", "-H", "Cookie: c=d"], ["-r", "0-99"], ["-r", "5-"], ["-r", "5"], ["-r=-5"],
+            ["-e", ""], ["-b", "a=b; c=d"], ["-F", "a=x; type=text/q"], ["-b", "a=b", "-H", "Cookie: c=d"], ["-r", "0-99"], ["-r", "5-"],
+            ["-r", "5"], ["-r=-5"],
             ["-r", "0-0,-1"], ["-u", "u:p:q"], ["-u", ":p"], ["-u", "u:"], ["-u", "u:p", "-H", "Authorization:"], ["-T", "v.txt"],
             ["-T", "v.txt", "URL/dir/"], ["-T", "v.txt", "URL/d/?q=x"], ["-T", "v.txt", "URL/x?q=/"], ["--json", "@x.json"],
             ["--json", "a", "--json", "@x.json"], ["--json", "{}", "-H", "Accept: x/y"],
@@ -80,7 +81,7 @@ import Testing
     {
         try await inFolder { (folder: URL) async throws in
             func body(byCURL: Bool) async throws -> String? {
-                try await sent(arguments, byCURL: byCURL, in: folder, input: Data("in=1\n2\r\u{0}x".utf8))?.last
+                try await sent(arguments, byCURL: byCURL, in: folder, input: Data("in=1\n2\rx\u{0}".utf8))?.last
             }
             let (curl, own) = (try await body(byCURL: true), try await body(byCURL: false))
             let chunked = own?.components(separatedBy: "\r\n") ?? []

@@ -73,7 +73,7 @@ struct JSONColoringTests {
     }
 
     /// Whatever the bytes are, nothing traps. Where they are JSON, colors and indentation are all that is added; otherwise they stay as they are.
-    @Test func noBytesTrapAndNoTokenChanges() throws {
+    @Test func noBytesTrapAndNoTokenChanges() {
         struct Random: RandomNumberGenerator {
             var state: UInt64
             mutating func next() -> UInt64 {
@@ -89,28 +89,29 @@ struct JSONColoringTests {
         ]
         var random = Random(state: 42)
         var valid = 0
-        for round in 0..<20_000 {
+        for round in 0..<4000 {
             var data = Data()
-            for _ in 0..<Int.random(in: 0...12, using: &random) {
+            for _ in 0..<Int.random(in: 0...(round % 4 == 3 ? 2 : 12), using: &random) {
                 switch round % 4 {
                 case 0: data.append(UInt8.random(in: 0...255, using: &random))
                 default: data += Data((pieces.randomElement(using: &random) ?? "").utf8)
                 }
             }
             // Often whole.
-            if round % 4 == 3 { data = Data("[1,{\"k\":".utf8) + data + Data("},\"x\"]".utf8) }
+            if round % 4 == 3 { data = Data("[1,{\"k\":[".utf8) + data + Data("]},\"x\"]".utf8) }
             if round % 16 == 5 { data = Data([0xEF, 0xBB, 0xBF]) + data }
             let shown = JSONColoring.shown(data, isColored: true, isForTerminal: false)
             guard let value = try? JSONValue(parsing: data) else {
-                #expect(shown == data)
+                if shown != data { Issue.record("what is not JSON is changed: \(Array(data))") }
                 continue
             }
             valid += 1
-            let text = String(decoding: shown, as: UTF8.self).replacing(#/\u{1b}\[[0-9]+m/#, with: "")
-            #expect(tokens(text) == tokens(String(decoding: data, as: UTF8.self)))
-            #expect(try JSONValue(parsing: text.utf8) == value)
+            var text = String(decoding: shown, as: UTF8.self)
+            for code in ["94", "32", "33", "0"] { text = text.replacing("\u{1b}[\(code)m", with: "") }
+            let isSame = tokens(text) == tokens(String(decoding: data, as: UTF8.self))
+            if !isSame || (try? JSONValue(parsing: text.utf8)) != value { Issue.record("a token is changed: \(Array(data))") }
         }
-        #expect(valid > 500, "\(valid)")
+        #expect(valid > 100, "\(valid)")
     }
 
     /// The text without white space outside strings, and without a byte order mark.
