@@ -81,7 +81,7 @@ import Testing
     {
         try await inFolder { (folder: URL) async throws in
             func body(byCURL: Bool) async throws -> String? {
-                try await sent(arguments, byCURL: byCURL, in: folder, input: Data("in=1\n2\rx\u{0}".utf8))?.last
+                try await sent(arguments, byCURL: byCURL, in: folder, input: Data("in=1\r\n2\nx".utf8))?.last
             }
             let (curl, own) = (try await body(byCURL: true), try await body(byCURL: false))
             let chunked = own?.components(separatedBy: "\r\n") ?? []
