@@ -39,7 +39,7 @@ struct AuthConnectionOptions: ParsableArguments {
             } catch {
                 throw ValidationError("--cacert can't be read: \(error)")
             }
-            try await withTransport(transport) { try await body($0) }
+            try await withInterruptibleTransport(transport) { try await body($0) }
         }
         Interrupt.whenItComes { task.cancel() }
         do {

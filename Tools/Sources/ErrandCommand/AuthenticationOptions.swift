@@ -176,12 +176,12 @@ extension RequestArguments {
     /// - Throws: `ValidationError` if there is neither a password nor a terminal to ask for it.
     private func credentials(environment: [String: String]) throws -> (user: String, password: String)? {
         let named = who.user.map { text -> (user: String, password: String?) in
-            let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-            return (parts[0], parts.count == 2 ? parts[1] : nil)
+            let (user, password) = text.cut(atOctet: UInt8(ascii: ":"))
+            return (user, password)
         }
         if let named, let password = named.password { return (named.user, password) }
         let url = try httpURL()
-        if let entry = try netrc(environment: environment)?.entry(for: url.host.description, user: named?.user) {
+        if let entry = try netrcEntry(for: url.host.description, user: named?.user, environment: environment) {
             return (named?.user ?? entry.user ?? "", entry.password ?? "")
         }
         guard let user = named?.user else { return nil }
@@ -193,8 +193,8 @@ extension RequestArguments {
         return (user, password)
     }
 
-    /// The file of passwords, if one is asked for and exists.
-    private func netrc(environment: [String: String]) throws -> Netrc? {
+    /// The entry for a host in the file of passwords, if one is asked for and exists.
+    private func netrcEntry(for host: String, user: String?, environment: [String: String]) throws -> Netrc.Entry? {
         guard who.netrc || who.netrcOptional || who.netrcFile != nil else { return nil }
         let home = environment["HOME"] ?? NSHomeDirectory()
         let path = who.netrcFile ?? environment["NETRC"] ?? home + "/.netrc"
@@ -203,7 +203,7 @@ extension RequestArguments {
             throw ValidationError("cannot read '\(path.shownSafely())': there is no such file")
         }
         do {
-            return try Netrc(atPath: path)
+            return try Netrc(atPath: path).entry(for: host, user: user)?.checked()
         } catch {
             throw ValidationError("cannot read '\(path.shownSafely())': \(error)")
         }

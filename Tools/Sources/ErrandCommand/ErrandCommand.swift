@@ -28,6 +28,7 @@ struct ErrandCommand: AsyncParsableCommand {
               6     There is no response, or only a part of one.
               23    The output can't be written.
               64    The arguments are invalid.
+              129   The terminal was closed.
               130   Ctrl-C interrupted the command. 143: kill ended it.
               141   The reader of the output closed the pipe.
             """,

@@ -64,13 +64,12 @@ struct EventOptions: ParsableArguments {
 
     /// An event as it is written.
     ///
-    /// - Parameter isForTerminal: whether control characters are replaced, which could steer a terminal.
+    /// - Parameter isForTerminal: whether characters that could steer a terminal are replaced.
     func text(of event: ServerSentEvent, isForTerminal: Bool = false) -> String {
         let text = text(of: event)
         guard isForTerminal else { return text }
         let shown = text.unicodeScalars.map { scalar -> Unicode.Scalar in
-            let isControl = scalar.properties.generalCategory == .control && scalar != "\n" && scalar != "\t"
-            return isControl ? "\u{FFFD}" : scalar
+            scalar.steersTerminal && scalar != "\n" && scalar != "\t" ? "\u{FFFD}" : scalar
         }
         return String(String.UnicodeScalarView(shown))
     }
@@ -78,8 +77,10 @@ struct EventOptions: ParsableArguments {
     private func text(of event: ServerSentEvent) -> String {
         if dataOnly { return event.data + "\n" }
         var text = event.lastEventID.isEmpty ? "" : "id: \(event.lastEventID)\n"
-        if event.type != ServerSentEvent.defaultType { text += "event: \(event.type)\n" }
-        for line in event.data.split(separator: "\n", omittingEmptySubsequences: false) { text += "data: \(line)\n" }
+        if !event.type.isExactly(ServerSentEvent.defaultType) { text += "event: \(event.type)\n" }
+        for line in event.data.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
+            text += "data: \(event.data[line.startIndex..<line.endIndex])\n"
+        }
         return text + "\n"
     }
 }

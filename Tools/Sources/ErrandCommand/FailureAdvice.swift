@@ -14,7 +14,8 @@ struct FailureAdvice {
 
     private func advice(for error: any Error) -> String? {
         if let error = error as? RedirectError {
-            return error.reason.description.contains("more than") ? "Allow more with --max-redirs, or see where they lead with -v" : nil
+            return error.reason.description.containsOctets("more than")
+                ? "Allow more with --max-redirs, or see where they lead with -v" : nil
         }
         guard let error = error as? TransportError else { return nil }
         return switch error.code {
@@ -32,12 +33,16 @@ struct FailureAdvice {
             "Allow more time with --connect-timeout, or try another address"
         case .timedOut: "Allow more time with --max-time"
         case .tls: tlsAdvice(for: error)
+        case .invalidResponse where error.message.containsOctets("has more than") && error.message.containsOctets("fields"):
+            "Allow more with --max-header-count"
+        case .invalidResponse where error.message.containsOctets("of the response") && error.message.containsOctets("longer than"):
+            "Allow more with --max-header-bytes"
         case .connectionLost, .invalidResponse:
             if error.request?.head.scheme == "http", [443, 8443].contains(error.request?.origin?.effectivePort) {
                 "Does the server want https:// on this port?"
             } else if error.code == .connectionLost {
                 lostAdvice(for: error)
-            } else if error.message.contains("usesHTTP2WithoutTLS") {
+            } else if error.message.containsOctets("usesHTTP2WithoutTLS") {
                 "--http2-prior-knowledge sends HTTP/2"
             } else {
                 nil
@@ -57,7 +62,7 @@ struct FailureAdvice {
         case .missing: return "Give the user and the password with --proxy-user USER:PASSWORD"
         case .refused: return "Are the user and the password of the proxy right (--proxy-user, --proxy, or the environment)?"
         case nil:
-            guard error.message.contains("does not speak") || error.message.contains("check that it is") else { return nil }
+            guard error.message.containsOctets("does not speak") || error.message.containsOctets("check that it is") else { return nil }
             return "Begin the proxy's URL with http://, https:// or socks5:// (--proxy, or the environment)"
         }
     }
@@ -69,21 +74,20 @@ struct FailureAdvice {
     }
 
     private func isRefused(_ error: TransportError) -> Bool {
-        let text = "\(error) \(error.underlying.map { "\($0)" } ?? "")".lowercased()
-        return text.contains("refused")
+        "\(error) \(error.underlying.map { "\($0)" } ?? "")".containsOctets("refused")
     }
 
     private func tlsAdvice(for error: TransportError) -> String? {
         let cause = error.underlying.map { String(describing: $0) } ?? ""
         let host = error.request?.origin?.host ?? ""
-        if cause.contains("WRONG_VERSION_NUMBER") { return "Use http:// in place of https:// for this port" }
-        if cause.contains("failedToValidateHostname") { return "Use the name that the certificate is for" }
-        if cause.contains("CERTIFICATE_VERIFY_FAILED") {
+        if cause.containsOctets("WRONG_VERSION_NUMBER") { return "Use http:// in place of https:// for this port" }
+        if cause.containsOctets("failedToValidateHostname") { return "Use the name that the certificate is for" }
+        if cause.containsOctets("CERTIFICATE_VERIFY_FAILED") {
             return Loopback.contains(host)
                 ? "Name the authority's certificate with --cacert FILE, or trust any certificate of this machine with -k"
                 : "If you trust the server, name the authority's certificate with --cacert FILE"
         }
-        if cause.contains("CERTIFICATE_REQUIRED") { return "Name the client's certificate with --cert and --key" }
+        if cause.containsOctets("CERTIFICATE_REQUIRED") { return "Name the client's certificate with --cert and --key" }
         return nil
     }
 

@@ -1,7 +1,10 @@
+import ErrandNIO
 import Foundation
 import Synchronization
 
-/// Ctrl-C and a polite kill end the work, not the process: it cleans up and says how it ended.
+/// Ctrl-C, a polite kill and a terminal that is closed end the work, not the process: it cleans up and says how it ended.
+///
+/// SIGQUIT (`Ctrl-\`) keeps its meaning: it ends the process at once, with what it has left for whoever looks for a mistake.
 enum Interrupt {
     private struct State {
         var number: Int32?
@@ -22,6 +25,9 @@ enum Interrupt {
         interruptPipe = ends[1]
         signal(SIGINT, passOn)
         signal(SIGTERM, passOn)
+        // With 'nohup', it stays ignored.
+        let before = signal(SIGHUP, SIG_IGN)
+        if unsafeBitCast(before, to: Int.self) != unsafeBitCast(SIG_IGN, to: Int.self) { signal(SIGHUP, passOn) }
         Thread.detachNewThread {
             var byte: UInt8 = 0
             while true {
@@ -42,11 +48,30 @@ enum Interrupt {
         action()
     }
 
-    /// The exit status for the signal, as shells have it: 130 for Ctrl-C, 143 for a kill.
+    /// Whether a signal has come.
+    static var hasCome: Bool { state.withLock { $0.number != nil } }
+
+    /// The exit status for the signal, as shells have it: 130 for Ctrl-C, 143 for a kill, 129 for a terminal that is closed.
     static var exitStatus: Int32 { 128 + (state.withLock(\.number) ?? SIGINT) }
 
     /// Calls `action` when a signal comes.
     static func whenItComes(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.action = action } }
+}
+
+/// Calls `body`, and shuts the transport down after it. After Ctrl-C, it does not: the process ends at once, and its connections with it, and no server
+/// is waited for.
+func withInterruptibleTransport<Result>(
+    _ transport: NIOTransport, _ body: (NIOTransport) async throws -> Result
+) async throws -> Result {
+    let result: Result
+    do {
+        result = try await body(transport)
+    } catch {
+        if !Interrupt.hasCome { try? await transport.shutdown() }
+        throw error
+    }
+    if !Interrupt.hasCome { try await transport.shutdown() }
+    return result
 }
 
 /// Written once, before the handlers are installed.

@@ -1,3 +1,4 @@
+import Errand
 import Foundation
 
 /// JSON for people: indented, names and values in color; numbers and texts exactly as they came. Text that is not JSON stays as it is.
@@ -5,20 +6,35 @@ enum JSONColoring {
     /// Deeper levels are not indented further, so that no text becomes many times its length.
     private static let deepestIndent = 16
 
+    /// Returns the body as it is shown: `data` itself if it is not JSON in UTF-8 as the library reads it.
+    ///
     /// - Parameters:
     ///   - isColored: false for the indentation alone.
+    ///   - isForTerminal: whether characters that could steer a terminal are escaped, as JSON escapes them.
     ///   - limitBytes: where the text becomes longer, the rest stays as it came; 8 MiB by default.
+    static func shown(_ data: Data, isColored: Bool, isForTerminal: Bool, limitBytes: Int = 8 * 1024 * 1024) -> Data {
+        text(ofJSON: data, isColored: isColored, isForTerminal: isForTerminal, limitBytes: limitBytes).map { Data($0.utf8) } ?? data
+    }
+
+    /// Returns the text as it is shown. What is not UTF-8 is replaced.
     static func text(of data: Data, isColored: Bool = true, limitBytes: Int = 8 * 1024 * 1024) -> String {
-        let plain = String(decoding: data, as: UTF8.self)
-        guard (try? JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)) != nil else { return plain }
+        text(ofJSON: data, isColored: isColored, isForTerminal: false, limitBytes: limitBytes) ?? String(decoding: data, as: UTF8.self)
+    }
+
+    /// `nil` for text that is not JSON. The parser of the library judges, so that what follows meets no text that it does not know.
+    private static func text(ofJSON data: Data, isColored: Bool, isForTerminal: Bool, limitBytes: Int) -> String? {
+        guard (try? JSONValue(parsing: data)) != nil else { return nil }
+        let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        let json = data.starts(with: byteOrderMark) ? data.dropFirst(byteOrderMark.count) : data
+        let plain = String(decoding: json, as: UTF8.self)
         var text = ""
         var depth = 0
         var scalars = plain.unicodeScalars[...]
         func colored(_ token: String, _ color: Int) -> String { isColored ? "\u{1b}[\(color)m\(token)\u{1b}[0m" : token }
-        func newline() { text += "\n" + String(repeating: "  ", count: min(depth, deepestIndent)) }
+        func newline() { text += "\n" + String(repeating: "  ", count: max(0, min(depth, deepestIndent))) }
         while let scalar = scalars.first {
             if text.utf8.count > limitBytes {
-                text.unicodeScalars += scalars
+                text += isForTerminal ? escaped(scalars) : String(scalars)
                 break
             }
             switch scalar {
@@ -26,9 +42,9 @@ enum JSONColoring {
             case "{", "[":
                 scalars.removeFirst()
                 text.unicodeScalars.append(scalar)
-                let rest = scalars.drop { $0.properties.isWhitespace }
-                if rest.first == "}" || rest.first == "]" {
-                    text.unicodeScalars.append(rest.first ?? "]")
+                let rest = scalars.drop(while: isBlank)
+                if let end = rest.first, end == "}" || end == "]" {
+                    text.unicodeScalars.append(end)
                     scalars = rest.dropFirst()
                 } else {
                     depth += 1
@@ -48,31 +64,51 @@ enum JSONColoring {
                 text += ": "
             case "\"":
                 let token = string(&scalars)
-                let isName = scalars.first { !$0.properties.isWhitespace } == ":"
-                text += colored(token, isName ? 94 : 32)
+                let isName = scalars.first { !isBlank($0) } == ":"
+                text += colored(isForTerminal ? escaped(token) : String(token), isName ? 94 : 32)
             default:
                 let token = scalars.prefix { !",]} \n\r\t".unicodeScalars.contains($0) }
                 scalars = scalars.dropFirst(token.count)
-                text += colored(String(String.UnicodeScalarView(token)), 33)
+                text += colored(String(token), 33)
             }
         }
         return text + "\n"
     }
 
-    /// A text with its quotes, as it came.
-    private static func string(_ scalars: inout Substring.UnicodeScalarView) -> String {
-        var token = String.UnicodeScalarView()
+    private static func isBlank(_ scalar: Unicode.Scalar) -> Bool { scalar == " " || scalar == "\n" || scalar == "\r" || scalar == "\t" }
+
+    /// With escapes of JSON in place of what steers a terminal. Outside texts, valid JSON has no such character but white space.
+    private static func escaped(_ scalars: Substring.UnicodeScalarView) -> String {
+        guard scalars.contains(where: \.steersTerminal) else { return String(scalars) }
+        var text = String.UnicodeScalarView()
+        for scalar in scalars {
+            if scalar.steersTerminal, !isBlank(scalar) {
+                let digits = String(scalar.value, radix: 16)
+                text.append(contentsOf: ("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).unicodeScalars)
+            } else {
+                text.append(scalar)
+            }
+        }
+        return String(text)
+    }
+
+    /// Takes a text with its quotes, as it came.
+    private static func string(_ scalars: inout Substring.UnicodeScalarView) -> Substring.UnicodeScalarView {
+        let start = scalars.startIndex
         var isEscaped = false
-        while let scalar = scalars.popFirst() {
-            token.append(scalar)
+        var index = scalars.index(after: start)
+        while index < scalars.endIndex {
+            let scalar = scalars[index]
+            index = scalars.index(after: index)
             if isEscaped {
                 isEscaped = false
             } else if scalar == "\\" {
                 isEscaped = true
-            } else if scalar == "\"" && token.count > 1 {
+            } else if scalar == "\"" {
                 break
             }
         }
-        return String(token)
+        defer { scalars = scalars[index...] }
+        return scalars[..<index]
     }
 }

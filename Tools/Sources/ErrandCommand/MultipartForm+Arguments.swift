@@ -26,7 +26,8 @@ extension MultipartForm {
     private static func readsStandardInput(_ argument: String) throws -> Bool {
         guard let equals = argument.unicodeScalars.firstIndex(of: "=") else { return false }
         let value = argument[argument.unicodeScalars.index(after: equals)...]
-        return try ["@", "<"].contains(value.first) && fields(value.dropFirst())[0] == "-"
+        guard let sign = value.unicodeScalars.first, sign == "@" || sign == "<" else { return false }
+        return try fields(value.afterFirstScalar)[0] == "-"
     }
 
     private static func mediaType(_ text: some StringProtocol) throws -> String {
@@ -38,20 +39,18 @@ extension MultipartForm {
     }
 
     private static func content(_ value: Substring) throws -> Content {
-        guard let sign = value.first, sign == "@" || sign == "<" else {
-            if value.first == "\"" { return try quotedText(value) }
-            // Other semicolons are text.
-            guard let mark = value.range(of: ";type=", options: .backwards) else { return .text(String(value)) }
-            return .text(String(value[..<mark.lowerBound]), contentType: try mediaType(value[mark.upperBound...]))
+        guard let sign = value.unicodeScalars.first, sign == "@" || sign == "<" else {
+            if value.utf8.first == UInt8(ascii: "\"") { return try quotedText(value) }
+            return try text(value)
         }
-        let fields = try fields(value.dropFirst())
+        let fields = try fields(value.afterFirstScalar)
         var (type, fileName): (String?, String?) = (nil, nil)
         for field in fields.dropFirst() {
-            let field = field.drop { $0 == " " }
-            if field.hasPrefix("type=") {
-                type = try mediaType(field.dropFirst("type=".count))
-            } else if field.hasPrefix("filename="), sign == "@" {
-                fileName = String(field.dropFirst("filename=".count))
+            let field = field.withoutOuterBlanks
+            if field.hasOctetPrefixIgnoringCase("type=") {
+                type = try mediaType(field.afterOctets(of: "type="))
+            } else if field.hasOctetPrefixIgnoringCase("filename="), sign == "@" {
+                fileName = String(field.afterOctets(of: "filename="))
             } else {
                 let known = sign == "@" ? "type= and filename=" : "type="
                 throw ValidationError(
@@ -67,14 +66,31 @@ extension MultipartForm {
         }
     }
 
+    /// A text without quotation marks. Semicolons are text, except for that of `;type=`, and of what curl knows and this command does not.
+    private static func text(_ value: Substring) throws -> Content {
+        guard value.utf8.first != UInt8(ascii: "(") else {
+            throw ValidationError("--form does not support parts within a part. Put a text that begins with '(' in quotation marks")
+        }
+        var type: (start: Substring.Index, text: Substring)?
+        for mark in value.utf8.indices where value.utf8[mark] == UInt8(ascii: ";") {
+            let field = value[value.utf8.index(after: mark)...].drop { $0 == " " }
+            for word in ["headers=", "encoder=", "filename="] where field.hasOctetPrefixIgnoringCase(word) {
+                throw ValidationError("--form does not support ';\(word)' after a text. Put a text that contains it in quotation marks")
+            }
+            if field.hasOctetPrefixIgnoringCase("type=") { type = (mark, field.afterOctets(of: "type=")) }
+        }
+        guard let type else { return .text(String(value)) }
+        return .text(String(value[..<type.start]), contentType: try mediaType(type.text))
+    }
+
     /// A text in quotation marks, which may have a media type after it.
     private static func quotedText(_ value: Substring) throws -> Content {
         let fields = try fields(value)
         guard let last = fields.dropFirst().first else { return .text(fields[0]) }
-        guard fields.count == 2, last.hasPrefix("type=") else {
+        guard fields.count == 2, last.hasOctetPrefixIgnoringCase("type=") else {
             throw ValidationError("--form knows type= after a text in quotation marks, not '\(last.shownSafely())'")
         }
-        return .text(fields[0], contentType: try mediaType(last.dropFirst("type=".count)))
+        return .text(fields[0], contentType: try mediaType(last.afterOctets(of: "type=")))
     }
 
     /// What stands between semicolons outside quotation marks, without these marks.
@@ -100,4 +116,11 @@ extension MultipartForm {
         guard !isQuoted else { throw ValidationError("--form has a quotation mark that is not closed: '\(String(text).shownSafely())'") }
         return fields
     }
+}
+
+extension StringProtocol where SubSequence == Substring {
+    fileprivate var afterFirstScalar: Substring { self[unicodeScalars.index(after: startIndex)...] }
+
+    /// What stands after as many octets as `prefix` has.
+    fileprivate func afterOctets(of prefix: String) -> Substring { self[utf8.index(startIndex, offsetBy: prefix.utf8.count)...] }
 }

@@ -1,4 +1,5 @@
 import Errand
+import HTTPTypes
 import Synchronization
 
 /// Listens to the events of the exchanges, and shows on standard error, if it is asked to, what is sent and received, without secrets:
@@ -10,6 +11,8 @@ final class Narration: EventSink, Sendable {
         var openedConnections = 0
     }
 
+    /// The last exchange.
+    let last = LastExchange()
     private let state = Mutex(State())
     private let isShown: Bool
     private let versionOfConnection: @Sendable (_ number: Int) -> String?
@@ -106,5 +109,72 @@ final class AttemptNarrator: HTTPMiddleware, Sendable {
             attempts.withLock { $0.last = (error as? TransportError)?.code.description ?? "\(type(of: error))" }
             throw error
         }
+    }
+}
+
+/// Remembers the last exchange, for what is shown of a failure.
+final class LastExchange: Sendable {
+    private struct State {
+        var request: Request?
+        var head: HTTPResponse?
+        var httpVersion: String?
+        var hops = 0
+        var attempts = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// Where in the stack it looks on.
+    enum Place {
+        /// Innermost: each exchange.
+        case exchange
+        /// Inside `redirect`: each hop.
+        case hop
+        /// Inside `retry`: each attempt, which begins without a response.
+        case attempt
+    }
+
+    struct Watch: HTTPMiddleware {
+        let exchange: LastExchange
+        let place: Place
+
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+            exchange.begin(request, place)
+            let response = try await next.send(request)
+            if case .exchange = place { exchange.end(response) }
+            return response
+        }
+    }
+
+    private func begin(_ request: Request, _ place: Place) {
+        state.withLock { state in
+            switch place {
+            case .exchange: break
+            case .hop:
+                state.hops += 1
+                state.request = request
+            case .attempt:
+                state.attempts += 1
+                (state.hops, state.request, state.head, state.httpVersion) = (0, request, nil, nil)
+            }
+        }
+    }
+
+    private func end(_ response: Response) {
+        state.withLock { state in
+            (state.head, state.httpVersion) = (response.head, response.metadata.httpVersion)
+        }
+    }
+
+    /// The values of a call that failed.
+    ///
+    /// - Parameter request: what the call began with.
+    func values(of request: Request, bytes: Int, elapsed: Duration, file: String?, openedConnections: Int, proxy: ProxyPolicy) -> WriteOut {
+        let state = state.withLock { $0 }
+        let last = state.request ?? request
+        return WriteOut(
+            request: last, head: state.head, httpVersion: state.httpVersion, redirects: max(0, state.hops - 1),
+            retries: max(0, state.attempts - 1), bytes: bytes, elapsed: elapsed, file: file, openedConnections: openedConnections,
+            usesProxy: last.origin.flatMap(proxy.proxy(for:)) != nil)
     }
 }

@@ -2,20 +2,30 @@ import Foundation
 
 /// A file of passwords by hosts, as ftp and curl read it.
 ///
-/// Tokens are separated by white space; `"…"` is one token, in which `\"`, `\\`, `\n`, `\r` and `\t` are escapes. A `#` begins a comment at the
-/// beginning of a token. A macro (`macdef`) goes up to an empty line, and is skipped.
+/// Tokens are separated by white space; `"…"` is one token, in which `\"`, `\\`, `\n`, `\r` and `\t` are escapes. A `#` in place of a word begins a
+/// comment; in a value, it is a character as others. A macro (`macdef`) goes up to an empty line, and is skipped. Unknown words are skipped.
+///
+/// What is wrong with an entry concerns that entry alone: ``Entry/problem``. Bytes that are not UTF-8 matter in the values of the entry that has them.
 struct Netrc: Equatable {
     struct Entry: Equatable {
         /// The host; `nil` for `default`, which is for all others.
         var host: String?
         var user: String?
         var password: String?
+        /// The first problem in the text of the entry. It matters if the entry has no user or no password.
+        var problem: Failure?
+
+        /// - Throws: ``problem``, if the entry is incomplete because of it.
+        func checked() throws -> Entry {
+            if let problem, user == nil || password == nil { throw problem }
+            return self
+        }
     }
 
     enum Failure: Error, CustomStringConvertible, Equatable {
         case tooLarge
-        case notText
         case noFile
+        case notText(line: Int)
         case missingValue(after: String, line: Int)
         case unknownWord(line: Int)
         case unendedQuotation(line: Int)
@@ -24,8 +34,8 @@ struct Netrc: Equatable {
         var description: String {
             switch self {
             case .tooLarge: "the file has more than 1 MiB"
-            case .notText: "the file is not text in UTF-8"
             case .noFile: "it is not a file that can be read"
+            case .notText(let line): "line \(line): a value is not text in UTF-8"
             case .missingValue(let word, let line): "line \(line): there is no value after '\(word)'"
             case .unknownWord(let line): "line \(line): there is an unknown word"
             case .unendedQuotation(let line): "line \(line): a quotation has no end"
@@ -41,95 +51,147 @@ struct Netrc: Equatable {
             throw Failure.noFile
         }
         guard data.count <= 1 << 20 else { throw Failure.tooLarge }
-        guard let text = String(data: data, encoding: .utf8) else { throw Failure.notText }
-        try self.init(text)
+        self.init(octets: Array(data))
     }
 
-    init(_ text: String) throws {
-        var scanner = Scanner(text)
-        while let (word, line) = try scanner.next() {
-            func value() throws -> String {
-                guard let (value, _) = try scanner.next() else { throw Failure.missingValue(after: word, line: line) }
-                return value
-            }
-            switch word {
-            case "machine": entries.append(Entry(host: try value()))
+    init(_ text: String) { self.init(octets: Array(text.utf8)) }
+
+    private init(octets: [UInt8]) {
+        var scanner = Scanner(octets)
+        while let word = scanner.next(isValue: false) {
+            switch Self.words.first(where: { word.text?.isExactly($0) == true }) {
+            case "machine":
+                entries.append(Entry())
+                // Without its name, the entry is for no host.
+                entries[entries.count - 1].host = value(after: word, &scanner) ?? ""
             case "default": entries.append(Entry())
-            case "login" where !entries.isEmpty: entries[entries.count - 1].user = try value()
-            case "password" where !entries.isEmpty: entries[entries.count - 1].password = try value()
-            case "account" where !entries.isEmpty: _ = try value()
+            case "login": if let text = value(after: word, &scanner) { change { $0.user = text } }
+            case "password": if let text = value(after: word, &scanner) { change { $0.password = text } }
+            case "account": _ = value(after: word, &scanner)
             case "macdef":
-                _ = try value()
+                _ = value(after: word, &scanner)
                 scanner.skipMacro()
-            default: throw Failure.unknownWord(line: line)
+            default: note(word.isUnended ? .unendedQuotation(line: word.line) : .unknownWord(line: word.line))
             }
         }
     }
 
-    /// The first entry for a host, in any case, or else that of `default`.
+    /// Before the first entry, there is nothing to change.
+    private mutating func change(_ body: (inout Entry) -> Void) {
+        if !entries.isEmpty { body(&entries[entries.count - 1]) }
+    }
+
+    private mutating func note(_ problem: Failure) { change { $0.problem = $0.problem ?? problem } }
+
+    private mutating func value(after word: Token, _ scanner: inout Scanner) -> String? {
+        let before = scanner
+        guard let token = scanner.next(isValue: true) else {
+            note(.missingValue(after: word.text ?? "", line: word.line))
+            return nil
+        }
+        // On another line, the next word is not meant to be the value.
+        if token.line != word.line, !token.isQuoted, Self.words.contains(where: { token.text?.isExactly($0) == true }) {
+            scanner = before
+            note(.missingValue(after: word.text ?? "", line: word.line))
+            return nil
+        }
+        if token.isUnended {
+            note(.unendedQuotation(line: token.line))
+            return nil
+        }
+        guard let text = token.text else {
+            note(.notText(line: token.line))
+            return nil
+        }
+        return text
+    }
+
+    private static let words = ["machine", "default", "login", "password", "account", "macdef"]
+
+    /// The first entry for a host, in any case, or else that of `default`. An IPv6 address may be in brackets or not.
     ///
     /// - Parameter user: the only user whose entry is wanted; `nil` for any.
     func entry(for host: String, user: String?) -> Entry? {
-        func fits(_ entry: Entry) -> Bool { user == nil || entry.user == nil || entry.user == user }
-        return entries.first { $0.host?.lowercased() == host.lowercased() && fits($0) } ?? entries.first { $0.host == nil && fits($0) }
+        func fits(_ entry: Entry) -> Bool { user.flatMap { user in entry.user.map { $0.isExactly(user) } } ?? true }
+        let names = host.utf8.first == UInt8(ascii: "[") ? [host, String(host.dropFirst().dropLast())] : [host]
+        return entries.first { entry in names.contains { entry.host?.isExactlyIgnoringCase($0) == true } && fits(entry) }
+            ?? entries.first { $0.host == nil && fits($0) }
+    }
+
+    private struct Token {
+        /// `nil` for what is not UTF-8.
+        var text: String?
+        var line: Int
+        var isQuoted = false
+        var isUnended = false
     }
 
     private struct Scanner {
-        private var rest: Substring
+        private let octets: [UInt8]
+        private var index = 0
         private var line = 1
 
-        init(_ text: String) { rest = text.replacing("\r\n", with: "\n")[...] }
-
-        private mutating func pop() -> Character? {
-            let character = rest.popFirst()
-            if character == "\n" { line += 1 }
-            return character
+        init(_ octets: [UInt8]) {
+            self.octets = octets
+            if octets.starts(with: [0xEF, 0xBB, 0xBF]) { index = 3 }
         }
 
-        /// The next token, and its line.
-        mutating func next() throws -> (String, Int)? {
-            while let first = rest.first {
-                if first.isWhitespace {
-                    _ = pop()
-                } else if first == "#" {
-                    while let character = rest.first, character != "\n" { _ = pop() }
-                } else {
-                    break
+        private static func isBlank(_ octet: UInt8) -> Bool { octet == 0x20 || (0x09...0x0D).contains(octet) }
+
+        private var current: UInt8? { index < octets.count ? octets[index] : nil }
+
+        private mutating func skip(while condition: (UInt8) -> Bool) {
+            while let octet = current, condition(octet) {
+                if octet == UInt8(ascii: "\n") { line += 1 }
+                index += 1
+            }
+        }
+
+        /// The next token. A quotation ends with its line.
+        mutating func next(isValue: Bool) -> Token? {
+            skip(while: Self.isBlank)
+            while !isValue, current == UInt8(ascii: "#") {
+                skip { $0 != UInt8(ascii: "\n") }
+                skip(while: Self.isBlank)
+            }
+            guard let first = current else { return nil }
+            guard first == UInt8(ascii: "\"") else {
+                let start = index
+                skip { !Self.isBlank($0) }
+                return Token(text: String(validating: octets[start..<index], as: UTF8.self), line: line)
+            }
+            index += 1
+            var token: [UInt8] = []
+            while let octet = current, octet != UInt8(ascii: "\n"), octet != UInt8(ascii: "\r") {
+                index += 1
+                if octet == UInt8(ascii: "\"") {
+                    return Token(text: String(validating: token, as: UTF8.self), line: line, isQuoted: true)
+                }
+                guard octet == UInt8(ascii: "\\"), let escaped = current, !"\r\n".utf8.contains(escaped) else {
+                    token.append(octet)
+                    continue
+                }
+                index += 1
+                switch escaped {
+                case UInt8(ascii: "n"): token.append(0x0A)
+                case UInt8(ascii: "r"): token.append(0x0D)
+                case UInt8(ascii: "t"): token.append(0x09)
+                default: token.append(escaped)
                 }
             }
-            guard let first = rest.first else { return nil }
-            let start = line
-            var token = ""
-            guard first == "\"" else {
-                while let character = rest.first, !character.isWhitespace { token.append(character); _ = pop() }
-                return (token, start)
-            }
-            _ = pop()
-            while let character = pop() {
-                switch character {
-                case "\"": return (token, start)
-                case "\\":
-                    switch pop() {
-                    case "n": token.append("\n")
-                    case "r": token.append("\r")
-                    case "t": token.append("\t")
-                    case let other?: token.append(other)
-                    case nil: break
-                    }
-                default: token.append(character)
-                }
-            }
-            throw Failure.unendedQuotation(line: start)
+            return Token(text: nil, line: line, isQuoted: true, isUnended: true)
         }
 
         /// Goes on after the next empty line.
         mutating func skipMacro() {
             var isEmpty = false
-            while let character = pop() {
-                if character == "\n" {
+            while let octet = current {
+                index += 1
+                if octet == UInt8(ascii: "\n") {
+                    line += 1
                     if isEmpty { return }
                     isEmpty = true
-                } else if !character.isWhitespace {
+                } else if !Self.isBlank(octet) {
                     isEmpty = false
                 }
             }

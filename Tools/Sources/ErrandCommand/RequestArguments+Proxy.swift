@@ -36,6 +36,7 @@ extension RequestArguments {
 
     /// - Throws: `ValidationError` for a proxy that is not supported.
     static func proxy(_ text: String) throws -> ProxySettings {
+        if let scheme = NearScheme.problem(of: text) { throw ValidationError("--proxy can't be used: \(scheme)") }
         do {
             return try ProxySettings(text)
         } catch {
@@ -46,10 +47,10 @@ extension RequestArguments {
     /// Gives a proxy the user and the password of `--proxy-user`, and the scheme that was asked for.
     private func proxyAuthentication() throws -> @Sendable (ProxySettings) -> ProxySettings {
         let named = try connection.proxyUser.map { text -> (user: String, password: String) in
-            let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-            guard parts.count == 2 else { throw ValidationError("--proxy-user must be USER:PASSWORD") }
+            let (user, password) = text.cut(atOctet: UInt8(ascii: ":"))
+            guard let password else { throw ValidationError("--proxy-user must be USER:PASSWORD") }
             // As curl does, so that a user can have a colon.
-            return (parts[0].removingPercentEncoding ?? parts[0], parts[1].removingPercentEncoding ?? parts[1])
+            return (user.removingPercentEncoding ?? user, password.removingPercentEncoding ?? password)
         }
         let (usesDigest, usesAny) = (connection.proxyDigest, connection.proxyAnyAuth)
         guard named != nil || usesDigest || usesAny else { return { $0 } }

@@ -13,18 +13,18 @@ extension RequestArguments {
     func request(method: String?, takesPipedBody: Bool = false, authentication: Authentication? = nil) throws -> Request {
         if shown.head { try checkHead(method: method) }
         var url = try httpURL()
-        var body = try content.body()
+        var body = content.dataInQuery ? nil : try content.body()
         if body == nil, takesPipedBody, !content.dataInQuery { body = try PipedBody.read(warns: shown.showsMessages) }
         var query = URLQuery()
         for item in content.query {
-            let (name, value) = split(item, at: "=")
+            let (name, value) = item.cut(atOctet: UInt8(ascii: "="))
             if let value { query.append(name, value) } else { query.appendFlag(name) }
         }
-        if content.dataInQuery, let bytes = body?.body.bufferedData {
-            url = try url.joined(with: "?" + encodedQuery(String(decoding: bytes, as: UTF8.self), at: url))
-            body = nil
+        if content.dataInQuery {
+            let data = try content.joinedFormData()
+            if !data.isEmpty { url = try url.joined(with: "?" + encodedQuery(data, at: url)) }
         }
-        if let file = content.uploadFile, file != "-", url.path.hasSuffix("/") {
+        if let file = content.uploadFile, !ContentOptions.isStandardInput(file), url.path.utf8.last == UInt8(ascii: "/") {
             let name = URL(fileURLWithPath: file).lastPathComponent
             url = try url.joined(with: try PathTemplate("/\(name)").resolved().target)
         }
@@ -38,14 +38,15 @@ extension RequestArguments {
     /// The data of `-G` as a query: escapes, `&` and `+` stay as they are.
     ///
     /// - Throws: ``InvalidURLError`` for a control character.
-    private func encodedQuery(_ data: String, at url: HTTPURL) throws -> String {
+    private func encodedQuery(_ data: Data, at url: HTTPURL) throws -> String {
         // The empty fragment keeps white space at the end.
-        let text = "\(url.scheme)://\(url.authority)?\(data.replacing("#", with: "%23"))#"
+        let text = "\(url.scheme)://\(url.authority)?\(FormData.queryText(data))#"
         return try HTTPURL(pasted: text).query ?? ""
     }
 
-    /// - Throws: `ValidationError` for a URL with credentials, ``InvalidURLError`` for text that is not a URL.
+    /// - Throws: `ValidationError` for a URL with credentials or with a misspelt scheme, ``InvalidURLError`` for text that is not a URL.
     func httpURL() throws -> HTTPURL {
+        if let problem = NearScheme.problem(of: url) { throw ValidationError("invalid URL: \(problem)") }
         do {
             return try HTTPURL(pasted: Self.absolute(url.trimmingCharacters(in: .whitespacesAndNewlines)))
         } catch {
@@ -75,12 +76,13 @@ extension RequestArguments {
     /// - Throws: `ValidationError` if the path ends in a slash.
     func remoteFileName() throws -> String {
         let path = try httpURL().path
-        let last = String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...])
+        let last = String(path[(path.utf8.lastIndex(of: UInt8(ascii: "/")).map(path.utf8.index(after:)) ?? path.startIndex)...])
         guard !last.isEmpty, last != ".", last != ".." else {
             throw ValidationError("--remote-name needs a URL whose path ends in a name. Use -o FILE")
         }
-        guard let name = last.removingPercentEncoding, name != ".", name != "..", !name.contains("/"),
-            !name.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
+        // By octets: a mark after a slash makes another `Character` of both, and the slash stays one for the system.
+        guard let name = last.removingPercentEncoding, name != ".", name != "..", !name.containsOctet(UInt8(ascii: "/")),
+            !name.unicodeScalars.contains(where: { $0.properties.generalCategory == .control || $0.steersTerminal })
         else { return last }
         return name
     }
@@ -105,6 +107,28 @@ extension RequestArguments {
     }
 }
 
+/// A line of `-H`: `Name: value`, `Name:` or `Name;`.
+struct HeaderLine {
+    let name: HTTPField.Name
+    /// `nil` removes the field.
+    let value: String?
+
+    /// - Throws: `ValidationError` for a line of another form.
+    init(_ text: String) throws {
+        let (before, after) = text.cut(atOctet: UInt8(ascii: ":"))
+        let isEmpty = after == nil && before.utf8.last == UInt8(ascii: ";")
+        let shown = (isEmpty ? String(before[..<before.utf8.index(before: before.endIndex)]) : before).withoutOuterBlanks
+        guard let name = HTTPField.Name(shown) else { throw ValidationError("the field name '\(shown.shownSafely())' is invalid") }
+        let value = (isEmpty ? "" : after)?.withoutOuterBlanks
+        guard let value, HTTPField.isValidValue(value) else {
+            throw ValidationError("--header must be 'Name: value', 'Name:' or 'Name;', on one line")
+        }
+        if name.canonicalName == "host", value.isEmpty { throw ValidationError("--header can't remove the field Host") }
+        self.name = name
+        self.value = value.isEmpty && !isEmpty ? nil : value
+    }
+}
+
 /// A body and what its `Content-Type` is.
 struct Content {
     let body: RequestBody
@@ -114,42 +138,35 @@ struct Content {
     var isJSON: Bool { contentType == "application/json" }
 }
 
-private func split(_ text: String, at separator: Character) -> (String, String?) {
-    guard let mark = text.firstIndex(of: separator) else { return (text, nil) }
-    return (String(text[..<mark]), String(text[text.index(after: mark)...]))
-}
-
 extension ContentOptions {
     /// Whether there is an option for a body.
-    var namesBody: Bool {
-        !data.isEmpty || !dataRaw.isEmpty || !dataUrlencode.isEmpty || dataBinary != nil || json != nil || !jsonField.isEmpty
-            || !form.isEmpty || uploadFile != nil
-    }
+    var namesBody: Bool { !formData.isEmpty || !json.isEmpty || !jsonField.isEmpty || !form.isEmpty || uploadFile != nil }
 
     /// Whether `-H` names a field.
     func names(_ field: HTTPField.Name) -> Bool {
-        header.contains { HTTPField.Name(split($0, at: ":").0.trimmingCharacters(in: .whitespaces)) == field }
+        header.contains { text in
+            guard text != "@-", let lines = try? Self.headerLines(text) else { return false }
+            return lines.contains { $0.name == field }
+        }
     }
 
     fileprivate func addFields(to request: inout Request, for content: Content?, authentication: Authentication) throws {
-        request.head.headerFields[.userAgent] = userAgent ?? "errand/0.1"
+        request.head.headerFields[.userAgent] = Self.value(userAgent ?? "errand/0.1")
         request.head.headerFields[.accept] = content?.isJSON == true ? "application/json" : "*/*"
         request.head.headerFields[.contentType] = content?.contentType
-        request.head.headerFields[.referer] = referer
-        request.head.headerFields[.cookie] = cookie
-        if let range { request.head.headerFields[.range] = "bytes=\(range)" }
+        request.head.headerFields[.referer] = referer.flatMap(Self.value)
+        // The subscript would make a field of each pair.
+        let cookies = cookie.map(\.withoutOuterBlanks).joined(separator: "; ")
+        if !cookies.isEmpty { request.head.headerFields.append(HTTPField(name: .cookie, value: cookies)) }
+        // As curl has it: a number alone is where the range begins.
+        if let range {
+            request.head.headerFields[.range] = "bytes=\(range)" + (range.utf8.allSatisfy("0123456789".utf8.contains) ? "-" : "")
+        }
         if case .field(let value) = authentication { request.head.headerFields[.authorization] = value }
         var named: Set<HTTPField.Name> = []
-        for line in header {
-            let (text, value) = split(line, at: ":")
-            guard let name = HTTPField.Name(text.trimmingCharacters(in: .whitespaces)) else {
-                throw ValidationError("the field name '\(text.shownSafely())' is invalid")
-            }
-            guard let value = value?.trimmingCharacters(in: .whitespaces), HTTPField.isValidValue(value) else {
-                throw ValidationError("--header must be 'Name: value', on one line")
-            }
-            if named.insert(name).inserted { request.head.headerFields[name] = nil }
-            if !value.isEmpty { request.head.headerFields.append(HTTPField(name: name, value: value)) }
+        for line in try header.flatMap(Self.headerLines) {
+            if named.insert(line.name).inserted { request.head.headerFields[line.name] = nil }
+            if let value = line.value { request.head.headerFields.append(HTTPField(name: line.name, value: value)) }
         }
         // The form can be read by its own boundary alone. As curl does it.
         if let boundary = content?.boundary, let own = request.head.headerFields[.contentType],
@@ -159,57 +176,67 @@ extension ContentOptions {
         }
     }
 
+    /// An empty text sends no field.
+    private static func value(_ text: String) -> String? {
+        let text = text.withoutOuterBlanks
+        return text.isEmpty ? nil : text
+    }
+
+    /// The fields of an option `-H`, which may name a file of them.
+    private static func headerLines(_ text: String) throws -> [HeaderLine] {
+        guard let path = CommandFile.path(in: text) else { return [try HeaderLine(text)] }
+        return try CommandFile.read(path).split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }).compactMap { line in
+            guard let line = String(validating: line, as: UTF8.self) else {
+                throw ValidationError("--header: '\(path.shownSafely())' is not text in UTF-8")
+            }
+            let isComment = line.utf8.first == UInt8(ascii: "#") && !line.containsOctet(UInt8(ascii: ":"))
+            return isComment || line.withoutOuterBlanks.isEmpty ? nil : try HeaderLine(line)
+        }
+    }
+
     // MARK: - Bodies
+
+    /// Whether `-T` reads standard input. Curl has both.
+    static func isStandardInput(_ file: String) -> Bool { file == "-" || file == "." }
+
+    /// The form data with `&` between the parts.
+    fileprivate func joinedFormData() throws -> Data { Data(try formData.map { try $0.octets() }.joined(separator: Data("&".utf8))) }
 
     /// `nil` if no option names one.
     fileprivate func body() throws -> Content? {
-        if let dataBinary { return Content(body: try bodyOrFile(dataBinary), contentType: "application/x-www-form-urlencoded") }
-        if let json { return Content(body: try bodyOrFile(json), contentType: "application/json") }
+        let formData = formData
+        if let file = formData.first?.streamedFile, formData.count == 1 {
+            return Content(body: try Self.file(file), contentType: "application/x-www-form-urlencoded")
+        }
+        if !formData.isEmpty { return Content(body: .data(try joinedFormData()), contentType: "application/x-www-form-urlencoded") }
+        if json.count == 1, let file = CommandFile.path(in: json[0]) {
+            return Content(body: try Self.file(file), contentType: "application/json")
+        }
+        if !json.isEmpty {
+            let pieces = try json.map { text in try CommandFile.path(in: text).map(CommandFile.read) ?? Data(text.utf8) }
+            return Content(body: .data(Data(pieces.joined())), contentType: "application/json")
+        }
         if !jsonField.isEmpty { return Content(body: .data(try jsonObject()), contentType: "application/json") }
         if !form.isEmpty {
             let form = try MultipartForm(arguments: form)
             return Content(body: try form.body(), contentType: form.contentType, boundary: form.boundary)
         }
-        if let uploadFile {
-            return Content(body: uploadFile == "-" ? .standardInput : try .file(atPath: uploadFile), contentType: nil)
-        }
-        let pieces = try data.map(dataOrFile) + dataRaw + dataUrlencode.map(percentEncoded)
-        guard !pieces.isEmpty else { return nil }
-        return Content(body: .text(pieces.joined(separator: "&")), contentType: "application/x-www-form-urlencoded")
+        guard let uploadFile else { return nil }
+        return Content(body: Self.isStandardInput(uploadFile) ? .standardInput : try .file(atPath: uploadFile), contentType: nil)
     }
 
-    private func bodyOrFile(_ text: String) throws -> RequestBody {
-        guard text.hasPrefix("@") else { return .text(text) }
-        let path = String(text.dropFirst())
-        return path == "-" ? .standardInput : try .file(atPath: path)
-    }
-
-    /// As curl has it: a file's line ends are left out.
-    private func dataOrFile(_ text: String) throws -> String {
-        guard text.hasPrefix("@") else { return text }
-        let path = String(text.dropFirst())
-        let file = path == "-" ? FileHandle.standardInput : FileHandle(forReadingAtPath: path)
-        guard let file, let data = try? file.readToEnd() ?? Data() else { throw ValidationError("cannot read '\(path.shownSafely())'") }
-        return String(decoding: data.filter { $0 != 0x0A && $0 != 0x0D && $0 != 0 }, as: UTF8.self)
-    }
-
-    private func percentEncoded(_ text: String) -> String {
-        let (name, value) = split(text, at: "=")
-        guard let value else { return URLQuery([.init(name: text, value: nil)]).encoded }
-        let encoded = URLQuery([.init(name: value, value: nil)]).encoded
-        return name.isEmpty ? encoded : name + "=" + encoded
-    }
+    private static func file(_ path: String) throws -> RequestBody { path == "-" ? .standardInput : try .file(atPath: path) }
 
     private func jsonObject() throws -> Data {
         var members: [String: JSONValue] = [:]
         for field in jsonField {
             if let mark = field.range(of: ":="), !field[..<mark.lowerBound].contains("=") {
-                guard let value = try? JSONDecoder().decode(JSONValue.self, from: Data(field[mark.upperBound...].utf8)) else {
+                guard let value = try? JSONValue(parsing: field[mark.upperBound...].utf8) else {
                     throw ValidationError("'\(field[mark.upperBound...])' is not JSON")
                 }
                 members[String(field[..<mark.lowerBound])] = value
             } else {
-                let (name, value) = split(field, at: "=")
+                let (name, value) = field.cut(atOctet: UInt8(ascii: "="))
                 guard let value else { throw ValidationError("--json-field must be name=text or name:=json") }
                 members[name] = .string(value)
             }

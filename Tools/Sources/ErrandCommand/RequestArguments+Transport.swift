@@ -1,6 +1,7 @@
 import ArgumentParser
 import Errand
 import ErrandNIO
+import Foundation
 
 extension RequestArguments {
     /// - Throws: `ValidationError` for settings that can't be understood, and for files that can't be read.
@@ -14,6 +15,9 @@ extension RequestArguments {
         configuration.allowsHTTP2 = !connection.http1
         configuration.usesHTTP2WithoutTLS = connection.http2PriorKnowledge
         configuration.unixSocketPath = connection.unixSocket
+        if let count = connection.maxHeaderBytes { configuration.responseLimits.headBytes = count }
+        if let count = connection.maxHeaderCount { configuration.responseLimits.fieldCount = count }
+        try checkCertificate()
         if let cacert = connection.cacert { configuration.tls.extraRootsPEMFiles = [cacert] }
         if let cert = connection.cert, let key = connection.key {
             configuration.tls.clientCertificate = .init(chainPEMFile: cert, keyPEMFile: key)
@@ -29,6 +33,14 @@ extension RequestArguments {
         } catch {
             throw ValidationError("a certificate or a key can't be read: \(error)")
         }
+    }
+
+    /// Curl takes what follows a colon for the password of the key.
+    private func checkCertificate() throws {
+        guard let path = connection.cert, path.containsOctet(UInt8(ascii: ":")), !FileManager.default.fileExists(atPath: path) else {
+            return
+        }
+        throw ValidationError("--cert: there is no such file. A password after ':' is not supported; use a key without one")
     }
 
     /// The addresses of `--resolve`. A plus before an entry is curl's sign for one that grows old, which no entry does within one command.

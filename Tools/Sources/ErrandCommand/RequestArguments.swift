@@ -1,4 +1,5 @@
 import ArgumentParser
+import Errand
 
 /// What a request is made of, in curl's words where curl has them.
 struct RequestArguments: ParsableArguments {
@@ -22,22 +23,40 @@ struct RequestArguments: ParsableArguments {
 struct ContentOptions: ParsableArguments {
     @Option(
         name: [.customShort("H"), .long],
-        help: ArgumentHelp("A header field to send; 'Name:' removes it. Can be repeated.", valueName: "name: value"))
+        help: ArgumentHelp(
+            "A header field to send; 'Name:' removes it, 'Name;' sends it empty, @FILE reads a file of fields. Can be repeated.",
+            valueName: "name: value"))
     var header: [String] = []
     @Option(name: [.short, .long], help: ArgumentHelp("A query item. Can be repeated.", valueName: "name=value")) var query: [String] = []
     @Option(
-        name: [.short, .long],
+        name: [.short, .long, .customLong("data-ascii")],
         help: ArgumentHelp(
-            "Form data; @FILE reads a file, @- standard input. Repeated, the parts are joined by '&'.", valueName: "name=value"))
-    var data: [String] = []
-    @Option(help: ArgumentHelp("Form data in which '@' has no special meaning.", valueName: "name=value")) var dataRaw: [String] = []
-    @Option(help: ArgumentHelp("Data that is sent unchanged; @FILE streams a file, @- standard input.", valueName: "data"))
-    var dataBinary: String?
-    @Option(help: ArgumentHelp("Form data whose value is percent-encoded first.", valueName: "name=value")) var dataUrlencode: [String] = []
+            """
+            Form data; @FILE reads a file without its line ends, @- standard input. Options for form data can be repeated: the parts are \
+            joined by '&' in their order.
+            """, valueName: "name=value"),
+        transform: FormData.reading(.data))
+    var data: [FormData] = []
+    @Option(
+        help: ArgumentHelp("Form data in which '@' has no special meaning.", valueName: "name=value"),
+        transform: FormData.reading(.raw))
+    var dataRaw: [FormData] = []
+    @Option(
+        help: ArgumentHelp("Form data that is sent unchanged; @FILE streams a file, @- standard input.", valueName: "data"),
+        transform: FormData.reading(.binary))
+    var dataBinary: [FormData] = []
     @Option(
         help: ArgumentHelp(
-            "A JSON body; @FILE reads a file, @- standard input. post, put and patch also take one from a pipe.", valueName: "json"))
-    var json: String?
+            "Form data whose value is percent-encoded first: 'content', '=content', 'name=content', '@FILE' or 'name@FILE'.",
+            valueName: "name=value"),
+        transform: FormData.reading(.urlEncoded))
+    var dataUrlencode: [FormData] = []
+    @Option(
+        help: ArgumentHelp(
+            """
+            A JSON body; @FILE reads a file, @- standard input. Repeated, the texts are joined. post, put and patch also take one from a pipe.
+            """, valueName: "json"))
+    var json: [String] = []
     @Option(
         name: [.customShort("j"), .customLong("json-field")],
         help: ArgumentHelp("A member of a JSON body: name=text, or name:=json. Can be repeated.", valueName: "name=text"))
@@ -53,29 +72,51 @@ struct ContentOptions: ParsableArguments {
         help: ArgumentHelp("Uploads a file with PUT; '-' is standard input.", valueName: "file"))
     var uploadFile: String?
     @Flag(name: [.customShort("G"), .customLong("get")], help: "Sends the form data as query items, with GET.") var dataInQuery = false
-    @Option(name: [.customShort("A"), .customLong("user-agent")], help: ArgumentHelp("The User-Agent field.", valueName: "name"))
+    @Option(
+        name: [.customShort("A"), .customLong("user-agent")], help: ArgumentHelp("The User-Agent field; '' sends none.", valueName: "name"))
     var userAgent: String?
     @Option(name: [.customShort("e"), .customLong("referer")], help: ArgumentHelp("The Referer field.", valueName: "url")) var referer:
         String?
     @Option(
-        name: [.customShort("b"), .customLong("cookie")], help: ArgumentHelp("The Cookie field: 'name=value; …'.", valueName: "cookies"))
-    var cookie: String?
+        name: [.customShort("b"), .customLong("cookie")],
+        help: ArgumentHelp("The Cookie field: 'name=value; …'. Can be repeated.", valueName: "cookies"))
+    var cookie: [String] = []
     @Option(
         name: [.customShort("r"), .customLong("range")],
-        help: ArgumentHelp("Asks for a range of bytes: '0-99', or '5-' up to the end.", valueName: "range"))
+        help: ArgumentHelp("Asks for a range of bytes: '0-99', '5-' up to the end, or '-5' for the last ones.", valueName: "range"))
     var range: String?
     @Flag(help: "Asks for gzip or deflate and decodes the body. A build with the traits Brotli and Zstandard asks for those, too.")
     var compressed = false
     @Flag(help: "Compresses the request's body with gzip. A server that refuses that (415) gets it uncompressed.") var compressBody = false
 
     func validate() throws {
-        let isForm = !data.isEmpty || !dataRaw.isEmpty || !dataUrlencode.isEmpty
         let kinds = [
-            ("--data", isForm), ("--data-binary", dataBinary != nil), ("--json", json != nil), ("--json-field", !jsonField.isEmpty),
-            ("--form", !form.isEmpty), ("--upload-file", uploadFile != nil),
+            ("--data", !formData.isEmpty), ("--json", !json.isEmpty), ("--json-field", !jsonField.isEmpty), ("--form", !form.isEmpty),
+            ("--upload-file", uploadFile != nil),
         ].filter(\.1).map(\.0)
         guard kinds.count <= 1 else { throw ValidationError("\(kinds.joined(separator: " and ")) do not go together") }
+        if dataInQuery, let kind = kinds.first, kind != "--data" { throw ValidationError("--get and \(kind) do not go together") }
+        for (option, text) in [("--user-agent", userAgent), ("--referer", referer)] {
+            guard let text, !HTTPField.isValidValue(text.withoutOuterBlanks) else { continue }
+            throw ValidationError("\(option) must be one line of text")
+        }
+        if referer?.hasOctetSuffix(";auto") == true {
+            throw ValidationError("--referer does not support ';auto'. It must be a URL")
+        }
+        for text in cookie {
+            guard HTTPField.isValidValue(text.withoutOuterBlanks), text.containsOctet(UInt8(ascii: "=")) else {
+                throw ValidationError("--cookie must be 'name=value; …'. It supports neither a file of cookies nor a cookie jar")
+            }
+        }
+        if let range,
+            !range.utf8.contains(where: { "0123456789".utf8.contains($0) }) || !range.utf8.allSatisfy("0123456789-, ".utf8.contains)
+        {
+            throw ValidationError("--range must be 'FIRST-LAST', 'FIRST-' or '-COUNT', or several of them with commas")
+        }
     }
+
+    /// The form data, in the order of their options.
+    var formData: [FormData] { (data + dataRaw + dataBinary + dataUrlencode).sorted { $0.position < $1.position } }
 }
 
 /// How it is sent.
@@ -135,6 +176,14 @@ struct ConnectionOptions: ParsableArguments {
     @Option(help: ArgumentHelp("A PEM file with the client's certificate and its chain.", valueName: "file")) var cert: String?
     @Option(help: ArgumentHelp("A PEM file with the key of the client's certificate.", valueName: "file")) var key: String?
     @Flag(name: [.customShort("k"), .long], help: "Trusts any certificate, of localhost, 127.0.0.1 and [::1] only.") var insecure = false
+    @Option(
+        name: .customLong("max-header-bytes"),
+        help: ArgumentHelp("The most bytes of the header section of a response. 262144 by default.", valueName: "count"))
+    var maxHeaderBytes: Int?
+    @Option(
+        name: .customLong("max-header-count"),
+        help: ArgumentHelp("The most header fields of a response, up to 65534. 500 by default.", valueName: "count"))
+    var maxHeaderCount: Int?
     @Flag(name: .customLong("http1.1"), help: "Uses HTTP/1.1.") var http1 = false
     @Flag(
         name: .customLong("http2"),
@@ -153,6 +202,12 @@ struct ConnectionOptions: ParsableArguments {
         }
         if let connectTimeout, !(connectTimeout > 0 && connectTimeout < 1e6) {
             throw ValidationError("--connect-timeout must be more than 0 and less than 1000000 seconds (is \(connectTimeout.shortText))")
+        }
+        if let maxHeaderBytes, !(1...1 << 30).contains(maxHeaderBytes) {
+            throw ValidationError("--max-header-bytes must be 1 to \(1 << 30) (is \(maxHeaderBytes))")
+        }
+        if let maxHeaderCount, !(1...65_534).contains(maxHeaderCount) {
+            throw ValidationError("--max-header-count must be 1 to 65534 (is \(maxHeaderCount))")
         }
         let versions = [("--http1.1", http1), ("--http2", http2), ("--http2-prior-knowledge", http2PriorKnowledge)].filter(\.1).map(\.0)
         guard versions.count <= 1 || !http1 else { throw ValidationError("\(versions.joined(separator: " and ")) do not go together") }
@@ -196,8 +251,8 @@ struct OutputOptions: ParsableArguments {
     @Option(
         name: [.customShort("w"), .customLong("write-out")],
         help: ArgumentHelp(
-            "Shows this text at the end, with these variables: "
-                + WriteOut.names.map { "%{\($0)}" }.joined(separator: ", ") + ".",
+            "Shows this text at the end, also of a failure; @FILE reads it from a file, @- from standard input. Variables: "
+                + WriteOut.names.map { "%{\($0)}" }.joined(separator: ", ") + ", %header{NAME}.",
             valueName: "text"))
     var writeOut: String?
 

@@ -18,7 +18,14 @@ struct RequestRun {
         takesPipedBody = ["post", "put", "patch"].contains(subcommand)
     }
 
-    func run() async throws { try await run { try await perform($0, on: $1, to: $2, $3) } }
+    func run() async throws {
+        // Read once: it may be standard input.
+        let format = try arguments.shown.writeOut.map(WriteOut.format)
+        for name in format.map(WriteOut.unknownNames) ?? [] where arguments.shown.showsMessages {
+            Terminal.say("errand: warning: --write-out has no variable '\(name.shownSafely())'")
+        }
+        try await run { try await perform($0, on: $1, to: $2, $3, writing: format) }
+    }
 
     /// Reads the response as an event stream.
     func run(_ events: EventOptions) async throws { try await run { try await perform($0, on: $1, reading: events, $3) } }
@@ -41,9 +48,6 @@ struct RequestRun {
             let text = try request.curl(pretty: true, arguments: arguments.curlArguments(for: request))
             try Terminal.write(Data((text + "\n").utf8))
             return
-        }
-        for name in shown.writeOut.map(WriteOut.unknownNames) ?? [] where shown.showsMessages {
-            Terminal.say("errand: warning: --write-out has no variable '\(name.shownSafely())'")
         }
         let file = shown.remoteName ? try arguments.remoteFileName() : shown.output
         let transport = try arguments.transport()
@@ -82,14 +86,18 @@ struct RequestRun {
     private func run(
         _ request: Request, by transport: NIOTransport, to file: String?, _ narration: Narration, _ work: @escaping Work
     ) async throws -> Int32 {
-        try await withTransport(transport) { transport in
-            guard let path = arguments.shown.har else { return try await work(request, HTTPStack(transport), file, narration) }
-            let recording = try Recording(path: path, mode: .all)
-            return try await recording.saving {
-                try await work(request, transport.record(on: recording), file, narration)
-            } orThrow: {
-                WriteError(path: path, $0)
-            }
+        try await withInterruptibleTransport(transport) { try await recorded(request, by: $0, to: file, narration, work) }
+    }
+
+    private func recorded(
+        _ request: Request, by transport: NIOTransport, to file: String?, _ narration: Narration, _ work: @escaping Work
+    ) async throws -> Int32 {
+        guard let path = arguments.shown.har else { return try await work(request, HTTPStack(transport), file, narration) }
+        let recording = try Recording(path: path, mode: .all)
+        return try await recording.saving {
+            try await work(request, transport.record(on: recording), file, narration)
+        } orThrow: {
+            WriteError(path: path, $0)
         }
     }
 
@@ -99,6 +107,10 @@ struct RequestRun {
     ) throws -> (stack: HTTPStack, tokens: TokenSource?) {
         let (connection, shown) = (arguments.connection, arguments.shown)
         var stack = bottom
+        func watch(_ place: LastExchange.Place) {
+            if shown.writeOut != nil { stack = stack.wrapped(by: LastExchange.Watch(exchange: narration.last, place: place)) }
+        }
+        watch(.exchange)
         // Innermost: it shows what is sent.
         if shown.verbose { stack = stack.wrapped(by: ExchangeNarrator(narration: narration, proxy: try arguments.proxyPolicy())) }
         stack = authentication.signing(stack)
@@ -107,14 +119,19 @@ struct RequestRun {
         (stack, tokens) = try authentication.authenticating(stack, transport: bottom)
         // Outside: Digest proves the body as it is sent.
         if arguments.content.compressBody { stack = stack.compressRequests(.gzip) }
+        watch(.hop)
         if connection.followsRedirects { stack = stack.redirect(RedirectPolicy(maxHops: connection.maxRedirects)) }
         if shown.verbose { stack = stack.wrapped(by: AttemptNarrator()) }
+        watch(.attempt)
         if connection.retry > 0 { stack = stack.retry(RetryPolicy(maxAttempts: connection.retry + 1), budget: nil) }
         if let seconds = connection.maxTime { stack = stack.timeout(.seconds(seconds)) }
         return (stack, tokens)
     }
 
-    private func perform(_ request: Request, on stack: HTTPStack, to file: String?, _ narration: Narration) async throws -> Int32 {
+    /// - Parameter format: the text of `--write-out`, which is shown at the end, also of a failure.
+    private func perform(
+        _ request: Request, on stack: HTTPStack, to file: String?, _ narration: Narration, writing format: String?
+    ) async throws -> Int32 {
         let shown = arguments.shown
         let proxy = try arguments.proxyPolicy()
         var stack = stack
@@ -127,23 +144,40 @@ struct RequestRun {
             request.options.profile = .use(profile)
         }
         defer { if shown.profile { Terminal.say("\(profile)") } }
-        return try await stack.withResponse(to: request) { response in
-            if let stop = response.metadata.authenticationStop, shown.showsMessages {
-                Terminal.say("errand: \(response.status.code): \(stop.message(of: response))")
+        let written = ByteCount()
+        func write(_ values: WriteOut) throws {
+            guard let format else { return }
+            try Terminal.write(Data(values.text(format, isForTerminal: Terminal.outputIsTerminal).utf8))
+        }
+        let response: Response
+        do {
+            response = try await stack.withResponse(to: request) { response in
+                if let stop = response.metadata.authenticationStop, shown.showsMessages {
+                    Terminal.say("errand: \(response.status.code): \(stop.message(of: response))")
+                }
+                try await ResponseOutput(arguments, file: file, response: response, written: written).write()
+                return response
             }
-            let count = try await ResponseOutput(arguments, file: file, response: response).write()
-            if let format = shown.writeOut {
-                let values = WriteOut(
-                    response: response, bytes: count, elapsed: start.duration(to: .now), file: file == "-" ? nil : file,
-                    openedConnections: narration.openedConnections,
-                    usesProxy: response.request.origin.flatMap(proxy.proxy(for:)) != nil)
-                try Terminal.write(Data(values.text(format).utf8))
+        } catch {
+            // Ctrl-C ends curl, too, without these words, and a pipe without a reader takes none.
+            if !(error is CancellationError), !(error is BrokenPipe) {
+                try? write(
+                    narration.last.values(
+                        of: request, bytes: written.value, elapsed: start.duration(to: .now), file: file == "-" ? nil : file,
+                        openedConnections: narration.openedConnections, proxy: proxy))
             }
-            switch response.status.code {
-            case 400...499: return 4
-            case 500...: return 5
-            default: return 0
-            }
+            throw error
+        }
+        try write(
+            WriteOut(
+                request: response.request, head: response.head, httpVersion: response.metadata.httpVersion,
+                redirects: response.metadata.redirects.count, retries: response.metadata.attempts.count, bytes: written.value,
+                elapsed: start.duration(to: .now), file: file == "-" ? nil : file, openedConnections: narration.openedConnections,
+                usesProxy: response.request.origin.flatMap(proxy.proxy(for:)) != nil))
+        switch response.status.code {
+        case 400...499: return 4
+        case 500...: return 5
+        default: return 0
         }
     }
 

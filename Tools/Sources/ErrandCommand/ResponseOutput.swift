@@ -15,53 +15,56 @@ struct ResponseOutput {
     private let arguments: RequestArguments
     private let response: Response
     private let file: String?
+    private let written: ByteCount
     private var shown: OutputOptions { arguments.shown }
 
-    /// - Parameter file: the path of the file for the body; `nil` for standard output.
-    init(_ arguments: RequestArguments, file: String?, response: Response) {
-        (self.arguments, self.file, self.response) = (arguments, file, response)
+    /// - Parameters:
+    ///   - file: the path of the file for the body; `nil` for standard output.
+    ///   - written: counts the bytes of the body.
+    init(_ arguments: RequestArguments, file: String?, response: Response, written: ByteCount) {
+        (self.arguments, self.file, self.response, self.written) = (arguments, file, response, written)
     }
 
-    /// Writes head and body; how many bytes the body had.
-    func write() async throws -> Int {
+    /// Writes head and body.
+    func write() async throws {
         if let file = shown.dumpHeader {
             if file == "-" {
-                try Terminal.write(headText(isColored: false))
+                try Terminal.write(headText(isColored: false, isForTerminal: Terminal.outputIsTerminal))
             } else {
                 do {
-                    try headText(isColored: false).write(to: URL(fileURLWithPath: file))
+                    try headText(isColored: false, isForTerminal: false).write(to: URL(fileURLWithPath: file))
                 } catch {
                     throw WriteError(path: file, error)
                 }
             }
         }
         let isHeadShown = shown.include || response.request.method == .head
-        if isHeadShown { try Terminal.write(headText(isColored: isColored)) }
+        if isHeadShown { try Terminal.write(headText(isColored: isColored, isForTerminal: Terminal.outputIsTerminal)) }
         let isError = response.status.code >= 400
         if shown.fail && isError {
             if shown.showsMessages { Terminal.say("errand: \(response.request): \(StatusLine.text(for: response))") }
-            return 0
+            return
         }
-        let (count, trailers) = try await writeBody()
+        let trailers = try await writeBody()
         if let trailers, !trailers.isEmpty { try writeTrailers(trailers, isShown: isHeadShown) }
         let isFile = file != nil && file != "-"
         if Terminal.errorIsTerminal, shown.showsMessages, !isHeadShown, !shown.verbose,
-            StatusLine.isRedirect(response) || (isFile ? isError : count == 0)
+            StatusLine.isRedirect(response) || (isFile ? isError : written.value == 0)
         {
             Terminal.say(StatusLine.text(for: response))
         }
-        return count
     }
 
     /// Where the head is, after the body, as curl does. The trailer section has no end of its own there.
     private func writeTrailers(_ trailers: HTTPFields, isShown: Bool) throws {
-        if isShown { try Terminal.write(Data(text(of: trailers, isColored: isColored).utf8)) }
+        if isShown { try Terminal.write(Data(text(of: trailers, isColored: isColored, isForTerminal: Terminal.outputIsTerminal).utf8)) }
         if shown.verbose {
             let fields = response.request.options.sensitivity.shown(trailers)
             Terminal.say(fields.map { "< \($0): \($1.shownSafely(limit: 4000))" }.joined(separator: "\n"))
         }
         guard let path = shown.dumpHeader else { return }
-        let data = Data(text(of: trailers, isColored: false).utf8)
+        let isForTerminal = path == "-" && Terminal.outputIsTerminal
+        let data = Data(text(of: trailers, isColored: false, isForTerminal: isForTerminal).utf8)
         if path == "-" { return try Terminal.write(data) }
         do {
             let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
@@ -75,20 +78,20 @@ struct ResponseOutput {
 
     private var isColored: Bool { shown.color.isColored(isTerminal: Terminal.outputIsTerminal) }
 
-    /// Returns how many bytes the body had, and its trailer fields.
-    private func writeBody() async throws -> (Int, HTTPFields?) {
+    /// Returns the trailer fields of the body.
+    private func writeBody() async throws -> HTTPFields? {
         if let file, file != "-" { return try await writeToFile(file) }
         let isJSON = response.headers[.contentType].flatMap { MediaType($0) }?.isJSON == true
         let refusesBinary = Terminal.outputIsTerminal && file == nil
         if refusesBinary, Self.isBinary(response.headers[.contentType]), response.body.expectedLength != 0 {
-            return (try await writeBinary(), nil)
+            try await writeBinary()
+            return nil
         }
-        var count = 0
         // JSON is held back until it is complete.
         var isHeld = isJSON && file == nil && (Terminal.outputIsTerminal || shown.color == .always)
         var held = Data()
         for try await chunk in response.body {
-            count += chunk.count
+            written.add(chunk.count)
             if refusesBinary, chunk.contains(0) { throw BinaryBody() }
             guard isHeld else {
                 try Terminal.write(chunk)
@@ -100,58 +103,63 @@ struct ResponseOutput {
                 isHeld = false
             }
         }
-        if isHeld, !held.isEmpty { try Terminal.write(Data(JSONColoring.text(of: held, isColored: isColored).utf8)) }
-        return (count, response.body.trailers)
+        if isHeld, !held.isEmpty {
+            try Terminal.write(JSONColoring.shown(held, isColored: isColored, isForTerminal: Terminal.outputIsTerminal))
+        }
+        return response.body.trailers
     }
 
     /// - Throws: ``BinaryBody``, unless there is no body.
-    private func writeBinary() async throws -> Int {
+    private func writeBinary() async throws {
         for try await chunk in response.body where !chunk.isEmpty { throw BinaryBody() }
-        return 0
     }
 
     /// Whether a media type is that of something else than text. Where it does not say, a byte of zero in the body does.
     static func isBinary(_ contentType: String?) -> Bool {
-        guard let contentType = contentType?.lowercased() else { return false }
-        return contentType.hasPrefix("audio/") || contentType.hasPrefix("video/") || contentType.hasPrefix("font/")
-            || (contentType.hasPrefix("image/") && !contentType.hasPrefix("image/svg"))
-            || ["application/zip", "application/gzip", "application/pdf"].contains { contentType.hasPrefix($0) }
+        guard let contentType else { return false }
+        func begins(with text: String) -> Bool { contentType.hasOctetPrefixIgnoringCase(text) }
+        return ["audio/", "video/", "font/", "application/zip", "application/gzip", "application/pdf"].contains(where: begins)
+            || (begins(with: "image/") && !begins(with: "image/svg"))
     }
 
     private func colored(_ text: String, _ color: Int, _ isColored: Bool) -> String {
         isColored ? "\u{1b}[\(color)m\(text)\u{1b}[0m" : text
     }
 
-    private func text(of fields: HTTPFields, isColored: Bool) -> String {
-        fields.map { "\(colored($0.name.rawName, 94, isColored)): \($0.value)\r\n" }.joined()
+    private func text(of fields: HTTPFields, isColored: Bool, isForTerminal: Bool) -> String {
+        fields.map { field in
+            let value = isForTerminal ? field.value.shownSafely(limit: .max) : field.value
+            return "\(colored(field.name.rawName, 94, isColored)): \(value)\r\n"
+        }.joined()
     }
 
-    private func headText(isColored: Bool) -> Data {
-        let status = "\(response.status.code) \(response.status.reasonPhrase)"
+    /// - Parameter isForTerminal: whether characters that could steer a terminal are escaped.
+    private func headText(isColored: Bool, isForTerminal: Bool) -> Data {
+        let reason = response.status.reasonPhrase
+        let status = "\(response.status.code) \(isForTerminal ? reason.shownSafely(limit: .max) : reason)"
         let color = response.status.code >= 400 ? 91 : 92
         let line = "HTTP/\(response.metadata.httpVersion ?? "1.1") \(colored(status, color, isColored))\r\n"
-        return Data((line + text(of: response.headers, isColored: isColored) + "\r\n").utf8)
+        return Data((line + text(of: response.headers, isColored: isColored, isForTerminal: isForTerminal) + "\r\n").utf8)
     }
 
     /// Into a file that appears when the body is complete. What is no file, such as /dev/null, is written to directly.
-    private func writeToFile(_ path: String) async throws -> (Int, HTTPFields?) {
+    private func writeToFile(_ path: String) async throws -> HTTPFields? {
         let progress = ProgressBar(isShown: Terminal.errorIsTerminal && !Terminal.isDumb && !shown.silent)
         defer { progress.end() }
-        let body = response.body.reportingProgress { progress.show($0) }
+        let body = response.body.reportingProgress {
+            written.set(Int($0.bytes))
+            progress.show($0)
+        }
         var status = stat()
         guard stat(path, &status) == 0, ![S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT) else {
-            let count = Int(try await body.write(toFile: path, options: FileWriteOptions(permissions: Self.permissions)))
-            return (count, body.trailers)
+            try await body.write(toFile: path, options: FileWriteOptions(permissions: Self.permissions))
+            return body.trailers
         }
         let descriptor = open(path, O_WRONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw FileWriteError(path: path, operation: "write", code: errno) }
         defer { _ = close(descriptor) }
-        var count = 0
-        for try await chunk in body {
-            try Terminal.write(chunk, to: descriptor, named: path)
-            count += chunk.count
-        }
-        return (count, body.trailers)
+        for try await chunk in body { try Terminal.write(chunk, to: descriptor, named: path) }
+        return body.trailers
     }
 
     /// Those of a new file, without what the process's umask takes away.
@@ -161,6 +169,15 @@ struct ResponseOutput {
         umask(mask)
         return UInt16(0o644 & ~mask)
     }()
+}
+
+/// The bytes of a body so far, also if the rest does not come.
+final class ByteCount: Sendable {
+    private let count = Atomic(0)
+
+    var value: Int { count.load(ordering: .relaxed) }
+    func add(_ bytes: Int) { count.wrappingAdd(bytes, ordering: .relaxed) }
+    func set(_ bytes: Int) { count.store(bytes, ordering: .relaxed) }
 }
 
 /// How far a download is, on standard error.

@@ -95,7 +95,7 @@ struct StoredLogin: Codable, Sendable {
         guard let permissions, permissions & 0o077 == 0 else {
             throw ValidationError("the login in '\(path.shownSafely())' can be read or written by others. Use 'chmod 600' on it")
         }
-        guard let login = try? JSONDecoder().decode(StoredLogin.self, from: data) else {
+        guard let login = try? JSONCoding().decode(StoredLogin.self, from: data) else {
             throw ValidationError("the login in '\(path.shownSafely())' can't be read. Use 'errand auth login' again")
         }
         return login
@@ -104,7 +104,7 @@ struct StoredLogin: Codable, Sendable {
     /// The names of all logins, sorted.
     static var names: [String] {
         let files = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-        return files.filter { $0.hasSuffix(".json") }.map { String($0.dropLast(5)) }.sorted()
+        return files.filter { $0.hasOctetSuffix(".json") }.map { String($0.dropLast(5)) }.sorted()
     }
 
     /// - Throws: ``WriteError``; `FileWriteError`.

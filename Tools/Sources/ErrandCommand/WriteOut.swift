@@ -9,7 +9,14 @@ struct WriteOut {
         "num_connects", "num_redirects", "num_retries", "proxy_used", "redirect_url", "filename_effective",
     ]
 
-    let response: Response
+    /// The last request.
+    let request: Request
+    /// The head of the last response; `nil` if there is none.
+    let head: HTTPResponse?
+    /// The version of HTTP of the last response.
+    var httpVersion: String?
+    var redirects = 0
+    var retries = 0
     let bytes: Int
     let elapsed: Duration
     /// The file that the body was written to; `nil` for none.
@@ -22,19 +29,20 @@ struct WriteOut {
     private func value(of name: Substring) -> String? {
         let seconds = elapsed / .seconds(1)
         return switch name {
-        case "http_code", "response_code": "\(response.status.code)"
-        case "http_version": response.metadata.httpVersion ?? ""
-        case "method": response.request.method.rawValue
-        case "scheme": response.request.head.scheme ?? ""
-        case "url_effective": response.request.url?.description ?? ""
-        case "content_type": response.headers[.contentType] ?? ""
+        // As curl has them without a response.
+        case "http_code", "response_code": head.map { "\($0.status.code)" } ?? "000"
+        case "http_version": head == nil ? "0" : httpVersion ?? ""
+        case "method": request.method.rawValue
+        case "scheme": request.head.scheme ?? ""
+        case "url_effective": request.url?.description ?? ""
+        case "content_type": head?.headerFields[.contentType] ?? ""
         case "size_download": "\(bytes)"
         case "speed_download": "\(Int(Double(bytes) / max(0.000_001, seconds)))"
         case "time_total": String(format: "%.6f", seconds)
         case "num_connects": "\(openedConnections)"
         case "proxy_used": usesProxy ? "1" : "0"
-        case "num_redirects": "\(response.metadata.redirects.count)"
-        case "num_retries": "\(response.metadata.attempts.count)"
+        case "num_redirects": "\(redirects)"
+        case "num_retries": "\(retries)"
         case "redirect_url": redirectURL
         case "filename_effective": file ?? ""
         default: nil
@@ -43,14 +51,33 @@ struct WriteOut {
 
     /// Where a redirect leads that was not followed.
     private var redirectURL: String {
-        guard (300...399).contains(response.status.code), let location = response.headers[.location], let url = response.request.url,
+        guard let head, (300...399).contains(head.status.code), let location = head.headerFields[.location], let url = request.url,
             let target = try? URLReference(location), let base = try? URLReference(url.description)
         else { return "" }
         return target.resolved(against: base).description
     }
 
+    /// The first value of a field of the response, as curl has it.
+    private func field(_ name: Substring) -> String {
+        guard let name = HTTPField.Name(String(name)) else { return "" }
+        return head?.headerFields.first { $0.name == name }?.value ?? ""
+    }
+
     /// `format` with the values of its variables; an unknown one stays as it is.
-    func text(_ format: String) -> String { Self.replacingVariables(in: format, by: value) }
+    ///
+    /// - Parameter isForTerminal: whether characters of the values that could steer a terminal are escaped.
+    func text(_ format: String, isForTerminal: Bool = false) -> String {
+        func shown(_ value: String) -> String { isForTerminal ? value.shownSafely(limit: .max) : value }
+        return Self.replacingVariables(in: format, by: { value(of: $0).map(shown) }, fields: { shown(field($0)) })
+    }
+
+    /// The format that `--write-out` names: a text, or what a file has, without its line ends.
+    ///
+    /// - Throws: `ValidationError` for a file that can't be read.
+    static func format(_ text: String) throws -> String {
+        guard let path = CommandFile.path(in: text) else { return text }
+        return String(decoding: CommandFile.withoutLineEnds(try CommandFile.read(path)), as: UTF8.self)
+    }
 
     /// The variables in `format` that do not exist.
     static func unknownNames(in format: String) -> [String] {
@@ -58,11 +85,15 @@ struct WriteOut {
         _ = replacingVariables(in: format) { name in
             if !names.contains(String(name)), name != "response_code" { unknown.append(String(name)) }
             return ""
+        } fields: { _ in
+            ""
         }
         return unknown
     }
 
-    private static func replacingVariables(in format: String, by value: (Substring) -> String?) -> String {
+    private static func replacingVariables(
+        in format: String, by value: (Substring) -> String?, fields: (Substring) -> String
+    ) -> String {
         var text = ""
         var rest = format[...]
         while let first = rest.first {
@@ -71,6 +102,9 @@ struct WriteOut {
                 rest = rest.dropFirst(2)
             } else if rest.hasPrefix("%{"), let end = rest.firstIndex(of: "}") {
                 text += value(rest[rest.index(rest.startIndex, offsetBy: 2)..<end]) ?? String(rest[...end])
+                rest = rest[rest.index(after: end)...]
+            } else if rest.hasPrefix("%header{"), let end = rest.firstIndex(of: "}") {
+                text += fields(rest[rest.index(rest.startIndex, offsetBy: 8)..<end])
                 rest = rest[rest.index(after: end)...]
             } else if rest.hasPrefix("\\n") || rest.hasPrefix("\\t") || rest.hasPrefix("\\r") {
                 text += rest.hasPrefix("\\n") ? "\n" : rest.hasPrefix("\\t") ? "\t" : "\r"

@@ -44,9 +44,56 @@ struct ArgumentTests {
     @Test(arguments: [
         ("http://a.example/x/report%20q.pdf?v=1", "report q.pdf"), ("http://a.example/%C3%A4.txt#top", "ä.txt"),
         ("http://a.example/x%2Fy", "x%2Fy"), ("http://a.example/%2E%2E", "%2E%2E"), ("http://a.example/a%00b", "a%00b"),
-        ("http://a.example/a%0Ab", "a%0Ab"), ("a.example/b", "b"),
+        ("http://a.example/a%0Ab", "a%0Ab"), ("a.example/b", "b"), ("http://h/a/..%2f%cc%81evil", "..%2f%cc%81evil"),
+        ("http://h/..%2F%E2%80%8Devil", "..%2F%E2%80%8Devil"), ("http://h/a%C2%9Bb", "a%C2%9Bb"),
+        ("http://h/%E2%80%AEgpj.exe", "%E2%80%AEgpj.exe"),
     ]) func aRemoteNameNeverLeavesTheFolder(url: String, expected: String) throws {
         #expect(try RequestArguments.parse([url]).remoteFileName() == expected)
+    }
+
+    /// Each of them would be sent to a host that is named as the scheme, with the password in its path.
+    @Test(arguments: [
+        "https:/joe:zwiebel79@h.example/x", "http:/joe:zwiebel79@h.example", "https:joe:zwiebel79@h.example/x", "https:", "http", "HTTPS",
+        "http//joe:zwiebel79@h.example", "https//h.example", #"HTTP:\\joe:zwiebel79@h.example"#, #"https:\/joe:zwiebel79@h.example/"#,
+        #"http\\joe:zwiebel79@h.example"#, "htps:/joe:zwiebel79@h.example", "htps//joe:zwiebel79@h.example", "hhtp:/h.example",
+        "ttps:/joe:zwiebel79@h.example", "httpss:/joe:zwiebel79@h.example", "https;//joe:zwiebel79@h.example",
+        "http.//joe:zwiebel79@h.example",
+        "ftp:/joe:zwiebel79@h.example", "joe:/zwiebel79@h.example", "  https:/joe:zwiebel79@h.example",
+        "\u{FEFF}https:/joe:zwiebel79@h.example",
+        "http:8080/x", "https/x", "http?x", "a.example:/x",
+    ]) func aMisspeltSchemeIsRefusedWithoutThePassword(url: String) throws {
+        let error = #expect(throws: ValidationError.self) { try RequestArguments.parse([url]).httpURL() }
+        #expect(error?.message.hasPrefix("invalid URL: ") == true && error?.message.contains("zwiebel79") == false)
+        let proxy = #expect(throws: ValidationError.self) { try RequestArguments.proxy(url) }
+        #expect(proxy?.message.contains("zwiebel79") == false)
+    }
+
+    @Test(arguments: [
+        ["https:/joe:zwiebel79@h.example/x", "--curl"], ["get", "-v", "https:/joe:zwiebel79@h.example/x"],
+        ["-x", "http:/joe:zwiebel79@h.example", "http://a.example/", "--curl"], ["--curl", #"HTTP:\\joe:zwiebel79@h.example"#],
+    ]) func aMisspeltSchemeEndsTheCommandBeforeAnythingIsSent(words: [String]) async throws {
+        let outcome = try await CommandProcess(words).outcome()
+        #expect(outcome.status == 64 && outcome.output.isEmpty && !outcome.errors.contains("zwiebel79"), "\(outcome.errors)")
+        #expect(outcome.errors.contains("http://") || outcome.errors.contains("https://"))
+    }
+
+    @Test(arguments: [
+        "http.example/x", "https-proxy:8080/x", "http1/x", "http2:8080", "a.example//x", "localhost//x", "httpbin/x", "://a.example",
+        ":8080/https:/x", "a.example/http:/x", "[::1]:80/",
+    ]) func aHostIsNoMisspeltScheme(url: String) {
+        #expect(NearScheme.problem(of: url) == nil)
+    }
+
+    @Test(arguments: [
+        "http:///joe:zwiebel79@h.example", "//joe:zwiebel79@h.example", "htps://joe:zwiebel79@h.example", "http://joe:zwiebel79@h.example",
+        "joe:zwiebel79@h.example", "https://joe:zwie/bel79@h.example", "http://joe:zwiebel79@h.example:99999/",
+    ]) func noErrorOfAURLShowsAPassword(url: String) throws {
+        do {
+            _ = try RequestArguments.parse([url]).httpURL()
+            Issue.record("it is accepted")
+        } catch {
+            #expect(!"\(error)".contains("bel79"), "\(error)")
+        }
     }
 
     @Test(arguments: ["http://a.example", "http://a.example/", "http://a.example/x/", "http://a.example/x/.."])

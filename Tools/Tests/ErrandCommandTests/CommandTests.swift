@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test func controlCharactersOfAnEventDoNotReachATerminal() {
-        let event = ServerSentEvent(data: "a\tb\n\u{7}", type: "e\u{1B}[2J", lastEventID: "\u{9B}1")
+        let event = ServerSentEvent(data: "a\tb\n\u{202E}", type: "e\u{1B}[2J", lastEventID: "\u{9B}1")
         let options = EventOptions.parseOrExit([])
         #expect(options.text(of: event, isForTerminal: true) == "id: \u{FFFD}1\nevent: e\u{FFFD}[2J\ndata: a\tb\ndata: \u{FFFD}\n\n")
         #expect(options.text(of: event, isForTerminal: false).contains("\u{1B}"))
@@ -189,7 +189,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [SIGINT, SIGTERM]) func anInterruptEndsItAndLeavesNothing(signal: Int32) async throws {
+    @Test(arguments: [SIGINT, SIGTERM, SIGHUP]) func anInterruptEndsItAndLeavesNothing(signal: Int32) async throws {
         let folder = temporary("download")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -204,7 +204,7 @@ import Testing
     }
 
     /// In the middle of a body: the part of a file is removed, and the exchanges are written.
-    @Test(arguments: [SIGINT, SIGTERM]) func anInterruptWithinABodyCleansUp(signal: Int32) async throws {
+    @Test(arguments: [SIGINT, SIGTERM, SIGHUP]) func anInterruptWithinABodyCleansUp(signal: Int32) async throws {
         let folder = temporary("interrupted")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -217,6 +217,16 @@ import Testing
             #expect(try await command.outcome().status == 128 + signal)
             #expect(command.process.terminationReason == .exit)
             #expect(try files() == ["x.har"])
+        }
+    }
+
+    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/nohup"), "there is no /usr/bin/nohup here"))
+    func aHangupThatIsIgnoredStaysIgnored() async throws {
+        try await withDemoServer { (url: String) async throws in
+            let command = try CommandProcess(["get", "-v", "-m", "2", "\(url)/slow"], through: ["/usr/bin/nohup"])
+            await command.waitForError(containing: ">\n")
+            kill(command.process.processIdentifier, SIGHUP)
+            #expect(try await command.outcome().status == 6)
         }
     }
 
@@ -328,6 +338,85 @@ import Testing
             let tooMany = try await CommandProcess.run("get", "-L", "--max-redirs", "1", "\(url)/redirect/2")
             #expect(tooMany.status == 6)
             #expect(tooMany.errors.contains("more than 1") && tooMany.errors.contains("--max-redirs"))
+        }
+    }
+
+    // MARK: - What --write-out shows of a failure
+
+    /// As curl has it.
+    @Test func writeOutShowsAFailure() async throws {
+        let format = "[%{http_code} %{http_version} %{size_download} %{num_redirects} %{num_connects} %{content_type}]"
+        let dead = try RawServer()
+        dead.stop()
+        let refused = try await CommandProcess.run("get", "-s", "-o", "/dev/null", "-w", format, dead.url)
+        #expect(refused.status == 6 && refused.text == "[000 0 0 0 0 ]", "\(refused)")
+        let url = try await CommandProcess.run("get", "-s", "-w", "%{url_effective} %{method} %{http_code}", dead.url + "/x?a=b")
+        #expect(url.text == dead.url + "/x?a=b GET 000")
+        let broken = "HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nContent-Length: 100\r\n\r\nhello"
+        try await withRawServer(response: broken) { (server: RawServer) async throws in
+            let outcome = try await CommandProcess.run("get", "-s", "-w", format, server.url)
+            #expect(outcome.status == 6 && outcome.text == "hello[200 1.1 5 0 1 a/b]", "\(outcome)")
+            let file = try await CommandProcess.run("get", "-s", "-o", "/dev/null", "-w", format, server.url)
+            #expect(file.text == "[200 1.1 5 0 1 a/b]", "\(file)")
+            let unwritten = try await CommandProcess.run("get", "-s", "-o", "/no/such/x", "-w", "%{http_code}", server.url)
+            #expect(unwritten.status == 23 && unwritten.text == "200")
+        }
+        let redirect = "HTTP/1.1 302 Found\r\nLocation: \(dead.url)/q\r\nContent-Length: 0\r\n\r\n"
+        try await withRawServer(response: redirect) { (server: RawServer) async throws in
+            let lost = try await CommandProcess.run("get", "-s", "-L", "-w", "%{http_code} %{num_redirects} %{url_effective}", server.url)
+            #expect(lost.status == 6 && lost.text == "302 1 \(dead.url)/q", "\(lost)")
+            let tooMany = try await CommandProcess.run(
+                "get", "-s", "-L", "--max-redirs", "0", "-w", "%{http_code} %{redirect_url}", server.url)
+            #expect(tooMany.status == 6 && tooMany.text == "302 \(dead.url)/q", "\(tooMany)")
+        }
+    }
+
+    /// An attempt begins without the response of the one before it.
+    @Test func writeOutShowsTheLastAttempt() async throws {
+        try await withRawServer(response: "nonsense\r\n\r\n") { (server: RawServer) async throws in
+            let outcome = try await CommandProcess.run("get", "-s", "--retry", "1", "-w", "%{http_code}", server.url)
+            #expect(outcome.status == 6 && outcome.text == "000", "\(outcome)")
+        }
+    }
+
+    @Test func writeOutReadsAFileAndShowsFields() async throws {
+        let file = temporary("format")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try Data("%{http_code}\r\n %header{X-a}\\n".utf8).write(to: file)
+        let response = "HTTP/1.1 200 OK\r\nX-A: one\r\nX-A: two\r\nContent-Length: 0\r\n\r\n"
+        try await withRawServer(response: response) { (server: RawServer) async throws in
+            #expect(try await CommandProcess.run("get", server.url, "-w", "@\(file.path)").text == "200 one\n")
+            let input = try await CommandProcess.run("get", server.url, "-w", "@-", input: Data("%{http_code}".utf8))
+            #expect(input.text == "200")
+            #expect(try await CommandProcess.run("get", server.url, "-w", "@/no/such/file").status == 64)
+        }
+    }
+
+    @Test func theLimitsOfAHeadCanBeChanged() async throws {
+        let fields = (0..<600).map { "X-\($0): \($0)\r\n" }.joined()
+        try await withRawServer(response: "HTTP/1.1 204 No Content\r\n\(fields)\r\n") { (server: RawServer) async throws in
+            let refused = try await CommandProcess.run("get", server.url)
+            #expect(refused.status == 6 && refused.errors.contains("--max-header-count"), "\(refused.errors)")
+            #expect(try await CommandProcess.run("get", server.url, "--max-header-count", "600").status == 0)
+            let long = try await CommandProcess.run("get", server.url, "--max-header-count", "600", "--max-header-bytes", "1000")
+            #expect(long.status == 6 && long.errors.contains("Allow more with --max-header-bytes"), "\(long.errors)")
+            #expect(try await CommandProcess.run("get", server.url, "--max-header-count", "0").status == 64)
+        }
+    }
+
+    @Test(.enabled(if: CommandProcess.hasTerminals, "there is no /usr/bin/script here"))
+    func whatCouldSteerATerminalDoesNotReachIt() async throws {
+        let odd = "\u{9B}31m\u{202E}"
+        let response =
+            "HTTP/1.1 200 O\u{9B}K\r\nX-A: \(odd)\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n[\"\u{9B}\u{202E}\"]"
+        try await withRawServer(response: response) { (server: RawServer) async throws in
+            for words in ["-i", "-I", "-D -", "-v", "-D - -o /dev/null -w '%header{x-a}'", "--color never"] {
+                let outcome = try await CommandProcess.onATerminal("\(words) \(server.url)")
+                let scalars = outcome.text.unicodeScalars
+                #expect(!outcome.text.isEmpty && !scalars.contains { $0 == "\u{9B}" || $0 == "\u{202E}" }, "\(words)")
+            }
+            // A pipe gets what came.
+            #expect(try await CommandProcess.run("get", "-i", server.url).text.unicodeScalars.contains("\u{9B}"))
         }
     }
 

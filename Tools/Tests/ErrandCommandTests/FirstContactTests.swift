@@ -162,6 +162,32 @@ import Testing
         }
     }
 
+    /// Over HTTP/2, the server would have to say that it has ended. It is stopped, and does not.
+    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: openssl), "there is no /usr/bin/openssl here"))
+    func anInterruptWaitsForNoServer() async throws {
+        try await inFolder { (folder: URL) async throws in
+            let make = try CommandProcess(
+                [
+                    "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost", "-keyout", "key.pem", "-out",
+                    "cert.pem",
+                ], running: [Self.openssl], in: folder)
+            #expect(try await make.outcome().status == 0)
+            let port = try freePort()
+            let server = try CommandProcess(
+                ["s_server", "-accept", "127.0.0.1:\(port)", "-key", "key.pem", "-cert", "cert.pem", "-alpn", "h2"],
+                running: [Self.openssl], in: folder, isInteractive: true)
+            defer { kill(server.process.processIdentifier, SIGKILL) }
+            await server.waitForOutput(containing: "ACCEPT")
+            let command = try CommandProcess(["get", "-k", "https://127.0.0.1:\(port)/"])
+            await server.waitForOutput(containing: "CIPHER is")
+            kill(server.process.processIdentifier, SIGSTOP)
+            let start = ContinuousClock.now
+            kill(command.process.processIdentifier, SIGINT)
+            #expect(try await command.outcome().status == 130)
+            #expect(start.duration(to: .now) < .seconds(4))
+        }
+    }
+
     /// One that was free a moment ago.
     private func freePort() throws -> Int {
         let server = try RawServer()

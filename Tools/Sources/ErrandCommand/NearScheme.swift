@@ -1,0 +1,33 @@
+/// A URL whose scheme is misspelt, such as `https:/a.example`. With `http://` before it, the scheme would be the host, and what follows it, a password
+/// too, would be sent to that host.
+enum NearScheme {
+    /// What is wrong with the scheme of `url`; `nil` if the URL has a scheme, or none at all. Nothing of the URL is shown.
+    static func problem(of url: String) -> String? {
+        let text = url.unicodeScalars.drop { $0.properties.isWhitespace || $0.properties.generalCategory == .format }
+        let octets = Array(String(text).utf8)
+        let end = octets.firstIndex { ":/\\?#".utf8.contains($0) } ?? octets.count
+        guard end > 0 else { return nil }
+        // 'https;//' and 'https.//' are slips of a finger.
+        let word = String(decoding: octets[..<end].reversed().drop { ";.,".utf8.contains($0) }.reversed(), as: UTF8.self).lowercased()
+        let rest = octets[end...]
+        guard !rest.starts(with: "://".utf8) || word.utf8.count != end else { return nil }
+        let scheme = scheme(near: word)
+        if word.isExactly("http") || word.isExactly("https") { return misspelt(word) }
+        // A slash after a colon is a slip: between a host and its colon and a path, there is a port.
+        if rest.starts(with: ":/".utf8) || rest.starts(with: #":\"#.utf8) {
+            return scheme.map(misspelt) ?? "a URL begins with a scheme and '://', as in https://a.example/, or with a host"
+        }
+        return rest.starts(with: "//".utf8) || rest.first == UInt8(ascii: "\\") ? scheme.map(misspelt) : nil
+    }
+
+    private static func misspelt(_ scheme: String) -> String {
+        "its scheme is misspelt; write '\(scheme)://' before the host. A host that is named '\(scheme)' needs a scheme before its name: "
+            + "http://\(scheme)/"
+    }
+
+    private static func scheme(near word: String) -> String? {
+        guard word.utf8.count <= 8 else { return nil }
+        let near = ["http", "https"].map { (scheme: $0, distance: Misspelling.distance(word, $0)) }.min { $0.distance < $1.distance }
+        return near.flatMap { $0.distance <= 1 ? $0.scheme : nil }
+    }
+}
