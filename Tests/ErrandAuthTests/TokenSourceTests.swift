@@ -316,6 +316,52 @@ import Testing
         #expect(error?.reason == .refreshRefused && tokens.current == nil && store.load() == nil && counter.count == 2)
     }
 
+    /// Each server says in its own way that a person has to sign in again.
+    @Test func whatRefusesARefreshForGood() async throws {
+        let unauthorized = HTTPResponse(status: .unauthorized)
+        func refused(_ status: HTTPResponse.Status) async throws -> StatusError {
+            try await StatusError(reading: Response(head: HTTPResponse(status: status), request: try request()))
+        }
+        var envelope = ServiceError(40_102, message: "Session expired.")
+        envelope.response = unauthorized
+        let final: [any Error] = [
+            try await refused(.unauthorized), envelope, ServiceError(40_102, equivalentStatus: .unauthorized), Self.refused,
+            OAuthError(.noRefreshToken),
+        ]
+        for error in final { #expect(TokenSource.isFinalRefreshError(error) && error.needsSignIn, "\(error)") }
+        let passing: [any Error] = [
+            try await refused(.badGateway), ServiceError(50_301), OAuthError(.temporarilyUnavailable),
+            TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent), CancellationError(),
+            AuthenticationError(.refreshFailed, response: unauthorized),
+        ]
+        for error in passing { #expect(!TokenSource.isFinalRefreshError(error) && !error.needsSignIn, "\(error)") }
+    }
+
+    @Test func aRefreshThatIsRefusedInAnEnvelopeSignsOut() async throws {
+        let store = MemoryTokenStore()
+        let tokens = TokenSource(store: store) { _ in throw ServiceError(40_102, equivalentStatus: .unauthorized) }
+        try await tokens.signIn(AccessToken("0", expiresAt: .distantPast))
+        let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
+        #expect(error?.reason == .refreshRefused && tokens.current == nil && store.load() == nil)
+    }
+
+    @Test func onePropertySaysThatAPersonHasToSignIn() async throws {
+        for reason in [AuthenticationError.Reason.signedOut, .refreshRefused] { #expect(AuthenticationError(reason).needsSignIn) }
+        for reason in [AuthenticationError.Reason.refreshFailed, .storeFailed, .accountChanged, .withinRefresh, .tooManyRefreshes] {
+            #expect(!AuthenticationError(reason, response: HTTPResponse(status: .unauthorized)).needsSignIn, "\(reason)")
+        }
+        // The refresh needs the sign-in of another account.
+        #expect(AuthenticationError(.refreshFailed, underlying: AuthenticationError(.signedOut)).needsSignIn)
+        let tokens = TokenSource(AccessToken("0")) { _ in throw Self.refused }
+        try await tokens.signOut()
+        do {
+            _ = try await StubTransport().authenticate(.bearer(tokens)).send(try request())
+            Issue.record("it was sent")
+        } catch {
+            #expect(error.needsSignIn && !error.isUnauthorized)
+        }
+    }
+
     @Test func aTokenThatAServerHasRefusedIsDroppedWithItsRefresh() async throws {
         let dates = Dates()
         let counter = Counter()
@@ -594,7 +640,9 @@ import Testing
             return AccessToken("new")
         }
         try await tokens.signIn(AccessToken("0", expiresAt: .distantPast, refreshToken: "r0"))
-        try await store.save(AccessToken("1", expiresAt: .distantPast, refreshToken: "r1"))
+        var other = try #require(try await store.load())
+        (other.value, other.refreshToken) = ("1", "r1")
+        try await store.save(other)
         #expect(try await tokens.token().value == "new")
         #expect(old.withLock { $0 } == ["r1"])
         #expect(try await store.load()?.refreshToken == "r1")

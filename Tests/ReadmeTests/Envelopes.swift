@@ -41,7 +41,7 @@ func buy(_ purchase: Purchase, in shop: APIClient, show: (String) -> Void) async
         try await shop.post("/purchases", body: .json(purchase))
     } catch let error as ServiceError where error.code == .balanceTooLow {
         show("Top up your account. \(error.message)")
-    } catch where error.isUnauthorized {
+    } catch where error.needsSignIn {
         show("Sign in again.")
     } catch where error.isConnectivityError {
         show("You seem to be offline.")

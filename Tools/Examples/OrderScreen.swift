@@ -89,7 +89,7 @@ enum OrderScreen {
                 try await work()
             } catch  where error.isCancellation {
                 // The screen has gone
-            } catch  where error.isUnauthorized {
+            } catch  where error.needsSignIn {
                 message = "Sign in again."
             } catch  where error.isConnectivityError {
                 message = "You seem to be offline."

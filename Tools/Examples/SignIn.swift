@@ -65,7 +65,7 @@ enum SignIn {
         func load() async -> Profile? {
             do {
                 return try await service.api.value(SignIn.profile)
-            } catch let error as AuthenticationError where error.reason == .signedOut || error.reason == .refreshRefused {
+            } catch  where error.needsSignIn {
                 state = .signedOut(because: error.localizedDescription)
             } catch {
                 // Anything else does not sign out: the network may be down

@@ -94,6 +94,21 @@ public struct AuthenticationError: RequestFailure {
     }
 }
 
+extension AuthenticationError: SignInFailure {
+    package var isEndedBySignIn: Bool {
+        switch reason {
+        case .signedOut, .refreshRefused: true
+        // The refresh may itself need somebody to sign in, somewhere else.
+        case .refreshFailed, .tooManyRefreshes: (underlying as? any SignInFailure)?.isEndedBySignIn ?? false
+        default: false
+        }
+    }
+}
+
+extension OAuthError: SignInFailure {
+    package var isEndedBySignIn: Bool { isFinal }
+}
+
 extension AuthenticationError: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }

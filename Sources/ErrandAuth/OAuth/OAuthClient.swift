@@ -312,7 +312,8 @@ public struct OAuthClient: Sendable {
 
         init(from decoder: any Decoder) throws {
             let container = try decoder.container(keyedBy: CodingKeys.self)
-            func text(_ key: CodingKeys) -> String? { try? container.decode(String.self, forKey: key) }
+            // An empty member is missing: some servers send it where they keep the old token.
+            func text(_ key: CodingKeys) -> String? { (try? container.decode(String.self, forKey: key)).flatMap { $0.isEmpty ? nil : $0 } }
             accessToken = try container.decode(String.self, forKey: .accessToken)
             guard !accessToken.isEmpty else {
                 throw DecodingError.dataCorruptedError(forKey: .accessToken, in: container, debugDescription: "it is empty")

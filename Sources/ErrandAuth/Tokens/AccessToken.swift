@@ -9,14 +9,19 @@ public struct AccessToken: Sendable, Hashable, Codable {
     public var value: String
     /// When it expires; `nil` if that is not known.
     public var expiresAt: Date?
-    /// The token that gets the next access token; `nil` if the server sent none.
-    public var refreshToken: String?
+    /// The token that gets the next access token; `nil` if the server sent none. An empty text is `nil`.
+    public var refreshToken: String? { didSet { refreshToken = Self.present(refreshToken) } }
     /// What the token gives access to; empty if that is not known.
     public var scopes: [String]
-    /// The ID token of OpenID Connect; `nil` if the server sent none.
-    public var idToken: String?
+    /// The ID token of OpenID Connect; `nil` if the server sent none. An empty text is `nil`.
+    public var idToken: String? { didSet { idToken = Self.present(idToken) } }
     /// When it was obtained; `nil` if that is not known.
     public var obtainedAt: Date?
+    /// The sign-in that a stored token belongs to: a random text, which a refresh keeps. By it, processes that share a ``TokenStore`` tell accounts apart.
+    ///
+    /// ``TokenSource`` sets it in the tokens that a store gets, and ignores that of other tokens. A store keeps it: one that encodes the whole token does.
+    /// `nil` in the tokens of a source, and in those that an earlier version of this library has stored.
+    public var signInID: String?
 
     /// Creates a token.
     ///
@@ -31,8 +36,35 @@ public struct AccessToken: Sendable, Hashable, Codable {
         _ value: String, expiresAt: Date? = nil, refreshToken: String? = nil, scopes: [String] = [], idToken: String? = nil,
         obtainedAt: Date? = nil
     ) {
-        (self.value, self.expiresAt, self.refreshToken, self.scopes) = (value, expiresAt, refreshToken, scopes)
-        (self.idToken, self.obtainedAt) = (idToken, obtainedAt)
+        (self.value, self.expiresAt, self.refreshToken, self.scopes) = (value, expiresAt, Self.present(refreshToken), scopes)
+        (self.idToken, self.obtainedAt) = (Self.present(idToken), obtainedAt)
+    }
+
+    /// Reads a token that was stored. An empty refresh token or ID token is missing.
+    ///
+    /// - Throws: `DecodingError`, also for an empty token.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            try container.decode(String.self, forKey: .value),
+            expiresAt: try container.decodeIfPresent(Date.self, forKey: .expiresAt),
+            refreshToken: try container.decodeIfPresent(String.self, forKey: .refreshToken),
+            scopes: try container.decode([String].self, forKey: .scopes),
+            idToken: try container.decodeIfPresent(String.self, forKey: .idToken),
+            obtainedAt: try container.decodeIfPresent(Date.self, forKey: .obtainedAt))
+        signInID = Self.present(try container.decodeIfPresent(String.self, forKey: .signInID))
+        guard !value.isEmpty else {
+            throw DecodingError.dataCorruptedError(forKey: .value, in: container, debugDescription: "it is empty")
+        }
+    }
+
+    private static func present(_ text: String?) -> String? { text?.isEmpty == true ? nil : text }
+
+    /// The token with the identifier of a sign-in, or without one.
+    func belonging(to signInID: String?) -> AccessToken {
+        var token = self
+        token.signInID = signInID
+        return token
     }
 
     /// Whether it has expired at `date`; false if it is not known when it does.

@@ -25,7 +25,8 @@ internal import Synchronization
 /// may use the same client. ``token(by:)`` throws there.
 ///
 /// **Store:** the token is loaded when it is first needed. A new one is saved before any request uses it. With a ``FileTokenStore``, processes that
-/// share the file refresh one after the other, and each takes over the token that another one has obtained.
+/// share the file refresh one after the other, and each takes over the token that another one has obtained. If another process has signed in or out, this
+/// source does the same at its next refresh.
 ///
 /// **Signing out** beats a refresh in progress: its result is dropped, and the requests that wait for it fail at once. A request that was begun for
 /// one account never gets the token of another: it fails with ``AuthenticationError`` and the reason `accountChanged`.
@@ -40,14 +41,24 @@ public final class TokenSource: Sendable {
 
     private struct State: Sendable {
         var machine: TokenMachine
+        var policy = TokenStorePolicy()
         var isLoaded: Bool
         /// What the store is to hold: a token that may not be in use yet, and its number.
-        var wanted: (token: AccessToken?, version: Int) = (nil, 0)
+        var wanted: (change: TokenStorePolicy.Change?, version: Int) = (nil, 0)
         var written = 0
         /// A token that was obtained, and that the store has not taken yet.
         var unsaved: (token: AccessToken, account: Int)?
 
-        mutating func want(_ token: AccessToken?) { wanted = (token, wanted.version + 1) }
+        /// Whether the store has taken all changes.
+        var isSaved: Bool { wanted.version == written }
+
+        mutating func want(_ change: TokenStorePolicy.Change) { wanted = (change, wanted.version + 1) }
+
+        /// Takes note that nothing is to be written any more.
+        mutating func wantNothing() {
+            unsaved = nil
+            written = wanted.version
+        }
     }
 
     /// The work of sources that this task is part of.
@@ -119,19 +130,24 @@ public final class TokenSource: Sendable {
         let machine = TokenMachine(source: number, policy: policy, obtainsWithoutToken: obtainsWithoutToken)
         var state = State(machine: machine, isLoaded: store == nil || token != nil)
         if let token {
+            let token = token.belonging(to: nil)
             state.machine.sign(in: token, at: now(), random: random())
-            if store != nil { state.wanted = (token, 1) }
+            state.policy.signIn(id: TokenStorePolicy.newID())
+            if store != nil { state.want(.signIn(token)) }
         }
         self.state = Mutex(state)
     }
 
-    /// Whether the error of a refresh says that a person has to sign in again: a ``/ErrandCore/StatusError`` with the status 401, and an ``OAuthError``
-    /// that ``OAuthError/isFinal``.
+    /// Whether the error of a refresh says that a person has to sign in again.
+    ///
+    /// True for any failure that ``/ErrandCore/isUnauthorized``: a ``/ErrandCore/StatusError`` with the status 401, and a ``/ErrandCore/ServiceError`` with that
+    /// status or that `equivalentStatus`. True for an ``OAuthError`` that ``OAuthError/isFinal``. False for an ``AuthenticationError``: the refresh itself could
+    /// not be authenticated, which may pass.
     public static func isFinalRefreshError(_ error: any Error) -> Bool {
         switch error {
-        case let error as StatusError: error.head.status == .unauthorized
+        case is AuthenticationError: false
         case let error as OAuthError: error.isFinal
-        default: false
+        default: error.isUnauthorized
         }
     }
 
@@ -228,12 +244,18 @@ public final class TokenSource: Sendable {
 
     // MARK: Refresh
 
+    /// A refresh that has begun, and its token; `nil` if there is none.
+    private struct Begun { let token: AccessToken? }
+
     private func performRefresh(_ turn: TokenMachine.Turn) async throws {
-        guard let store else { return try await obtain(turn, stored: nil) }
+        guard let store else {
+            if let begun = try begin(turn, stored: nil) { try await obtain(turn, from: begun.token, seen: nil) }
+            return
+        }
         do {
             try await store.exclusively { [self] in
                 let stored = try await store.load()
-                if !takesOver(stored, turn) { try await obtain(turn, stored: stored) }
+                if let begun = try begin(turn, stored: stored) { try await obtain(turn, from: begun.token, seen: stored) }
             }
         } catch let error where error is AuthenticationError || error is CancellationError {
             throw error
@@ -242,31 +264,41 @@ public final class TokenSource: Sendable {
         }
     }
 
-    /// Uses a token that another process has obtained meanwhile; `false` if there is none.
-    private func takesOver(_ stored: AccessToken?, _ turn: TokenMachine.Turn) -> Bool {
-        guard let stored, !stored.hasExpired(at: now()) else { return false }
-        return state.withLock { state in
-            guard state.machine.turn == turn, state.machine.token?.value != stored.value, state.wanted.version == state.written else {
-                return false
+    /// Begins a refresh.
+    ///
+    /// - Parameter stored: the token of the store, which another process may have refreshed or replaced.
+    /// - Returns: the token to refresh; `nil` if there is nothing to do: the decision is made anew.
+    private func begin(_ turn: TokenMachine.Turn, stored: AccessToken?) throws -> Begun? {
+        try state.withLock { state in
+            // It has ended by now.
+            guard state.machine.turn == turn else { return nil }
+            let start: TokenStorePolicy.Start =
+                store == nil
+                ? .refresh(state.machine.token)
+                : state.policy.beforeRefresh(stored: stored, own: state.machine.token, isSaved: state.isSaved, at: now())
+            switch start {
+            case .use(let token):
+                _ = use(token.belonging(to: nil), account: turn.account, &state)
+                return nil
+            case .follow(let token):
+                follow(token, &state)
+                return nil
+            case .refresh(let token):
+                guard state.machine.begin(at: now()) else {
+                    throw AuthenticationError(.tooManyRefreshes, underlying: state.machine.lastError)
+                }
+                return Begun(token: token?.belonging(to: nil))
             }
-            return use(stored, account: turn.account, &state)
         }
     }
 
     /// Obtains a token, saves it, and uses it then.
     ///
-    /// - Parameter stored: the token of the store, which another process may have refreshed.
-    private func obtain(_ turn: TokenMachine.Turn, stored: AccessToken?) async throws {
+    /// - Parameters:
+    ///   - old: the token to refresh.
+    ///   - seen: the token of the store.
+    private func obtain(_ turn: TokenMachine.Turn, from old: AccessToken?, seen: AccessToken?) async throws {
         let account = turn.account
-        let old: AccessToken?? = try state.withLock { state in
-            // It has ended by now: the decision is made anew.
-            guard state.machine.turn == turn else { return nil }
-            guard state.machine.begin(at: now()) else {
-                throw AuthenticationError(.tooManyRefreshes, underlying: state.machine.lastError)
-            }
-            return .some(stored ?? state.machine.token)
-        }
-        guard let old else { return }
         var new: AccessToken
         do {
             new = try await marked { try await refresh(old) }
@@ -277,29 +309,53 @@ public final class TokenSource: Sendable {
             state.withLock { _ = $0.machine.fail(error, isFinal: false, account: account, at: now()) }
             throw error
         } catch {
-            let isFinal = isFinal(error)
-            let isCurrent = state.withLock { state in
-                guard state.machine.account == account else { return false }
-                if state.machine.fail(error, isFinal: isFinal, account: account, at: now()) {
-                    state.want(nil)
-                    observers.report(.signedOut(because: error))
-                }
-                return true
-            }
-            guard isCurrent else { throw CancellationError() }
-            try? await writeIfNeeded()
-            throw AuthenticationError(isFinal ? .refreshRefused : .refreshFailed, underlying: error)
+            try await refreshFailed(error, of: old, account: account)
+            return
         }
         if new.refreshToken == nil { new.refreshToken = old?.refreshToken }
         if new.obtainedAt == nil { new.obtainedAt = now() }
-        try await adopt(new, account: account)
+        try await adopt(new.belonging(to: nil), account: account, seen: seen)
+    }
+
+    /// Decides what the error of a refresh means.
+    ///
+    /// - Parameter old: the token that was to be refreshed.
+    /// - Throws: the error that requests fail with, unless another process has changed the token.
+    private func refreshFailed(_ error: any Error, of old: AccessToken?, account: Int) async throws {
+        var isFinal = isFinal(error)
+        // Where processes can't be kept from refreshing at the same time, another one may have used the refresh token up.
+        var stored: AccessToken?
+        if isFinal { stored = try? await store?.load() }
+        let record = stored
+        let (isCurrent, isSettled) = state.withLock { state in
+            guard state.machine.account == account else { return (false, false) }
+            if isFinal {
+                switch state.policy.afterRefusal(of: old, stored: record, at: now()) {
+                case .final: break
+                case .tryAgain: isFinal = false
+                case .use(let token): return (true, use(token.belonging(to: nil), account: account, &state))
+                case .follow(let token):
+                    follow(token, &state)
+                    return (true, true)
+                }
+            }
+            if state.machine.fail(error, isFinal: isFinal, account: account, at: now()) {
+                state.want(state.policy.refuse(old))
+                observers.report(.signedOut(because: error))
+            }
+            return (true, false)
+        }
+        guard isCurrent else { throw CancellationError() }
+        if isSettled { return }
+        try? await writeIfNeeded()
+        throw AuthenticationError(isFinal ? .refreshRefused : .refreshFailed, underlying: error)
     }
 
     /// Saves a token that was obtained, and uses it then.
-    private func adopt(_ new: AccessToken, account: Int) async throws {
+    private func adopt(_ new: AccessToken, account: Int, seen: AccessToken?) async throws {
         let isCurrent = state.withLock { state in
             guard state.machine.account == account else { return false }
-            state.want(new)
+            state.want(state.policy.obtain(new, seen: seen, newID: TokenStorePolicy.newID()))
             // If it can't be saved, it is kept, and saved before the next request.
             if store != nil { state.unsaved = (new, account) }
             return true
@@ -311,6 +367,15 @@ public final class TokenSource: Sendable {
         } else {
             guard state.withLock({ use(new, account: account, &$0) }) else { throw CancellationError() }
         }
+    }
+
+    /// Signs in or out as another process has done. Requests that were begun before decide anew, and get no token of the other account.
+    private func follow(_ stored: AccessToken?, _ state: inout State) {
+        let token = stored?.belonging(to: nil)
+        state.machine.sign(in: token, at: now(), random: random())
+        state.policy.follow(stored)
+        state.wantNothing()
+        observers.report(token.map { .signedIn($0) } ?? .signedOut(because: nil))
     }
 
     /// Uses a token from now on; `false` if another account is signed in by now, or nobody is.
@@ -334,7 +399,7 @@ public final class TokenSource: Sendable {
     ///
     /// - Throws: ``AuthenticationError`` with the reason `storeFailed`. The token is used all the same, and each request tries to save it.
     public func signIn(_ token: AccessToken) async throws {
-        var token = token
+        var token = token.belonging(to: nil)
         if token.obtainedAt == nil { token.obtainedAt = now() }
         change(to: token)
         try await writeToTheEnd()
@@ -368,7 +433,12 @@ public final class TokenSource: Sendable {
             state.machine.sign(in: token, at: now(), random: random())
             state.isLoaded = true
             state.unsaved = nil
-            state.want(token)
+            if let token {
+                state.policy.signIn(id: TokenStorePolicy.newID())
+                state.want(.signIn(token))
+            } else {
+                state.want(state.policy.signOut())
+            }
             observers.report(token.map { .signedIn($0) } ?? .signedOut(because: nil))
             return old
         }
@@ -392,8 +462,9 @@ public final class TokenSource: Sendable {
             guard !state.isLoaded else { return }
             state.isLoaded = true
             guard let token else { return }
-            state.machine.sign(in: token, at: now(), random: random())
-            observers.report(.signedIn(token))
+            state.machine.sign(in: token.belonging(to: nil), at: now(), random: random())
+            state.policy.follow(token)
+            observers.report(.signedIn(token.belonging(to: nil)))
         }
     }
 
@@ -415,20 +486,60 @@ public final class TokenSource: Sendable {
     /// Brings the store to what is wanted at this moment. Never runs twice at a time.
     private func write() async throws {
         guard let store else { return }
-        let wanted = state.withLock(\.wanted)
         do {
             try await marked {
-                if let token = wanted.token { try await store.save(token) } else { try await store.remove() }
+                try await store.atomically { [self] in
+                    let (change, version) = state.withLock(\.wanted)
+                    guard let change else { return }
+                    let outcome = try await outcome(of: change, version, in: store)
+                    switch outcome {
+                    case .save(let token): try await store.save(token)
+                    case .remove: try await store.remove()
+                    case .keep, .follow: break
+                    }
+                    state.withLock { end(outcome, version, &$0) }
+                }
             }
         } catch {
             throw AuthenticationError(.storeFailed, underlying: error)
         }
-        state.withLock { state in
-            state.written = max(state.written, wanted.version)
-            guard let unsaved = state.unsaved, state.wanted.version == wanted.version else { return }
-            state.unsaved = nil
-            _ = use(unsaved.token, account: unsaved.account, &state)
+    }
+
+    /// Compares a change with the store.
+    private func outcome(
+        of change: TokenStorePolicy.Change, _ version: Int, in store: any TokenStore
+    ) async throws -> TokenStorePolicy.Outcome {
+        let stored: AccessToken?
+        switch change {
+        // Whatever it holds, or if it can't be read.
+        case .signIn: stored = nil
+        case .signOut(id: nil): return .remove
+        case .signOut:
+            do {
+                stored = try await store.load()
+            } catch {
+                return .remove
+            }
+        case .refreshed, .obtained, .refused: stored = try await store.load()
         }
+        return state.withLock { state in
+            // If somebody has signed in or out here meanwhile, that change is written next, and this one never.
+            state.wanted.version == version ? state.policy.outcome(of: change, stored: stored) : .keep
+        }
+    }
+
+    /// Takes note of what was written.
+    private func end(_ outcome: TokenStorePolicy.Outcome, _ version: Int, _ state: inout State) {
+        if case .save(let token) = outcome { state.policy.saved(token) }
+        // Somebody has signed in or out meanwhile.
+        guard state.wanted.version == version else {
+            state.written = max(state.written, version)
+            return
+        }
+        if case .follow(let token) = outcome { return follow(token, &state) }
+        let unsaved = state.unsaved
+        state.wantNothing()
+        if let unsaved { _ = use(unsaved.token, account: unsaved.account, &state) }
     }
 
     /// Waits until a refresh and a write to the store that are in progress have ended, for a program that is about to end: otherwise, a new token could be

@@ -43,6 +43,18 @@ extension Error {
     /// refreshed after it.
     public var isUnauthorized: Bool { refusedStatus == .unauthorized }
 
+    /// Whether a person has to sign in before the call can succeed.
+    ///
+    /// True for the status 401 as in ``isUnauthorized``, for a request that was not sent because nobody is signed in, and for a token that the server
+    /// refuses to refresh. False for a token that could not be refreshed for now, because the network was down, for example.
+    ///
+    /// ```swift
+    /// } catch where error.needsSignIn {
+    ///     showSignIn()
+    /// }
+    /// ```
+    public var needsSignIn: Bool { (self as? any SignInFailure)?.isEndedBySignIn ?? isUnauthorized }
+
     /// Whether the call failed because of a response with a status from 500 to 599.
     ///
     /// True for ``StatusError``, and for what a response validator throws when its retries are used up.
@@ -60,4 +72,10 @@ extension Error {
 package protocol TimeLimitedFailure: RequestFailure {
     /// Whether a limit of time on this side was the cause.
     var exceededItsTime: Bool { get }
+}
+
+/// A failure of another module that knows whether a person has to sign in.
+package protocol SignInFailure: Error {
+    /// Whether the call can succeed after a person has signed in, and not before.
+    var isEndedBySignIn: Bool { get }
 }

@@ -58,18 +58,23 @@ package enum PrivateFile {
         }
     }
 
-    /// Waits until no other process, and no other caller of this one, has the lock of the file, which is created if there is none.
+    /// Waits until no other process, and no other caller of this one, has the lock of the file, which is created if there is none. A holder may remove the
+    /// file, as the last thing that it does.
     ///
     /// - Returns: the lock, or `nil` if it is not free within `limit`.
     /// - Throws: `FileWriteError`; `CancellationError`.
     package static func lock(_ path: String, within limit: Duration) async throws -> FileLock? {
-        let lock = try await BlockingWork.run { try FileLock(path: path) }
         let end = ContinuousClock.now + limit
-        while !(try lock.take()) {
-            guard ContinuousClock.now < end else { return nil }
-            try await Task.sleep(for: .milliseconds(20))
+        while true {
+            let lock = try await BlockingWork.run { try FileLock(path: path) }
+            while !(try lock.take()) {
+                guard ContinuousClock.now < end else { return nil }
+                try await Task.sleep(for: .milliseconds(20))
+            }
+            // The holder before may have removed the file, and others lock a new one.
+            if lock.isAtItsPath { return lock }
+            lock.release()
         }
-        return lock
     }
 
     /// Removes the file; does nothing if there is none.
@@ -104,6 +109,12 @@ package final class FileLock: Sendable {
             guard errno == EINTR else { throw FileWriteError(path: path, operation: "lock", code: errno) }
         }
         return true
+    }
+
+    /// Whether the file is still the one at its path.
+    var isAtItsPath: Bool {
+        var (own, there) = (stat(), stat())
+        return fstat(descriptor, &own) == 0 && lstat(path, &there) == 0 && own.st_ino == there.st_ino && own.st_dev == there.st_dev
     }
 
     package func release() { _ = flock(descriptor, LOCK_UN) }

@@ -204,7 +204,7 @@ struct LogoutCommand: AsyncParsableCommand {
             } catch {
                 Terminal.say("errand: the token can't be revoked: \(error)")
             }
-            try login.remove()
+            try await login.remove()
             if token != nil, login.revocationEndpoint == nil {
                 Terminal.say("errand: the server has no way to revoke the token: it stays valid until it expires")
             }

@@ -4,7 +4,8 @@ import Foundation
 
 /// A sign-in that `errand auth login` keeps: the server, the client, and where its token is.
 ///
-/// Each has files with mode 0600 in a folder with mode 0700: `NAME.json`, `NAME.token`, and `NAME.token.lock`.
+/// Each has files with mode 0600 in a folder with mode 0700: `NAME.json`, `NAME.token`, and the locks `NAME.token.lock`
+/// and `NAME.token.write-lock`.
 struct StoredLogin: Codable, Sendable {
     /// How tokens are obtained.
     enum Kind: String, Codable, Sendable {
@@ -124,11 +125,14 @@ struct StoredLogin: Codable, Sendable {
 
     /// Removes all files.
     ///
-    /// - Throws: `FileWriteError`.
-    func remove() throws {
-        for kind in ["token.lock", "token", "json"] {
-            let path = try Self.path(name, kind)
-            guard unlink(path) == 0 || errno == ENOENT else { throw FileWriteError(path: path, operation: "remove", code: errno) }
+    /// - Throws: `FileWriteError`; `TokenFileError`.
+    func remove() async throws {
+        let paths = try ["token", "json", "token.lock", "token.write-lock"].map { try Self.path(name, $0) }
+        // Only its holder may remove a lock: who waits for it locks a new file then.
+        try await FileTokenStore(atPath: paths[0]).atomically {
+            for path in paths {
+                guard unlink(path) == 0 || errno == ENOENT else { throw FileWriteError(path: path, operation: "remove", code: errno) }
+            }
         }
     }
 }

@@ -1,0 +1,118 @@
+#if Auth
+import Errand
+import Foundation
+import Testing
+
+@testable import ErrandAuth
+
+@Suite(.timeLimit(.minutes(2))) struct TokenStorePolicyTests {
+    private let now = Date(timeIntervalSince1970: 1_000)
+
+    /// A policy whose sign-in `x` the store has.
+    private func signedIn() -> TokenStorePolicy {
+        var policy = TokenStorePolicy()
+        policy.follow(token("0", in: "x"))
+        return policy
+    }
+
+    private func token(_ name: String, in signInID: String?, hasExpired: Bool = false) -> AccessToken {
+        AccessToken(name, expiresAt: hasExpired ? now - 1 : nil, refreshToken: "r" + name).belonging(to: signInID)
+    }
+
+    // MARK: Tables
+
+    @Test func aRefreshBeginsWithWhatTheStoreHolds() {
+        let (own, policy) = (token("0", in: nil), signedIn())
+        func start(_ stored: AccessToken?, isSaved: Bool = true) -> TokenStorePolicy.Start {
+            policy.beforeRefresh(stored: stored, own: own, isSaved: isSaved, at: now)
+        }
+        #expect(start(token("0", in: "x")) == .refresh(token("0", in: "x")))
+        #expect(start(token("1", in: "x")) == .use(token("1", in: "x")))
+        #expect(start(token("1", in: "x", hasExpired: true)) == .refresh(token("1", in: "x", hasExpired: true)))
+        #expect(start(token("1", in: "x"), isSaved: false) == .refresh(own))
+        #expect(start(token("1", in: "y")) == .follow(token("1", in: "y")))
+        #expect(start(token("0", in: "y")) == .follow(token("0", in: "y")))
+        #expect(start(nil) == .follow(nil))
+        // Of an earlier version, or of a store that keeps no identifiers.
+        #expect(start(token("0", in: nil)) == .refresh(token("0", in: nil)))
+        #expect(start(token("1", in: nil)) == .follow(token("1", in: nil)))
+    }
+
+    @Test func aSignInThatIsNotStoredYetReplacesAnyRecord() {
+        var policy = TokenStorePolicy()
+        policy.signIn(id: "x")
+        let own = token("0", in: nil)
+        for stored in [nil, token("1", in: "y")] {
+            #expect(policy.beforeRefresh(stored: stored, own: own, isSaved: false, at: now) == .refresh(own))
+            #expect(policy.outcome(of: .signIn(own), stored: stored) == .save(token("0", in: "x")))
+            #expect(policy.outcome(of: .refreshed(own, seen: nil), stored: stored) == .save(token("0", in: "x")))
+        }
+        let change = policy.signOut()
+        #expect(change == .signOut(id: nil))
+        #expect(policy.outcome(of: change, stored: token("1", in: "y")) == .remove)
+    }
+
+    @Test func aTokenThatWasObtainedIsSavedForItsOwnSignInAlone() {
+        let (policy, new, seen) = (signedIn(), token("2", in: nil), token("0", in: "x"))
+        #expect(policy.outcome(of: .refreshed(new, seen: seen), stored: seen) == .save(token("2", in: "x")))
+        #expect(policy.outcome(of: .refreshed(new, seen: seen), stored: nil) == .follow(nil))
+        #expect(policy.outcome(of: .refreshed(new, seen: seen), stored: token("0", in: "y")) == .follow(token("0", in: "y")))
+        var first = TokenStorePolicy()
+        let change = first.obtain(new, seen: nil, newID: "z")
+        #expect(change == .obtained(new, seen: nil))
+        #expect(first.outcome(of: .obtained(new, seen: nil), stored: nil) == .save(token("2", in: "z")))
+        #expect(first.outcome(of: .obtained(new, seen: nil), stored: token("1", in: "y")) == .follow(token("1", in: "y")))
+        #expect(first.outcome(of: .obtained(new, seen: token("1", in: "y")), stored: token("1", in: "y")) == .save(token("2", in: "z")))
+    }
+
+    @Test func aSignOutRemovesNoRecordOfAnotherSignIn() {
+        var policy = signedIn()
+        let change = policy.signOut()
+        #expect(change == .signOut(id: "x") && policy.signIn == nil)
+        #expect(policy.outcome(of: .signOut(id: "x"), stored: token("9", in: "x")) == .remove)
+        #expect(policy.outcome(of: .signOut(id: "x"), stored: token("9", in: "y")) == .keep)
+        #expect(policy.outcome(of: .signOut(id: "x"), stored: nil) == .keep)
+        let again = policy.signOut()
+        #expect(again == .signOut(id: nil))
+    }
+
+    @Test func aRefusalIsFinalForTheTokenThatWasRefusedAlone() {
+        var (policy, used) = (signedIn(), token("0", in: nil))
+        func refusal(_ stored: AccessToken?) -> TokenStorePolicy.Refusal { policy.afterRefusal(of: used, stored: stored, at: now) }
+        #expect(refusal(token("0", in: "x")) == .final && refusal(nil) == .final)
+        #expect(refusal(token("1", in: "x")) == .use(token("1", in: "x")))
+        #expect(refusal(token("1", in: "x", hasExpired: true)) == .tryAgain)
+        #expect(refusal(token("1", in: "y")) == .follow(token("1", in: "y")))
+        let change = policy.refuse(used)
+        #expect(policy.outcome(of: change, stored: token("0", in: "x")) == .remove)
+        #expect(policy.outcome(of: change, stored: token("1", in: "x")) == .keep)
+        #expect(policy.beforeRefresh(stored: token("0", in: "x"), own: nil, isSaved: false, at: now) == .refresh(nil))
+        used.refreshToken = ""
+        #expect(used.refreshToken == nil)
+    }
+
+    @Test func aTokenOfAnEarlierVersionHasTheSameIdentifierForAll() {
+        let old = token("0", in: nil)
+        #expect(TokenStorePolicy.id(of: old) == TokenStorePolicy.id(of: old))
+        #expect(TokenStorePolicy.id(of: old) != TokenStorePolicy.id(of: token("1", in: nil)))
+        #expect(TokenStorePolicy.newID() != TokenStorePolicy.newID() && TokenStorePolicy.newID().utf8.count == 32)
+    }
+
+    // MARK: All interleavings
+
+    /// Each process does two of these, after it has loaded the record of `ann`. Each may die before any step.
+    @Test func noInterleavingOfTwoProcessesMixesUpLosesOrUndoes() {
+        let scripts = TokenProcessModel.Work.allCases.flatMap { first in TokenProcessModel.Work.allCases.map { [first, $0] } }
+        var (states, problems) = (0, Set<String>())
+        for (index, first) in scripts.enumerated() {
+            for second in scripts[index...] {
+                let (count, found) = TokenProcessModel(first, second).explored()
+                states += count
+                problems.formUnion(found.map { "\(first), \(second): \($0)" })
+            }
+        }
+        #expect(problems.isEmpty, "\(problems.sorted().prefix(5).joined(separator: "\n"))")
+        #expect(states > 10_000)
+    }
+}
+#endif
