@@ -35,7 +35,7 @@ final class AlternativeServiceTable: Sendable {
         let age = fields[.age].flatMap { UInt32($0) } ?? 0
         let entry = Entry(value: value, age: .seconds(age), received: now)
         entries.withLock { entries in
-            if value == "clear" || value.utf8.count > Self.valueBytes {
+            if value.utf8.count > Self.valueBytes || value.isExactly("clear") {
                 entries.removeValue(forKey: origin)
             } else {
                 entries.update(origin, default: entry) { $0 = entry }
