@@ -198,7 +198,11 @@ extension NIOTransportTests {
             Breach("a pseudo-field after a field (8.3)", [.headers(1, [0, 1, 120, 1, 121, 0x88])], protocolError, "':status'"),
             Breach("a pseudo-field of requests (8.3.2)", [.headers(1, [0x88, 0x82])], protocolError, "':method'"),
             Breach("trailers with a pseudo-field (8.1)", [.headers(1), .headers(1, [0x88], ends: true)], protocolError, "':status'"),
-            Breach("a space before a value (8.2.1)", [.headers(1, [0x88, 0, 1, 120, 2, 32, 121])], protocolError, "'x'"),
+            Breach("a control character in a value (8.2.1)", [.headers(1, [0x88, 0, 1, 120, 2, 10, 121])], protocolError, "'x'"),
+            Breach("WINDOW_UPDATE by 0 after the request (6.9)", [.windowUpdate(1, by: 0)], protocolError, "window"),
+            Breach(
+                "WINDOW_UPDATE too far after the request (6.9.1)",
+                [.windowUpdate(1, by: 0x7FFF_FFFF), .windowUpdate(1, by: 0x7FFF_FFFF)], flowControl, "window"),
             Breach("101 (8.6)", [.headers(1, H2Frame.status("101"))], protocolError, "101"),
             Breach("interim responses", Array(repeating: .headers(1, H2Frame.status("103")), count: 33), protocolError, "interim"),
         ]
