@@ -49,7 +49,8 @@ struct HTTP2ResponseFields {
         let value = Self.trimmed(value)
         switch role {
         case .connection, .keepAlive, .transferEncoding: throw .connectionField(name.rawName)
-        case .notInTrailers where name.rawName == "upgrade" || name.rawName == "proxy-connection": throw .connectionField(name.rawName)
+        case .notInTrailers where name.rawName.isExactly("upgrade") || name.rawName.isExactly("proxy-connection"):
+            throw .connectionField(name.rawName)
         case .contentLength where !areTrailers: try noteLength(value)
         case .alternatives where !areTrailers: hasAlternatives = true
         case .contentLength, .alternatives, .notInTrailers: if areTrailers { return }

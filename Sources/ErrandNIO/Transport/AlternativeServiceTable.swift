@@ -29,7 +29,7 @@ final class AlternativeServiceTable: Sendable {
     ///
     /// - Parameter now: on the clock of the caller.
     func receive(_ response: HTTPResponse, from origin: Origin, at now: Duration) {
-        guard origin.scheme == "https", response.status.code != 421 else { return }
+        guard origin.scheme.isExactly("https"), response.status.code != 421 else { return }
         let fields = response.headerFields
         guard let value = fields[.altSvc] else { return }
         let age = fields[.age].flatMap { UInt32($0) } ?? 0
