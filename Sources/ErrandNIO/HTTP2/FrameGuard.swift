@@ -10,13 +10,17 @@ final class FrameGuard: ChannelInboundHandler {
     typealias InboundOut = ByteBuffer
 
     private var splitter = FrameSplitter(longestBytes: HTTP2Limits.frameBytes)
-    private var allowance = FrameAllowance(HTTP2Limits.otherFrames)
+    private var allowance: FrameAllowance
     /// The beginning of a frame.
     private var kept = ByteBuffer()
     /// How many bytes `kept` needs before it is looked at again.
     private var missing = 0
-    private var excess: FrameAllowance.Excess?
+    private var fields = SlowFieldScan()
+    /// Why the connection ends.
+    private var excess: HTTP2ConnectionError?
     private var isReported = false
+
+    init(_ limits: FrameAllowance.Limits = HTTP2Limits.otherFrames) { allowance = FrameAllowance(limits) }
 
     /// This side has sent HEADERS or DATA.
     ///
@@ -51,14 +55,19 @@ final class FrameGuard: ChannelInboundHandler {
         if let excess, !isReported {
             isReported = true
             kept = ByteBuffer()
-            context.fireErrorCaught(HTTP2ConnectionError.tooManyFrames(excess))
+            context.fireErrorCaught(excess)
         }
     }
 
     private func look(at buffer: ByteBuffer) -> FrameSplitter.Step {
         buffer.withUnsafeReadableBytes { bytes in
             splitter.next(in: bytes) { header in
-                if !header.isOfMessage { excess = allowance.receive(header, at: Pool.now()) }
+                // `NIOHTTP2Handler` refuses a longer frame by its header, and ends the connection.
+                guard header.length <= HTTP2Limits.frameBytes else { return true }
+                if !header.isOfMessage, let bound = allowance.receive(header, at: Pool.now()) { excess = .tooManyFrames(bound) }
+                return excess == nil
+            } inspect: { header, payload in
+                if header.hasFields, !fields.read(header.fields(in: payload), isLast: header.endsFields) { excess = .slowField }
                 return excess == nil
             }
         }

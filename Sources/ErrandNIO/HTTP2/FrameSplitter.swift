@@ -48,7 +48,11 @@ struct FrameSplitter: Sendable {
     ///
     /// - Parameter report: gets the header of each frame, once, when the header is complete. If the closure returns false, the step ends, and
     ///   nothing more must be handed on.
-    mutating func next(in bytes: UnsafeRawBufferPointer, report: (FrameHeader) -> Bool) -> Step {
+    /// - Parameter inspect: gets the payload of each frame that is complete, and not DATA. If the closure returns false, the step ends as well.
+    mutating func next(
+        in bytes: UnsafeRawBufferPointer, report: (FrameHeader) -> Bool,
+        inspect: (FrameHeader, UnsafeRawBufferPointer) -> Bool = { _, _ in true }
+    ) -> Step {
         var position = 0
         while true {
             let count = min(restBytes, bytes.count - position)
@@ -67,6 +71,8 @@ struct FrameSplitter: Sendable {
                 position += FrameHeader.bytes
                 restBytes = header.length
             } else if left >= whole {
+                let payload = bytes[(position + FrameHeader.bytes)..<(position + whole)]
+                guard inspect(header, UnsafeRawBufferPointer(rebasing: payload)) else { return Step(consumed: position, missing: 0) }
                 position += whole
             } else {
                 return Step(consumed: position, missing: whole - left)

@@ -1,5 +1,6 @@
 #if NIO
 internal import ErrandCore
+internal import ErrandFormats
 internal import NIOCore
 internal import NIOHTTP2
 
@@ -193,7 +194,7 @@ extension HTTP2Handler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        if let error = error as? HTTP2ConnectionError, case .tooManyFrames = error {
+        if let error = error as? HTTP2ConnectionError, error.isOfGuard {
             // A connection that closes waits for the end of the server's side: no longer.
             if isClosing { context.closeAtOnce() } else { breakConnection(.enhanceYourCalm, error) }
             return
@@ -257,7 +258,7 @@ extension HTTP2Handler {
 
     /// What may be the reason, if nothing was received: without TLS, the server did not choose HTTP/2.
     private var hint: String {
-        machine.framesReceived == 0 && connection?.origin.scheme == "http" ? "; the server may not know HTTP/2" : ""
+        machine.framesReceived == 0 && connection?.origin.scheme.isExactly("http") == true ? "; the server may not know HTTP/2" : ""
     }
 
     private func failure(of done: ActiveExchange, at position: ExchangePosition, because error: (any Error)?) -> TransportError {

@@ -62,6 +62,16 @@ enum HTTP2ConnectionError: SafelyDescribedError, Equatable {
     case pushSetting
     case tooManyMalformedResponses(limit: Int)
     case tooManyFrames(FrameAllowance.Excess)
+    case slowField
+
+    /// Whether the handler in front of the frames has found the error.
+    var isOfGuard: Bool {
+        switch self {
+        case .tooManyFrames, .slowField: true
+        default: false
+        }
+    }
+
     case noPong(after: Duration)
     case goAway(HTTP2Code)
     case notProcessed(HTTP2Code)
@@ -87,6 +97,9 @@ enum HTTP2ConnectionError: SafelyDescribedError, Equatable {
                 + "\(HTTP2Limits.otherFrames.time.inWords); the connection was closed with ENHANCE_YOUR_CALM"
         case .tooManyFrames(.resets(let limit)):
             "the server reset too many streams: more than \(limit); the connection was closed with ENHANCE_YOUR_CALM"
+        case .slowField:
+            "the server sent a field whose name is longer than \(SlowFieldScan.nameBytes) bytes, or an invalid ':status'; the connection was closed "
+                + "with ENHANCE_YOUR_CALM"
         case .noPong(let time): "the server did not respond to a ping within \(time.inWords)"
         case .goAway(let code): "connection closed by the server, after GOAWAY with \(code)"
         case .notProcessed(let code): "the server did not process the request: GOAWAY with \(code)"

@@ -39,7 +39,9 @@ struct FrameServer: Sendable {
     }
 
     /// Runs `body` with a transport and a server that writes `opening`, and answers nothing.
-    static func with<Result>(writing opening: [ByteAction], _ body: (NIOTransport, FrameServer) async throws -> Result) async throws -> Result {
+    static func with<Result>(writing opening: [ByteAction], _ body: (NIOTransport, FrameServer) async throws -> Result) async throws
+        -> Result
+    {
         let server = try await FrameServer(opening) { _ in [] }
         return try await server.use({ _ in }, body)
     }

@@ -30,7 +30,8 @@ extension NIOTransportTests {
 
         @Test func aShutdownDuringAStalledUploadIsShort() async throws {
             try await FrameServer.with(
-                opening: [.settings([(4, 0x7FFF_FFFF)]), .windowUpdate(0, by: 0x3FFF_FFFF), .settingsAck], answering: { _ in [.stopReading] }
+                opening: [.settings([(4, 0x7FFF_FFFF)]), .windowUpdate(0, by: 0x3FFF_FFFF), .settingsAck],
+                answering: { _ in [.stopReading] }
             ) { transport, server in
                 let request = try Request(.post, url: server.url, body: .data(Data(count: 50 << 20))).within(.milliseconds(300))
                 let time = try await duration {
@@ -81,7 +82,8 @@ extension NIOTransportTests {
 
         /// A connection that closes is cut off by a shutdown that comes later.
         @Test func aShutdownAfterACloseIsShort() async throws {
-            try await FrameServer.with(answering: { FrameServer.ok($0.stream, "ok") + [H2Frame.goAway(last: 1)].together + [.stopReading] }) {
+            try await FrameServer.with(answering: { FrameServer.ok($0.stream, "ok") + [H2Frame.goAway(last: 1)].together + [.stopReading] })
+            {
                 transport, server in
                 _ = try await transport.send(server.request()).body.collect()
                 let time = try await duration { try await transport.shutdown() }

@@ -36,7 +36,9 @@ import Testing
     /// A value of many combining marks takes no more time for each byte than a short one. It is read on the event loop.
     @Test func aLongValueIsNotComparedAsText() {
         let (table, origin) = (AlternativeServiceTable(), Origin("https://a.example"))
-        let ratio = growth(of: 2000) { response("clear" + String(repeating: "\u{300}\u{316}", count: $0)) } _: {
+        let ratio = growth(of: 2000) {
+            response("clear" + String(repeating: "\u{300}\u{316}", count: $0))
+        } _: {
             table.receive($0, from: origin, at: .zero)
         }
         #expect(ratio < 24)
