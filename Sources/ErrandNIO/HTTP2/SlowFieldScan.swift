@@ -17,7 +17,7 @@ struct SlowFieldScan: Sendable {
     private enum State: Sendable {
         case start
         /// The rest of an index, or of the size of the table.
-        case integer(name: Bool, value: Bool)
+        case integer(isLiteral: Bool, index: Int, shift: Int)
         case length(isName: Bool)
         case longLength(isName: Bool, isCoded: Bool, count: Int, shift: Int)
         case text(isName: Bool, isCoded: Bool, rest: Int)
@@ -61,8 +61,15 @@ struct SlowFieldScan: Sendable {
             case 0x20...: begin(byte & 0x1F, of: 0x1F, isLiteral: false)
             default: begin(byte & 0x0F, of: 0x0F, isLiteral: true)
             }
-        case .integer(let name, let value):
-            if byte < 0x80 { state = name ? .length(isName: true) : value ? .length(isName: false) : .start }
+        case .integer(let isLiteral, let former, let shift):
+            guard shift <= 28 else { return false }
+            let index = former + Int(byte & 0x7F) << shift
+            if byte >= 0x80 {
+                state = .integer(isLiteral: isLiteral, index: index, shift: shift + 7)
+            } else {
+                mayBeStatus = index >= 62
+                state = isLiteral ? .length(isName: false) : .start
+            }
         case .length(let isName):
             let (isCoded, count) = (byte >= 0x80, Int(byte & 0x7F))
             if count == 0x7F {
@@ -87,9 +94,9 @@ struct SlowFieldScan: Sendable {
     /// A field begins, or a change of the table.
     private mutating func begin(_ index: UInt8, of prefix: UInt8, isLiteral: Bool) {
         // The table has `:status` from 8 to 14. From 62 on are fields that were sent before.
-        mayBeStatus = (8...14).contains(index) || index >= 62 || index == prefix
+        mayBeStatus = (8...14).contains(index) || index >= 62
         if index == prefix {
-            state = .integer(name: false, value: isLiteral)
+            state = .integer(isLiteral: isLiteral, index: Int(index), shift: 0)
         } else if isLiteral {
             state = .length(isName: index == 0)
         }
