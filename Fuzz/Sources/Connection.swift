@@ -2,9 +2,9 @@ import ErrandCore
 
 @testable import ErrandNIO
 
-// The parser of HTTP/1.1 responses.
+// The parser of HTTP/1.1 responses, and what looks at the headers of HTTP/2 frames.
 
-let connectionTargets = [Target("http1-response", http1Response)]
+let connectionTargets = [Target("http1-response", http1Response), Target("http2-frames", http2Frames)]
 
 private struct Responses: Equatable {
     var events: [String] = []
@@ -86,4 +86,65 @@ private func http1Response(_ input: inout Input) {
     let results = divisions(of: bytes, seed: seed).map { Responses($0, method: method, limits: limits) }
     for result in results.dropFirst() { expectEqual(result, results[0], "the responses depend on the chunks") }
     expect(results[0].bodies.reduce(0) { $0 + $1.count } <= bytes.count, "more bytes of bodies than there are")
+}
+
+/// What a splitter hands on, and which frames it finds.
+private struct Frames: Equatable {
+    var headers: [FrameHeader] = []
+    var excess: FrameAllowance.Excess?
+    var hasSlowField = false
+    /// The places where what is handed on ends.
+    var ends: [Int] = []
+    var passedBytes = 0
+
+    init(_ chunks: [[UInt8]], longestBytes: Int) {
+        var splitter = FrameSplitter(longestBytes: longestBytes)
+        var allowance = FrameAllowance(
+            .init(frames: 20, bytes: 4096, framesForEachSent: 1, sentBytesForFrame: 64, time: .seconds(30), spareResets: 2))
+        var fields = SlowFieldScan()
+        var kept: [UInt8] = []
+        for chunk in chunks where excess == nil && !hasSlowField {
+            kept += chunk
+            let step = kept.withUnsafeBytes { bytes in
+                splitter.next(in: bytes) { header in
+                    headers.append(header)
+                    if !header.isOfMessage { excess = allowance.receive(header, at: .zero) }
+                    return excess == nil
+                } inspect: { header, payload in
+                    if header.hasFields { hasSlowField = !fields.read(header.fields(in: payload), isLast: header.endsFields) }
+                    return !hasSlowField
+                }
+            }
+            expect(step.consumed <= kept.count, "more bytes are handed on than there are")
+            kept.removeFirst(step.consumed)
+            passedBytes += step.consumed
+            if excess == nil, !hasSlowField {
+                expect((step.missing == 0) == kept.isEmpty, "nothing is missing, and bytes are left")
+                expect(kept.count < FrameHeader.bytes + longestBytes, "more than one frame is kept")
+                ends.append(passedBytes)
+            }
+        }
+    }
+}
+
+private func http2Frames(_ input: inout Input) {
+    let (seed, longest) = (input.byte(), 1 + Int(input.byte()))
+    let bytes = input.bytes()
+    let results = divisions(of: bytes, seed: seed).map { Frames($0, longestBytes: longest) }
+    // The places where bytes may be handed on: the ends of frames, and everywhere within DATA and frames that are too long.
+    var (places, position) = (Set([0]), 0)
+    for header in results[0].headers {
+        let end = position + FrameHeader.bytes + header.length
+        if header.isData || header.length > longest {
+            places.formUnion(min(position + FrameHeader.bytes, bytes.count)...min(end, bytes.count))
+        }
+        position = end
+        places.insert(position)
+    }
+    for result in results {
+        expectEqual(result.headers, results[0].headers, "the frames depend on the chunks")
+        expectEqual(result.hasSlowField, results[0].hasSlowField, "a slow field depends on the chunks")
+        expectEqual(result.excess, results[0].excess, "the bound depends on the chunks")
+        expect(result.ends.allSatisfy(places.contains), "bytes are handed on that end within a frame")
+    }
 }

@@ -18,6 +18,8 @@ public protocol ByteScript: AnyObject {
 public enum ByteAction: Sendable {
     case write([UInt8])
     case pause(milliseconds: Int)
+    /// Nothing is read from now on, not even the end of the connection.
+    case stopReading
     case close
 }
 
@@ -64,7 +66,15 @@ public final class ByteServer: Sendable {
     /// Stops listening, and closes all connections.
     public func stop() async {
         try? await listener.close().get()
-        for channel in connections.open.withLock({ Array($0.values) }) { try? await channel.close().get() }
+        for channel in connections.open.withLock({ Array($0.values) }) {
+            // TLS would wait for the end of a client that is gone.
+            let isClosed = channel.eventLoop.submit {
+                channel.close(promise: nil)
+                try? channel.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self).close(promise: nil)
+            }
+            try? await isClosed.get()
+            try? await channel.closeFuture.get()
+        }
     }
 
     /// Returns an initializer of connections that takes the given time, for the settings of a client.
@@ -113,6 +123,7 @@ private final class ByteHandler: ChannelInboundHandler {
             switch action {
             case .write(let bytes):
                 context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)
+            case .stopReading: context.channel.setOption(.autoRead, value: false).whenFailure { _ in }
             case .close:
                 actions = []
                 context.close(promise: nil)

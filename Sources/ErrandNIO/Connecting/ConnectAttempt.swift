@@ -168,7 +168,8 @@ final class ConnectAttempt: Sendable {
             defer { state.channels = [] }
             return (state.channels, state.loading)
         }
-        for channel in channels { channel.close(promise: nil) }
+        // A shutdown waits for these channels. They must not wait for the close_notify of the other side.
+        for channel in channels { channel.closeAtOnce() }
         // What is being loaded completes on the event loop, which must still run then.
         return .andAllComplete(channels.map(\.closeFuture) + [loading].compactMap(\.self), on: ready.futureResult.eventLoop)
     }

@@ -120,9 +120,11 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     private func addHTTP2(to pipeline: ChannelPipeline.SynchronousOperations, of channel: any Channel) throws -> Connection {
-        let handler = HTTP2Handler(of: pool)
+        let frameGuard = FrameGuard()
+        let handler = HTTP2Handler(of: pool, behind: frameGuard)
         let isShareable = pool.settings.mayShareConnections(of: route)
         let certificate = isShareable ? try? pipeline.handler(type: NIOSSLClientHandler.self).peerCertificate : nil
+        try pipeline.addHandler(frameGuard)
         // The frames' handler writes the preface when it is added.
         try pipeline.addHandler(NIOHTTP2Handler.client(limits: pool.settings.responseLimits, reportingTo: handler))
         try pipeline.addHandler(handler)

@@ -19,6 +19,8 @@ struct ActiveExchange {
     }
 
     let exchange: Exchange
+    /// The attempt at the exchange.
+    let attempt: AttemptID
     /// `nil` without one, and after the protocol was changed.
     var deadline: NIODeadline?
     var upload = UploadSource.none
@@ -41,7 +43,9 @@ struct ActiveExchange {
     /// Writes of the body that the network has not taken.
     private var pendingWrites = 0
 
-    init(_ exchange: Exchange, deadline: NIODeadline?) { (self.exchange, self.deadline) = (exchange, deadline) }
+    init(_ taken: TakenExchange, _ attempt: AttemptID) {
+        (exchange, deadline, self.attempt) = (taken.exchange, taken.deadline, attempt)
+    }
 
     var sizes: ExchangeLifetime.BodySizes { .init(requestBytes: sentBytes, responseBytes: receivedBytes) }
 
@@ -92,7 +96,7 @@ struct ActiveExchange {
         guard let head else { return (nil, false) }
         enter("idleRead", exchange.limits?.idleRead)
         if let stream { return (nil, stream.append(&chunks)) }
-        let stream = ResponseStream(exchange, on: connection)
+        let stream = ResponseStream(exchange, attempt, on: connection)
         self.stream = stream
         let mustWait = stream.append(&chunks)
         let body = ResponseBody(stream, expectedLength: head.expectedLength, request: exchange.request)
@@ -209,7 +213,7 @@ extension Exchange {
     /// A connection takes the exchange.
     ///
     /// - Returns: `nil` if it was cancelled, or its deadline has passed: then it has ended.
-    func activate(on connection: Connection) -> ActiveExchange? {
+    func activate(on connection: Connection) -> TakenExchange? {
         guard assign(to: connection) else {
             resume(throwing: CancellationError())
             return nil
@@ -219,7 +223,14 @@ extension Exchange {
             resume(throwing: deadlinePassed(.queue, delivery: .notSent))
             return nil
         }
-        return ActiveExchange(self, deadline: deadline)
+        return TakenExchange(exchange: self, deadline: deadline)
     }
+}
+
+/// An exchange that a connection has taken, and whose attempt has not begun.
+struct TakenExchange {
+    let exchange: Exchange
+    /// `nil` without a deadline.
+    let deadline: NIODeadline?
 }
 #endif

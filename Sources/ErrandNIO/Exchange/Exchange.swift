@@ -1,5 +1,6 @@
 #if NIO
 internal import ErrandCore
+internal import ErrandFormats
 internal import NIOCore
 internal import Synchronization
 
@@ -272,7 +273,7 @@ final class Exchange: Sendable {
             // The other side of the connection, and of its TLS, is the proxy.
             if route.isForwarded, failure.code == .connectionLost || failure.code == .tls { failure.proxy = proxy.shown }
         } else {
-            let address = peer.address.contains(":") ? "[\(peer.address)]" : peer.address
+            let address = peer.address.containsOctet(UInt8(ascii: ":")) ? "[\(peer.address)]" : peer.address
             failure.message += "(\(address):\(peer.port))"
         }
         return failure

@@ -9,16 +9,19 @@ protocol ExchangeHandler: AnyObject {
     /// - Parameter connection: that of the handler. It is known after the channel has closed, too: the pool counts it until then.
     func begin(_ exchange: Exchange, on connection: Connection)
 
-    /// An exchange ends before its response is complete.
-    ///
-    /// - Parameter error: `nil` if the rest of the response is not wanted.
+    /// The caller gives an exchange up, in whatever attempt it is.
     func end(_ exchange: Exchange, because error: (any Error)?)
 
-    /// The reader of a response has room for more.
-    func readOn(_ exchange: Exchange)
+    /// The reader of a response gives the response up before it is complete. Nothing happens if `attempt` is stale.
+    ///
+    /// - Parameter error: `nil` if the rest of the response is not wanted.
+    func end(_ attempt: AttemptID, because error: (any Error)?)
 
-    /// The task that reads the body of a request has more of it, or its end.
-    func writeQueued(_ queue: UploadQueue, of exchange: Exchange)
+    /// The reader of a response has room for more. Nothing happens if `attempt` is stale.
+    func readOn(_ attempt: AttemptID)
+
+    /// The task that reads the body of a request has more of the body, or its end. If `attempt` is stale, the queue is emptied.
+    func writeQueued(_ queue: UploadQueue, of attempt: AttemptID)
 
     /// An upgraded stream has more to write, or ends writing.
     func writeUpgraded(_ exchange: Exchange)

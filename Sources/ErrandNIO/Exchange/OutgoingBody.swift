@@ -1,5 +1,6 @@
 #if NIO
 internal import ErrandCore
+internal import ErrandFormats
 
 /// How a request's body is sent.
 struct OutgoingBody {
@@ -34,7 +35,7 @@ struct OutgoingBody {
         content = body.bufferedData.map { .memory($0) } ?? .stream
         framing = body.length.map { .length($0) } ?? .chunked
         // RFC 9110, section 10.1.1
-        kind = request.headers[.expect]?.lowercased() == "100-continue" ? .afterContinue : .present
+        kind = request.headers[.expect]?.isExactlyIgnoringCase("100-continue") == true ? .afterContinue : .present
     }
 }
 #endif

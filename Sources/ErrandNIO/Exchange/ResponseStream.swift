@@ -23,10 +23,13 @@ final class ResponseStream: ReadyBodySource {
 
     private let exchange: Exchange
     private let connection: Connection
+    private let attempt: AttemptID
     let lifetime = ExchangeLifetime()
     private let state = Mutex(State())
 
-    init(_ exchange: Exchange, on connection: Connection) { (self.exchange, self.connection) = (exchange, connection) }
+    init(_ exchange: Exchange, _ attempt: AttemptID, on connection: Connection) {
+        (self.exchange, self.attempt, self.connection) = (exchange, attempt, connection)
+    }
 
     // MARK: - On the event loop
 
@@ -99,7 +102,7 @@ final class ResponseStream: ReadyBodySource {
     private func result(of read: Read) -> Result<Data?, any Error>? {
         switch read {
         case .chunk(let chunk, let isFree):
-            if isFree { connection.readOn(exchange) }
+            if isFree { connection.readOn(attempt) }
             return .success(chunk)
         case .end: return .success(nil)
         case .failure(let error): return .failure(error)
@@ -154,7 +157,7 @@ final class ResponseStream: ReadyBodySource {
             return (state.waiter, true)
         }
         waiter?.resume(throwing: error ?? CancellationError())
-        if !isOver { connection.end(exchange, because: error) }
+        if !isOver { connection.end(attempt, because: error) }
     }
 }
 #endif

@@ -7,6 +7,7 @@ struct UploadPump: Sendable {
     static func pieceBytes(of exchange: Exchange) -> Int { exchange.limits?.idleWrite == nil ? 128 * 1024 : 16 * 1024 }
 
     let exchange: Exchange
+    let attempt: AttemptID
     let connection: Connection
     let queue: UploadQueue
 
@@ -34,6 +35,6 @@ struct UploadPump: Sendable {
     }
 
     /// More may be queued until the connection comes to it: all of that is written at once.
-    private func tell() { connection.onNextTurn { [exchange, queue] in $0.writeQueued(queue, of: exchange) } }
+    private func tell() { connection.onNextTurn { [attempt, queue] in $0.writeQueued(queue, of: attempt) } }
 }
 #endif

@@ -19,9 +19,36 @@ final class UploadQueue: Sendable {
         fileprivate var isEmpty: Bool { pieces.isEmpty && end == nil }
     }
 
-    private struct State {
-        var batch = Batch()
-        var isClosed = false
+    /// What is queued: a value without locks.
+    struct State {
+        private(set) var batch = Batch()
+        private(set) var isClosed = false
+
+        /// Adds a piece.
+        ///
+        /// - Returns: whether the connection has to be told; `nil` if the queue is closed, and drops the piece.
+        mutating func add(_ piece: Data) -> Bool? {
+            guard !isClosed else { return nil }
+            defer {
+                batch.pieces.append(piece)
+                batch.bytes += piece.count
+            }
+            return batch.isEmpty
+        }
+
+        /// Adds the end of the body. Returns whether the connection has to be told. A closed queue drops the end.
+        mutating func finish(_ end: End) -> Bool {
+            guard !isClosed else { return false }
+            defer { batch.end = end }
+            return batch.isEmpty
+        }
+
+        mutating func takeBatch() -> Batch {
+            defer { batch = Batch() }
+            return batch
+        }
+
+        mutating func close() { (batch, isClosed) = (Batch(), true) }
     }
 
     /// Counts what is queued, and what was written but has not left.
@@ -36,36 +63,22 @@ final class UploadQueue: Sendable {
     /// - Throws: `CancellationError` if the queue is closed.
     func add(_ piece: Data) throws -> Bool {
         try window.count(piece.count)
-        return state.withLock { state in
-            defer {
-                state.batch.pieces.append(piece)
-                state.batch.bytes += piece.count
-            }
-            return state.batch.isEmpty
-        }
+        // The queue may be closed since then: only this lock decides.
+        guard let isToldNow = state.withLock({ $0.add(piece) }) else { throw CancellationError() }
+        return isToldNow
     }
 
     /// Nothing is added any more. Returns whether the connection has to be told.
-    func finish(_ end: End) -> Bool {
-        state.withLock { state in
-            defer { state.batch.end = end }
-            return state.batch.isEmpty && !state.isClosed
-        }
-    }
+    func finish(_ end: End) -> Bool { state.withLock { $0.finish(end) } }
 
     // MARK: - The connection
 
     /// Takes all that is queued.
-    func takeBatch() -> Batch {
-        state.withLock { state in
-            defer { state.batch = Batch() }
-            return state.batch
-        }
-    }
+    func takeBatch() -> Batch { state.withLock { $0.takeBatch() } }
 
     /// Drops what is queued. The task that reads the body ends.
     func close() {
-        state.withLock { $0 = State(isClosed: true) }
+        state.withLock { $0.close() }
         window.close()
     }
 }

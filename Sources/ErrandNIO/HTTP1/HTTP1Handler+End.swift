@@ -46,6 +46,11 @@ extension HTTP1Handler {
         close()
     }
 
+    func end(_ attempt: AttemptID, because error: (any Error)?) {
+        guard let current, machine.takes(.abandoned, of: attempt) else { return }
+        end(current.exchange, because: error)
+    }
+
     /// The other side breaks the rules of HTTP.
     func refuse(_ error: any Error) {
         guard let current, let position else { return lose(error) }

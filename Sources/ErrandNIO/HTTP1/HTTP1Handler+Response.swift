@@ -13,7 +13,7 @@ extension HTTP1Handler {
         }
     }
 
-    func readOn(_ exchange: Exchange) { if current?.exchange === exchange { readOn() } }
+    func readOn(_ attempt: AttemptID) { if machine.takes(.readOn, of: attempt) { readOn() } }
 
     /// Receives again, if the channel has asked for a read meanwhile. Without it, a kept connection would not receive its next response.
     func readOn() {

@@ -11,13 +11,14 @@ extension HTTP1Handler {
             current?.upload = .memory(data, offset: 0)
             writeMemory()
         case .stream:
-            current?.upload = .pump(exchange, on: connection)
+            guard let attempt = current?.attempt else { return }
+            current?.upload = .pump(exchange, attempt, on: connection)
         }
     }
 
     /// Writes as much of a body in memory as the channel takes. Flushing calls it again from within, when the channel takes more.
     func writeMemory() {
-        while let context, context.channel.isWritable, machine.isUploading, let exchange = current?.exchange,
+        while let context, context.channel.isWritable, machine.isUploading, let exchange = current?.exchange, let attempt = machine.attempt,
             case .memory? = current?.upload
         {
             // One flush for many pieces: the kernel gets them by one system call.
@@ -34,7 +35,7 @@ extension HTTP1Handler {
                 guard isLast else { continue }
                 context.flush()
                 // The next exchange may begin in here, which writes its own body.
-                return finishUpload(of: exchange, promise)
+                return finishUpload(of: attempt, promise)
             }
             context.flush()
         }
@@ -42,29 +43,32 @@ extension HTTP1Handler {
 
     func channelWritabilityChanged(context: ChannelHandlerContext) { if context.channel.isWritable { writeMemory() } }
 
-    func writeQueued(_ queue: UploadQueue, of exchange: Exchange) {
+    func writeQueued(_ queue: UploadQueue, of attempt: AttemptID) {
         let batch = queue.takeBatch()
-        guard current?.exchange === exchange, machine.isUploading, let context else { return queue.window.remove(batch.bytes) }
+        guard machine.takes(.piece, of: attempt), let current, current.upload.reads(queue), let context else {
+            return queue.window.remove(batch.bytes)
+        }
+        let exchange = current.exchange
         let isChunked = exchange.request.body.length == nil
         write(batch, of: exchange, isChunked: isChunked, queue, context)
         switch batch.end {
         case .failed(let error)?:
             context.flush()
-            uploadFailed(error, of: exchange)
+            uploadFailed(error, of: attempt)
         case .complete(let trailers)?:
             var last = ByteBuffer()
             if isChunked {
                 do {
                     try RequestEncoder.lastChunk(trailers: trailers, into: &last)
                 } catch {
-                    return uploadFailed(error, of: exchange)
+                    return uploadFailed(error, of: attempt)
                 }
             }
             let left = exchange.isFollowed ? context.eventLoop.makePromise(of: Void.self) : nil
             // Writes end in their order: an empty one ends with the last bytes.
             if isChunked || left != nil { context.write(wrapOutboundOut(last), promise: left) }
             context.flush()
-            finishUpload(of: exchange, left)
+            finishUpload(of: attempt, left)
         case nil: context.flush()
         }
     }
@@ -99,13 +103,14 @@ extension HTTP1Handler {
 
     /// The last byte of the body was handed to the channel.
     ///
-    /// - Parameter left: see ``requestLeaves(_:_:)``.
-    func finishUpload(of exchange: Exchange, _ left: EventLoopPromise<Void>?) {
-        guard current?.exchange === exchange else { return }
+    /// - Parameter left: see ``requestLeaves(_:)``.
+    private func finishUpload(of attempt: AttemptID, _ left: EventLoopPromise<Void>?) {
+        // Flushing may have ended the attempt.
+        guard machine.takes(.uploadEnd, of: attempt) else { return }
         let end = machine.finishUpload()
         current?.upload = .none
         writeBuffers.release()
-        requestLeaves(exchange, left)
+        requestLeaves(left)
         if let end { finish(end) }
     }
 
@@ -114,12 +119,14 @@ extension HTTP1Handler {
     /// A response may be complete before that. Then the exchange ends without the event that the request was sent.
     ///
     /// - Parameter left: of the last write. It is needed only if the exchange is followed.
-    func requestLeaves(_ exchange: Exchange, _ left: EventLoopPromise<Void>?) {
-        guard exchange.isFollowed, let left else { return }
+    func requestLeaves(_ left: EventLoopPromise<Void>?) {
+        guard let left, let current, current.exchange.isFollowed else { return }
+        let (exchange, attempt) = (current.exchange, current.attempt)
         left.futureResult.assumeIsolated().whenSuccess {
-            guard self.current?.exchange === exchange else { return }
+            guard self.machine.takes(.requestSent, of: attempt) else { return }
             exchange.events?.record(.requestSent)
-            guard self.current?.head == nil else { return }
+            // A sink may have ended the attempt.
+            guard self.machine.takes(.requestSent, of: attempt), self.current?.head == nil else { return }
             self.current?.enter("firstByte", exchange.limits?.firstByte)
             self.setLimitAlarm()
         }
@@ -127,12 +134,12 @@ extension HTTP1Handler {
 
     /// A promise for a write whose time is limited; `nil` if none is.
     func progress(of exchange: Exchange, _ context: ChannelHandlerContext) -> EventLoopPromise<Void>? {
-        guard let limit = exchange.limits?.idleWrite else { return nil }
+        guard let limit = exchange.limits?.idleWrite, let attempt = current?.attempt else { return nil }
         let promise = context.eventLoop.makePromise(of: Void.self)
         current?.writeBegins(limit: limit)
         setAlarm()
         promise.futureResult.assumeIsolated().whenComplete { _ in
-            guard self.current?.exchange === exchange else { return }
+            guard self.machine.takes(.progress, of: attempt) else { return }
             self.current?.writeEnds(limit: limit)
             self.setAlarm()
         }
@@ -140,9 +147,9 @@ extension HTTP1Handler {
     }
 
     /// The body could not be read.
-    func uploadFailed(_ error: any Error, of exchange: Exchange) {
-        guard let current, current.exchange === exchange, machine.isUploading else { return }
-        end(exchange, because: current.bodyFailure(error, at: machine.position))
+    private func uploadFailed(_ error: any Error, of attempt: AttemptID) {
+        guard let current, machine.takes(.uploadFailure, of: attempt) else { return }
+        end(current.exchange, because: current.bodyFailure(error, at: machine.position))
     }
 
     func sent(_ count: Int) {

@@ -107,7 +107,7 @@ final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
         let isReused = connection.countBegin()
         idleDue = nil
         parser.begin(request.method)
-        current = taken
+        current = ActiveExchange(taken, AttemptID(machine.exchangesStarted))
         (endsWithConnection, keepAliveSeconds) = (false, nil)
         exchange.events?.record(.connectionAcquired, connection: connection.info(for: exchange.origin, isReused: isReused))
         guard current?.exchange === exchange else { return true }  // a sink has ended it
@@ -144,7 +144,7 @@ final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
         switch kind {
         case .none:
             if let current, current.sentBytes > 0 { current.reportSent() }
-            requestLeaves(exchange, left)
+            requestLeaves(left)
         case .present: startUpload(body, of: exchange, on: connection)
         case .afterContinue:
             current?.continueDue = .now() + .seconds(1)

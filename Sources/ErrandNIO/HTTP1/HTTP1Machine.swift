@@ -54,6 +54,19 @@ struct HTTP1Machine: Sendable {
 
     var canBegin: Bool { state == .idle && !isSpent }
 
+    /// The attempt in progress; `nil` if there is none.
+    var attempt: AttemptID? {
+        switch state {
+        case .busy, .upgraded: AttemptID(exchangesStarted)
+        case .idle, .closed: nil
+        }
+    }
+
+    /// Whether a callback is taken. One that is stale, because its attempt is over, is not.
+    func takes(_ callback: AttemptCallback, of attempt: AttemptID) -> Bool {
+        attempt == self.attempt && (!callback.isOfUpload || isUploading)
+    }
+
     /// The head is handed to the channel.
     ///
     /// - Parameter closes: whether the request asks for the end of the connection.

@@ -5,6 +5,7 @@ struct HTTP2Code: Sendable, Hashable, CustomStringConvertible {
 
     static let noError = HTTP2Code(number: 0)
     static let protocolError = HTTP2Code(number: 1)
+    static let flowControlError = HTTP2Code(number: 3)
     static let frameSizeError = HTTP2Code(number: 6)
     static let refusedStream = HTTP2Code(number: 7)
     static let cancel = HTTP2Code(number: 8)

@@ -1,5 +1,6 @@
 #if NIO
 internal import ErrandCore
+internal import ErrandFormats
 internal import NIOCore
 internal import NIOHTTP2
 
@@ -20,6 +21,10 @@ extension HTTP2Handler {
 
     func alarmRang() {
         alarm.rang()
+        if isClosing {
+            context?.closeAtOnce()
+            return
+        }
         let now = NIODeadline.now()
         var next = NIODeadline.distantFuture
         for number in active.keys {
@@ -76,7 +81,14 @@ extension HTTP2Handler {
     // MARK: - The end of an exchange
 
     func end(_ exchange: Exchange, because error: (any Error)?) {
-        guard let number = numbers[ObjectIdentifier(exchange)] else { return }
+        if let number = numbers[ObjectIdentifier(exchange)] { cancel(number, because: error) }
+    }
+
+    func end(_ attempt: AttemptID, because error: (any Error)?) {
+        if machine.takes(.abandoned, of: attempt) { cancel(Int32(attempt.number), because: error) }
+    }
+
+    private func cancel(_ number: Int32, because error: (any Error)?) {
         // A connection that is closed after its exchange needs no confirmation.
         let probe = pool.settings.idleTimeout > .zero ? machine.cancel(number) : .none
         settle(number, error, code: .cancel, probe)
@@ -182,6 +194,11 @@ extension HTTP2Handler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if let error = error as? HTTP2ConnectionError, error.isOfGuard {
+            // A connection that closes waits for the end of the server's side: no longer.
+            if isClosing { context.closeAtOnce() } else { breakConnection(.enhanceYourCalm, error) }
+            return
+        }
         // An error of the connection comes after a GOAWAY.
         if sentGoAway == nil, !isClosing {
             if keepHeadError(error) { return }
@@ -241,7 +258,7 @@ extension HTTP2Handler {
 
     /// What may be the reason, if nothing was received: without TLS, the server did not choose HTTP/2.
     private var hint: String {
-        machine.framesReceived == 0 && connection?.origin.scheme == "http" ? "; the server may not know HTTP/2" : ""
+        machine.framesReceived == 0 && connection?.origin.scheme.isExactly("http") == true ? "; the server may not know HTTP/2" : ""
     }
 
     private func failure(of done: ActiveExchange, at position: ExchangePosition, because error: (any Error)?) -> TransportError {
@@ -265,13 +282,23 @@ extension HTTP2Handler {
         close()
     }
 
+    /// Closes the connection. Over TLS, it is read on for a short time, unless the transport is shut down: see ``HTTP2Limits/closeTimeout``.
     func close() {
-        alarm.cancel()
         machine.close()
-        guard !isClosing else { return }
+        let isUrgent = pool.isShutDown
+        if isClosing {
+            if isUrgent { context?.closeAtOnce() }
+            return
+        }
         isClosing = true
         goAway(.noError)
+        alarm.cancel()
+        guard !isUrgent else {
+            context?.closeAtOnce()
+            return
+        }
         context?.close(promise: nil)
+        setAlarm(at: .now() + HTTP2Limits.closeTimeout.timeAmount)
     }
 }
 #endif

@@ -22,6 +22,8 @@ extension HTTP2Handler {
         case .rstStream(let code): received(reset: HTTP2Code(code), number)
         case .goAway(let last, let code, _): received(goAway: HTTP2Code(code), last: Int32(last))
         case .settings(.settings(let values)): receive(values)
+        case .windowUpdate(let bytes):
+            if let code = machine.receiveWindowUpdate(number, bytes) { fail(number, .windowUpdate(code), code: code) }
         case .pushPromise: breakConnection(.protocolError, HTTP2ConnectionError.push)
         default: break
         }
@@ -130,8 +132,9 @@ extension HTTP2Handler {
         if let response { exchange.resume(returning: response) }
     }
 
-    func readOn(_ exchange: Exchange) {
-        guard let number = numbers[ObjectIdentifier(exchange)] else { return }
+    func readOn(_ attempt: AttemptID) {
+        guard machine.takes(.readOn, of: attempt) else { return }
+        let number = Int32(attempt.number)
         machine.holdBack(number, false)
         growWindow(number)
     }
@@ -156,8 +159,6 @@ extension HTTP2Handler {
                 $0.endLimit()
                 $0.restDue = .now() + HTTP2Limits.restTimeout.timeAmount
             }
-            // What has left before does not count.
-            _ = machine.takeProgress(number)
             setAlarm(of: number)
         case .complete(let resets):
             if resets { reset(number, .cancel) }

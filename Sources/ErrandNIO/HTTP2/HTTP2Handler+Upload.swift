@@ -13,10 +13,10 @@ extension HTTP2Handler {
         case .none: break
         case .memory(let data):
             active.change(number) { $0.upload = .memory(data, offset: 0) }
-            writeMemory(of: exchange)
+            writeMemory(number, of: exchange)
         case .stream:
             // First, because the task may begin at once.
-            let pump = UploadSource.pump(exchange, on: connection)
+            let pump = UploadSource.pump(exchange, AttemptID(number), on: connection)
             active.change(number) { $0.upload = pump }
         }
     }
@@ -30,9 +30,9 @@ extension HTTP2Handler {
     }
 
     /// Writes a body in memory, piece by piece: no more than may be ahead of the network.
-    private func writeMemory(of exchange: Exchange) {
+    private func writeMemory(_ number: Int32, of exchange: Exchange) {
         guard let context else { return }
-        while let number = numbers[ObjectIdentifier(exchange)], machine.isUploading(number),
+        while machine.takes(.piece, of: AttemptID(number)),
             case .memory(let data, let offset)? = active[number]?.upload,
             machine.streams[number].map({ $0.unsentBytes < HTTP2Limits.unsentBytes }) ?? false
         {
@@ -48,22 +48,24 @@ extension HTTP2Handler {
                 machine.countUnsent(number, count)
                 written.futureResult.assumeIsolated().whenSuccess {
                     self.machine.countUnsent(number, -count)
-                    self.writeMemory(of: exchange)
+                    self.writeMemory(number, of: exchange)
                 }
                 promise = written
             }
             let buffer = ByteBuffer(bytes: data[start..<(start + count)])
             write(.data(.init(data: .byteBuffer(buffer), endStream: isLast)), on: number, promise)
             sent(count, of: exchange, number)
-            if isLast { return finishUpload(of: exchange, promise) }
+            if isLast { return finishUpload(number, promise) }
         }
     }
 
-    func writeQueued(_ queue: UploadQueue, of exchange: Exchange) {
+    func writeQueued(_ queue: UploadQueue, of attempt: AttemptID) {
         let batch = queue.takeBatch()
-        guard let context, let number = numbers[ObjectIdentifier(exchange)], machine.isUploading(number) else {
+        let number = Int32(attempt.number)
+        guard let context, machine.takes(.piece, of: attempt), let current = active[number], current.upload.reads(queue) else {
             return queue.window.remove(batch.bytes)
         }
+        let exchange = current.exchange
         var (trailers, ends) = (HPACKHeaders?.none, false)
         if case .complete(let fields)? = batch.end {
             do {
@@ -71,13 +73,13 @@ extension HTTP2Handler {
                 ends = true
             } catch {
                 queue.window.remove(batch.bytes)
-                return uploadFailed(error, of: exchange)
+                return uploadFailed(error, number)
             }
         }
         var left: EventLoopPromise<Void>?
         if !batch.pieces.isEmpty { left = write(batch, of: exchange, number, ends: ends && trailers == nil, queue, context) }
         switch batch.end {
-        case .failed(let error)?: uploadFailed(error, of: exchange)
+        case .failed(let error)?: uploadFailed(error, number)
         case .complete?:
             if trailers != nil || batch.pieces.isEmpty { left = exchange.isFollowed ? context.eventLoop.makePromise() : nil }
             if let trailers {
@@ -85,7 +87,7 @@ extension HTTP2Handler {
             } else if batch.pieces.isEmpty {
                 write(.data(.init(data: .byteBuffer(ByteBuffer()), endStream: true)), on: number, left)
             }
-            finishUpload(of: exchange, left)
+            finishUpload(number, left)
         case nil: break
         }
     }
@@ -126,22 +128,23 @@ extension HTTP2Handler {
     /// The last byte of the body was handed to the channel.
     ///
     /// - Parameter left: see ``requestLeaves(_:_:)``.
-    private func finishUpload(of exchange: Exchange, _ left: EventLoopPromise<Void>?) {
-        guard let number = numbers[ObjectIdentifier(exchange)] else { return }
+    private func finishUpload(_ number: Int32, _ left: EventLoopPromise<Void>?) {
         machine.finishUpload(number)
         active.change(number) { $0.upload = .none }
-        requestLeaves(exchange, left)
+        requestLeaves(number, left)
     }
 
     /// The last byte of the request was handed to the channel. When it has left, the wait for the response begins.
     ///
     /// - Parameter left: of the last write. It is needed only if the exchange is followed.
-    func requestLeaves(_ exchange: Exchange, _ left: EventLoopPromise<Void>?) {
-        guard exchange.isFollowed, let left else { return }
+    func requestLeaves(_ number: Int32, _ left: EventLoopPromise<Void>?) {
+        guard let left, let exchange = active[number]?.exchange, exchange.isFollowed else { return }
+        let attempt = AttemptID(number)
         left.futureResult.assumeIsolated().whenSuccess {
-            guard let number = self.numbers[ObjectIdentifier(exchange)] else { return }
+            guard self.machine.takes(.requestSent, of: attempt) else { return }
             exchange.events?.record(.requestSent)
-            guard self.isActive(exchange, number), self.active[number]?.head == nil else { return }
+            // A sink may have ended the attempt.
+            guard self.machine.takes(.requestSent, of: attempt), self.active[number]?.head == nil else { return }
             self.active.change(number) { $0.enter("firstByte", exchange.limits?.firstByte) }
             self.setLimitAlarm(of: number)
         }
@@ -154,7 +157,7 @@ extension HTTP2Handler {
         active.change(number) { $0.writeBegins(limit: limit) }
         setAlarm(of: number)
         promise.futureResult.assumeIsolated().whenComplete { _ in
-            guard self.isActive(exchange, number) else { return }
+            guard self.machine.takes(.progress, of: AttemptID(number)) else { return }
             self.active.change(number) { $0.writeEnds(limit: limit) }
             self.setAlarm(of: number)
         }
@@ -168,8 +171,8 @@ extension HTTP2Handler {
     }
 
     /// The body could not be read.
-    private func uploadFailed(_ error: any Error, of exchange: Exchange) {
-        guard let number = numbers[ObjectIdentifier(exchange)], let current = active[number], machine.isUploading(number) else { return }
+    private func uploadFailed(_ error: any Error, _ number: Int32) {
+        guard machine.takes(.uploadFailure, of: AttemptID(number)), let current = active[number] else { return }
         settle(number, current.bodyFailure(error, at: machine.position(of: number)), code: .cancel)
     }
 

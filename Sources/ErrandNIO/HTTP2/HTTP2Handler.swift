@@ -24,6 +24,8 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
     var numbers: [ObjectIdentifier: Int32] = [:]
     var context: ChannelHandlerContext?
     var connection: Connection?
+    /// Counts what is sent; `nil` in tests.
+    private let frameGuard: FrameGuard?
     var alarm = Alarm()
     var idleDue: NIODeadline?
     /// `nil` if the connection is never asked whether it still stands.
@@ -53,7 +55,9 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
     /// The code of the GOAWAY that was sent, which `NIOHTTP2Handler` chooses where the server breaks the rules of frames.
     var sentGoAway: HTTP2Code?
 
-    init(of pool: Pool, machine: HTTP2Machine = HTTP2Machine()) { (self.pool, self.machine) = (pool, machine) }
+    init(of pool: Pool, machine: HTTP2Machine = HTTP2Machine(), behind frameGuard: FrameGuard? = nil) {
+        (self.pool, self.machine, self.frameGuard) = (pool, machine, frameGuard)
+    }
 
     // MARK: - The channel
 
@@ -71,6 +75,7 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
 
     func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
+        alarm.cancel()
         (flushTurn, ringAlarm) = (nil, nil)
         lose(failure)
         if let connection { pool.forget(connection) }
@@ -155,7 +160,7 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
         }
         let isReused = connection.countBegin()
         idleDue = nil
-        active[number] = taken
+        active[number] = ActiveExchange(taken, AttemptID(number))
         numbers[ObjectIdentifier(exchange)] = number
         if machine.isDraining { pool.drain(connection) }
         exchange.events?.record(.connectionAcquired, connection: connection.info(for: exchange.origin, isReused: isReused))
@@ -182,7 +187,7 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
         exchange.events?.record(.requestHeadSent)
         guard isActive(exchange, number) else { return }  // a sink has ended it
         switch body.kind {
-        case .none: requestLeaves(exchange, left)
+        case .none: requestLeaves(number, left)
         case .present: startUpload(body, of: exchange, number, on: connection)
         case .afterContinue: active.change(number) { $0.continueDue = .now() + .seconds(1) }
         }
@@ -238,8 +243,12 @@ extension HTTP2Handler: NIOHTTP2FrameDelegate {
     /// A frame has left `NIOHTTP2Handler`, which may hold DATA back long after it was written.
     func wroteFrame(_ frame: HTTP2Frame) {
         switch frame.payload {
-        case .data(let data): machine.leave(Int32(frame.streamID), ends: data.endStream)
-        case .headers(let headers) where headers.endStream: machine.leave(Int32(frame.streamID), ends: true)
+        case .data(let data):
+            frameGuard?.countSent(data.data.readableBytes)
+            machine.leave(Int32(frame.streamID), ends: data.endStream)
+        case .headers(let headers):
+            frameGuard?.countSent(nil)
+            if headers.endStream { machine.leave(Int32(frame.streamID), ends: true) }
         case .goAway(_, let code, _) where sentGoAway == nil: sentGoAway = HTTP2Code(code)
         default: break
         }

@@ -45,6 +45,8 @@ struct HTTP2Machine: Sendable {
         var isOpen = false
         /// Whether the body waits for that.
         var isUploadWaiting = false
+        /// How much the server has allowed to send since the request was complete.
+        fileprivate var idleAllowanceBytes = 0
         /// How much of a body in memory was written, and has not left.
         var unsentBytes = 0
         /// Whether a part of the body has left since ``HTTP2Machine/takeProgress(_:)`` was called.
@@ -156,6 +158,12 @@ struct HTTP2Machine: Sendable {
         return hasProgress
     }
 
+    /// Whether a callback is taken. One that is stale, because its attempt is over, is not: identifiers of streams are not used again.
+    func takes(_ callback: AttemptCallback, of attempt: AttemptID) -> Bool {
+        guard let number = Int32(exactly: attempt.number), streams[number] != nil else { return false }
+        return !callback.isOfUpload || isUploading(number)
+    }
+
     // MARK: - The response
 
     mutating func countFrame() { framesReceived += 1 }
@@ -211,7 +219,8 @@ struct HTTP2Machine: Sendable {
         guard stream.download == .body else { throw .dataBeforeHead }
         if let missing = stream.missingBytes, missing > 0 { throw .bodyTooShort(missingBytes: missing) }
         guard stream.upload != .sending, stream.upload != .written else {
-            streams.change(number) { $0.download = .ended }
+            // What has left before is no progress of the rest.
+            streams.change(number) { ($0.download, $0.hasProgress) = (.ended, false) }
             return .uploadGoesOn
         }
         streams[number] = nil
@@ -242,6 +251,18 @@ struct HTTP2Machine: Sendable {
         guard stream.windowBytes <= streamWindowBytes / 2 else { return nil }
         streams.change(number) { [streamWindowBytes] in $0.windowBytes = streamWindowBytes }
         return streamWindowBytes - stream.windowBytes
+    }
+
+    /// The server allows more of a request ([RFC 9113, section 6.9](https://www.rfc-editor.org/rfc/rfc9113#section-6.9)). `NIOHTTP2Handler` checks
+    /// that for a request that is not complete, and ignores it for one that is.
+    ///
+    /// - Returns: with which code the stream must be reset: the increment is 0, or the window is more than 2^31-1; `nil` if all is well.
+    mutating func receiveWindowUpdate(_ number: Int32, _ bytes: Int) -> HTTP2Code? {
+        guard let stream = streams[number], stream.upload == .sent else { return nil }
+        guard bytes > 0 else { return .protocolError }
+        let sum = stream.idleAllowanceBytes + bytes
+        streams.change(number) { $0.idleAllowanceBytes = sum }
+        return sum > Int(Int32.max) ? .flowControlError : nil
     }
 
     /// The server has acknowledged the settings, which changes the windows of all streams

@@ -1,5 +1,6 @@
 #if NIO
 internal import ErrandCore
+internal import ErrandFormats
 internal import NIOHPACK
 
 /// Writes the head of a request, or its trailers, as a section of fields
@@ -25,7 +26,7 @@ struct HTTP2RequestFields {
     mutating func head(of request: Request, framing: RequestEncoder.BodyFraming) throws(RequestEncodeError) -> HPACKHeaders {
         let (head, fields) = (request.head, request.headers)
         var host: HTTPField?
-        for field in fields where field.name.canonicalName.utf8.count == 4 && field.name.canonicalName == "host" {
+        for field in fields where field.name.canonicalName.isExactly("host") {
             guard host == nil else { throw .severalHosts }
             host = field
         }
@@ -45,13 +46,13 @@ struct HTTP2RequestFields {
         for field in fields {
             let name = field.name.canonicalName
             switch name {
-            case "host", "content-length", "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "http2-settings",
-                "proxy-authorization":
+            case "host", "content-length", "connection", "keep-alive", "proxy-connection", "transfer-encoding",  // octets: names are tokens
+                "upgrade", "http2-settings", "proxy-authorization":
                 continue
-            case "te":
+            case "te":  // octets: names are tokens
                 if Self.acceptsTrailers(field) { section.add(name: name, value: "trailers") }
                 continue
-            case "priority": hasPriority = true
+            case "priority": hasPriority = true  // octets: names are tokens
             default: break
             }
             if !dropped.isEmpty, dropped.contains(name) { continue }
@@ -160,7 +161,7 @@ struct HTTP2RequestFields {
         case UInt8(ascii: "/"): return path
         case nil: return "/"
         case UInt8(ascii: "?"): return "/" + path
-        case UInt8(ascii: "*") where path == "*" && method == .options: return path
+        case UInt8(ascii: "*") where path.isExactly("*") && method == .options: return path
         default: throw .invalidTarget
         }
     }

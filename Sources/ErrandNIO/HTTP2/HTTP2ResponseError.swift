@@ -24,6 +24,7 @@ enum HTTP2ResponseError: SafelyDescribedError, Equatable {
     case bodyTooLong
     case bodyTooShort(missingBytes: Int64)
     case streamError(String)
+    case windowUpdate(HTTP2Code)
 
     var description: String {
         switch self {
@@ -33,7 +34,7 @@ enum HTTP2ResponseError: SafelyDescribedError, Equatable {
         case .fieldInUpperCase(let name): "the field name '\(name)' is not in lower case (RFC 9113, section 8.2.1)"
         case .invalidFieldName(let name): "the field name '\(name)' is not a token: letters, digits and !#$%&'*+-.^_`|~"
         case .invalidFieldValue(let name):
-            "the value of the field '\(name)' contains a control character, or begins or ends with a space (RFC 9113, section 8.2.1)"
+            "the value of the field '\(name)' contains a control character (RFC 9113, section 8.2.1)"
         case .connectionField(let name): "the response has the field '\(name)', which HTTP/2 does not allow (RFC 9113, section 8.2.2)"
         case .invalidContentLength: "the response's Content-Length is not a number of digits below 2^63"
         case .differentContentLengths: "the response has several values of Content-Length, which differ"
@@ -47,6 +48,8 @@ enum HTTP2ResponseError: SafelyDescribedError, Equatable {
         case .bodyTooLong: "the body is longer than the response's head allows"
         case .bodyTooShort(let missing): "the stream ended \(missing) bytes before the end of the body that Content-Length declares"
         case .streamError(let text): text
+        case .windowUpdate(let code):
+            "the server changed a window of the request in an invalid way (RFC 9113, section 6.9); the stream was reset with \(code)"
         }
     }
 }
@@ -58,6 +61,17 @@ enum HTTP2ConnectionError: SafelyDescribedError, Equatable {
     case push
     case pushSetting
     case tooManyMalformedResponses(limit: Int)
+    case tooManyFrames(FrameAllowance.Excess)
+    case slowField
+
+    /// Whether the handler in front of the frames has found the error.
+    var isOfGuard: Bool {
+        switch self {
+        case .tooManyFrames, .slowField: true
+        default: false
+        }
+    }
+
     case noPong(after: Duration)
     case goAway(HTTP2Code)
     case notProcessed(HTTP2Code)
@@ -75,6 +89,17 @@ enum HTTP2ConnectionError: SafelyDescribedError, Equatable {
                 + "PROTOCOL_ERROR"
         case .tooManyMalformedResponses(let limit):
             "more than \(limit) responses on one connection were malformed; it was closed with ENHANCE_YOUR_CALM"
+        case .tooManyFrames(.frames(let limit)):
+            "the server sent more than \(limit) frames without a part of a response within \(HTTP2Limits.otherFrames.time.inWords); the "
+                + "connection was closed with ENHANCE_YOUR_CALM"
+        case .tooManyFrames(.bytes(let limit)):
+            "the server sent more than \(limit) bytes of frames without a part of a response within "
+                + "\(HTTP2Limits.otherFrames.time.inWords); the connection was closed with ENHANCE_YOUR_CALM"
+        case .tooManyFrames(.resets(let limit)):
+            "the server reset too many streams: more than \(limit); the connection was closed with ENHANCE_YOUR_CALM"
+        case .slowField:
+            "the server sent a field whose name is longer than \(SlowFieldScan.nameBytes) bytes, or an invalid ':status'; the connection was closed "
+                + "with ENHANCE_YOUR_CALM"
         case .noPong(let time): "the server did not respond to a ping within \(time.inWords)"
         case .goAway(let code): "connection closed by the server, after GOAWAY with \(code)"
         case .notProcessed(let code): "the server did not process the request: GOAWAY with \(code)"

@@ -1,5 +1,6 @@
 #if NIO
 internal import ErrandCore
+internal import ErrandFormats
 internal import NIOHPACK
 
 /// Reads the head of a response, or its trailers, from a section of fields
@@ -33,7 +34,7 @@ struct HTTP2ResponseFields {
             bytes += name.utf8.count + value.utf8.count + 32
             guard bytes <= limits.headBytes else { throw .headTooLong(limitBytes: limits.headBytes) }
             if name.utf8.first == UInt8(ascii: ":") {
-                guard name == ":status", status == nil, count == 0, !areTrailers else { throw .pseudoField(Self.shown(name)) }
+                guard name.isExactly(":status"), status == nil, count == 0, !areTrailers else { throw .pseudoField(Self.shown(name)) }
                 status = try Self.status(value)
                 continue
             }
@@ -45,21 +46,27 @@ struct HTTP2ResponseFields {
 
     private mutating func add(_ text: String, _ value: String, areTrailers: Bool) throws(HTTP2ResponseError) {
         let (name, role) = try Self.name(text)
+        let value = Self.trimmed(value)
         switch role {
         case .connection, .keepAlive, .transferEncoding: throw .connectionField(name.rawName)
-        case .notInTrailers where name.rawName == "upgrade" || name.rawName == "proxy-connection": throw .connectionField(name.rawName)
+        case .notInTrailers where name.rawName.isExactly("upgrade") || name.rawName.isExactly("proxy-connection"):
+            throw .connectionField(name.rawName)
         case .contentLength where !areTrailers: try noteLength(value)
         case .alternatives where !areTrailers: hasAlternatives = true
         case .contentLength, .alternatives, .notInTrailers: if areTrailers { return }
         case .none: break
         }
-        var value = value
-        let isValid = value.withUTF8 { bytes in
-            guard let first = bytes.first, let last = bytes.last else { return true }
-            return !first.isSpaceOrTab && !last.isSpaceOrTab && ByteScan.firstControl(in: bytes).control == nil
-        }
-        guard isValid else { throw .invalidFieldValue(name: Self.shown(text)) }
+        var scanned = value
+        guard scanned.withUTF8({ ByteScan.firstControl(in: $0).control == nil }) else { throw .invalidFieldValue(name: Self.shown(text)) }
         fields.append(HTTPField(name: name, value: value))
+    }
+
+    /// Returns a value without the spaces and tabs around it. Some servers send them, though they are not allowed
+    /// ([RFC 9113, section 8.2.1](https://www.rfc-editor.org/rfc/rfc9113#section-8.2.1)).
+    private static func trimmed(_ value: String) -> String {
+        guard let first = value.utf8.first, let last = value.utf8.last, first.isSpaceOrTab || last.isSpaceOrTab else { return value }
+        let bytes = value.utf8.drop(while: \.isSpaceOrTab)
+        return String(decoding: bytes.prefix(bytes.count - bytes.reversed().prefix(while: \.isSpaceOrTab).count), as: UTF8.self)
     }
 
     private static func name(_ text: String) throws(HTTP2ResponseError) -> (HTTPField.Name, UsualFieldNames.Role) {

@@ -52,8 +52,13 @@ final class Connection: Sendable {
     /// - Parameter error: `nil` if the rest of the response is not wanted.
     func end(_ exchange: Exchange, because error: (any Error)?) { onLoop { $0.end(exchange, because: error) } }
 
+    /// The attempt ends now, if it is in progress.
+    ///
+    /// - Parameter error: `nil` if the rest of the response is not wanted.
+    func end(_ attempt: AttemptID, because error: (any Error)?) { onLoop { $0.end(attempt, because: error) } }
+
     /// The reader of a response has room for more.
-    func readOn(_ exchange: Exchange) { onLoop { $0.readOn(exchange) } }
+    func readOn(_ attempt: AttemptID) { onLoop { $0.readOn(attempt) } }
 
     func close() { onLoop { $0.close() } }
 

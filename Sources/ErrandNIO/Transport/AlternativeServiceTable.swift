@@ -29,13 +29,13 @@ final class AlternativeServiceTable: Sendable {
     ///
     /// - Parameter now: on the clock of the caller.
     func receive(_ response: HTTPResponse, from origin: Origin, at now: Duration) {
-        guard origin.scheme == "https", response.status.code != 421 else { return }
+        guard origin.scheme.isExactly("https"), response.status.code != 421 else { return }
         let fields = response.headerFields
         guard let value = fields[.altSvc] else { return }
         let age = fields[.age].flatMap { UInt32($0) } ?? 0
         let entry = Entry(value: value, age: .seconds(age), received: now)
         entries.withLock { entries in
-            if value == "clear" || value.utf8.count > Self.valueBytes {
+            if value.utf8.count > Self.valueBytes || value.isExactly("clear") {
                 entries.removeValue(forKey: origin)
             } else {
                 entries.update(origin, default: entry) { $0 = entry }

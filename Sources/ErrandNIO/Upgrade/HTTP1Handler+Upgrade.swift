@@ -8,16 +8,17 @@ extension HTTP1Handler {
     ///
     /// - Parameter rest: the bytes after the head, which belong to the new protocol.
     func upgrade(_ head: ResponseHead, _ rest: ByteBuffer) throws {
-        guard let exchange = current?.exchange, let connection, let context else { return }
+        guard let current, let connection, let context else { return }
+        let exchange = current.exchange
         guard let upgrade = exchange.upgrade else { throw UnexpectedUpgrade.notRequested }
         guard upgrade.isAccepted(by: head.response), machine.upgrade() else {
             throw UnexpectedUpgrade.otherProtocol(requested: upgrade.protocolName)
         }
         exchange.events?.record(.responseHead, response: head.response)
-        guard current?.exchange === exchange else { return }  // a sink has ended it
-        let (input, output) = (ResponseStream(exchange, on: connection), UpgradedOutput())
+        guard self.current?.exchange === exchange else { return }  // a sink has ended it
+        let (input, output) = (ResponseStream(exchange, current.attempt, on: connection), UpgradedOutput())
         let received = ActiveExchange.Head(head, to: exchange.request.method)
-        current?.upgrade(received, input, output)
+        self.current?.upgrade(received, input, output)
         // The end of the server's direction must not end the other one. NIOSSL would then wait for the rest of a broken connection.
         if !isSecure { try? context.channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true) }
         receiveUpgraded(rest)

@@ -1,5 +1,6 @@
 #if NIO
 internal import ErrandCore
+internal import ErrandFormats
 
 /// An upgrade in HTTP/1.1 ([RFC 9110, section 7.8](https://www.rfc-editor.org/rfc/rfc9110#section-7.8)).
 extension UpgradeRequest {
@@ -26,7 +27,7 @@ extension UpgradeRequest {
 
     /// Whether a 101 (Switching Protocols) names this protocol, and no other one. Case does not matter.
     func isAccepted(by head: HTTPResponse) -> Bool {
-        head.headerFields[.upgrade]?.lowercased() == protocolName.lowercased()
+        head.headerFields[.upgrade]?.isExactlyIgnoringCase(protocolName) ?? false
     }
 }
 

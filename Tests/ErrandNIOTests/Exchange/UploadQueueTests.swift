@@ -65,6 +65,43 @@ import Testing
         #expect(queue.takeBatch().pieces.isEmpty)
     }
 
+    /// What the task adds between two steps of `close()` does not come back to the connection.
+    @Test func whatIsAddedToAClosedQueueIsDropped() {
+        var state = UploadQueue.State()
+        expect(state.add(Data("a".utf8)) == true)
+        state.close()
+        expect(state.add(Data("b".utf8)) == nil)
+        expect(!state.finish(.complete(trailers: nil)))
+        expect(!state.finish(.failed(CancellationError())))
+        let batch = state.takeBatch()
+        #expect(batch.pieces.isEmpty && batch.bytes == 0 && batch.end == nil)
+    }
+
+    /// One thread adds while another one closes.
+    @Test func aQueueIsEmptyAfterItWasClosed() async {
+        for _ in 0..<300 {
+            let queue = UploadQueue()
+            async let added: Void = {
+                do { while true { _ = try queue.add(Data([1])) } } catch {}
+                _ = queue.finish(.complete(trailers: nil))
+            }()
+            async let closed: Void = queue.close()
+            _ = await (added, closed)
+            let batch = queue.takeBatch()
+            #expect(batch.pieces.isEmpty && batch.end == nil)
+        }
+    }
+
+    @Test func onlyTheQueueOfTheUploadIsRead() async {
+        let (own, other) = (UploadQueue(), UploadQueue())
+        let task = Task<Void, Never> {}
+        await task.value
+        #expect(UploadSource.pump(task, own).reads(own))
+        #expect(!UploadSource.pump(task, own).reads(other))
+        #expect(!UploadSource.none.reads(own))
+        #expect(!UploadSource.memory(Data(), offset: 0).reads(own))
+    }
+
     @Test(arguments: [false, true])
     func piecesShareABuffer(isChunked: Bool) {
         var buffers = WriteBuffers()

@@ -38,6 +38,14 @@ struct FrameServer: Sendable {
         }
     }
 
+    /// Runs `body` with a transport and a server that writes `opening`, and answers nothing.
+    static func with<Result>(writing opening: [ByteAction], _ body: (NIOTransport, FrameServer) async throws -> Result) async throws
+        -> Result
+    {
+        let server = try await FrameServer(opening) { _ in [] }
+        return try await server.use({ _ in }, body)
+    }
+
     /// Runs `body` with a transport and a server that answers each HEADERS frame by `answer`.
     static func with<Result>(
         opening: [H2Frame] = hello, answering answer: @escaping @Sendable (H2Frame) -> [ByteAction] = { ok($0.stream) },
@@ -45,17 +53,23 @@ struct FrameServer: Sendable {
         _ body: (NIOTransport, FrameServer) async throws -> Result
     ) async throws -> Result {
         let server = try await FrameServer(opening.together) { all || $0.type == 1 ? answer($0) : [] }
+        return try await server.use(configure, body)
+    }
+
+    private func use<Result>(
+        _ configure: (inout NIOTransport.Configuration) -> Void, _ body: (NIOTransport, FrameServer) async throws -> Result
+    ) async throws -> Result {
         do {
             let result = try await withNIO {
-                $0.tls.extraRootsPEMFiles = [server.authorityFile]
+                $0.tls.extraRootsPEMFiles = [authorityFile]
                 configure(&$0)
             } _: {
-                try await body($0, server)
+                try await body($0, self)
             }
-            await server.server.stop()
+            await server.stop()
             return result
         } catch {
-            await server.server.stop()
+            await server.stop()
             throw error
         }
     }

@@ -95,6 +95,30 @@ import Testing
         expect(!machine.takeProgress(99))
     }
 
+    /// The rest gets the whole time, which begins with the end of the response.
+    @Test func whatHasLeftBeforeTheResponseIsNoProgress() throws {
+        var machine = try begun(.present)
+        machine.leave(1, ends: false)
+        expect(!machine.receiveHead(1, status: 200, length: nil))
+        #expect(try machine.receiveEnd(1) == .uploadGoesOn)
+        expect(!machine.takeProgress(1))
+        machine.leave(1, ends: false)
+        expect(machine.takeProgress(1))
+    }
+
+    /// RFC 9113, sections 6.9 and 6.9.1.
+    @Test func theWindowOfACompleteRequestIsChecked() throws {
+        var machine = try begun(.none, .present)
+        expect(machine.receiveWindowUpdate(1, 0) == .protocolError)
+        expect(machine.receiveWindowUpdate(1, Int(Int32.max)) == nil)
+        expect(machine.receiveWindowUpdate(1, 1) == .flowControlError)
+        expect(machine.receiveWindowUpdate(3, 0) == nil)  // by `NIOHTTP2Handler`
+        machine.finishUpload(3)
+        machine.leave(3, ends: true)
+        expect(machine.receiveWindowUpdate(3, 0) == .protocolError)
+        expect(machine.receiveWindowUpdate(5, 0) == nil)
+    }
+
     @Test func aBodyThatTheServerDoesNotAskForIsNotSent() throws {
         var machine = try begun(.afterContinue)
         expect(machine.receiveHead(1, status: 200, length: nil))

@@ -83,6 +83,21 @@ extension NIOTransportTests {
                 "can't be read"),
         ]
 
+        /// 250 KB of combining marks after `start`, as a literal: `NIOHTTP2Handler` would compare them for 20 s.
+        private static func slowText(_ start: String) -> [UInt8] {
+            let bytes = Array((start + String(repeating: "\u{300}\u{316}", count: 62_500)).utf8)
+            let rest = bytes.count - 127
+            return [0x7F, UInt8(0x80 | rest & 0x7F), UInt8(0x80 | rest >> 7 & 0x7F), UInt8(rest >> 14)] + bytes
+        }
+
+        /// A section of fields in a frame of HEADERS and frames of CONTINUATION.
+        private static func slowFields(_ section: [UInt8]) -> [H2Frame] {
+            let parts = stride(from: 0, to: section.count, by: 16_000).map { Array(section[$0..<min($0 + 16_000, section.count)]) }
+            return parts.enumerated().map { index, part in
+                H2Frame(type: index == 0 ? 1 : 9, flags: index == parts.count - 1 ? 4 : 0, stream: 1, payload: part)
+            }
+        }
+
         private static let floods = [
             Breach("PING", Array(repeating: .ping, count: 2001), calm, "control frames"),
             Breach("SETTINGS", Array(repeating: .settings([(3, 10)]), count: 2001), calm, "control frames"),
@@ -91,6 +106,8 @@ extension NIOTransportTests {
                 "PRIORITY", Array(repeating: H2Frame(type: 2, stream: 1, payload: [0, 0, 0, 3, 1]), count: 2001), calm, "control frames"),
             Breach("empty DATA", [.headers(1)] + Array(repeating: .data(1, [], ends: false), count: 101), calm, "empty frames"),
             Breach("CONTINUATION", [open] + Array(repeating: H2Frame(type: 9, stream: 1), count: 80), calm, "too many frames"),
+            Breach("a name of marks", slowFields([0] + slowText(":")), calm, "name is longer"),
+            Breach("a status of marks", slowFields([8] + slowText("1")), calm, "':status'"),
             Breach("ALTSVC", Array(repeating: H2Frame(type: 10, stream: 1, payload: [0, 0]), count: 2001), calm, "control frames"),
         ]
 
@@ -198,7 +215,11 @@ extension NIOTransportTests {
             Breach("a pseudo-field after a field (8.3)", [.headers(1, [0, 1, 120, 1, 121, 0x88])], protocolError, "':status'"),
             Breach("a pseudo-field of requests (8.3.2)", [.headers(1, [0x88, 0x82])], protocolError, "':method'"),
             Breach("trailers with a pseudo-field (8.1)", [.headers(1), .headers(1, [0x88], ends: true)], protocolError, "':status'"),
-            Breach("a space before a value (8.2.1)", [.headers(1, [0x88, 0, 1, 120, 2, 32, 121])], protocolError, "'x'"),
+            Breach("a control character in a value (8.2.1)", [.headers(1, [0x88, 0, 1, 120, 2, 10, 121])], protocolError, "'x'"),
+            Breach("WINDOW_UPDATE by 0 after the request (6.9)", [.windowUpdate(1, by: 0)], protocolError, "window"),
+            Breach(
+                "WINDOW_UPDATE too far after the request (6.9.1)",
+                [.windowUpdate(1, by: 0x7FFF_FFFF), .windowUpdate(1, by: 0x7FFF_FFFF)], flowControl, "window"),
             Breach("101 (8.6)", [.headers(1, H2Frame.status("101"))], protocolError, "101"),
             Breach("interim responses", Array(repeating: .headers(1, H2Frame.status("103")), count: 33), protocolError, "interim"),
         ]

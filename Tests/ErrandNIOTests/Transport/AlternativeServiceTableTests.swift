@@ -33,6 +33,17 @@ import Testing
         #expect(found(table, origin, at: 0) == #"h3=":443"; ma=10"#)
     }
 
+    /// A value of many combining marks takes no more time for each byte than a short one. It is read on the event loop.
+    @Test func aLongValueIsNotComparedAsText() {
+        let (table, origin) = (AlternativeServiceTable(), Origin("https://a.example"))
+        let ratio = growth(of: 2000) {
+            response("clear" + String(repeating: "\u{300}\u{316}", count: $0))
+        } _: {
+            table.receive($0, from: origin, at: .zero)
+        }
+        #expect(ratio < 24)
+    }
+
     @Test func eachValueReplacesTheFormer() {
         let (table, origin) = (AlternativeServiceTable(), Origin("https://a.example"))
         for (value, expected) in [

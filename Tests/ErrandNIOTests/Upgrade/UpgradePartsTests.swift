@@ -1,6 +1,7 @@
 #if NIO
 import ErrandCore
 import Foundation
+import TestSupport
 import Testing
 
 @testable import ErrandNIO
@@ -27,6 +28,20 @@ import Testing
         let head = HTTPResponse(status: .switchingProtocols, headerFields: [.upgrade: value])
         #expect(UpgradeRequest(protocolName: "websocket").isAccepted(by: head) == isAccepted)
         #expect(!UpgradeRequest(protocolName: "websocket").isAccepted(by: HTTPResponse(status: .switchingProtocols)))
+    }
+
+    /// By octets: a mark makes another letter of the one before it, and costs no time.
+    @Test func theProtocolIsComparedByItsOctets() {
+        let request = UpgradeRequest(protocolName: "websocket")
+        for value in ["websocket\u{300}", "web\u{17F}ocket", "websoc\u{212A}et"] {
+            #expect(!request.isAccepted(by: HTTPResponse(status: .switchingProtocols, headerFields: [.upgrade: value])))
+        }
+        let ratio = growth(of: 2000) {
+            HTTPResponse(status: .switchingProtocols, headerFields: [.upgrade: "w" + String(repeating: "\u{300}\u{316}", count: $0)])
+        } _: { response in
+            expect(!request.isAccepted(by: response))
+        }
+        #expect(ratio < 24)
     }
 
     @Test func writesAreTakenTogetherInTheirOrder() throws {

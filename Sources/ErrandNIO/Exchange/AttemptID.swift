@@ -1,0 +1,37 @@
+#if NIO
+/// Names one attempt at an exchange on one connection.
+///
+/// An exchange may begin again on the connection that it was on: after REFUSED_STREAM, or after the challenge of a proxy. A callback that comes
+/// back later (from the task that reads the body, from a write, from the reader of the response) must not change the new attempt. Therefore a
+/// callback names its attempt, and the machine of the connection decides whether the callback is stale.
+struct AttemptID: Sendable, Hashable, CustomStringConvertible {
+    /// Over HTTP/2, the identifier of the stream. Over HTTP/1.1, the position among the attempts of the connection, from 1. Numbers are not used
+    /// again.
+    let number: Int64
+
+    init(_ number: some BinaryInteger) { self.number = Int64(number) }
+
+    var description: String { "attempt \(number)" }
+}
+
+/// What comes back to a connection later than it was asked for.
+enum AttemptCallback: Sendable, Hashable, CaseIterable {
+    /// Pieces of the body, from the task that reads the body.
+    case piece
+    /// The end of the body, from that task.
+    case uploadEnd
+    /// The failure of that task.
+    case uploadFailure
+    /// A write of the body is complete.
+    case progress
+    /// The last write of the request is complete.
+    case requestSent
+    /// The reader of the response has room for more.
+    case readOn
+    /// The reader of the response has given the response up.
+    case abandoned
+
+    /// Whether the callback needs an upload in progress.
+    var isOfUpload: Bool { self == .piece || self == .uploadEnd || self == .uploadFailure }
+}
+#endif

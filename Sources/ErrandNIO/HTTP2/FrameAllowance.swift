@@ -1,0 +1,78 @@
+#if NIO
+/// Bounds the frames of a server that are not part of a message: a value without channels and timers.
+///
+/// DATA is bounded by the windows, and HEADERS and CONTINUATION by the requests and by the length of a head. Nothing bounds the other frames, which
+/// cost this side work, also on an idle connection. An honest server sends them in response to frames of this side: WINDOW_UPDATE for DATA.
+/// Therefore each frame that this side has sent raises the bound.
+///
+/// RST_STREAM has a bound of its own, as an overloaded server may refuse every request: one frame for each request, whenever the request was sent.
+struct FrameAllowance: Sendable {
+    struct Limits: Sendable {
+        /// How many frames a server may send in each `time`, whatever this side has sent.
+        let frames: Int
+        /// How many bytes these frames may have together, with their headers.
+        let bytes: Int
+        /// How many more frames a server may send for each HEADERS and DATA frame of this side.
+        let framesForEachSent: Int
+        /// How many bytes of this side allow one more frame.
+        let sentBytesForFrame: Int
+        let time: Duration
+        /// How many more RST_STREAM frames than requests a connection survives.
+        let spareResets: Int
+    }
+
+    /// Which bound was exceeded.
+    enum Excess: Sendable, Hashable {
+        case frames(limit: Int)
+        case bytes(limit: Int)
+        case resets(limit: Int)
+    }
+
+    /// The length of WINDOW_UPDATE, in bytes.
+    static let usualFrameBytes = 13
+
+    private let limits: Limits
+    private var start = Duration.zero
+    private var frames = 0
+    private var bytes = 0
+    /// How many frames are allowed because of what was sent since `start`, and in the time before.
+    private var earned = 0
+    private var formerlyEarned = 0
+    /// The bytes that were sent, and have not allowed a frame.
+    private var sentBytes = 0
+    private var requests = 0
+    private var resets = 0
+
+    init(_ limits: Limits) { self.limits = limits }
+
+    /// This side has sent HEADERS or DATA.
+    ///
+    /// - Parameter data: the length of the payload of DATA; `nil` for HEADERS.
+    mutating func send(_ data: Int?) {
+        if data == nil { requests += 1 }
+        let bytes = data ?? 0
+        sentBytes += bytes
+        earned += limits.framesForEachSent + sentBytes / limits.sentBytesForFrame
+        sentBytes %= limits.sentBytesForFrame
+    }
+
+    /// A frame begins that is not part of a message. Returns the bound that is exceeded now; `nil` if none is.
+    mutating func receive(_ header: FrameHeader, at now: Duration) -> Excess? {
+        guard !header.isReset else {
+            resets += 1
+            let limit = requests + limits.spareResets
+            return resets > limit ? .resets(limit: limit) : nil
+        }
+        if now - start >= limits.time {
+            (start, frames, bytes) = (now, 0, 0)
+            (formerlyEarned, earned) = (earned, 0)
+        }
+        frames += 1
+        bytes += FrameHeader.bytes + header.length
+        let allowed = earned + formerlyEarned
+        if frames > limits.frames + allowed { return .frames(limit: limits.frames + allowed) }
+        let allowedBytes = limits.bytes + allowed * Self.usualFrameBytes
+        return bytes > allowedBytes ? .bytes(limit: allowedBytes) : nil
+    }
+}
+#endif

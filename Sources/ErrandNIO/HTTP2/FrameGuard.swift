@@ -1,0 +1,76 @@
+#if NIO
+internal import NIOCore
+
+/// Stands in front of `NIOHTTP2Handler`: hands bytes on so that it keeps nothing that it has read, and ends a connection whose server sends too
+/// many frames that are not part of a message.
+///
+/// ``FrameSplitter`` and ``FrameAllowance`` decide. At most one incomplete frame is kept, which is copied out of the buffer of the read.
+final class FrameGuard: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+
+    private var splitter = FrameSplitter(longestBytes: HTTP2Limits.frameBytes)
+    private var allowance: FrameAllowance
+    /// The beginning of a frame.
+    private var kept = ByteBuffer()
+    /// How many bytes `kept` needs before it is looked at again.
+    private var missing = 0
+    private var fields = SlowFieldScan()
+    /// Why the connection ends.
+    private var excess: HTTP2ConnectionError?
+    private var isReported = false
+
+    init(_ limits: FrameAllowance.Limits = HTTP2Limits.otherFrames) { allowance = FrameAllowance(limits) }
+
+    /// This side has sent HEADERS or DATA.
+    ///
+    /// - Parameter data: the length of the payload of DATA; `nil` for HEADERS.
+    func countSent(_ data: Int?) { allowance.send(data) }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var buffer = unwrapInboundIn(data)
+        while excess == nil, buffer.readableBytes > 0 {
+            if kept.readableBytes == 0 {
+                let step = look(at: buffer)
+                let whole = buffer.readSlice(length: step.consumed)
+                if excess == nil, buffer.readableBytes > 0 {
+                    kept = ByteBuffer(buffer: buffer)
+                    missing = step.missing
+                    buffer.moveReaderIndex(to: buffer.writerIndex)
+                }
+                if let whole, whole.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(whole)) }
+            } else if let more = buffer.readSlice(length: min(missing, buffer.readableBytes)) {
+                kept.writeImmutableBuffer(more)
+                missing -= more.readableBytes
+                guard missing == 0 else { break }
+                let step = look(at: kept)
+                missing = step.missing
+                guard excess == nil, step.consumed > 0 else { continue }
+                // No more than one frame is kept, so that all of it is handed on.
+                let whole = kept
+                kept = ByteBuffer()
+                context.fireChannelRead(wrapInboundOut(whole))
+            }
+        }
+        if let excess, !isReported {
+            isReported = true
+            kept = ByteBuffer()
+            context.fireErrorCaught(excess)
+        }
+    }
+
+    private func look(at buffer: ByteBuffer) -> FrameSplitter.Step {
+        buffer.withUnsafeReadableBytes { bytes in
+            splitter.next(in: bytes) { header in
+                // `NIOHTTP2Handler` refuses a longer frame by its header, and ends the connection.
+                guard header.length <= HTTP2Limits.frameBytes else { return true }
+                if !header.isOfMessage, let bound = allowance.receive(header, at: Pool.now()) { excess = .tooManyFrames(bound) }
+                return excess == nil
+            } inspect: { header, payload in
+                if header.hasFields, !fields.read(header.fields(in: payload), isLast: header.endsFields) { excess = .slowField }
+                return excess == nil
+            }
+        }
+    }
+}
+#endif

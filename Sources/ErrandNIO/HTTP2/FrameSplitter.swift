@@ -1,0 +1,84 @@
+#if NIO
+/// The first 9 bytes of a frame ([RFC 9113, section 4.1](https://www.rfc-editor.org/rfc/rfc9113#section-4.1)).
+struct FrameHeader: Sendable, Hashable {
+    static let bytes = 9
+
+    /// The length of the payload, in bytes.
+    let length: Int
+    let type: UInt8
+    let flags: UInt8
+    let stream: UInt32
+
+    /// Reads a header from the first 9 bytes.
+    init(_ bytes: UnsafeRawBufferPointer) {
+        length = Int(bytes[0]) << 16 | Int(bytes[1]) << 8 | Int(bytes[2])
+        (type, flags) = (bytes[3], bytes[4])
+        stream = bytes[5..<9].reduce(0) { $0 << 8 | UInt32($1) } & 0x7FFF_FFFF
+    }
+
+    var isData: Bool { type == 0 }
+    var isReset: Bool { type == 3 }
+    /// Whether the frame is a part of a message: DATA, HEADERS or CONTINUATION.
+    var isOfMessage: Bool { type == 0 || type == 1 || type == 9 }
+}
+
+/// Finds the frames in what an HTTP/2 server sends: a value without channels.
+///
+/// The parser of `NIOHTTP2Handler` frees its buffer only if a read ends at the end of a frame, or within DATA. Otherwise it keeps everything that
+/// it has read. Therefore bytes are handed on up to such a place, and the rest of a read waits for more: at most one frame.
+struct FrameSplitter: Sendable {
+    /// What to do with bytes that were received.
+    struct Step: Sendable, Hashable {
+        /// How many of the bytes to hand on.
+        let consumed: Int
+        /// How many bytes after the given ones are needed before more can be handed on; 0 if all were handed on.
+        let missing: Int
+    }
+
+    /// The longest payload that waits until it is complete. `NIOHTTP2Handler` refuses longer ones by their headers, and gets them at once.
+    private let longestBytes: Int
+    /// How much of a payload follows whose beginning was handed on.
+    private var restBytes = 0
+    /// Whether the header at the front of the next bytes was reported.
+    private var isReported = false
+
+    init(longestBytes: Int) { self.longestBytes = longestBytes }
+
+    /// Looks at `bytes`, which begin with the bytes that the last step did not hand on.
+    ///
+    /// - Parameter report: gets the header of each frame, once, when the header is complete. If the closure returns false, the step ends, and
+    ///   nothing more must be handed on.
+    /// - Parameter inspect: gets the payload of each frame that is complete, and not DATA. If the closure returns false, the step ends as well.
+    mutating func next(
+        in bytes: UnsafeRawBufferPointer, report: (FrameHeader) -> Bool,
+        inspect: (FrameHeader, UnsafeRawBufferPointer) -> Bool = { _, _ in true }
+    ) -> Step {
+        var position = 0
+        while true {
+            let count = min(restBytes, bytes.count - position)
+            position += count
+            restBytes -= count
+            let left = bytes.count - position
+            if left == 0 { return Step(consumed: position, missing: 0) }
+            guard left >= FrameHeader.bytes else { return Step(consumed: position, missing: FrameHeader.bytes - left) }
+            let header = FrameHeader(UnsafeRawBufferPointer(rebasing: bytes[position...]))
+            if !isReported {
+                isReported = true
+                guard report(header) else { return Step(consumed: position, missing: 0) }
+            }
+            let whole = FrameHeader.bytes + header.length
+            if header.isData || header.length > longestBytes {
+                position += FrameHeader.bytes
+                restBytes = header.length
+            } else if left >= whole {
+                let payload = bytes[(position + FrameHeader.bytes)..<(position + whole)]
+                guard inspect(header, UnsafeRawBufferPointer(rebasing: payload)) else { return Step(consumed: position, missing: 0) }
+                position += whole
+            } else {
+                return Step(consumed: position, missing: whole - left)
+            }
+            isReported = false
+        }
+    }
+}
+#endif

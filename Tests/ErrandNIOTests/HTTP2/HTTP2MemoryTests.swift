@@ -1,0 +1,56 @@
+#if NIO && MockServer
+import ErrandCore
+import ErrandNIO
+import Foundation
+import NIOCore
+import NIOEmbedded
+import NIOHTTP2
+import TestSupport
+import Testing
+
+@testable import ErrandNIO
+
+/// What an HTTP/2 connection keeps of frames that are no part of a response.
+@Suite(.timeLimit(.minutes(5))) struct HTTP2MemoryTests {
+    /// Frames without DATA, to 64 KiB and more, in reads that end within the header of a frame.
+    private static func reads(of frame: H2Frame, _ count: Int, offset: Int) -> [[UInt8]] {
+        let one = frame.bytes
+        let read = Array(repeatElement(one, count: max(1, 65_536 / one.count)).joined())
+        let shifted = Array(one[offset...]) + read.dropFirst(one.count) + one[..<offset]
+        return [Array(one[..<offset])] + Array(repeating: shifted, count: max(1, count / shifted.count))
+    }
+
+    /// What the guard hands on is given to the parser of the frames, as in a connection, with a bound that is never reached.
+    private func kept(_ frame: H2Frame, of count: Int, offset: Int) throws -> EmbeddedChannel {
+        let channel = EmbeddedChannel()
+        let limits = FrameAllowance.Limits(
+            frames: .max / 2, bytes: .max / 2, framesForEachSent: 0, sentBytesForFrame: 1, time: .seconds(30), spareResets: 0)
+        try channel.pipeline.syncOperations.addHandler(FrameGuard(limits))
+        try channel.pipeline.syncOperations.addHandler(NIOHTTP2Handler(mode: .client))
+        try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+        try channel.writeInbound(ByteBuffer(bytes: H2Frame.settings().bytes + H2Frame.settingsAck.bytes))
+        for read in Self.reads(of: frame, count, offset: offset) {
+            try channel.writeInbound(ByteBuffer(bytes: read))
+            while try channel.readOutbound(as: ByteBuffer.self) != nil {}
+            while try channel.readInbound(as: HTTP2Frame.self) != nil {}
+        }
+        return channel
+    }
+
+    private static let frames = [
+        H2Frame(type: 0x42, payload: Array(repeating: 0, count: 16_000)), H2Frame(type: 0x42, payload: [1]),
+        H2Frame.goAway(last: 0x7FFF_FFFF),
+        H2Frame(type: 7, payload: [0x7F, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0] + Array(repeating: 0, count: 10_000)),
+    ]
+
+    /// 1 MiB, 2 MiB and 4 MiB. A frame, its copy, and the buffers of two reads: less than 256 KiB.
+    @Test(arguments: frames, [0, 5])
+    func framesAreNotKept(frame: H2Frame, offset: Int) async throws {
+        try await expectKept(atMost: 256 * 1024, of: 1 << 20) { count in
+            let channel = try kept(frame, of: count, offset: offset)
+            defer { _ = try? channel.finish(acceptAlreadyClosed: true) }
+            return channel
+        }
+    }
+}
+#endif

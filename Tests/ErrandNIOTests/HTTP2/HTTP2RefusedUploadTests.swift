@@ -1,0 +1,104 @@
+#if NIO && MockServer
+import ErrandCore
+import ErrandNIO
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+extension NIOTransportTests {
+    /// A server that refuses streams in the middle of their uploads: each body arrives whole, or not at all.
+    @Suite(.timeLimit(.minutes(5))) struct HTTP2RefusedUploadTests {
+        /// 0, 1, 2 … of 8 bytes each, one number for each piece.
+        private final class Counters: BodySource {
+            private let position = Atomic<UInt64>(0)
+            private let count: UInt64
+
+            init(_ count: UInt64) { self.count = count }
+
+            func next() async throws -> Data? {
+                let number = position.wrappingAdd(1, ordering: .relaxed).oldValue
+                return number < count ? Data((0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) }) : nil
+            }
+
+            func abandon() {}
+        }
+
+        /// Refuses every other stream when its first DATA comes, and collects the rest.
+        private final class Refusal: Sendable {
+            private struct State {
+                var streams = 0
+                /// What was received; `nil` for a stream that is refused.
+                var bodies: [UInt32: [UInt8]] = [:]
+                var whole: [[UInt8]] = []
+            }
+            private let state = Mutex(State())
+
+            var bodies: [[UInt8]] { state.withLock { $0.whole } }
+
+            func answer(_ frame: H2Frame) -> [ByteAction] {
+                state.withLock { state in
+                    switch frame.type {
+                    case 1:
+                        state.streams += 1
+                        if state.streams % 2 == 0 { state.bodies[frame.stream] = [] }
+                        return []
+                    case 0:
+                        let window = [H2Frame.windowUpdate(0, by: UInt32(max(1, frame.payload.count)))].together
+                        guard var body = state.bodies[frame.stream] else {
+                            return frame.payload.isEmpty ? [] : [H2Frame.reset(frame.stream, code: 7)].together + window
+                        }
+                        body += frame.payload
+                        state.bodies[frame.stream] = body
+                        guard frame.flags & H2Frame.endStream != 0 else { return window }
+                        state.whole.append(body)
+                        return window + FrameServer.ok(frame.stream, "ok")
+                    default: return []
+                    }
+                }
+            }
+        }
+
+        @Test(arguments: [false, true])
+        func everyBodyArrivesWhole(hasLength: Bool) async throws {
+            let (count, runs) = (UInt64(500), 250)
+            let refusal = Refusal()
+            try await FrameServer.with(
+                opening: [.settings([(3, 100), (4, 0x7FFF_FFFF)]), .windowUpdate(0, by: 0x3FFF_FFFF), .settingsAck],
+                answering: { refusal.answer($0) }, all: true
+            ) { transport, server in
+                for _ in 0..<runs {
+                    let body = RequestBody.stream(length: hasLength ? Int64(8 * count) : nil) { _ in Counters(count) }
+                    let response = try await transport.send(server.request(.post, body: body))
+                    #expect(try await response.body.collect() == Data("ok".utf8))
+                }
+                #expect(server.server.acceptedConnections == 1)
+            }
+            let expected = (0..<count).flatMap { number in (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) } }
+            #expect(refusal.bodies.count == runs)
+            let corrupt = refusal.bodies.filter { $0 != expected }
+            #expect(corrupt.isEmpty, "\(corrupt.count) of \(runs), the first with \(corrupt.first?.count ?? 0) bytes")
+        }
+
+        /// An overloaded server is no attack: each request is refused twice, and fails as one that was not processed.
+        @Test func manyRefusalsLeaveTheConnection() async throws {
+            try await FrameServer.with(answering: { [H2Frame.reset($0.stream, code: 7)].together }) { transport, server in
+                for _ in 0..<15 {
+                    try await withThrowingTaskGroup { group in
+                        for _ in 0..<50 {
+                            group.addTask {
+                                let failure = try await transportError { try await transport.send(server.request(.post)) }
+                                #expect(failure.delivery == .notSent, "\(failure)")
+                                #expect(failure.message.contains("REFUSED_STREAM"), "\(failure)")
+                            }
+                        }
+                        try await group.waitForAll()
+                    }
+                }
+                #expect(server.server.acceptedConnections == 1)
+                #expect(server.codes(of: 7).isEmpty)
+            }
+        }
+    }
+}
+#endif
