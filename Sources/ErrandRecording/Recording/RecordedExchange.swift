@@ -1,4 +1,5 @@
 internal import ErrandCore
+internal import ErrandFormats
 internal import Synchronization
 
 /// One exchange while it is recorded, with its secrets. They are removed when an entry is made from it.
@@ -273,6 +274,6 @@ extension HARRequest {
         self.init(
             method: head.method.rawValue, url: "\(head.scheme ?? "http")://\(head.authority ?? "")\(head.path ?? "/")",
             httpVersion: version,
-            headers: [HARField](head.headerFields))
+            headers: [HARField](head.headerFields.withOneCookie))
     }
 }
