@@ -136,7 +136,7 @@ struct RequestRun {
                 let values = WriteOut(
                     response: response, bytes: count, elapsed: start.duration(to: .now), file: file == "-" ? nil : file,
                     openedConnections: narration.openedConnections,
-                    usesProxy: response.request.origin.flatMap(proxy.proxy(for:)) != nil)
+                    usesProxy: response.request.origin.flatMap { try? proxy.proxy(for: $0) } != nil)
                 try Terminal.write(Data(values.text(format).utf8))
             }
             switch response.status.code {
