@@ -29,8 +29,6 @@ enum HTTP2Limits {
     static let pongTimeout = Duration.seconds(10)
     /// The longest wait for a frame after a ping that goes with a reset. Then no further exchange begins.
     static let probeTimeout = Duration.seconds(1)
-    /// How long the rest of a request may make no progress when its whole response was received. Then the stream is reset.
-    static let restTimeout = Duration.seconds(5)
     /// How much longer than the limit a head may be before it costs the connection. What is between costs its stream alone.
     static let headFactor = 4
 }
