@@ -41,7 +41,8 @@ extension ProxySettings {
         let end = rest[authority.endIndex...]
         guard end.isEmpty || end.isExactly("/") else {
             throw refused(
-                end.containsOctet(UInt8(ascii: "@")) ? "its user and password must be percent-encoded" : "it has more than a scheme, a host and a port")
+                end.containsOctet(UInt8(ascii: "@"))
+                    ? "its user and password must be percent-encoded" : "it has more than a scheme, a host and a port")
         }
         var credentials: Credentials?
         var place = authority

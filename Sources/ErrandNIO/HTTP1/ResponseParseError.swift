@@ -77,7 +77,8 @@ extension ResponseParseError: CustomStringConvertible {
         case .tooManyInterimResponses(let limit): "the server sent more than \(limit) interim responses (1xx)"
         case .bareLineFeed: "a line that must end with CR LF ends with LF alone"
         case .bareCarriageReturn: "the response contains a CR that no LF follows"
-        case .continuesNothing: "the first line of the response's fields begins with a space or a tab, and continues no field (RFC 9112, section 2.2)"
+        case .continuesNothing:
+            "the first line of the response's fields begins with a space or a tab, and continues no field (RFC 9112, section 2.2)"
         case .fieldWithoutColon(let line): "line \(line) of the response's fields has no colon"
         case .invalidFieldName(let name): "the field name '\(name)' is not a token: letters, digits and !#$%&'*+-.^_`|~"
         case .invalidFieldValue(let name): "the value of the field '\(name)' contains a control character"

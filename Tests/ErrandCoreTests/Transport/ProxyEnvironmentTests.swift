@@ -154,7 +154,9 @@ import Testing
 
     @Test func aPolicyShowsNoSecret() throws {
         let proxy = ProxySettings.http(host: "p.example", port: 1, credentials: ("joe", "hunter2"))
-        let policies = [ProxyPolicy.none, .all(proxy), ProxyPolicy.environment(["all_proxy": "joe:hunter2@p.example:1"]), .each { _ in proxy }]
+        let policies = [
+            ProxyPolicy.none, .all(proxy), ProxyPolicy.environment(["all_proxy": "joe:hunter2@p.example:1"]), .each { _ in proxy },
+        ]
         #expect(
             policies.map { "\($0)" }
                 == [

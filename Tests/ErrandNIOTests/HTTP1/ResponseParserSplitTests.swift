@@ -90,7 +90,8 @@ struct ResponseParserSplitTests {
         let chunks =
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + String(repeating: "1;abc=def\r\na\r\n", count: 5000) + "0\r\n\r\n"
         let folded =
-            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nA:" + String(repeating: String(repeating: "d", count: 50) + "\r\n ", count: 4000) + "\r\n\r\n"
+            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nA:" + String(repeating: String(repeating: "d", count: 50) + "\r\n ", count: 4000)
+            + "\r\n\r\n"
         for text in [long, many, chunks, folded] {
             var parser = ResponseParser(limits: ResponseLimits())
             parser.begin(.get)

@@ -500,7 +500,9 @@ struct ResponseParserTests {
         #expect(ResponseReading(most + "0\r\n\r\n").body.count == 64)
         #expect(ResponseReading(most + "0;a\r\n\r\n").error == .chunkExtensionsTooLong(limitBytes: 65_536))
         // Blanks up to a usual width are free, and more of them count.
-        func padded(_ blanks: Int) -> String { start + String(repeating: "1" + String(repeating: " ", count: blanks) + "\r\na\r\n", count: 2000) }
+        func padded(_ blanks: Int) -> String {
+            start + String(repeating: "1" + String(repeating: " ", count: blanks) + "\r\na\r\n", count: 2000)
+        }
         #expect(ResponseReading(padded(16) + "0\r\n\r\n").body.count == 2000)
         #expect(ResponseReading(padded(16 + 32) + "0\r\n\r\n").body.count == 2000)
         #expect(ResponseReading(padded(16 + 33) + "0\r\n\r\n").error == .chunkExtensionsTooLong(limitBytes: 65_536))

@@ -30,7 +30,8 @@ extension NIOTransportTests {
 
         @Test(arguments: [
             ("foo.example", ["foo.example"]), ("foo.example.", ["foo.example"]), ("a_b.local.example", ["*.local.example"]),
-            ("xn--mnchen-3ya.local.example", ["*.local.example"]), ("a_b.example", ["a_b.example"]), ("a.example", ["127.0.0.1", "A.example"]),
+            ("xn--mnchen-3ya.local.example", ["*.local.example"]), ("a_b.example", ["a_b.example"]),
+            ("a.example", ["127.0.0.1", "A.example"]),
             ("127.0.0.1", ["127.0.0.1"]),
         ])
         func aCertificateForTheHostIsAccepted(_ host: String, _ names: [String]) async throws {
@@ -39,7 +40,8 @@ extension NIOTransportTests {
 
         @Test(arguments: [
             ("foo.example", ["f*o.example"]), ("localhost", ["*"]), ("foo.example", ["*.foo.example"]), ("a.b.example", ["*.example"]),
-            ("foo.example", ["127.0.0.1"]), ("xn--a.example", ["xn--*.example"]), ("127.0.0.1", ["127.0.0.2"]), ("127.0.0.1", ["foo.example"]),
+            ("foo.example", ["127.0.0.1"]), ("xn--a.example", ["xn--*.example"]), ("127.0.0.1", ["127.0.0.2"]),
+            ("127.0.0.1", ["foo.example"]),
         ])
         func aCertificateForAnotherHostIsRefused(_ host: String, _ names: [String]) async throws {
             let error = try await transportError { _ = try await get(host, names, TestAuthority()) }
