@@ -120,7 +120,7 @@ private struct CURLText {
 
     /// The fields without those of the framing, which the body decides.
     private var fields: [(name: String, value: String)] {
-        request.completedFields.filter { $0.name != .contentLength && $0.name != .transferEncoding }
+        request.completedFields.withOneCookie.filter { $0.name != .contentLength && $0.name != .transferEncoding }
             .map { ($0.name.rawName, showsSecrets ? $0.value : sensitivity.shownValue(of: $0)) }
     }
 

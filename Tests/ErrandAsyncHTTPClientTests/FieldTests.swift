@@ -52,6 +52,19 @@ extension AsyncHTTPClientTransportTests {
             #expect(order == ["x-twice", "x-empty", "x-twice", "x-text"])
         }
 
+        /// `HTTPFields` splits it, for HTTP/2.
+        @Test(arguments: TestedTransport.allCases) func aCookieThatIsSetAsOneValueIsOneField(by tested: TestedTransport) async throws {
+            let (seen, _) = try await exchange(
+                by: tested,
+                { url in
+                    var request = try Request(.get, url: url)
+                    request.headers[.cookie] = "a=1; b=2"
+                    #expect(request.headers.count == 2)
+                    return request
+                }, answer: "")
+            #expect(seen.values("cookie") == ["a=1; b=2"])
+        }
+
         /// Nothing is added that was not asked for, but what the message needs.
         @Test(arguments: TestedTransport.allCases) func aBareRequestHasAHostAlone(by tested: TestedTransport) async throws {
             let (seen, _) = try await exchange(by: tested, { try Request(.get, url: $0) }, answer: "")

@@ -112,6 +112,17 @@ import Testing
         }
     }
 
+    /// `HTTPFields` splits a cookie that is set as one value; it is sent as one.
+    @Test func aCookieIsSignedAsItIsSent() async throws {
+        var split = try Request(.get, url: "https://example.amazonaws.com/")
+        var whole = split
+        split.headers[.cookie] = "a=1; b=2"
+        whole.headers.append(HTTPField(name: .cookie, value: "a=1; b=2"))
+        #expect(split.headers.count == 2 && whole.headers.count == 1)
+        let (first, second) = (try await signed(split), try await signed(whole))
+        #expect(signature(first) == signature(second) && signature(first) != nil)
+    }
+
     /// Servers encode the key anew before they compare signatures.
     @Test func whatIsSignedIsWhatIsSent() async throws {
         let signer = AWSSignatureV4.awsV4(AWSCredentials(accessKeyID: "a", secretAccessKey: "b"), region: "r", service: "s3")

@@ -24,6 +24,15 @@ struct RecordingBodyTests {
         }
     }
 
+    /// `HTTPFields` splits a cookie that is set as one value.
+    @Test func aCookieIsOneFieldInTheFile() async throws {
+        var request = try get("/")
+        request.headers[.cookie] = "a=1; b=2"
+        #expect(request.headers.count == 2)
+        let log = try await TestFolder("recording").record([request], over: ScriptedTransport())
+        #expect(log.entries[0].request.headers.filter { $0.name == "Cookie" }.count == 1)
+    }
+
     @Test func theExchangeIsTheTransportsOwn() async throws {
         let recording = try recording(TestFolder("recording"))
         let lifetime = ExchangeLifetime()

@@ -51,6 +51,15 @@ import Testing
         #expect(try request.curl() == text)
     }
 
+    /// `HTTPFields` splits it.
+    @Test func aCookieIsOneField() throws {
+        var request = Self.request()
+        request.headers[.cookie] = "a=1; b=2"
+        #expect(request.headers.count == 2)
+        #expect(try request.curl(showingSecrets: true).contains("-H 'Cookie: a=1; b=2'"))
+        #expect(try request.curl().ranges(of: "Cookie:").count == 1)
+    }
+
     @Test func fieldsKeepTheirOrderAndFallbackFieldsFollow() throws {
         let name = try #require(HTTPField.Name("X-A"))
         var fields = HTTPFields()

@@ -11,7 +11,7 @@ func makeProxiedTransport(password: String) throws -> NIOTransport {
 
 func makeTransportOfTheEnvironment() throws -> NIOTransport {
     var configuration = NIOTransport.Configuration()
-    configuration.proxy = try .environment()  // http_proxy, https_proxy, all_proxy, no_proxy
+    configuration.proxy = .environment()  // http_proxy, https_proxy, all_proxy, no_proxy
     return try NIOTransport(configuration)
 }
 

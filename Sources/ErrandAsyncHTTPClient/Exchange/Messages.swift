@@ -1,6 +1,7 @@
 #if AsyncHTTPClient
 internal import AsyncHTTPClient
 internal import ErrandCore
+internal import ErrandFormats
 internal import NIOCore
 internal import NIOHTTP1
 
@@ -17,7 +18,7 @@ extension HTTPClient.Request {
                 delivery: .notSent)
         }
         let url = try request.urlText()
-        let fields = request.head.headerFields
+        let fields = request.head.headerFields.withOneCookie
         var (headers, hosts) = (HTTPHeaders(), 0)
         headers.reserveCapacity(fields.count)
         for field in fields {

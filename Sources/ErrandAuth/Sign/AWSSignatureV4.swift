@@ -132,7 +132,7 @@ public struct AWSSignatureV4: RequestSigner {
     /// The names of the signed fields, sorted, with `;` between them; and a line for each, in the same order.
     private static func canonicalFields(_ fields: HTTPFields, host: String) -> (names: String, lines: String) {
         var values: [String: [String]] = ["host": [host]]
-        for field in fields where !unsigned.contains(field.name.canonicalName) && field.name.canonicalName != "host" {
+        for field in fields.withOneCookie where !unsigned.contains(field.name.canonicalName) && field.name.canonicalName != "host" {
             let words = field.value.split(separator: " ", omittingEmptySubsequences: true)
             values[field.name.canonicalName, default: []].append(words.joined(separator: " "))
         }

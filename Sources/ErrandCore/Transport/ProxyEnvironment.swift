@@ -1,31 +1,46 @@
+internal import ErrandFormats
+
 /// The proxies that variables of the environment name. For the rules see ``ProxyPolicy/environment(_:)``.
 struct ProxyEnvironment: Sendable, CustomStringConvertible {
-    private let http: ProxySettings?
-    private let https: ProxySettings?
+    /// A variable, read: what is wrong with it concerns only the requests that would use its proxy.
+    private typealias Choice = Result<ProxySettings, ProxySettingsError>
+
+    private let http: Choice?
+    private let https: Choice?
     private let exceptions: ProxyExceptions
 
-    init(_ variables: [String: String]) throws(ProxySettingsError) {
+    init(_ variables: [String: String]) {
         func first(_ names: String...) -> (name: String, value: String)? {
             names.lazy.compactMap { name in variables[name].flatMap { $0.isEmpty ? nil : (name, $0) } }.first
         }
-        func proxy(_ found: (name: String, value: String)?) throws(ProxySettingsError) -> ProxySettings? {
+        func proxy(_ found: (name: String, value: String)?) -> Choice? {
             guard let found else { return nil }
-            return try ProxySettings(found.value, variable: found.name)
+            do throws(ProxySettingsError) {
+                return .success(try ProxySettings(found.value, variable: found.name))
+            } catch {
+                return .failure(error)
+            }
         }
-        let (own, ownOfTLS) = (try proxy(first("http_proxy")), try proxy(first("https_proxy", "HTTPS_PROXY")))
-        // It is read only where it is needed: desktops set it to a scheme that curl does not look at then.
-        let all = own == nil || ownOfTLS == nil ? try proxy(first("all_proxy", "ALL_PROXY")) : nil
+        let (own, ownOfTLS) = (proxy(first("http_proxy")), proxy(first("https_proxy", "HTTPS_PROXY")))
+        let all = proxy(first("all_proxy", "ALL_PROXY"))
         (http, https) = (own ?? all, ownOfTLS ?? all)
         exceptions = ProxyExceptions(first("no_proxy", "NO_PROXY")?.value ?? "")
     }
 
-    func proxy(for origin: Origin) -> ProxySettings? {
+    /// - Throws: ``ProxySettingsError`` if the variable of the proxy can't be used.
+    func proxy(for origin: Origin) throws(ProxySettingsError) -> ProxySettings? {
         guard let proxy = origin.scheme == "https" ? https : http, !exceptions.contain(origin) else { return nil }
-        return proxy
+        return try proxy.get()
     }
 
     var description: String {
-        let proxies = [http.map { "http through \($0)" }, https.map { "https through \($0)" }].compactMap(\.self)
+        func shown(_ scheme: String, _ proxy: Choice) -> String {
+            switch proxy {
+            case .success(let proxy): "\(scheme) through \(proxy)"
+            case .failure(let error): "\(scheme) through an \(error)"
+            }
+        }
+        let proxies = [http.map { shown("http", $0) }, https.map { shown("https", $0) }].compactMap(\.self)
         guard !proxies.isEmpty else { return "none" }
         let ignored = exceptions.ignored.prefix(5).map { "'\($0.shownSafely(limit: 60))'" }.joined(separator: ", ")
         return "by the environment: " + proxies.joined(separator: ", ")
@@ -48,25 +63,29 @@ struct ProxyExceptions: Sendable {
 
     /// - Parameter list: separated by commas or spaces.
     init(_ list: String) {
-        for part in list.split(whereSeparator: { $0 == "," || $0.isWhitespace }) {
+        for octets in list.utf8.split(whereSeparator: { $0 == UInt8(ascii: ",") || $0 == 0x20 || (0x09...0x0D).contains($0) }) {
+            let part = list[octets.startIndex..<octets.endIndex]
             if let entry = Self.entry(part) { entries.append(entry) } else { ignored.append(part) }
         }
     }
 
     private static func entry(_ part: Substring) -> (hosts: Hosts, port: Int?)? {
-        if part == "*" { return (.all, nil) }
+        if part.isExactly("*") { return (.all, nil) }
         if let network = network(part) { return (network, nil) }
         guard let (host, port) = split(part) else { return nil }
         if let address = network(host) { return (address, port) }
-        let name = host.hasPrefix("*.") ? host.dropFirst(2) : host.hasPrefix(".") ? host.dropFirst() : host
-        guard !name.contains("*"), let normal = try? Host.normalized(name, in: ""), !normal.hasPrefix("[") else { return nil }
+        let dots = host.hasOctetPrefix("*.") ? 2 : host.hasOctetPrefix(".") ? 1 : 0
+        let name = host[host.utf8.index(host.startIndex, offsetBy: dots)...]
+        guard !name.containsOctet(UInt8(ascii: "*")), let normal = try? Host.normalized(name, in: ""), !normal.hasPrefix("[") else {
+            return nil
+        }
         return (.name(Host.comparable(normal)), port)
     }
 
     /// An address with or without brackets, or a network.
     private static func network(_ text: Substring) -> Hosts? {
-        let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-        let isBracketed = parts[0].hasPrefix("[") && parts[0].hasSuffix("]")
+        let parts = text.split(atOctet: UInt8(ascii: "/"), maxSplits: 1, omittingEmptyPieces: false)
+        let isBracketed = parts[0].hasOctetPrefix("[") && parts[0].hasOctetSuffix("]") && parts[0].utf8.count > 1
         guard let address = try? IPAddress(String(isBracketed ? parts[0].dropFirst().dropLast() : parts[0])) else { return nil }
         let most = address.isIPv4 ? 32 : 128
         guard parts.count == 2 else { return .addresses(address, prefixBits: most) }
@@ -76,9 +95,9 @@ struct ProxyExceptions: Sendable {
 
     /// A host, and its port if it has one; `nil` for an invalid port.
     private static func split(_ part: Substring) -> (Substring, Int?)? {
-        let afterBracket = part.lastIndex(of: "]") ?? part.startIndex
-        guard let colon = part[afterBracket...].firstIndex(of: ":") else { return (part, nil) }
-        let digits = part[part.index(after: colon)...]
+        let afterBracket = part.utf8.lastIndex(of: UInt8(ascii: "]")) ?? part.startIndex
+        guard let colon = part[afterBracket...].utf8.firstIndex(of: UInt8(ascii: ":")) else { return (part, nil) }
+        let digits = part[part.utf8.index(after: colon)...]
         guard digits.utf8.allSatisfy(\.isASCIIDigit), let port = Int(digits), (1...65_535).contains(port) else { return nil }
         return (part[..<colon], port)
     }

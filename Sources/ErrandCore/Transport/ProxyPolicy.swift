@@ -2,7 +2,7 @@
 ///
 /// ```swift
 /// configuration.proxy = .all(.http(host: "proxy.example", port: 3128))
-/// configuration.proxy = try .environment()
+/// configuration.proxy = .environment()
 /// configuration.proxy = .each { origin in origin.host.hasSuffix(".internal") ? nil : office }
 /// ```
 public struct ProxyPolicy: Sendable, CustomStringConvertible, CustomReflectable {
@@ -10,7 +10,7 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, CustomReflectable 
         case none
         case all(ProxySettings)
         case environment(ProxyEnvironment)
-        case each(@Sendable (Origin) -> ProxySettings?)
+        case each(@Sendable (Origin) throws(ProxySettingsError) -> ProxySettings?)
     }
 
     private let choice: Choice
@@ -29,7 +29,7 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, CustomReflectable 
     /// |---|---|
     /// | `http_proxy` | the proxy for `http`. In lower case alone, because a request can set `HTTP_PROXY` for a program behind CGI |
     /// | `https_proxy`, `HTTPS_PROXY` | the proxy for `https` |
-    /// | `all_proxy`, `ALL_PROXY` | the proxy where there is no other one. Some desktops set it to a `socks://` URL, which is SOCKS 4 for curl and is refused |
+    /// | `all_proxy`, `ALL_PROXY` | the proxy where there is no other one. Some desktops set it to a `socks://` URL, which is SOCKS 4 for curl: requests that would use it fail |
     /// | `no_proxy`, `NO_PROXY` | what needs no proxy, separated by commas or spaces |
     ///
     /// The lower case goes first. An empty variable counts as missing. The form of a proxy is that of ``ProxySettings/init(_:)``. The parts
@@ -44,14 +44,15 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, CustomReflectable 
     /// | `a.example:8080`, `[2001:db8::1]:8080` | only for this port |
     ///
     /// Names are not resolved. An address or a network matches only a host that the URL writes as an address. Any other part, such as
-    /// `<local>` or `192.168.*`, matches nothing, and is named by ``description``. The proxy of `all_proxy` is read only if there is no other
-    /// one for a scheme.
+    /// `<local>` or `192.168.*`, matches nothing, and is named by ``description``.
+    ///
+    /// A variable that can't be used fails the requests that would use its proxy, and no others: with ``ProxySettingsError``, which names the
+    /// variable. ``description`` shows the reason.
     ///
     /// - Parameter variables: the variables by name; those of the process by default. They are read once, here.
-    /// - Throws: ``ProxySettingsError``, which names the variable.
-    public static func environment(
-        _ variables: [String: String] = ProcessInfo.processInfo.environment
-    ) throws(ProxySettingsError) -> ProxyPolicy { ProxyPolicy(.environment(try ProxyEnvironment(variables))) }
+    public static func environment(_ variables: [String: String] = ProcessInfo.processInfo.environment) -> ProxyPolicy {
+        ProxyPolicy(.environment(ProxyEnvironment(variables)))
+    }
 
     /// A closure chooses for each request by its origin.
     ///
@@ -60,18 +61,22 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, CustomReflectable 
     /// configuration.proxy = .each { origin in origin.host == "localhost" ? nil : office }
     /// ```
     ///
-    /// - Parameter choose: returns `nil` for a direct connection. It is called for each request, on the caller's thread, and must be quick.
+    /// - Parameter choose: returns `nil` for a direct connection. If it throws, the request fails. It is called for each request, on the caller's thread, and must be quick.
     ///   Equal settings share their connections: make a ``ProxyAuthenticator`` once, outside of the closure, because two of them are never
     ///   equal.
-    public static func each(_ choose: @escaping @Sendable (Origin) -> ProxySettings?) -> ProxyPolicy { ProxyPolicy(.each(choose)) }
+    public static func each(
+        _ choose: @escaping @Sendable (Origin) throws(ProxySettingsError) -> ProxySettings?
+    ) -> ProxyPolicy { ProxyPolicy(.each(choose)) }
 
     /// Returns the proxy for the requests to an origin; `nil` for direct connections.
-    public func proxy(for origin: Origin) -> ProxySettings? {
+    ///
+    /// - Throws: ``ProxySettingsError`` if the variable that names the proxy can't be used, or if the closure throws.
+    public func proxy(for origin: Origin) throws(ProxySettingsError) -> ProxySettings? {
         switch choice {
         case .none: nil
         case .all(let proxy): proxy
-        case .environment(let environment): environment.proxy(for: origin)
-        case .each(let choose): choose(origin)
+        case .environment(let environment): try environment.proxy(for: origin)
+        case .each(let choose): try choose(origin)
         }
     }
 

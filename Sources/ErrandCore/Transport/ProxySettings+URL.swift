@@ -1,3 +1,5 @@
+internal import ErrandFormats
+
 extension ProxySettings {
     /// Reads the URL of a proxy, as curl does.
     ///
@@ -25,30 +27,32 @@ extension ProxySettings {
             throw refused("it has a space or a control character; in a user or a password, they must be percent-encoded")
         }
         var (rest, kind) = (url[...], Kind.http)
-        if let mark = rest.firstRange(of: "://") {
-            guard let named = Self.kind(of: rest[..<mark.lowerBound]) else {
+        if let mark = Self.schemeEnd(in: url) {
+            let scheme = rest[..<mark.lowerBound]
+            guard let named = Self.kind(of: scheme) else {
                 throw refused(
-                    ["socks", "socks4", "socks4a"].contains(rest[..<mark.lowerBound].lowercased())
+                    ["socks", "socks4", "socks4a"].contains { scheme.isExactlyIgnoringCase($0) }
                         ? "SOCKS 4 is not supported: use socks5, if the proxy knows it"
                         : "its scheme must be http, https, socks5 or socks5h")
             }
             (rest, kind) = (rest[mark.upperBound...], named)
         }
-        let authority = rest.prefix { !"/?#".contains($0) }
+        let authority = rest[..<(rest.utf8.firstIndex { "/?#".utf8.contains($0) } ?? rest.endIndex)]
         let end = rest[authority.endIndex...]
-        guard end.isEmpty || end == "/" else {
+        guard end.isEmpty || end.isExactly("/") else {
             throw refused(
-                end.contains("@") ? "its user and password must be percent-encoded" : "it has more than a scheme, a host and a port")
+                end.containsOctet(UInt8(ascii: "@"))
+                    ? "its user and password must be percent-encoded" : "it has more than a scheme, a host and a port")
         }
         var credentials: Credentials?
         var place = authority
-        if let at = authority.lastIndex(of: "@") {
-            place = authority[authority.index(after: at)...]
+        if let at = authority.utf8.lastIndex(of: UInt8(ascii: "@")) {
+            place = authority[authority.utf8.index(after: at)...]
             guard at > authority.startIndex else { throw refused("it has an '@' without a user before it") }
-            guard !authority[..<at].contains("@") else {
+            guard !authority[..<at].containsOctet(UInt8(ascii: "@")) else {
                 throw refused("it has more than one '@': in a user and a password, it must be percent-encoded as %40")
             }
-            let parts = authority[..<at].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            let parts = authority[..<at].split(atOctet: UInt8(ascii: ":"), maxSplits: 1, omittingEmptyPieces: false)
             let decoded = parts.map { PercentEncoding.decode($0) }
             guard let user = decoded[0], let password = decoded.count == 2 ? decoded[1] : "" else {
                 throw refused("its user and password must be percent-encoded")
@@ -63,7 +67,7 @@ extension ProxySettings {
         else { throw refused("its port must be a number from 1 to 65535") }
         do {
             let host = try Host.normalized(parts.host, in: "")
-            self.init(kind, host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host, port, credentials)
+            self.init(kind, host.hasOctetPrefix("[") ? String(host.dropFirst().dropLast()) : host, port, credentials)
         } catch {
             throw refused("its host is neither a name nor an address")
         }
@@ -76,20 +80,24 @@ extension ProxySettings {
 
     /// Returns the host, and the port, which is empty if there is none; `nil` if the host has a colon and no brackets.
     private static func split(_ place: Substring) -> (host: Substring, port: Substring)? {
-        let afterBracket = place.lastIndex(of: "]") ?? place.startIndex
-        guard let colon = place[afterBracket...].lastIndex(of: ":") else { return (place, "") }
+        let colonOctet = UInt8(ascii: ":")
+        let afterBracket = place.utf8.lastIndex(of: UInt8(ascii: "]")) ?? place.startIndex
+        guard let colon = place[afterBracket...].utf8.lastIndex(of: colonOctet) else { return (place, "") }
         let host = place[..<colon]
-        guard host.hasPrefix("[") || !host.contains(":") else { return nil }
-        return (host, place[place.index(after: colon)...])
+        guard host.hasOctetPrefix("[") || !host.containsOctet(colonOctet) else { return nil }
+        return (host, place[place.utf8.index(after: colon)...])
+    }
+
+    /// Returns where `://` stands first.
+    private static func schemeEnd(in url: String) -> Range<String.Index>? {
+        guard let colon = url.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+        guard url[colon...].hasOctetPrefix("://") else { return nil }
+        return colon..<url.utf8.index(colon, offsetBy: 3)
     }
 
     private static func kind(of scheme: Substring) -> Kind? {
-        switch scheme.lowercased() {
-        case "http": .http
-        case "https": .https
-        case "socks5", "socks5h": .socks5
-        default: nil
-        }
+        let kinds: [(String, Kind)] = [("http", .http), ("https", .https), ("socks5", .socks5), ("socks5h", .socks5)]
+        return kinds.first { scheme.isExactlyIgnoringCase($0.0) }?.1
     }
 }
 

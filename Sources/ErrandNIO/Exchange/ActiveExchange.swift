@@ -26,8 +26,8 @@ struct ActiveExchange {
     var upload = UploadSource.none
     /// When the body is sent although the server has not asked for it.
     var continueDue: NIODeadline?
-    /// When the rest of the request is given up, whose whole response was received, unless it makes progress; `nil` before.
-    var restDue: NIODeadline?
+    /// The limit of the rest of the request, whose whole response was received; `nil` before.
+    var rest: RestLimit?
     var head: Head?
     /// What was received, and not given to the stream.
     private var chunks: [Data] = []
@@ -57,7 +57,7 @@ struct ActiveExchange {
 
     /// Takes the rest of the body out, which is not wanted any more. The caller ends it by ``UploadSource/stop()``.
     mutating func takeUpload() -> UploadSource {
-        defer { (upload, writeLimit, continueDue, restDue) = (.none, nil, nil, nil) }
+        defer { (upload, writeLimit, continueDue, rest) = (.none, nil, nil, nil) }
         return upload
     }
 
@@ -164,7 +164,7 @@ struct ActiveExchange {
 
     /// When the first of its times is over.
     var due: NIODeadline {
-        let due = min(deadline ?? .distantFuture, continueDue ?? .distantFuture, restDue ?? .distantFuture)
+        let due = min(deadline ?? .distantFuture, continueDue ?? .distantFuture, rest?.due ?? .distantFuture)
         guard exchange.limits != nil else { return due }
         return min(due, limit?.due ?? .distantFuture, writeLimit?.due ?? .distantFuture)
     }

@@ -34,6 +34,7 @@ final class Exchange: Sendable {
         static let misdirected = Repetitions(rawValue: 2)
         static let needsHTTP1 = Repetitions(rawValue: 4)
         static let unprocessed = Repetitions(rawValue: 8)
+        static let expectation = Repetitions(rawValue: 16)
     }
 
     private struct State: Sendable {
@@ -55,6 +56,8 @@ final class Exchange: Sendable {
     private let firstRoute: Route
     /// Whether the server wants HTTP/1.1 where HTTP/2 was possible.
     private let needsHTTP1 = Atomic(false)
+    /// Whether the server has refused the request's `Expect`, which is left out from then on.
+    private let isWithoutExpect = Atomic(false)
     /// Of the transport, which lives as long as its exchanges.
     let owner: TransportOwner
     let events: ExchangeEventLog?
@@ -155,6 +158,23 @@ final class Exchange: Sendable {
         useHTTP1()
         return true
     }
+
+    /// The server has refused the expectation of the request (417), and waits for no body. Returns true once: then the request may be sent
+    /// without `Expect`, whatever its method ([RFC 9110, section 10.1.1](https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1)).
+    func moveOnWithoutExpect() -> Bool {
+        guard moveOn(for: .expectation) else { return false }
+        isWithoutExpect.store(true, ordering: .relaxed)
+        return true
+    }
+
+    /// The request as it is sent now: without `Expect` once that was refused.
+    var sentRequest: Request {
+        var sent = request
+        if hasLostExpect { sent.headers[.expect] = nil }
+        return sent
+    }
+
+    var hasLostExpect: Bool { isWithoutExpect.load(ordering: .relaxed) }
 
     /// From now on, the exchange uses connections of HTTP/1.1 alone.
     func useHTTP1() { needsHTTP1.store(true, ordering: .relaxed) }

@@ -26,7 +26,8 @@ struct OutgoingBody {
     let framing: RequestEncoder.BodyFraming
     let kind: Kind
 
-    init(_ request: Request) {
+    /// - Parameter expects: whether the request's `Expect` is sent.
+    init(_ request: Request, expects: Bool = true) {
         let body = request.body
         if body.isEmpty {
             (content, framing, kind) = (.none, .none, .none)
@@ -35,7 +36,12 @@ struct OutgoingBody {
         content = body.bufferedData.map { .memory($0) } ?? .stream
         framing = body.length.map { .length($0) } ?? .chunked
         // RFC 9110, section 10.1.1
-        kind = request.headers[.expect]?.isExactlyIgnoringCase("100-continue") == true ? .afterContinue : .present
+        kind = expects && request.headers[.expect]?.isExactlyIgnoringCase("100-continue") == true ? .afterContinue : .present
     }
+}
+
+extension Exchange {
+    /// How the body is sent now.
+    var outgoingBody: OutgoingBody { OutgoingBody(request, expects: !hasLostExpect) }
 }
 #endif

@@ -6,10 +6,12 @@ struct ChunkLine {
 
     /// The size of the chunk in bytes; 0 for the last chunk.
     let size: Int64
-    /// The bytes after the size, which are checked and ignored.
+    /// The bytes after the size, which are checked and ignored. Of the blanks at the end, ``paddingBytes`` are not among them.
     let extensionBytes: Int
+    /// How many blanks at the end of each line are free: some servers pad the size to a fixed width.
+    static let paddingBytes = 16
 
-    /// Reads a line without its line end.
+    /// Reads a line without its line end. Blanks at its end, and a `;` before them, are ignored.
     init(_ line: UnsafeBufferPointer<UInt8>) throws(ResponseParseError) {
         var (digits, size) = (0, Int64(0))
         while digits < line.count, let digit = line[digits].hexadecimal {
@@ -17,14 +19,17 @@ struct ChunkLine {
             size = size << 4 | Int64(digit)
             digits += 1
         }
-        let rest = line.part(digits..<line.count)
+        var end = line.count
+        while end > digits, line[end - 1].isSpaceOrTab { end -= 1 }
+        let padding = line.count - end
+        let rest = line.part(digits..<end)
         guard digits > 0, rest.isEmpty || rest[0] == UInt8(ascii: ";") || rest[0].isSpaceOrTab && rest.trimmed.first == UInt8(ascii: ";")
         else { throw .invalidChunkSize(ResponseParseError.shown(line)) }
         guard Self.areExtensions(rest) else { throw .invalidChunkExtension }
-        (self.size, extensionBytes) = (size, rest.count)
+        (self.size, extensionBytes) = (size, rest.count + max(0, padding - Self.paddingBytes))
     }
 
-    /// Whether `bytes` are extensions: `;name`, `;name=token` or `;name="text"`, with whitespace between the parts.
+    /// Whether `bytes` are extensions: `;name`, `;name=token` or `;name="text"`, with whitespace between the parts. The last one may be empty.
     private static func areExtensions(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         var index = 0
         func skipWhitespace() { while index < bytes.count, bytes[index].isSpaceOrTab { index += 1 } }
@@ -56,6 +61,7 @@ struct ChunkLine {
         while index < bytes.count {
             skipWhitespace()
             guard skip(UInt8(ascii: ";")) else { return false }
+            if index == bytes.count { return true }
             skipWhitespace()
             guard skipToken() else { return false }
             let end = index

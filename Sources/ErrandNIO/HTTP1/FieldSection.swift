@@ -32,13 +32,22 @@ struct FieldSection {
     /// Whether there is a field `Alt-Svc`.
     private(set) var hasAlternatives = false
 
-    /// Reads a line without its line end ([RFC 9112, section 5](https://www.rfc-editor.org/rfc/rfc9112#section-5)).
+    /// Whether `Content-Length` and `Transfer-Encoding` are both there.
+    var hasBothFramings: Bool {
+        if case .missing = contentLength { return false }
+        if case .missing = transferEncoding { return false }
+        return true
+    }
+
+    /// Reads a line without its line end ([RFC 9112, section 5](https://www.rfc-editor.org/rfc/rfc9112#section-5)). If other lines continue it,
+    /// the line ends between them are a part of it.
     ///
     /// In trailers, fields about the framing of the message and about the connection are dropped
     /// ([RFC 9110, section 6.5.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.5.1)).
     mutating func read(_ line: UnsafeBufferPointer<UInt8>, isTrailer: Bool) throws(ResponseParseError) {
         lines += 1
-        guard !line[0].isSpaceOrTab else { throw .foldedField }
+        // Only the first line can begin so: any other one continues the line before it.
+        guard !line[0].isSpaceOrTab else { throw .continuesNothing }
         var colon = 0
         while colon < line.count, line[colon] != UInt8(ascii: ":") { colon &+= 1 }
         guard colon < line.count else { throw .fieldWithoutColon(line: lines) }
@@ -57,14 +66,32 @@ struct FieldSection {
         let value = line.part((colon + 1)..<line.count).trimmed
         let scan = ByteScan.firstControl(in: value)
         if let control = scan.control {
-            throw control == 0x0D ? .bareCarriageReturn : .invalidFieldValue(name: ResponseParseError.shown(nameBytes))
+            if control == 0x0D || control == 0x0A, let unfolded = value.unfolded {
+                return try unfolded.withUnsafeBufferPointer { (whole) throws(ResponseParseError) in
+                    let value = whole.trimmed
+                    let scan = ByteScan.firstControl(in: value)
+                    if let control = scan.control { throw Self.refusal(of: control, nameBytes) }
+                    append(value, name, role, isASCII: scan.isASCII, isTrailer: isTrailer)
+                }
+            }
+            throw Self.refusal(of: control, nameBytes)
         }
+        append(value, name, role, isASCII: scan.isASCII, isTrailer: isTrailer)
+    }
+
+    private static func refusal(of control: UInt8, _ name: UnsafeBufferPointer<UInt8>) -> ResponseParseError {
+        control == 0x0D ? .bareCarriageReturn : .invalidFieldValue(name: ResponseParseError.shown(name))
+    }
+
+    private mutating func append(
+        _ value: UnsafeBufferPointer<UInt8>, _ name: HTTPField.Name, _ role: UsualFieldNames.Role, isASCII: Bool, isTrailer: Bool
+    ) {
         if role != .none {
             if isTrailer { return }
             note(value, role)
         }
         if fields.isEmpty { fields.reserveCapacity(isTrailer ? 1 : 16) }
-        fields.append(HTTPField(name: name, value: value.text(isASCII: scan.isASCII)))
+        fields.append(HTTPField(name: name, value: value.text(isASCII: isASCII)))
     }
 
     private mutating func note(_ value: UnsafeBufferPointer<UInt8>, _ role: UsualFieldNames.Role) {
@@ -103,12 +130,14 @@ struct FieldSection {
 
     /// Returns where the body of a response ends ([RFC 9112, section 6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
     ///
-    /// Contradictory fields are refused also where there is no body: they are the mark of a faulty server, or of an attack.
+    /// A length that is no number is refused also where there is no body. `Transfer-Encoding` is not looked at there, with or without
+    /// `Content-Length`: no end is uncertain.
     func framing(of method: HTTPRequest.Method, status: Int, minorVersion: Int) throws(ResponseParseError) -> ResponseHead.Framing {
         // These two fields must be ignored then.
         if method == .connect, (200...299).contains(status) { return .none }
-        if case .missing = transferEncoding {
-        } else {
+        let hasBody = !(status < 200 || status == 204 || status == 304 || method == .head)
+        let hasTransferEncoding = if case .missing = transferEncoding { false } else { true }
+        if hasBody, hasTransferEncoding {
             guard case .missing = contentLength else { throw .contentLengthAndTransferEncoding }
             guard minorVersion > 0 else { throw .transferEncodingInHTTP10 }
         }
@@ -117,7 +146,7 @@ struct FieldSection {
         case .invalid: throw .invalidContentLength
         case .different: throw .differentContentLengths
         }
-        if status < 200 || status == 204 || status == 304 || method == .head { return .none }
+        guard hasBody else { return .none }
         switch transferEncoding {
         case .missing: break
         case .chunked: return .chunked
@@ -126,6 +155,29 @@ struct FieldSection {
         }
         if case .bytes(let length) = contentLength { return .length(length) }
         return .untilClose
+    }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    /// The bytes with one space in place of each line end and the blanks around it; `nil` without an LF.
+    fileprivate var unfolded: [UInt8]? {
+        guard ByteScan.firstLineFeed(in: self, 0..<count) != nil else { return nil }
+        var whole: [UInt8] = []
+        whole.reserveCapacity(count)
+        var index = 0
+        while index < count {
+            guard self[index] == 0x0A else {
+                whole.append(self[index])
+                index += 1
+                continue
+            }
+            if whole.last == 0x0D { whole.removeLast() }
+            while let last = whole.last, last.isSpaceOrTab { whole.removeLast() }
+            whole.append(0x20)
+            index += 1
+            while index < count, self[index].isSpaceOrTab { index += 1 }
+        }
+        return whole
     }
 }
 #endif

@@ -28,8 +28,22 @@ extension HTTP1Handler {
         let now = NIODeadline.now()
         if let current, let failure = timeout(at: now) { return end(current.exchange, because: failure) }
         if let due = current?.continueDue, due <= now { continueUpload() }
+        if let due = current?.rest?.due, due <= now, let current, !restGoesOn(at: now) { return end(current.exchange, because: nil) }
         if let due = idleDue, due <= now, let connection, pool.retire(connection) { return close() }
         setAlarm()
+    }
+
+    /// Whether the rest of the request is still sent, whose whole response was received.
+    private func restGoesOn(at now: NIODeadline) -> Bool {
+        let before = uploadProgress
+        uploadProgress = takenBytes
+        return current?.rest?.goesOn(at: now, hasProgress: uploadProgress != before) ?? false
+    }
+
+    /// How much of the upload the network has taken. With TLS, not exactly, but the value changes as long as something leaves.
+    var takenBytes: Int64 {
+        let waiting = try? context?.channel.syncOptions?.getOption(.bufferedWritableBytes)
+        return (current?.sentBytes ?? 0) - Int64(waiting ?? 0)
     }
 
     // MARK: - The end
@@ -109,11 +123,17 @@ extension HTTP1Handler {
     }
 
     /// The server has refused the request as misdirected (421). Returns whether it is sent again: then this connection is closed.
-    func moveOnAsMisdirected() -> Bool {
+    func moveOnAsMisdirected() -> Bool { moveOn { $0.moveOnAsMisdirected() } }
+
+    /// The server has refused the expectation of the request (417), whose body was not sent. Returns whether it is sent again without
+    /// `Expect`: then this connection is closed, because the server may still take the next bytes for the body.
+    func moveOnWithoutExpect() -> Bool { moveOn { $0.moveOnWithoutExpect() } }
+
+    private func moveOn(_ mayMoveOn: (Exchange) -> Bool) -> Bool {
         guard let done = current, let connection else { return false }
         // First, so that the task that sends the body can't open it for this connection any more. The rest is not wanted in either case.
         stopUpload()
-        guard done.exchange.moveOnAsMisdirected() else { return false }
+        guard mayMoveOn(done.exchange) else { return false }
         current = nil
         connection.countEnd()
         _ = machine.close()

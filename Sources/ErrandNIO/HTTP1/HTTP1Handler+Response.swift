@@ -53,7 +53,7 @@ extension HTTP1Handler {
                 case .head(let head) where head.response.status.code == 101: return try upgrade(head, buffer)
                 case .head(let head): received(head)
                 case .body: break
-                case .end(let trailers): return finish(trailers, hasMore: buffer.readableBytes > 0)
+                case .end(let trailers): return finish(trailers, hasMore: buffer.readableBytes > 0 || parser.isDoubtful)
                 }
             }
         } catch {
@@ -69,13 +69,14 @@ extension HTTP1Handler {
     func continueUpload() {
         current?.continueDue = nil
         guard machine.continueUpload(), let exchange = current?.exchange, let connection else { return }
-        startUpload(OutgoingBody(exchange.request), of: exchange, on: connection)
+        startUpload(exchange.outgoingBody, of: exchange, on: connection)
     }
 
     func received(_ head: ResponseHead) {
         guard let exchange = current?.exchange else { return }
         exchange.events?.record(.responseHead, response: head.response)
         if head.response.status.code == 421, moveOnAsMisdirected() { return }
+        if head.response.status.code == 417, machine.isAwaitingContinue, moveOnWithoutExpect() { return }
         if head.response.status.code == 407, exchange.route.isForwarded { return challenged(head) }
         if head.hasAlternatives { pool.alternatives.receive(head.response, from: exchange.origin, at: Pool.now()) }
         current?.head = .init(head, to: exchange.request.method)
@@ -111,6 +112,9 @@ extension HTTP1Handler {
             deliver()
             current?.stream?.complete(trailers)
             current?.endLimit()
+            current?.rest = RestLimit(pool.settings.restTimes, from: .now())
+            uploadProgress = takenBytes
+            setAlarm()
             // The end of the connection is noticed also before the reader has read.
             readOn()
         } else {

@@ -42,6 +42,8 @@ final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
     var keepAliveSeconds: Int?
     /// How many bytes of a proxy's challenge were received; `nil` unless a challenge is being answered.
     var challengeBytes: Int?
+    /// How much of the upload the network had taken when the limit of its rest was looked at last.
+    var uploadProgress: Int64 = 0
     /// Why the channel closes.
     var failure: (any Error)?
 
@@ -95,7 +97,7 @@ final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
         }
         guard let taken = exchange.activate(on: connection) else { return false }
         let request = exchange.request
-        let body = OutgoingBody(request)
+        let body = exchange.outgoingBody
         outgoing.clear()
         do {
             try RequestEncoder.write(head ?? request.head, framing: body.framing, form: exchange.route.form, into: &outgoing)

@@ -105,6 +105,8 @@ struct HTTP1Machine: Sendable {
         return isSpent ? .close : .reuse
     }
 
+    var isAwaitingContinue: Bool { if case .busy(.awaitingContinue, _) = state { true } else { false } }
+
     var isUploading: Bool {
         switch state {
         case .busy(.sending, _), .busy(.awaitingContinue, _): true

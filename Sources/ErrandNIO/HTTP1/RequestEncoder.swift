@@ -1,5 +1,6 @@
 #if NIO
 internal import ErrandCore
+internal import ErrandFormats
 internal import NIOCore
 
 /// The reason why a request can't be written, in words.
@@ -60,6 +61,7 @@ enum RequestEncoder {
 
     /// Writes the head of a request, up to the empty line.
     ///
+    /// - Several fields `Cookie` are written as one.
     /// - `Host` comes first: the request's own field if it has one, else its authority.
     /// - `Proxy-Authorization` is written to a proxy alone: not in the form `origin`, in which the origin reads the request.
     /// - The request's own `Content-Length` and `Transfer-Encoding` are not written: `framing` decides. A POST, PUT or PATCH without a body
@@ -67,7 +69,7 @@ enum RequestEncoder {
     static func write(
         _ head: HTTPRequest, framing: BodyFraming, form: TargetForm, into buffer: inout ByteBuffer
     ) throws(RequestEncodeError) {
-        let (method, fields) = (head.method, head.headerFields)
+        let (method, fields) = (head.method, head.headerFields.withOneCookie)
         let target = Target(scheme: head.scheme ?? "", authority: head.authority ?? "", path: head.path ?? "")
         var host: HTTPField?
         for field in fields where isHost(field.name) {

@@ -16,6 +16,9 @@ public struct ResponseLimits: Sendable, Hashable {
     public var headBytes = 256 * 1024
     /// The most fields of a head: from 1 to 65,534, which is the most that `HTTPFields` holds. The default is 500.
     public var fieldCount = 500
+    /// The most interim responses (1xx) before the final one ([RFC 9110, section 15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)): at
+    /// least 0. The default is 32.
+    public var interimResponseCount = 32
 
     /// Creates the default limits.
     public init() {}

@@ -27,7 +27,7 @@ enum ResponseParseError: SafelyDescribedError, Equatable {
 
     case bareLineFeed
     case bareCarriageReturn
-    case foldedField
+    case continuesNothing
     case fieldWithoutColon(line: Int)
     case invalidFieldName(String)
     case invalidFieldValue(name: String)
@@ -75,9 +75,10 @@ extension ResponseParseError: CustomStringConvertible {
                 + " (RFC 9112, section 4)"
         case .invalidStatusCode(let code): "the status code \(code) is not from 100 to 999"
         case .tooManyInterimResponses(let limit): "the server sent more than \(limit) interim responses (1xx)"
-        case .bareLineFeed: "a line of the response ends with LF alone instead of CR LF"
+        case .bareLineFeed: "a line that must end with CR LF ends with LF alone"
         case .bareCarriageReturn: "the response contains a CR that no LF follows"
-        case .foldedField: "a line of the response's fields begins with a space or a tab; line folding is obsolete (RFC 9112, section 5.2)"
+        case .continuesNothing:
+            "the first line of the response's fields begins with a space or a tab, and continues no field (RFC 9112, section 2.2)"
         case .fieldWithoutColon(let line): "line \(line) of the response's fields has no colon"
         case .invalidFieldName(let name): "the field name '\(name)' is not a token: letters, digits and !#$%&'*+-.^_`|~"
         case .invalidFieldValue(let name): "the value of the field '\(name)' contains a control character"

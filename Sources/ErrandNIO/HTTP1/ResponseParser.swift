@@ -18,10 +18,16 @@ internal import ErrandCore
 /// }
 /// ```
 ///
-/// It is strict: only CR LF ends a line, one space separates the parts of a status line, a field name is a token directly before its
-/// colon, and line folding is refused. It is lenient in three points, as many servers need it: one empty line before a status line is
-/// ignored, a status line without a reason phrase may also miss the space before it, and a field value that is not UTF-8 is read as
-/// ISO 8859-1.
+/// It is strict: one space separates the parts of a status line, a field name is a token directly before its colon, and only CR LF ends the
+/// line of a chunk. It is lenient where many servers need it:
+///
+/// - One empty line before a status line is ignored.
+/// - A status line without a reason phrase may also miss the space before it.
+/// - A field value that is not UTF-8 is read as ISO 8859-1.
+/// - A line of a head or of trailers may end with LF alone ([RFC 9112, section 2.2](https://www.rfc-editor.org/rfc/rfc9112#section-2.2)). Then
+///   ``isDoubtful`` is true. In a response to CONNECT, such a line is refused.
+/// - A folded field line is unfolded ([RFC 9112, section 5.2](https://www.rfc-editor.org/rfc/rfc9112#section-5.2)).
+/// - Blanks after a chunk size, and a `;` without an extension, are ignored: see ``ChunkLine``.
 ///
 /// The work is linear in the bytes, however they are split: a line is read once it is complete, and the search for its end continues where
 /// it stopped. After an error, every call throws the same error.
@@ -39,8 +45,6 @@ struct ResponseParser {
         case end(trailers: HTTPFields?)
     }
 
-    /// The most interim responses before a final one.
-    static let interimResponses = 32
     /// The most bytes of a line with a chunk size, with its line end.
     static let chunkLineBytes = 4096
     /// The most bytes of all chunk extensions of a response.
@@ -79,6 +83,9 @@ struct ResponseParser {
     private var extensionBytes = 0
     /// Whether a byte of the current response was seen.
     private(set) var hasBegun = false
+    /// Whether another program may see the end of the current response elsewhere: a line of it has ended with LF alone, or it has both
+    /// `Content-Length` and `Transfer-Encoding`, and no body. The connection is not used again then.
+    private(set) var isDoubtful = false
     #if DEBUG
     /// All bytes that were searched for a line end: a measure of the work.
     private(set) var searchedInAll = 0
@@ -97,7 +104,7 @@ struct ResponseParser {
         guard state != .failed else { return }
         precondition(isIdle, "begin(_:) must be called after the end of the former response")
         self.method = method
-        (interims, hasBegun) = (0, false)
+        (interims, hasBegun, isDoubtful) = (0, false, false)
         beginHead()
     }
 
@@ -172,7 +179,8 @@ struct ResponseParser {
             case .chunkLine:
                 guard
                     let line = try readLine(
-                        in: bytes, &position, limit: Self.chunkLineBytes, .chunkLineTooLong(limitBytes: Self.chunkLineBytes))
+                        in: bytes, &position, limit: Self.chunkLineBytes, .chunkLineTooLong(limitBytes: Self.chunkLineBytes),
+                        mayEndWithLineFeed: false)
                 else { return .needsMore }
                 try beginChunk(ChunkLine(line))
             case .chunk:
@@ -201,26 +209,76 @@ struct ResponseParser {
 
     /// Returns the next line without its line end, and moves `position` after it; `nil` if it is not complete.
     ///
-    /// - Parameter limit: the most bytes of the line with its line end.
+    /// - Parameters:
+    ///   - limit: the most bytes of the line with its line end.
+    ///   - mayEndWithLineFeed: whether LF alone ends the line, too.
     private mutating func readLine(
-        in bytes: UnsafeBufferPointer<UInt8>, _ position: inout Int, limit: Int, _ tooLong: ResponseParseError
+        in bytes: UnsafeBufferPointer<UInt8>, _ position: inout Int, limit: Int, _ tooLong: ResponseParseError, mayEndWithLineFeed: Bool
     ) throws(ResponseParseError) -> UnsafeBufferPointer<UInt8>? {
         let end = position + min(limit, bytes.count - position)
-        let start = min(position + searched, end)
-        let lineFeed = ByteScan.firstLineFeed(in: bytes, start..<end)
-        #if DEBUG
-        searchedInAll += (lineFeed ?? end) - start
-        #endif
-        guard let lineFeed else {
+        guard let lineFeed = searchLineFeed(in: bytes, position, end) else {
             searched = end - position
             if searched >= limit { throw tooLong }
             return nil
         }
         searched = 0
-        guard lineFeed > position, bytes[lineFeed - 1] == 0x0D else { throw .bareLineFeed }
-        let line = bytes.part(position..<(lineFeed - 1))
+        let lineEnd = try lineEnd(in: bytes, position, lineFeed, mayEndWithLineFeed: mayEndWithLineFeed)
+        let line = bytes.part(position..<lineEnd)
         position = lineFeed + 1
         return line
+    }
+
+    /// Returns the next field line with the lines that continue it, without its line end, and moves `position` after it; `nil` if it is not
+    /// complete. A line that is not empty is complete when the first byte of the next line is known.
+    ///
+    /// - Parameter limit: the most bytes of the lines with their line ends.
+    private mutating func readFieldLine(
+        in bytes: UnsafeBufferPointer<UInt8>, _ position: inout Int, limit: Int, _ tooLong: ResponseParseError
+    ) throws(ResponseParseError) -> UnsafeBufferPointer<UInt8>? {
+        let end = position + min(limit, bytes.count - position)
+        while let lineFeed = searchLineFeed(in: bytes, position, end) {
+            let lineEnd = try lineEnd(in: bytes, position, lineFeed, mayEndWithLineFeed: method != .connect)
+            let next = lineFeed + 1
+            if lineEnd > position {
+                guard next < end else {
+                    searched = lineFeed - position
+                    // The empty line does not fit any more.
+                    if next - position >= limit { throw tooLong }
+                    return nil
+                }
+                if bytes[next].isSpaceOrTab {
+                    searched = next - position
+                    continue
+                }
+            }
+            searched = 0
+            let line = bytes.part(position..<lineEnd)
+            position = next
+            return line
+        }
+        searched = end - position
+        if searched >= limit { throw tooLong }
+        return nil
+    }
+
+    /// Returns the first LF at or after `position + searched` and before `end`.
+    private mutating func searchLineFeed(in bytes: UnsafeBufferPointer<UInt8>, _ position: Int, _ end: Int) -> Int? {
+        let start = min(position + searched, end)
+        let lineFeed = ByteScan.firstLineFeed(in: bytes, start..<end)
+        #if DEBUG
+        searchedInAll += (lineFeed ?? end) - start
+        #endif
+        return lineFeed
+    }
+
+    /// Returns where the line ends that begins at `position`: at CR LF, or at LF alone.
+    private mutating func lineEnd(
+        in bytes: UnsafeBufferPointer<UInt8>, _ position: Int, _ lineFeed: Int, mayEndWithLineFeed: Bool
+    ) throws(ResponseParseError) -> Int {
+        if lineFeed > position, bytes[lineFeed - 1] == 0x0D { return lineFeed - 1 }
+        guard mayEndWithLineFeed else { throw .bareLineFeed }
+        isDoubtful = true
+        return lineFeed
     }
 
     /// Returns whether the status line is complete ([RFC 9112, section 4](https://www.rfc-editor.org/rfc/rfc9112#section-4)).
@@ -249,7 +307,10 @@ struct ResponseParser {
             throw .notHTTP(ResponseParseError.shown(rest.part(0..<(rest.firstIndex(of: 0x0A) ?? rest.count))))
         }
         let start = position
-        guard let line = try readLine(in: bytes, &position, limit: limit, .headTooLong(limitBytes: limits.headBytes)) else { return false }
+        guard
+            let line = try readLine(
+                in: bytes, &position, limit: limit, .headTooLong(limitBytes: limits.headBytes), mayEndWithLineFeed: method != .connect)
+        else { return false }
         sectionBytes += position - start
 
         guard line.count >= 8, line[5] == UInt8(ascii: "1"), line[6] == UInt8(ascii: "."), line[7].isDigit,
@@ -278,7 +339,7 @@ struct ResponseParser {
             areTrailers ? .trailersTooLong(limitBytes: limits.headBytes) : .headTooLong(limitBytes: limits.headBytes)
         while true {
             let start = position
-            guard let line = try readLine(in: bytes, &position, limit: limits.headBytes - sectionBytes, tooLong) else { return false }
+            guard let line = try readFieldLine(in: bytes, &position, limit: limits.headBytes - sectionBytes, tooLong) else { return false }
             sectionBytes += position - start
             if line.isEmpty { return true }
             guard section.lines < limits.fieldCount else {
@@ -292,15 +353,16 @@ struct ResponseParser {
 
     private mutating func endHead() throws(ResponseParseError) -> Event {
         let framing = try section.framing(of: method, status: status.code, minorVersion: minorVersion)
+        if section.hasBothFramings { isDoubtful = true }
         let response = HTTPResponse(status: status, headerFields: section.fields)
         if status.code < 200, status.code != 101 {
             interims += 1
-            guard interims <= Self.interimResponses else { throw .tooManyInterimResponses(limit: Self.interimResponses) }
+            guard interims <= limits.interimResponseCount else { throw .tooManyInterimResponses(limit: limits.interimResponseCount) }
             beginHead()
             section = FieldSection()
             return .interim(response)
         }
-        let isPersistent = framing != .untilClose && !section.hasClose && (minorVersion > 0 || section.hasKeepAlive)
+        let isPersistent = framing != .untilClose && !isDoubtful && !section.hasClose && (minorVersion > 0 || section.hasKeepAlive)
         let head = ResponseHead(
             response: response, minorVersion: minorVersion, framing: framing, isPersistent: isPersistent,
             keepAliveSeconds: section.keepAliveSeconds, hasAlternatives: section.hasAlternatives)

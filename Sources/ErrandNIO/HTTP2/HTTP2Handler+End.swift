@@ -56,9 +56,10 @@ extension HTTP2Handler {
             settle(number, failure, code: .cancel)
         } else if let due = active[number]?.continueDue, due <= now {
             continueUpload(number)
-        } else if let due = active[number]?.restDue, due <= now {
-            guard machine.takeProgress(number) else { return settle(number, nil, code: .cancel) }
-            active.change(number) { $0.restDue = now + HTTP2Limits.restTimeout.timeAmount }
+        } else if let due = active[number]?.rest?.due, due <= now {
+            let hasProgress = machine.takeProgress(number)
+            let goesOn = active.change(number) { $0.rest?.goesOn(at: now, hasProgress: hasProgress) ?? false } ?? false
+            if !goesOn { settle(number, nil, code: .cancel) }
         }
     }
 
@@ -159,6 +160,20 @@ extension HTTP2Handler {
         exchange.events?.beginAgain(after: CancellationError())
         release(connection)
         pool.send(exchange, isFresh: true)
+        return true
+    }
+
+    /// The server has refused the expectation of the request (417), whose body was not sent. Returns whether it is sent again without
+    /// `Expect`.
+    func moveOnWithoutExpect(_ number: Int32) -> Bool {
+        guard let connection, let exchange = active[number]?.exchange else { return false }
+        stopUpload(number)
+        guard exchange.moveOnWithoutExpect() else { return false }
+        _ = remove(number)
+        if machine.end(number) { reset(number, .cancel) }
+        exchange.events?.beginAgain(after: CancellationError())
+        release(connection)
+        pool.send(exchange)
         return true
     }
 

@@ -79,16 +79,19 @@ extension HTTP2Handler {
             let response = head.response
             let status = response.status.code
             if status < 200 {
-                try machine.receiveInterim(number, status: status, ends: headers.endStream)
+                try machine.receiveInterim(
+                    number, status: status, ends: headers.endStream, limit: pool.settings.responseLimits.interimResponseCount)
                 exchange.events?.record(.informationalResponse, response: response)
                 if status == 100 { continueUpload(number) }
                 return
             }
             let method = exchange.request.method
+            let expects = machine.isAwaitingContinue(number)
             let stopsUpload = machine.receiveHead(number, status: status, length: head.bodyLength(to: method))
             exchange.events?.record(.responseHead, response: response)
             guard isActive(exchange, number) else { return }  // a sink has ended it
             if status == 421, moveOnAsMisdirected(number) { return }
+            if status == 417, expects, moveOnWithoutExpect(number) { return }
             if head.hasAlternatives { pool.alternatives.receive(response, from: exchange.origin, at: Pool.now()) }
             let known = ActiveExchange.Head(
                 response: response, version: "2", expectedLength: head.expectedLength(to: method, ends: headers.endStream))
@@ -157,7 +160,7 @@ extension HTTP2Handler {
             active[number]?.stream?.complete(trailers)
             active.change(number) {
                 $0.endLimit()
-                $0.restDue = .now() + HTTP2Limits.restTimeout.timeAmount
+                $0.rest = RestLimit(pool.settings.restTimes, from: .now())
             }
             setAlarm(of: number)
         case .complete(let resets):

@@ -25,7 +25,7 @@ extension HTTP2Handler {
     func startWaitingUploads() {
         while let number = opened.popLast() {
             guard let exchange = active[number]?.exchange, let connection, machine.isUploading(number) else { continue }
-            startUpload(OutgoingBody(exchange.request), of: exchange, number, on: connection)
+            startUpload(exchange.outgoingBody, of: exchange, number, on: connection)
         }
     }
 
@@ -167,7 +167,7 @@ extension HTTP2Handler {
     func continueUpload(_ number: Int32) {
         active.change(number) { $0.continueDue = nil }
         guard machine.continueUpload(number), let exchange = active[number]?.exchange, let connection else { return }
-        startUpload(OutgoingBody(exchange.request), of: exchange, number, on: connection)
+        startUpload(exchange.outgoingBody, of: exchange, number, on: connection)
     }
 
     /// The body could not be read.

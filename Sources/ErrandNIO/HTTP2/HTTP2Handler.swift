@@ -146,10 +146,10 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
             return false
         }
         guard let taken = exchange.activate(on: connection) else { return false }
-        let body = OutgoingBody(exchange.request)
+        let body = exchange.outgoingBody
         let fields: HPACKHeaders
         do {
-            fields = try requestFields.head(of: exchange.request, framing: body.framing)
+            fields = try requestFields.head(of: exchange.sentRequest, framing: body.framing)
         } catch {
             exchange.resume(throwing: exchange.unwritable(error))
             return false

@@ -29,8 +29,6 @@ enum HTTP2Limits {
     static let pongTimeout = Duration.seconds(10)
     /// The longest wait for a frame after a ping that goes with a reset. Then no further exchange begins.
     static let probeTimeout = Duration.seconds(1)
-    /// How long the rest of a request may make no progress when its whole response was received. Then the stream is reset.
-    static let restTimeout = Duration.seconds(5)
     /// The bounds of frames other than HEADERS, CONTINUATION and DATA, in each 30 s: 4,000 frames, with 1 MiB together. Each HEADERS and DATA frame of
     /// this side allows four more frames, and each KiB of their payloads one more, so that a large upload gets its WINDOW_UPDATE frames: some
     /// servers send two for each 4 KiB that they read. RST_STREAM is counted apart: 200 frames more than requests on one connection. What exceeds a bound ends the connection with ENHANCE_YOUR_CALM, also an idle one.

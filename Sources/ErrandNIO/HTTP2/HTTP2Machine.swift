@@ -125,6 +125,8 @@ struct HTTP2Machine: Sendable {
         return true
     }
 
+    func isAwaitingContinue(_ number: Int32) -> Bool { streams[number]?.upload == .awaitingContinue }
+
     func isUploading(_ number: Int32) -> Bool {
         switch streams[number]?.upload {
         case .sending?, .awaitingContinue?: true
@@ -172,11 +174,13 @@ struct HTTP2Machine: Sendable {
     mutating func countMessageFrame() { probe.allow() }
 
     /// An interim response (1xx) was received.
-    mutating func receiveInterim(_ number: Int32, status: Int, ends: Bool) throws(HTTP2ResponseError) {
+    ///
+    /// - Parameter limit: ``ResponseLimits/interimResponseCount``.
+    mutating func receiveInterim(_ number: Int32, status: Int, ends: Bool, limit: Int) throws(HTTP2ResponseError) {
         guard status != 101 else { throw .switchingProtocols }
         guard !ends else { throw .interimEnds(status) }
         let count = (streams[number]?.interims ?? 0) + 1
-        guard count <= ResponseParser.interimResponses else { throw .tooManyInterimResponses(limit: ResponseParser.interimResponses) }
+        guard count <= limit else { throw .tooManyInterimResponses(limit: limit) }
         streams.change(number) { ($0.interims, $0.download) = (count, .head) }
     }
 

@@ -52,10 +52,12 @@ extension Pool {
     /// Returns the way to an origin.
     ///
     /// - Parameter isForUpgrade: whether the exchange asks for another protocol.
-    /// - Throws: ``ErrandCore/ProxySettingsError`` for a proxy that a closure has chosen, whose settings can't be used.
+    /// - Throws: ``ErrandCore/ProxySettingsError`` for a proxy that a closure or a variable has chosen, whose settings can't be used.
     func route(to origin: Origin, isForUpgrade: Bool = false) throws(ProxySettingsError) -> Route {
         let needsHTTP1 = isForUpgrade && settings.mayUseHTTP2(for: origin)
-        guard !settings.proxy.isNone, let proxy = settings.proxy.proxy(for: origin) else { return Route(origin, needsHTTP1: needsHTTP1) }
+        guard !settings.proxy.isNone, let proxy = try settings.proxy.proxy(for: origin) else {
+            return Route(origin, needsHTTP1: needsHTTP1)
+        }
         return Route(origin, through: try proxies.server(proxy), needsTunnel: isForUpgrade, needsHTTP1: needsHTTP1)
     }
 }

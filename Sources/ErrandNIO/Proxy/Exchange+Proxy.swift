@@ -1,5 +1,6 @@
 #if NIO
 internal import ErrandCore
+internal import ErrandFormats
 
 /// What a proxy changes about a request.
 extension Exchange {
@@ -11,8 +12,8 @@ extension Exchange {
         if let upgrade { return upgrade.added(to: request.head) }
         guard let proxy = route.proxy, route.isForwarded, !request.headers.contains(.proxyAuthorization),
             let value = try authorization(for: proxy)
-        else { return nil }
-        var head = request.head
+        else { return hasLostExpect ? sentRequest.head : nil }
+        var head = sentRequest.head
         head.headerFields[.proxyAuthorization] = value
         return head
     }
@@ -38,8 +39,8 @@ extension Exchange {
     /// The target as ``RequestEncoder`` writes it in absolute form.
     private var absoluteTarget: String {
         let path = request.head.path ?? ""
-        let slash = path.isEmpty || path.hasPrefix("?") ? "/" : ""
-        return "\(request.head.scheme ?? "")://\(request.head.authority ?? "")\(path == "*" ? "" : slash + path)"
+        let slash = path.isEmpty || path.hasOctetPrefix("?") ? "/" : ""
+        return "\(request.head.scheme ?? "")://\(request.head.authority ?? "")\(path.isExactly("*") ? "" : slash + path)"
     }
 
     /// The failure of a request that the proxy has refused for want of credentials (407).

@@ -3,18 +3,18 @@ internal import ErrandCore
 internal import ErrandFormats
 internal import NIOSSL
 
-/// The names that a certificate is valid for.
+/// The names that a certificate is valid for ([RFC 9525, section 6](https://www.rfc-editor.org/rfc/rfc9525#section-6)).
 ///
-/// NIOSSL accepts a certificate for any host if it is valid for the IP address that the connection goes to. Name servers say which address
-/// that is, and they must not decide about identity. Therefore a host that is a name must be among the names
-/// ([RFC 9525, section 6](https://www.rfc-editor.org/rfc/rfc9525#section-6)).
+/// BoringSSL validates the chain. The names are compared here alone, because NIOSSL's comparison accepts and refuses too much:
+///
+/// - It accepts a certificate for any host if it is valid for the IP address that the connection goes to. Name servers say which address that
+///   is, and they must not decide about identity.
+/// - It accepts wildcards within a label, and the common name.
+/// - It refuses names with an underscore, and `xn--` labels under a wildcard.
 enum CertificateNames {
-    /// Whether a certificate that NIOSSL has accepted is valid for the name of a host.
+    /// Whether a certificate is valid for the name of a host.
     static func allow(_ host: String, in certificate: NIOSSLCertificate) -> Bool {
-        let names = certificate._subjectAlternativeNames()
-        // Without an address in it, NIOSSL has compared the names.
-        guard names.contains(where: { $0.nameType == .ipAddress }) else { return true }
-        return hosts(in: certificate).contains { matches($0, host) }
+        hosts(in: certificate).contains { matches($0, host) }
     }
 
     /// Whether a certificate is valid for an address.
@@ -30,21 +30,18 @@ enum CertificateNames {
         }
     }
 
-    /// Whether a name of a certificate stands for a host. `*` stands for exactly one label, the leftmost. As in NIOSSL, it stands for no label of
-    /// an internationalized name (`xn--…`).
+    /// Whether a name of a certificate stands for a host. `*` stands for exactly one label, the leftmost, and for the whole of it: also for a
+    /// label with an underscore or of an internationalized name (`xn--…`). A dot at the end of either name means nothing.
     static func matches(_ name: String, _ host: String) -> Bool {
-        let (name, host) = (comparable(name), comparable(host))
+        let (name, host) = (withoutTrailingDot(name), withoutTrailingDot(host))
         guard !host.isEmpty, !name.isEmpty else { return false }
-        guard name.hasPrefix("*.") else { return name == host }
-        let rest = name.dropFirst()
-        guard !rest.dropFirst().contains("*"), host.hasSuffix(rest) else { return false }
-        let label = host.dropLast(rest.count)
-        return !label.isEmpty && !label.contains(".") && !label.hasPrefix("xn--")
+        guard name.hasOctetPrefix("*.") else { return name.isExactlyIgnoringCase(host) }
+        let rest = name.utf8.dropFirst(2)
+        guard !rest.isEmpty, !rest.contains(UInt8(ascii: "*")), let dot = host.utf8.firstIndex(of: UInt8(ascii: ".")) else { return false }
+        return dot > host.startIndex && host[host.utf8.index(after: dot)...].isExactlyIgnoringCase(Substring(rest))
     }
 
-    private static func comparable(_ name: String) -> Substring {
-        let lowered = name.lowercased()
-        return lowered.hasSuffix(".") ? lowered.dropLast() : lowered[...]
-    }
+    /// The name as it is in a certificate, and in SNI ([RFC 6066, section 3](https://www.rfc-editor.org/rfc/rfc6066#section-3)).
+    static func withoutTrailingDot(_ name: String) -> Substring { name.hasOctetSuffix(".") ? name.dropLast() : name[...] }
 }
 #endif

@@ -4,10 +4,26 @@ internal import NIOCore
 internal import NIOSSL
 internal import NIOTLS
 
-/// Waits for the end of a handshake behind the handler of NIOSSL, compares the pins, and says in words what has failed. Then it leaves the
-/// pipeline.
+/// Waits for the end of a handshake behind the handler of NIOSSL, compares the host and the pins, and says in words what has failed. Then it
+/// leaves the pipeline. Before that, no handler after it sees that the handshake is complete.
 final class HandshakeWatch: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
+
+    /// What the certificate must be valid for.
+    enum Identity {
+        case name(String)
+        case address(IPAddress)
+        /// Nothing is verified.
+        case any
+
+        func isConfirmed(by certificate: NIOSSLCertificate?) -> Bool {
+            switch self {
+            case .name(let name): certificate.map { CertificateNames.allow(name, in: $0) } ?? false
+            case .address(let address): certificate.map { CertificateNames.allow(address, in: $0) } ?? false
+            case .any: true
+            }
+        }
+    }
 
     private let tls: NIOSSLClientHandler
     private let origin: Origin
@@ -15,26 +31,20 @@ final class HandshakeWatch: ChannelInboundHandler, RemovableChannelHandler {
     private let pins: CertificatePins?
     /// `nil` if the chain is not validated.
     private let chain: ValidatedChain?
-    /// The name of the host that the certificate must be valid for; `nil` for an address, and if nothing is verified.
-    private let name: String?
-    /// The address that the certificate must be valid for; `nil` if there is none, or if NIOSSL has compared it.
-    private let address: IPAddress?
+    private let identity: Identity
     private let minimumVersion: TLSSettings.Version
 
     init(
-        _ tls: NIOSSLClientHandler, of origin: Origin, name: String?, address: IPAddress?, pins: CertificatePins?, chain: ValidatedChain?,
+        _ tls: NIOSSLClientHandler, of origin: Origin, _ identity: Identity, pins: CertificatePins?, chain: ValidatedChain?,
         minimumVersion: TLSSettings.Version
     ) {
-        (self.tls, self.origin, self.name, self.address, self.pins, self.chain) = (tls, origin, name, address, pins, chain)
+        (self.tls, self.origin, self.identity, self.pins, self.chain) = (tls, origin, identity, pins, chain)
         self.minimumVersion = minimumVersion
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard case .handshakeCompleted? = event as? TLSUserEvent else { return context.fireUserInboundEventTriggered(event) }
-        if let name, tls.peerCertificate.map({ !CertificateNames.allow(name, in: $0) }) ?? true {
-            return refuse(HandshakeFailure(NIOSSLExtraError.failedToValidateHostname, otherHost), context)
-        }
-        if let address, tls.peerCertificate.map({ !CertificateNames.allow(address, in: $0) }) ?? true {
+        guard identity.isConfirmed(by: tls.peerCertificate) else {
             return refuse(HandshakeFailure(NIOSSLExtraError.failedToValidateHostname, otherHost), context)
         }
         if let pins {

@@ -34,20 +34,15 @@ struct TLSIdentity: Sendable {
     }
 
     private func handshake(withOriginOf route: Route) -> Handshake {
-        let (origin, offersHTTP2) = (route.origin, allowsHTTP2 && !route.needsHTTP1)
-        var checks = checks(of: origin)
-        // NIOSSL would compare the certificate with the address of the connection, which is the proxy's.
-        if checks == .all, route.isTunnel, (try? IPAddress(origin.bareHost)) != nil { checks = .chain }
-        return Handshake(side: origin, kind: .init(checks: checks, offersHTTP2: offersHTTP2))
+        Handshake(
+            side: route.origin, kind: .init(validates: validates(route.origin), offersHTTP2: allowsHTTP2 && !route.needsHTTP1))
     }
 
     private func handshake(with proxy: ProxyServer) -> Handshake {
-        Handshake(side: proxy.address, kind: .init(isOfProxy: true, checks: checks(of: proxy.address)))
+        Handshake(side: proxy.address, kind: .init(isOfProxy: true, validates: validates(proxy.address)))
     }
 
-    private func checks(of side: Origin) -> TLSContexts.Checks {
-        settings.trustsAnyCertificateForTesting.contains(side.host) ? .nothing : .all
-    }
+    private func validates(_ side: Origin) -> Bool { !settings.trustsAnyCertificateForTesting.contains(side.host) }
 
     /// Loads the contexts for the origin and for the proxy, unless they are there already.
     func load(for route: Route, on loop: any EventLoop) -> EventLoopFuture<Void> {
@@ -79,14 +74,15 @@ struct TLSIdentity: Sendable {
     private func addHandlers(
         to pipeline: ChannelPipeline.SynchronousOperations, _ context: NIOSSLContext, for handshake: Handshake
     ) throws {
-        let (origin, checks) = (handshake.side, handshake.kind.checks)
-        // An address is no name for SNI (RFC 6066, section 3); the certificate is then checked for the address of the server.
-        let isAddress = (try? SocketAddress(ipAddress: origin.bareHost, port: 0)) != nil
-        let name = isAddress ? nil : origin.bareHost
+        let (origin, validates) = (handshake.side, handshake.kind.validates)
+        let host = String(CertificateNames.withoutTrailingDot(origin.bareHost))
+        // An address is no name for SNI (RFC 6066, section 3). A host that is neither is compared as a name, and no certificate has it.
+        let address = try? IPAddress(host)
+        let name = (try? SocketAddress(ipAddress: host, port: 0)) == nil && address == nil ? host : nil
         let pins = settings.pins.flatMap { $0.pins(for: origin.host).isEmpty ? nil : $0 }
         let tls: NIOSSLClientHandler
         var chain: ValidatedChain?
-        if pins == nil || checks == .nothing {
+        if pins == nil || !validates {
             tls = try NIOSSLClientHandler(context: context, serverHostname: name)
         } else {
             let followed = ValidatedChain()
@@ -95,10 +91,8 @@ struct TLSIdentity: Sendable {
         }
         let start = try? pipeline.handler(type: ConnectionStart.self)
         try pipeline.addHandler(tls, position: start.map { .before($0) } ?? .last)
-        let address = checks == .chain ? try? IPAddress(origin.bareHost) : nil
-        let watch = HandshakeWatch(
-            tls, of: origin, name: checks == .nothing ? nil : name, address: address, pins: pins, chain: chain,
-            minimumVersion: settings.minimumVersion)
+        let identity: HandshakeWatch.Identity = validates ? address.map { .address($0) } ?? .name(host) : .any
+        let watch = HandshakeWatch(tls, of: origin, identity, pins: pins, chain: chain, minimumVersion: settings.minimumVersion)
         try pipeline.addHandler(watch, position: .after(tls))
     }
 }

@@ -79,7 +79,7 @@ extension NIOTransport {
         /// At least 1 and at most 103 bytes.
         public var unixSocketPath: String?
         /// Which requests go through which proxy; ``ErrandCore/ProxyPolicy/none`` by default: the environment is read only if it is asked
-        /// for, by `try .environment()`. Not with ``unixSocketPath``.
+        /// for, by `.environment()`. Not with ``unixSocketPath``.
         ///
         /// ```swift
         /// configuration.proxy = .all(.http(host: "proxy.example", port: 3128, credentials: (user: "me", password: password)))
@@ -99,6 +99,9 @@ extension NIOTransport {
         /// The event loops, which must run until the transport is shut down; `nil` (the default): those that all of the process shares, one for each core.
         public var eventLoopGroup: (any EventLoopGroup)?
 
+        /// For how long the rest of a request is sent whose whole response was received.
+        var restTimes = RestLimit.Times()
+
         /// Creates settings with the default values.
         public init() {}
 
@@ -109,9 +112,10 @@ extension NIOTransport {
             try Self.check("maxConnectionsPerOrigin", maxConnectionsPerOrigin, maxConnectionsPerOrigin >= 1, "at least 1")
             try Self.check("maxConnections", maxConnections, maxConnections >= 1, "at least 1")
             if let interval = pingInterval { try Self.check("pingInterval", interval, interval > .zero, "more than zero") }
-            let (bytes, fields) = (responseLimits.headBytes, responseLimits.fieldCount)
+            let (bytes, fields, interims) = (responseLimits.headBytes, responseLimits.fieldCount, responseLimits.interimResponseCount)
             try Self.check("responseLimits.headBytes", bytes, bytes >= 1, "at least 1")
             try Self.check("responseLimits.fieldCount", fields, (1...65_534).contains(fields), "from 1 to 65534")
+            try Self.check("responseLimits.interimResponseCount", interims, interims >= 0, "at least 0")
             guard allowsHTTP2 || !usesHTTP2WithoutTLS else {
                 throw UnusableSettingError("usesHTTP2WithoutTLS", "it must be false if allowsHTTP2 is false (is true)")
             }

@@ -274,6 +274,6 @@ extension HARRequest {
         self.init(
             method: head.method.rawValue, url: "\(head.scheme ?? "http")://\(head.authority ?? "")\(head.path ?? "/")",
             httpVersion: version,
-            headers: [HARField](head.headerFields))
+            headers: [HARField](head.headerFields.withOneCookie))
     }
 }

@@ -80,7 +80,7 @@ import Testing
                 "ResponseDecodingError", ResponseDecodingError(Int.self, underlying: SecretError(), body: Data(secret.utf8), of: response)),
             Holder("ProxySettings", ProxySettings.http(host: "proxy.example", port: 3128, credentials: (user: secret, password: secret))),
             Holder("ProxySettingsError", proxyError() ?? failure),
-            Holder("ProxyPolicy", try ProxyPolicy.environment(["all_proxy": "joe:hunter2@h", "no_proxy": "a"])),
+            Holder("ProxyPolicy", ProxyPolicy.environment(["all_proxy": "joe:hunter2@h", "no_proxy": "a"])),
             Holder(
                 "ProxyChallenge",
                 ProxyChallenge(

@@ -51,9 +51,32 @@ import Testing
     func anInvalidURLIsRefusedWithoutShowingIt(_ url: String, _ reason: String) {
         let error = #expect(throws: ProxySettingsError.self) { try ProxySettings(url) }
         #expect(error?.description == "invalid proxy: \(reason)" && error?.description.contains("hunter2") == false)
-        let inEnvironment = #expect(throws: ProxySettingsError.self) { try ProxyPolicy.environment(["https_proxy": url]) }
+        let policy = ProxyPolicy.environment(["https_proxy": url])
+        let inEnvironment = #expect(throws: ProxySettingsError.self) { try policy.proxy(for: "https://a.example") }
         #expect(inEnvironment?.description == "invalid proxy in the variable https_proxy: \(reason)")
-        #expect(inEnvironment?.variable == "https_proxy")
+        #expect(inEnvironment?.variable == "https_proxy" && !"\(policy)".contains("hunter2"))
+    }
+
+    /// What is wrong with a variable is the failure of the requests that would use it, and of no others.
+    @Test func aVariableThatIsNotNeededDoesNoHarm() throws {
+        let ofTLS = ProxyPolicy.environment(["https_proxy": "foo://x"])
+        #expect(try ofTLS.proxy(for: "http://a.example") == nil)
+        #expect(throws: ProxySettingsError.self) { try ofTLS.proxy(for: "https://a.example") }
+        #expect("\(ofTLS)".contains("https through an invalid proxy in the variable https_proxy: its scheme must be"))
+        let all = ProxyPolicy.environment(["ALL_PROXY": "socks://127.0.0.1:1", "http_proxy": "a:1", "no_proxy": "127.0.0.1"])
+        #expect(try all.proxy(for: "http://a.example")?.description == "a:1")
+        #expect(try all.proxy(for: "https://127.0.0.1") == nil)
+        let error = #expect(throws: ProxySettingsError.self) { try all.proxy(for: "https://a.example") }
+        #expect(error?.variable == "ALL_PROXY")
+    }
+
+    /// A mark after a delimiter makes another character of it, and no other octet.
+    @Test func delimitersAreOctets() throws {
+        let settings = try ProxySettings("http://joe:\u{301}pw@proxy.example:1")
+        #expect(settings.credentials.map { [$0.user, $0.password] } == ["joe", "\u{301}pw"])
+        #expect(throws: ProxySettingsError.self) { try ProxySettings("http://proxy.example/\u{338}path") }
+        let policy = ProxyPolicy.environment(["all_proxy": "p", "no_proxy": "a.example,\u{301}b,c.example"])
+        #expect(try policy.proxy(for: "http://a.example") == nil && policy.proxy(for: "http://c.example") == nil)
     }
 
     @Test(arguments: ["http://joe:s3cret@p.example", "joe:s3cret@p.example", "joe:s3cret"]) func aURLAsTheHostIsNotShown(_ host: String)
@@ -89,8 +112,8 @@ import Testing
 
     @Test(arguments: variables.indices) func theVariablesChooseAProxy(_ index: Int) throws {
         let (variables, http, https) = Self.variables[index]
-        let policy = try ProxyPolicy.environment(variables)
-        let (first, second) = (policy.proxy(for: "http://o.example"), policy.proxy(for: "https://o.example"))
+        let policy = ProxyPolicy.environment(variables)
+        let (first, second) = (try policy.proxy(for: "http://o.example"), try policy.proxy(for: "https://o.example"))
         #expect((first.map { "\($0)" } ?? "none") == http)
         #expect((second.map { "\($0)" } ?? "none") == https)
     }
@@ -111,8 +134,8 @@ import Testing
         ("2001:db8::/33", "http://[2001:db8:8000::1]", false), ("::/0", "http://[2001:db8::1]", true), ("::1", "http://[::2]", false),
     ])
     func noProxyNamesWhatNeedsNone(_ list: String, _ origin: String, _ isExcepted: Bool) throws {
-        let policy = try ProxyPolicy.environment(["all_proxy": "p", "no_proxy": list])
-        let proxy = policy.proxy(for: try Origin(origin))
+        let policy = ProxyPolicy.environment(["all_proxy": "p", "no_proxy": list])
+        let proxy = try policy.proxy(for: try Origin(origin))
         #expect((proxy == nil) == isExcepted)
     }
 
@@ -121,17 +144,19 @@ import Testing
         "**", "/var/run/docker.sock", "192.168.*", "<local>",
     ])
     func aPartThatIsNothingMatchesNothingAndIsShown(_ list: String) throws {
-        let policy = try ProxyPolicy.environment(["all_proxy": "p", "NO_PROXY": list + ",c.example"])
-        #expect(policy.proxy(for: "http://c.example") == nil && policy.proxy(for: "http://a.example") != nil)
+        let policy = ProxyPolicy.environment(["all_proxy": "p", "NO_PROXY": list + ",c.example"])
+        #expect(try policy.proxy(for: "http://c.example") == nil && policy.proxy(for: "http://a.example") != nil)
         #expect("\(policy)".contains("; parts of no_proxy that match nothing: '"))
-        #expect("\(try ProxyPolicy.environment(["NO_PROXY": list]))" == "none")
+        #expect("\(ProxyPolicy.environment(["NO_PROXY": list]))" == "none")
     }
 
     // MARK: - The policy
 
     @Test func aPolicyShowsNoSecret() throws {
         let proxy = ProxySettings.http(host: "p.example", port: 1, credentials: ("joe", "hunter2"))
-        let policies = [ProxyPolicy.none, .all(proxy), try .environment(["all_proxy": "joe:hunter2@p.example:1"]), .each { _ in proxy }]
+        let policies = [
+            ProxyPolicy.none, .all(proxy), ProxyPolicy.environment(["all_proxy": "joe:hunter2@p.example:1"]), .each { _ in proxy },
+        ]
         #expect(
             policies.map { "\($0)" }
                 == [
@@ -149,8 +174,8 @@ import Testing
     @Test func aClosureChoosesByOrigin() throws {
         let proxy = ProxySettings.socks5(host: "p.example")
         let policy = ProxyPolicy.each { $0.host == "a.example" ? proxy : nil }
-        #expect(policy.proxy(for: "http://a.example") == proxy)
-        #expect(policy.proxy(for: "http://b.example") == nil)
+        #expect(try policy.proxy(for: "http://a.example") == proxy)
+        #expect(try policy.proxy(for: "http://b.example") == nil)
     }
 
     @Test func authenticatorsAreEqualIfOneIsACopyOfTheOther() {

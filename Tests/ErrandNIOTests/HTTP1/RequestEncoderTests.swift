@@ -29,6 +29,19 @@ struct RequestEncoderTests {
         #expect(text == "GET /a?b=c HTTP/1.1\r\nHost: a.example\r\nAccept: */*\r\nUser-Agent: x\r\nX-Own: \r\n\r\n")
     }
 
+    /// `HTTPFields` splits it, for HTTP/2.
+    @Test(arguments: [RequestEncoder.TargetForm.origin, .absolute])
+    func aCookieIsOneField(form: RequestEncoder.TargetForm) throws {
+        var fields: HTTPFields = [.accept: "*/*"]
+        fields[.cookie] = "a=1; b=2; c"
+        fields[.userAgent] = "x"
+        #expect(fields.count == 5)
+        let text = try Self.written(Self.request(.get, "/", fields), .none, form)
+        #expect(text.hasSuffix("\r\nAccept: */*\r\nCookie: a=1; b=2; c\r\nUser-Agent: x\r\n\r\n"))
+        fields.append(HTTPField(name: .cookie, value: "d=3"))
+        #expect(try Self.written(Self.request(.get, "/", fields), .none, form).contains("Cookie: a=1; b=2; c; d=3\r\n"))
+    }
+
     @Test(arguments: [
         (HTTPRequest.Method.get, "/a" as String?, RequestEncoder.TargetForm.origin, "GET /a"),
         (.get, "", .origin, "GET /"),

@@ -140,7 +140,7 @@ import Testing
 
     @Test func theBodyFollowsContinue() throws {
         var machine = try begun(.afterContinue)
-        try machine.receiveInterim(1, status: 100, ends: false)
+        try machine.receiveInterim(1, status: 100, ends: false, limit: 32)
         expect(machine.continueUpload(1))
         expect(!machine.continueUpload(1))
         machine.finishUpload(1)
@@ -153,12 +153,12 @@ import Testing
 
     @Test func interimResponsesAreChecked() throws {
         var machine = try begun(.none)
-        let switching = error { () throws(HTTP2ResponseError) in try machine.receiveInterim(1, status: 101, ends: false) }
+        let switching = error { () throws(HTTP2ResponseError) in try machine.receiveInterim(1, status: 101, ends: false, limit: 32) }
         #expect(switching == .switchingProtocols)
-        let ending = error { () throws(HTTP2ResponseError) in try machine.receiveInterim(1, status: 103, ends: true) }
+        let ending = error { () throws(HTTP2ResponseError) in try machine.receiveInterim(1, status: 103, ends: true, limit: 32) }
         #expect(ending == .interimEnds(103))
-        for _ in 0..<32 { try machine.receiveInterim(1, status: 103, ends: false) }
-        let last = error { () throws(HTTP2ResponseError) in try machine.receiveInterim(1, status: 103, ends: false) }
+        for _ in 0..<32 { try machine.receiveInterim(1, status: 103, ends: false, limit: 32) }
+        let last = error { () throws(HTTP2ResponseError) in try machine.receiveInterim(1, status: 103, ends: false, limit: 32) }
         #expect(last == .tooManyInterimResponses(limit: 32))
     }
 

@@ -7,7 +7,8 @@ import Testing
     @Test(
         arguments: [
             ("a.example", "a.example"), ("A.Example", "a.example."), ("a.example.", "a.example"), ("*.example", "a.example"),
-            ("*.a.example", "b.a.example"),
+            ("*.a.example", "b.a.example"), ("*.a.example", "b_c.a.example."), ("*.Example", "xn--bcher-kva.example"),
+            ("*.example", "XN--a.example"), ("a_b.example", "A_B.example"),
         ])
     func aNameStandsForAHost(_ name: String, _ host: String) { #expect(CertificateNames.matches(name, host)) }
 
@@ -15,8 +16,9 @@ import Testing
         arguments: [
             ("a.example", "b.example"), ("*.example", "example"), ("*.example", "b.a.example"), ("*.example", ".example"),
             ("*.*.example", "b.a.example"), ("b*.example", "b1.example"), ("*", "a"), ("", ""), ("", "a.example"), ("*.", "a."),
-            ("a.example", "xa.example"), ("*.a.example", "a.example"), ("*.example", "xn--bcher-kva.example"),
-            ("*.example", "XN--a.example"),
+            ("a.example", "xa.example"), ("*.a.example", "a.example"), ("f*o.example", "foo.example"),
+            ("xn--*.example", "xn--a.example"), ("a.*.example", "a.b.example"), ("*", "localhost"), ("*..", "a."), ("*.", "a"),
+            ("a.example\0.b.example", "a.example"), ("*.exam\u{301}ple", "a.example"), (".example", "a.example"), ("*.example", "*."),
         ])
     func aNameDoesNotStandForAHost(_ name: String, _ host: String) { #expect(!CertificateNames.matches(name, host)) }
 }

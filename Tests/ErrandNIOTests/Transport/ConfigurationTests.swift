@@ -13,6 +13,7 @@ import Testing
         ({ $0.maxConnections = -3 }, "maxConnections", "it must be at least 1 (is -3)"),
         ({ $0.responseLimits.headBytes = 0 }, "responseLimits.headBytes", "it must be at least 1 (is 0)"),
         ({ $0.responseLimits.fieldCount = 0 }, "responseLimits.fieldCount", "it must be from 1 to 65534 (is 0)"),
+        ({ $0.responseLimits.interimResponseCount = -1 }, "responseLimits.interimResponseCount", "it must be at least 0 (is -1)"),
         ({ $0.responseLimits.fieldCount = 65_535 }, "responseLimits.fieldCount", "it must be from 1 to 65534 (is 65535)"),
         (
             { ($0.allowsHTTP2, $0.usesHTTP2WithoutTLS) = (false, true) }, "usesHTTP2WithoutTLS",

@@ -83,6 +83,25 @@ extension NIOTransportTests {
             }
         }
 
+        /// Another program may see the end of such a response elsewhere.
+        @Test(arguments: [
+            Case(response: "HTTP/1.1 200 OK\nContent-Length: 2\n\nok"), Case(response: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\nok"),
+            Case(response: "HTTP/1.1 103 Early Hints\n\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
+            Case(response: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-T: x\n\r\n"),
+            Case(method: .head, response: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n", body: ""),
+        ])
+        func aDoubtfulResponseIsTheLastOfItsConnection(_ shown: Case) async throws {
+            try await serving(shown.response, poison: "") { server, asked in
+                try await withNIO { transport in
+                    let image = try Request(shown.method, url: server.url("/image")).within(.seconds(5))
+                    let response = try await transport.send(image)
+                    #expect(String(decoding: try await response.body.collect(), as: UTF8.self) == shown.body)
+                    try await pay(server, by: transport)
+                    #expect(asked.value == ["1 \(shown.method) /image", "2 POST /pay"])
+                }
+            }
+        }
+
         /// They come in a read of their own, when the connection is back in the pool. On a connection that was used before, systems hold them back
         /// for a while.
         @Test(

@@ -65,7 +65,7 @@ struct ExchangeNarrator: HTTPMiddleware {
 
     /// Whether the request goes to an HTTP proxy with its whole URL. Where there is a tunnel, the proxy does not read it.
     private static func isReadByProxy(_ request: Request, _ policy: ProxyPolicy) -> Bool {
-        guard let origin = request.origin, origin.scheme == "http", let proxy = policy.proxy(for: origin) else { return false }
+        guard let origin = request.origin, origin.scheme == "http", let proxy = try? policy.proxy(for: origin) else { return false }
         return proxy.kind != .socks5
     }
 
@@ -175,6 +175,6 @@ final class LastExchange: Sendable {
         return WriteOut(
             request: last, head: state.head, httpVersion: state.httpVersion, redirects: max(0, state.hops - 1),
             retries: max(0, state.attempts - 1), bytes: bytes, elapsed: elapsed, file: file, openedConnections: openedConnections,
-            usesProxy: last.origin.flatMap(proxy.proxy(for:)) != nil)
+            usesProxy: last.origin.flatMap { try? proxy.proxy(for: $0) } != nil)
     }
 }

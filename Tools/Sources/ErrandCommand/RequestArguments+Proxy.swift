@@ -7,7 +7,7 @@ extension RequestArguments {
     /// The proxies of the options, or else those that the environment names; for a Unix domain socket, none. `--insecure` never sends a
     /// request for this machine to a proxy of the environment.
     ///
-    /// - Throws: `ValidationError` for a proxy or a variable that can't be understood.
+    /// - Throws: `ValidationError` for a proxy of the options that can't be understood. A variable fails the requests that would use it.
     func proxyPolicy(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> ProxyPolicy {
         if connection.unixSocket != nil { return .none }
         var variables = environment
@@ -21,16 +21,11 @@ extension RequestArguments {
             variables["NO_PROXY"] = nil
             variables["no_proxy"] = list
         }
-        let policy: ProxyPolicy
-        do {
-            policy = try .environment(variables)
-        } catch {
-            throw ValidationError("\(error)")
-        }
+        let policy = ProxyPolicy.environment(variables)
         let (adjust, isDirectHere) = (try proxyAuthentication(), connection.insecure)
-        return .each { origin in
+        return .each { (origin) throws(ProxySettingsError) in
             if isDirectHere, Loopback.contains(origin.host) { return nil }
-            return policy.proxy(for: origin).map(adjust)
+            return try policy.proxy(for: origin).map(adjust)
         }
     }
 

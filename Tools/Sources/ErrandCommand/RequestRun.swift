@@ -173,7 +173,7 @@ struct RequestRun {
                 request: response.request, head: response.head, httpVersion: response.metadata.httpVersion,
                 redirects: response.metadata.redirects.count, retries: response.metadata.attempts.count, bytes: written.value,
                 elapsed: start.duration(to: .now), file: file == "-" ? nil : file, openedConnections: narration.openedConnections,
-                usesProxy: response.request.origin.flatMap(proxy.proxy(for:)) != nil))
+                usesProxy: response.request.origin.flatMap { try? proxy.proxy(for: $0) } != nil))
         switch response.status.code {
         case 400...499: return 4
         case 500...: return 5

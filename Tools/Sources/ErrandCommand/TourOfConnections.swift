@@ -47,7 +47,7 @@ enum TourOfConnections {
 
     private static func goThroughAProxy() async throws {
         Tour.step(
-            "A proxy, with exceptions by curl's rules", "configuration.proxy = try .environment([\"http_proxy\": …, \"no_proxy\": …])")
+            "A proxy, with exceptions by curl's rules", "configuration.proxy = .environment([\"http_proxy\": …, \"no_proxy\": …])")
         try await withServer { channel in
             channel.eventLoop.makeCompletedFuture {
                 try channel.pipeline.syncOperations.configureHTTPServerPipeline()
@@ -55,7 +55,7 @@ enum TourOfConnections {
             }
         } _: { port in
             var configuration = NIOTransport.Configuration()
-            configuration.proxy = try .environment(["http_proxy": "http://127.0.0.1:\(port)", "no_proxy": "127.0.0.0/8"])
+            configuration.proxy = .environment(["http_proxy": "http://127.0.0.1:\(port)", "no_proxy": "127.0.0.0/8"])
             try await withTransport(NIOTransport(configuration)) { transport in
                 // The name exists nowhere: the proxy would look it up. It is sent the whole URL.
                 let proxied = try await text(of: "http://notes.invalid/v1/notes", by: transport)

@@ -1,0 +1,28 @@
+package import HTTPTypes
+
+extension HTTPFields {
+    /// These fields with one `Cookie` in place of several, joined by `; ` at the place of the first one.
+    ///
+    /// `HTTPFields` splits a `Cookie` that is set as one value, which is right for HTTP/2 alone
+    /// ([RFC 9113, section 8.2.3](https://www.rfc-editor.org/rfc/rfc9113#section-8.2.3)). Elsewhere a request must have one
+    /// ([RFC 6265, section 5.4](https://www.rfc-editor.org/rfc/rfc6265#section-5.4)): many servers read the first alone.
+    package var withOneCookie: HTTPFields {
+        var first: HTTPField?
+        var count = 0
+        for field in self where field.name.canonicalName.utf8.count == 6 && field.name == .cookie {
+            if first == nil { first = field }
+            count += 1
+        }
+        guard let first, count > 1 else { return self }
+        var value: [UInt8] = []
+        for field in self where field.name == .cookie {
+            if !value.isEmpty { value += [UInt8(ascii: ";"), 0x20] }
+            field.withUnsafeBytesOfValue { value += $0 }
+        }
+        var whole = HTTPField(name: first.name, value: value)
+        whole.indexingStrategy = first.indexingStrategy
+        var joined = self
+        joined[fields: .cookie] = [whole]
+        return joined
+    }
+}
