@@ -20,7 +20,7 @@ struct EnvelopeReader: Sendable {
 
 extension HTTPResponse {
     /// Whether the media type of the body is JSON.
-    var isJSON: Bool { headerFields[.contentType].flatMap { MediaType($0) }?.isJSON == true }
+    var isJSON: Bool { headerFields.single(.contentType).flatMap { MediaType($0) }?.isJSON == true }
 }
 
 /// Passes a body on, unless it is at most 64 KiB long and has an error in the client's envelope.

@@ -184,7 +184,7 @@ extension ResponseDecodingError {
         if text.hasPrefix(PropertyListCoding.problem) || text.hasPrefix(FormURLEncoded.problem) { return text }
         let isExact = text.hasPrefix(JSONCoding.invalidProblem) || text.hasPrefix(JSONCoding.tooLargeProblem)
         let isJSONWanted = isExact || text.hasPrefix("The given data was not valid JSON")
-        if let type = head.headerFields[.contentType].flatMap({ MediaType($0) }), !type.isJSON {
+        if let type = head.headerFields.single(.contentType).flatMap({ MediaType($0) }), !type.isJSON {
             return "the body is \(type.essence.shownSafely(limit: 80))\(isJSONWanted ? ", not JSON" : "")"
         }
         if let codings = head.shownContentCodings {

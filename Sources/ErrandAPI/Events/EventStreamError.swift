@@ -42,7 +42,7 @@ public struct EventStreamError: RequestFailure, CustomReflectable {
 
     init?(checking response: Response) {
         let problem: String
-        let type = response.head.headerFields[.contentType]
+        let type = response.head.headerFields.single(.contentType)
         if response.status != .ok {
             problem = "the status is \(response.status.code), not 200"
         } else if let type, MediaType(type)?.essence != Self.mediaType {

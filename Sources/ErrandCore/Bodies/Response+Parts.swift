@@ -20,7 +20,7 @@ extension Response {
     public func parts(maxHeadBytes: Int = MultipartReader.defaultMaxHeadBytes, maxParts: Int = MultipartReader.defaultMaxParts)
         throws(MultipartError) -> MultipartParts
     {
-        let type = head.headerFields[.contentType].flatMap { MediaType($0) }
+        let type = head.headerFields.single(.contentType).flatMap { MediaType($0) }
         guard let type, type.type == "multipart" else {
             throw MultipartError(.notMultipart, "the media type of the body is not multipart")
         }

@@ -67,7 +67,7 @@ public struct StatusError: RequestFailure {
         refused.metadata.callEnd = nil
         (self.refused, bodyWasStreamed) = (refused, response.body.bufferedData == nil)
         (bodyPrefix, bodyIsWhole) = (front.count > limitBytes ? Data(front.prefix(limitBytes)) : front, isWhole)
-        let type = head.headerFields[.contentType].flatMap { MediaType($0) }
+        let type = head.headerFields.single(.contentType).flatMap { MediaType($0) }
         problem = type?.essence == ProblemDetails.mediaType ? try? ProblemDetails(parsing: bodyPrefix) : nil
     }
 

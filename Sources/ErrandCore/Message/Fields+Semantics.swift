@@ -4,9 +4,9 @@ extension HTTPFields {
     /// The wait that `Retry-After` asks for ([RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)), measured
     /// from the response's own `Date`; `nil` if the field is missing or invalid.
     package var retryAfter: Duration? {
-        guard let value = self[.retryAfter] else { return nil }
+        guard let value = single(.retryAfter) else { return nil }
         let now = HTTPDate(secondsSinceEpoch: Int64(Date.now.timeIntervalSince1970))
-        return RetryAfter.wait(value, date: self[.date], now: now)
+        return RetryAfter.wait(value, date: single(.date), now: now)
     }
 }
 

@@ -4,7 +4,7 @@ extension HTTPResponse {
     /// The text that a body is, by the `charset` of `Content-Type`. ISO-8859-1 is read as windows-1252, as browsers do
     /// ([WHATWG Encoding, section 4.2](https://encoding.spec.whatwg.org/#names-and-labels)). A charset that is not known is UTF-8.
     package func text(of data: Data) -> String {
-        let charset = headerFields[.contentType].flatMap { MediaType($0) }?[parameter: "charset"]?.lowercased()
+        let charset = headerFields.single(.contentType).flatMap { MediaType($0) }?[parameter: "charset"]?.lowercased()
         switch charset {
         case "iso-8859-1", "latin1", "windows-1252": return Self.windows1252(data)
         case "utf-16": return data.starts(with: [0xFE, 0xFF]) ? Self.utf16(data, isBigEndian: true) : Self.utf16(data, isBigEndian: false)
