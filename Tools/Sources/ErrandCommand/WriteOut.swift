@@ -43,10 +43,11 @@ struct WriteOut {
 
     /// Where a redirect leads that was not followed.
     private var redirectURL: String {
-        guard (300...399).contains(response.status.code), let location = response.headers[.location], let url = response.request.url,
-            let target = try? URLReference(location), let base = try? URLReference(url.description)
+        let locations = response.headers[values: .location]
+        guard (300...399).contains(response.status.code), let location = locations.first, let url = response.request.url,
+            locations.allSatisfy({ $0.utf8.elementsEqual(location.utf8) }), let base = try? URLReference(url.description)
         else { return "" }
-        return target.resolved(against: base).description
+        return (try? RedirectPolicy.target(of: location, from: base))?.description ?? ""
     }
 
     /// `format` with the values of its variables; an unknown one stays as it is.
