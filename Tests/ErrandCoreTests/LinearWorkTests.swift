@@ -48,7 +48,8 @@ struct LinearWorkTests {
             _ = try? FormURLEncoded.decode([String: Bool].self, from: Data(text.utf8))
             _ = try? FormURLEncoded.decode([String: Set<String>].self, from: Data(text.utf8))
         },
-        Reader("JSON of an app, marks in values", 4_000, text: { "[\"a" + String(repeating: "\u{301}\u{316}", count: $0) + "\"]" }) { text in
+        Reader("JSON of an app, marks in values", 4_000, text: { "[\"a" + String(repeating: "\u{301}\u{316}", count: $0) + "\"]" }) {
+            text in
             _ = try? JSONCoding.standard.decode(Set<String>.self, from: Data(text.utf8))
         },
         Reader("invalid URL", 4_000, text: repeated("//:x@")) { _ = InvalidURLError($0, .credentials) },

@@ -90,7 +90,9 @@ struct LinearWorkTests {
             _ = RateLimitFields(HTTPResponse(status: .tooManyRequests, headerFields: fields), now: HTTPDate(secondsSinceEpoch: 0))
         },
         Parser("links", 400, text: repeated("<a>;rel=b,")) { _ = WebLink.parse([$0]) },
-        Parser("links without quotation marks", 400, text: repeated("<a>;rel='b c',")) { _ = WebLink.parse([$0]).map { $0.isRelated(as: "c") } },
+        Parser("links without quotation marks", 400, text: repeated("<a>;rel='b c',")) {
+            _ = WebLink.parse([$0]).map { $0.isRelated(as: "c") }
+        },
         Parser("links, marks in a relation", 400, text: { "<a>;rel=\"b" + String(repeating: "\u{301}\u{316}", count: $0) + "\"" }) {
             _ = WebLink.parse([$0]).map { $0.isRelated(as: "next") }
         },
@@ -147,8 +149,11 @@ struct LinearWorkTests {
             guard Array(text.utf8).withUnsafeBytes({ JSONDepth.problem(in: $0) }) == nil else { return }
             _ = try? JSONDecoder().decode(Set<String>.self, from: Data(text.utf8))
         },
-        Parser("property list, marks in values", text: { "<plist><array><string>a" + String(repeating: "\u{301}&#790;", count: $0) }) { text in
-            guard Array((text + "</string></array></plist>").utf8).withUnsafeBytes({ PropertyListCheck.problem(in: $0) }) == nil else { return }
+        Parser("property list, marks in values", text: { "<plist><array><string>a" + String(repeating: "\u{301}&#790;", count: $0) }) {
+            text in
+            guard Array((text + "</string></array></plist>").utf8).withUnsafeBytes({ PropertyListCheck.problem(in: $0) }) == nil else {
+                return
+            }
             _ = try? PropertyListDecoder().decode(Set<String>.self, from: Data((text + "</string></array></plist>").utf8))
         },
         Parser("problem, marks", text: { "{\"type\":\"" + String(repeating: "\u{301}\u{316}", count: $0) + "\"}" }) {

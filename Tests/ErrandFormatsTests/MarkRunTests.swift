@@ -9,34 +9,46 @@ import Testing
         Array(text.utf8).withUnsafeBytes { MarkRun.isTooLong(in: $0, syntax) }
     }
 
-    private static let marks = ["\u{301}", "\u{316}", "\u{483}", "\u{5B0}", "\u{64B}", "\u{F73}", "\u{F75}", "\u{F81}", "\u{302A}", "\u{3099}", "\u{A66F}",
-        "\u{FB1E}", "\u{1D165}", "\u{1E8D0}"]
+    private static let marks = [
+        "\u{301}", "\u{316}", "\u{483}", "\u{5B0}", "\u{64B}", "\u{F73}", "\u{F75}", "\u{F81}", "\u{302A}", "\u{3099}", "\u{A66F}",
+        "\u{FB1E}", "\u{1D165}", "\u{1E8D0}",
+    ]
 
     @Test(arguments: marks) func aRunOf128IsTheLongest(_ mark: String) {
         let (long, most) = (String(repeating: mark, count: 129), String(repeating: mark, count: 128))
         for front in ["", "a", "日本", "1234567"] {
             #expect(isTooLong(front + long) && isTooLong(front + long + "b") && !isTooLong(front + most + "b" + most))
         }
-        #expect(Array((long + "a").utf16).flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] }.withUnsafeBytes { MarkRun.isTooLong(inUTF16: $0) })
-        #expect(!Array((most + "a" + most).utf16).flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] }.withUnsafeBytes { MarkRun.isTooLong(inUTF16: $0) })
+        #expect(
+            Array((long + "a").utf16).flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] }.withUnsafeBytes { MarkRun.isTooLong(inUTF16: $0) })
+        #expect(
+            !Array((most + "a" + most).utf16).flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] }.withUnsafeBytes {
+                MarkRun.isTooLong(inUTF16: $0)
+            })
     }
 
     /// What a reader of the text sees as a run is one, however it is written.
-    @Test(arguments: [
-        (#"\u0301"#, MarkRun.Syntax.json), (#"\u0301\u0316"#, .json), (#"\ud834\udd65"#, .json), (#"\uD834\uDD65"#, .json), ("\u{301}\\u0316", .json),
-        ("\\\u{301}", .json), ("\u{301}\\\n", .json), ("\u{301}\\\r\n", .json), ("\u{301}\\\u{2028}", .json), ("&#x301;", .xml), ("&#X0000301;", .xml), ("&#769;", .xml), ("&#000769;", .xml),
-        ("\u{301}<![CDATA[\u{316}]]>", .xml), ("<![CDATA[\u{301}]]>", .xml), ("\u{301}&#790;", .xml),
-    ] as [(String, MarkRun.Syntax)])
+    @Test(
+        arguments: [
+            (#"\u0301"#, MarkRun.Syntax.json), (#"\u0301\u0316"#, .json), (#"\ud834\udd65"#, .json), (#"\uD834\uDD65"#, .json),
+            ("\u{301}\\u0316", .json),
+            ("\\\u{301}", .json), ("\u{301}\\\n", .json), ("\u{301}\\\r\n", .json), ("\u{301}\\\u{2028}", .json), ("&#x301;", .xml),
+            ("&#X0000301;", .xml), ("&#769;", .xml), ("&#000769;", .xml),
+            ("\u{301}<![CDATA[\u{316}]]>", .xml), ("<![CDATA[\u{301}]]>", .xml), ("\u{301}&#790;", .xml),
+        ] as [(String, MarkRun.Syntax)])
     func escapesAreMarks(_ unit: String, _ syntax: MarkRun.Syntax) {
         #expect(isTooLong("a" + String(repeating: unit, count: 129), syntax))
         #expect(!isTooLong("a" + String(repeating: unit + "b", count: 300), syntax))
     }
 
-    @Test(arguments: [
-        ("é", MarkRun.Syntax.plain), ("e\u{301}", .plain), ("ệ", .plain), ("각", .plain), ("\u{1F1E9}", .plain), ("\u{200D}", .plain), ("\\u0301", .plain),
-        ("\\\\u0301", .json), ("\\n\u{301}", .json), ("\\u0061\u{301}", .json), ("\\ud834", .json), ("\\u030", .json), ("\u{301}\",\"", .json), ("&#x;", .xml),
-        ("&#x301", .xml), ("&amp;\u{301}", .xml), ("&#97;\u{301}", .xml), ("<string>\u{301}</string>", .xml), ("\u{301} ", .plain),
-    ] as [(String, MarkRun.Syntax)])
+    @Test(
+        arguments: [
+            ("é", MarkRun.Syntax.plain), ("e\u{301}", .plain), ("ệ", .plain), ("각", .plain), ("\u{1F1E9}", .plain), ("\u{200D}", .plain),
+            ("\\u0301", .plain),
+            ("\\\\u0301", .json), ("\\n\u{301}", .json), ("\\u0061\u{301}", .json), ("\\ud834", .json), ("\\u030", .json),
+            ("\u{301}\",\"", .json), ("&#x;", .xml),
+            ("&#x301", .xml), ("&amp;\u{301}", .xml), ("&#97;\u{301}", .xml), ("<string>\u{301}</string>", .xml), ("\u{301} ", .plain),
+        ] as [(String, MarkRun.Syntax)])
     func otherTextIsNotARun(_ unit: String, _ syntax: MarkRun.Syntax) {
         #expect(!isTooLong(String(repeating: unit, count: 500), syntax))
     }
@@ -45,7 +57,9 @@ import Testing
     @Test func everyScalarIsJudgedByItsClass() {
         for value in UInt32(0)...0x10_FFFF {
             guard let scalar = Unicode.Scalar(value), ![0xF73, 0xF75, 0xF81].contains(value) else { continue }
-            if MarkRun.isMark(value) != (scalar.properties.canonicalCombiningClass.rawValue != 0) { Issue.record("U+\(String(value, radix: 16))") }
+            if MarkRun.isMark(value) != (scalar.properties.canonicalCombiningClass.rawValue != 0) {
+                Issue.record("U+\(String(value, radix: 16))")
+            }
         }
     }
 

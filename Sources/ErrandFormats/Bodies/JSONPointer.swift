@@ -53,7 +53,9 @@ public struct JSONPointer: Sendable, Hashable {
 
     /// The index that a token is in an array: digits without a leading zero; `nil` for any other token.
     static func index(_ token: String) -> Int? {
-        guard token.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }), token.isExactly("0") || !token.hasOctetPrefix("0") else {
+        guard token.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+            token.isExactly("0") || !token.hasOctetPrefix("0")
+        else {
             return nil
         }
         return Int(token)

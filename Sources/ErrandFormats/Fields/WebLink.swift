@@ -43,7 +43,7 @@ public struct WebLink: Sendable, Hashable {
     ///
     /// ```swift
     /// var isComplete = true
-    /// let links = WebLink.parse(response.headers[values: .link], isComplete: &isComplete)
+    /// let links = WebLink.parse(response.headers[values: .custom("Link")], isComplete: &isComplete)
     /// let next = links.first { $0.isRelated(as: "next") }     // nil is the end of the list only if isComplete is still true
     /// ```
     ///
