@@ -79,7 +79,22 @@ private func url(_ input: inout Input) {
 private func urlReference(_ input: inout Input) {
     let base = input.shortText()
     let text = input.text()
+    let home = base
+    if let named = try? URLReference(fromServer: text) {
+        expectEqual(try? URLReference(named.description), named, "a reference of a server changes when it is written and read")
+        expect(!named.path.utf8.contains(UInt8(ascii: "\\")), "a backslash is left")
+        if let base = try? URLReference(home.isEmpty ? "http://a.example/b/c/d;p?q" : home) {
+            let resolved = named.resolved(against: base)
+            if let url = try? HTTPURL(resolved) {
+                check(url, of: text)
+                if named.authority == nil, named.scheme == nil, let home = try? HTTPURL(base) {
+                    expectEqual(url.origin, home.origin, "a relative reference of a server names another origin")
+                }
+            }
+        }
+    }
     guard let reference = try? URLReference(text) else { return }
+    expectEqual(try? URLReference(fromServer: text), reference, "a valid reference changes when a server has named it")
     expectEqual(reference.description, text, "a reference is not what was written")
     guard let base = try? URLReference(base.isEmpty ? "http://a.example/b/c/d;p?q" : base) else { return }
     let resolved = reference.resolved(against: base)

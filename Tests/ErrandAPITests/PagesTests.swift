@@ -92,6 +92,41 @@ import Testing
         #expect(error?.code == .invalidURL)
     }
 
+    /// Where the next link is the one that can't be read, the list does not end without a word.
+    @Test(arguments: [
+        #"</items?page=1>; rel="first", /items?page=2; rel="next""#, #"</items?page=1>; rel="first", </items?page=2; rel="next""#,
+        #"</items?page=1>; rel="first", </items?page=2> x; rel="next""#, String(repeating: "</a>;rel=b,", count: 128) + "</c>;rel=next",
+    ]) func theNextLinkMayBeTheUnreadableOne(value: String) async throws {
+        let stub = StubTransport(Stub().responds(.json([1], headers: [.custom("Link"): value])))
+        var pages = client(stub).pages(Endpoint<[Int]>.get("/items"), next: .link()).makeAsyncIterator()
+        #expect(try await pages.next()?.value == [1])
+        let error = await #expect(throws: PaginationError.self) { try await pages.next() }
+        #expect(error?.code == .invalidURL && error?.message.hasSuffix("the end of the list is not known") == true)
+        // Another relation that is there is no reason to fail.
+        let other = StubTransport(Stub().responds(.json([1], headers: [.custom("Link"): value + ", <?p=2>; rel=next"]), .json([2])))
+        guard !value.hasSuffix("</c>;rel=next"), !value.contains("</items?page=2;") else { return }
+        #expect(try await all(client(other).pages(Endpoint<[Int]>.get("/items"), next: .link()).elements { $0 }) == [1, 2])
+    }
+
+    @Test(arguments: ["rel='next'", "rel='next last'", "rel=next last", "rel=last next; title=x", "rel=\"'next'\""])
+    func relationsMayHaveAnUnusualForm(relation: String) async throws {
+        let stub = StubTransport(Stub().responds(.json([1], headers: [.custom("Link"): "</v1/items?page=2>; \(relation)"]), .json([2])))
+        #expect(try await all(client(stub).pages(Endpoint<[Int]>.get("/items"), next: .link()).elements { $0 }) == [1, 2])
+        #expect(targets(stub) == ["/v1/items", "/v1/items?page=2"])
+    }
+
+    /// Nobody can mend a URL in a response: it is read as browsers do.
+    @Test(arguments: [
+        ("/v1/a b?tag[]=ä|x", "/v1/a%20b?tag%5B%5D=%C3%A4%7Cx"), (" ?page=2 ", "/v1/items?page=2"), ("/v1/100%/x#top of", "/v1/100%25/x"),
+        (#"/v1/\b"#, "/v1/%5Cb"),
+    ]) func aURLOfAServerIsReadAsBrowsersDo(url: String, target: String) async throws {
+        let stub = StubTransport(Stub().responds(.json(Items(items: [1], next: url)), .json(Items(items: [2]))))
+        #expect(try await all(client(stub).pages(list, next: .url(\.next)).elements(\.items)) == [1, 2])
+        let linked = StubTransport(Stub().responds(.json([1], headers: [.custom("Link"): "<\(url)>; rel=next"]), .json([2])))
+        #expect(try await all(client(linked).pages(Endpoint<[Int]>.get("/items"), next: .link()).elements { $0 }) == [1, 2])
+        #expect(targets(stub).last == target && targets(linked).last == target)
+    }
+
     @Test func aCursorMayBeTooLong() async throws {
         let stub = StubTransport(Stub().responds(.json(Items(items: [1], next: String(repeating: "x", count: 70_000)))))
         let error = await #expect(throws: PaginationError.self) { try await all(client(stub).pages(list, next: .cursor(\.next))) }

@@ -143,6 +143,46 @@ import Testing
         #expect(stub.requests.last?.request.url?.description == "https://b.example/jobs")
     }
 
+    /// Nobody can mend a URL in a response: it is read as browsers do.
+    @Test func aPlaceIsReadAsBrowsersDo() async throws {
+        let begin = Endpoint<Job>.post("/reports")
+        var twice = HTTPFields()
+        for _ in 0..<2 { twice.append(HTTPField(name: .location, value: "/v1/jobs/ä b?x[]=1")) }
+        for headers in [[.location: "/v1/jobs/ä b?x[]=1"], twice] as [HTTPFields] {
+            let stub = StubTransport(Stub(.post, "/v1/reports").responds(.status(.accepted, headers: headers)), Stub().responds(done()))
+            #expect(try await poll(stub, begin).state == "done")
+            #expect(stub.requests.last?.request.url?.target == "/v1/jobs/%C3%A4%20b?x%5B%5D=1")
+        }
+        twice.append(HTTPField(name: .location, value: "/v1/jobs/8"))
+        let stub = StubTransport(Stub().responds(.status(.accepted, headers: twice)))
+        let error = await #expect(throws: PollingError.self) { try await poll(stub, begin) }
+        #expect(error?.code == .invalidLocation && error?.message == "the response has several fields Location with different values")
+    }
+
+    struct Wrapper: ResponseEnvelope {
+        var code: Int
+        var failure: ServiceError? { code == 0 ? nil : ServiceError(.init(code), message: "refused") }
+    }
+
+    /// Where the body of a response says what came of a call, the status 202 does not hide it.
+    @Test func anErrorInTheEnvelopeOfAnAcceptedCallEndsThePolling() async throws {
+        let data: JSONValue = ["code": 0, "data": ["state": "done"]]
+        func poll(_ first: StubResponse) async throws -> (String, Int) {
+            let stub = StubTransport(Stub().responds(first, .json(data)))
+            let client = APIClient(stub.server("https://a.example"), envelope: Wrapper.self)
+            let response = try await clock.advancingToSleepers {
+                try await client.poll(job, policy: PollingPolicy(timeout: nil), clock: clock, random: { 0.5 })
+            }
+            #expect(stub.openBodyCount == 0)
+            return (response.value.state, stub.requests.count)
+        }
+        let error = await #expect(throws: ServiceError.self) { try await poll(.json(["code": 7] as JSONValue, status: .accepted)) }
+        #expect(error?.code.number == 7 && error?.status == .accepted && error?.request != nil)
+        #expect(try await poll(.json(["code": 0] as JSONValue, status: .accepted)) == ("done", 2))
+        #expect(try await poll(.json(["state": "queued"] as JSONValue, status: .accepted)) == ("done", 2))
+        #expect(try await poll(.status(.accepted, text: "{\"code\":7}")) == ("done", 2), "what is not JSON is no envelope")
+    }
+
     // MARK: Conditions
 
     @Test func whatHasNotChangedIsNotSentAgain() async throws {

@@ -30,6 +30,7 @@ struct LinearWorkTests {
         Reader("URL, \(front)\(text)", 1_000, text: { front + String(repeating: text, count: $0) + end }) {
             _ = try? HTTPURL($0)
             _ = try? URLReference($0).resolved(against: URLReference("http://a/b/c"))
+            _ = try? URLReference(fromServer: $0).resolved(against: URLReference("http://a/b/c"))
         }
     }
 
@@ -41,6 +42,16 @@ struct LinearWorkTests {
         url("🇩"), url("a."), url("ä"), url("a", end: "\u{301}/"), url("]"), url(":"), url("[::"), url("1", front: "https://[::"),
         url("/..", front: "https://a"), url("../", front: "", end: "g"), url("/./a", front: "//h"), url("?", front: "https://a/?"),
         url("x@", front: "https://"), url("🇩", front: "https://a/#"), url("%41", front: "https://a/"),
+        url(" ", front: "", end: "x"), url("%", front: "/"), url("ä b[", front: "/"), url("\u{301}\u{316}", front: "/a"),
+        url("\u{301}\u{316}", front: "/?a#"),
+        Reader("form, marks in values", 4_000, text: { "x=a" + String(repeating: "\u{301}\u{316}", count: $0) }) { text in
+            _ = try? FormURLEncoded.decode([String: Bool].self, from: Data(text.utf8))
+            _ = try? FormURLEncoded.decode([String: Set<String>].self, from: Data(text.utf8))
+        },
+        Reader("JSON of an app, marks in values", 4_000, text: { "[\"a" + String(repeating: "\u{301}\u{316}", count: $0) + "\"]" }) {
+            text in
+            _ = try? JSONCoding.standard.decode(Set<String>.self, from: Data(text.utf8))
+        },
         Reader("invalid URL", 4_000, text: repeated("//:x@")) { _ = InvalidURLError($0, .credentials) },
         Reader("shown safely", 20_000, text: repeated("a\u{301}\u{0}")) { _ = $0.shownSafely(limit: .max) },
         Reader("path pattern", 4_000, text: repeated("/a")) { _ = PathPattern("/{a}/{b}/**").values(in: $0) },

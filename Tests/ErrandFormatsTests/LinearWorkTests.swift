@@ -90,6 +90,12 @@ struct LinearWorkTests {
             _ = RateLimitFields(HTTPResponse(status: .tooManyRequests, headerFields: fields), now: HTTPDate(secondsSinceEpoch: 0))
         },
         Parser("links", 400, text: repeated("<a>;rel=b,")) { _ = WebLink.parse([$0]) },
+        Parser("links without quotation marks", 400, text: repeated("<a>;rel='b c',")) {
+            _ = WebLink.parse([$0]).map { $0.isRelated(as: "c") }
+        },
+        Parser("links, marks in a relation", 400, text: { "<a>;rel=\"b" + String(repeating: "\u{301}\u{316}", count: $0) + "\"" }) {
+            _ = WebLink.parse([$0]).map { $0.isRelated(as: "next") }
+        },
         Parser("links, malformed", 400, text: repeated("<a;\"\\\"")) { _ = WebLink.parse([$0]) },
         Parser("disposition, parameters", 1_000, text: { "a" + parameters($0) }) { _ = ContentDisposition($0) },
         Parser("disposition, file name", text: { "a;filename=" + String(repeating: "\u{301}", count: $0) }) { text in
@@ -123,6 +129,36 @@ struct LinearWorkTests {
             _ = try? ProblemDetails(parsing: $0.utf8)
         },
         Parser("depth", text: repeated("[]{}\"\\\"")) { text in Array(text.utf8).withUnsafeBytes { _ = JSONDepth.problem(in: $0) } },
+        Parser("marks, of words", text: repeated("a\u{301}日\u{316}\u{301}")) { text in
+            Array(text.utf8).withUnsafeBytes { _ = MarkRun.isTooLong(in: $0) }
+        },
+        Parser("marks, escaped", text: repeated(#"\u0301a\n"#)) { text in
+            Array(text.utf8).withUnsafeBytes { _ = (MarkRun.isTooLong(in: $0, .json), JSONDepth.problem(in: $0)) }
+        },
+        Parser("marks, references", text: repeated("&#0")) { text in
+            Array(text.utf8).withUnsafeBytes { _ = MarkRun.isTooLong(in: $0, .xml) }
+        },
+        Parser("marks, sections", text: repeated("<![CDATA[]]>\u{301}a")) { text in
+            Array(text.utf8).withUnsafeBytes { _ = MarkRun.isTooLong(in: $0, .xml) }
+        },
+        // Each is refused, or compared in no time.
+        Parser("JSON, marks in values", text: { "[\"a" + String(repeating: "\u{301}\u{316}", count: $0) + "\",\"b\"]" }) { text in
+            if let json = try? JSONValue(parsing: text.utf8) { _ = json == ["x"] }
+        },
+        Parser("JSON by a decoder, marks in values", text: { "[\"a" + String(repeating: #"\u0301\u0316"#, count: $0) + "\"]" }) { text in
+            guard Array(text.utf8).withUnsafeBytes({ JSONDepth.problem(in: $0) }) == nil else { return }
+            _ = try? JSONDecoder().decode(Set<String>.self, from: Data(text.utf8))
+        },
+        Parser("property list, marks in values", text: { "<plist><array><string>a" + String(repeating: "\u{301}&#790;", count: $0) }) {
+            text in
+            guard Array((text + "</string></array></plist>").utf8).withUnsafeBytes({ PropertyListCheck.problem(in: $0) }) == nil else {
+                return
+            }
+            _ = try? PropertyListDecoder().decode(Set<String>.self, from: Data((text + "</string></array></plist>").utf8))
+        },
+        Parser("problem, marks", text: { "{\"type\":\"" + String(repeating: "\u{301}\u{316}", count: $0) + "\"}" }) {
+            _ = (try? ProblemDetails(parsing: $0.utf8))?.description
+        },
         Parser("redaction, array", text: { "[" + String(repeating: "\"a\",", count: $0) + "1]" }, redact),
         Parser("redaction, secrets", text: { "[" + String(repeating: "{\"token\":[1,{}]},", count: $0) + "1]" }, redact),
         Parser("redaction, nesting", text: repeated("["), redact),
@@ -214,7 +250,8 @@ struct SmallStackTests {
             #expect(problem(text)?.contains("longer than 256 bytes") == true)
             #expect(throws: JSONParsingError.self) { try JSONValue(parsing: text.utf8) }
         }
-        #expect(problem("{\"a\":\"\(marks)\",\"\(String(repeating: "b", count: 500))\":[\"\(marks)\"]}") == nil)
+        let few = String(repeating: "ä\u{323}", count: 20_000)
+        #expect(problem("{\"a\":\"\(few)\",\"\(String(repeating: "b", count: 500))\":[\"\(few)\"]}") == nil)
     }
 
     @Test func whatIsNotUTF8IsRefused() {

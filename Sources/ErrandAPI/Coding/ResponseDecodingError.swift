@@ -170,14 +170,19 @@ extension ResponseDecodingError {
         }
         switch error as? DecodingError {
         case .typeMismatch(let type, let context):
-            return "expected \(named(type))" + (found(context.debugDescription).map { ", found \($0)" } ?? "")
+            return "expected \(named(type))" + (found(start(of: context)).map { ", found \($0)" } ?? "")
         case .valueNotFound(let type, _): return "expected \(named(type)), found null"
         case .keyNotFound: return "no such key"
         case .dataCorrupted(let context):
             return context.codingPath.isEmpty
-                ? problem(ofWhole: body, head, context.debugDescription) : problem(ofValue: context.debugDescription)
+                ? problem(ofWhole: body, head, start(of: context)) : problem(ofValue: start(of: context))
         default: return "\(type(of: error))"
         }
+    }
+
+    /// The beginning of a decoder's text, which may end with a value of the body, however long.
+    private static func start(of context: DecodingError.Context) -> String {
+        String(decoding: context.debugDescription.utf8.prefix(1024), as: UTF8.self)
     }
 
     private static func problem(ofWhole body: Data, _ head: HTTPResponse, _ text: String) -> String {
@@ -251,7 +256,7 @@ extension ResponseDecodingError {
 extension HTTPResponse {
     /// The content codings that no layer has decoded; `nil` if there are none.
     var shownContentCodings: String? {
-        guard let codings = headerFields[.contentEncoding], !codings.isEmpty, codings.lowercased() != "identity" else { return nil }
+        guard let codings = headerFields[.contentEncoding], !codings.isEmpty, !codings.isExactlyIgnoringCase("identity") else { return nil }
         return codings.shownSafely(limit: 80)
     }
 }

@@ -49,7 +49,7 @@ public struct DecodedEventStream<Value: Decodable & Sendable>: AsyncSequence, Se
             while let event = try await events.next() {
                 if event.data.isEmpty { continue }
                 count += 1
-                if event.data == terminator { return end() }
+                if let terminator, event.data.isExactly(terminator) { return end() }
                 do {
                     return try await Self.decode(event.data, coding)
                 } catch {

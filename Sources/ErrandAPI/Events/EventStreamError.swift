@@ -50,7 +50,8 @@ public struct EventStreamError: RequestFailure, CustomReflectable {
         } else if type == nil {
             problem = "the Content-Type is missing, not \(Self.mediaType)"
         } else if let codings = response.head.shownContentCodings {
-            problem = "the body is encoded (Content-Encoding: \(codings))"
+            problem =
+                "the body is encoded (Content-Encoding: \(codings)), and no layer decodes it: decompress() does so for the codings it knows"
         } else {
             return nil
         }

@@ -148,7 +148,11 @@ extension EventStream {
         if request.headers[.accept] == nil { request.headers[.accept] = EventStreamError.mediaType }
         if request.headers[.cacheControl] == nil { request.headers[.cacheControl] = "no-cache" }
         // A proxy that compresses a stream may hold it back until a buffer is full, or until it ends.
-        if request.headers[.acceptEncoding] == nil { request.headers[.acceptEncoding] = "identity" }
+        if request.headers[.acceptEncoding] == nil {
+            request.headers[.acceptEncoding] = "identity"
+            // Some servers and proxies compress it nevertheless. Browsers decode it, by the Fetch standard.
+            request.options.call.decodesUnaskedCodings = true
+        }
         (request.options.timeout, request.options.attemptTimeout) = (.off, .off)
         if case .inherited = request.options.retry { request.options.retry = .off }
         if case .inherited = request.options.hedge { request.options.hedge = .off }

@@ -83,17 +83,23 @@ public struct NextPage<Output: Sendable>: Sendable {
 
     /// The response has a `Link` field with the next page ([RFC 8288](https://www.rfc-editor.org/rfc/rfc8288)), as GitHub sends it.
     ///
+    /// If no link has the relation, the list ends. If none has it and a part of the field is unreadable, the list fails with ``PaginationError``,
+    /// because that part may have been the next page.
+    ///
     /// - Parameter relation: the relation of the link; `next` by default.
     public static func link(_ relation: String = "next") -> NextPage {
         NextPage { page in
-            let values = page.response.headers[values: .custom("Link")]
-            let links = WebLink.parse(values)
-            // What is not read may have been the next page: the end of the list is not known then.
-            guard !links.isEmpty || values.allSatisfy(\.isEmpty), values.allSatisfy({ $0.utf8.count <= FieldLimits.valueBytes }) else {
-                let problem = "the Link field can't be read: it is malformed, or longer than \(FieldLimits.valueBytes) bytes"
+            let values = page.response.headers[fields: .custom("Link")].map(\.referenceValue)
+            var isComplete = true
+            let links = WebLink.parse(values, isComplete: &isComplete)
+            if let next = links.first(where: { $0.isRelated(as: relation) && $0.anchor == nil }) { return .url(next.target) }
+            guard isComplete else {
+                let problem =
+                    "a part of the Link field is unreadable (malformed, longer than \(FieldLimits.valueBytes) bytes, or one link too many), "
+                    + "and no other part is the next page: the end of the list is not known"
                 throw PaginationError(.invalidURL, problem, request: page.response.request, page.response.head)
             }
-            return links.first { $0.isRelated(as: relation) && $0.anchor == nil }.map { .url($0.target) }
+            return nil
         }
     }
 

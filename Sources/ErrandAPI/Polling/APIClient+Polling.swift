@@ -12,8 +12,8 @@ extension APIClient {
     /// let report = try await client.poll(Endpoint<Report>.post("/reports", body: .json(query)))
     /// ```
     ///
-    /// - A response with the status 202 says that the work is not done, whatever its body is. Its `Location` is requested next, by GET
-    ///   ([RFC 9110, section 15.3.3](https://www.rfc-editor.org/rfc/rfc9110#section-15.3.3)); without one, a GET or HEAD is made again.
+    /// - A response with the status 202 says that the work is not done, whatever its body is, unless the client has an envelope and the body is one
+    ///   with an error. Its `Location` is requested next, by GET ([RFC 9110, section 15.3.3](https://www.rfc-editor.org/rfc/rfc9110#section-15.3.3)); without one, a GET or HEAD is made again.
     /// - Any other response is decoded, and `isDone` decides.
     /// - The next request comes after `Retry-After`, or else after the backoff. If it would come after the timeout, the call fails at once.
     /// - If a response with the status 200 had an `ETag`, the next request has `If-None-Match`, and 304 means that nothing has changed.
@@ -81,9 +81,14 @@ extension APIClient {
     ) async throws -> PollOutcome<Output> {
         try await unmappedCall(request, in: envelope) { response in
             if response.status == .accepted {
-                // The head says it all. The body is read for the sake of the connection, if it comes soon.
+                // The body is read for the sake of the connection, if it comes soon, and because an envelope may have an error.
                 var response = response
                 try await response.hold(within: .seconds(1), on: clock)
+                if let body = response.body.bufferedData, var failure = envelope?.failure(inOutput: body, response.head) {
+                    (failure.request, failure.response) = (response.request, response.head)
+                    failure.attempts = response.metadata.attempts
+                    throw failure
+                }
                 response.discard()
                 return .accepted(TypedResponse(value: (), response: response))
             }

@@ -47,7 +47,7 @@ struct Poll: Sendable {
     /// Whether a value may come back in `If-None-Match` ([RFC 9110, section 8.8.3](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3)): `*` would match
     /// any response.
     private static func isEntityTag(_ value: String) -> Bool {
-        let opaque = value.hasPrefix("W/") ? value.utf8.dropFirst(2) : value.utf8[...]
+        let opaque = value.hasOctetPrefix("W/") ? value.utf8.dropFirst(2) : value.utf8[...]
         return opaque.count >= 2 && value.utf8.count <= FieldLimits.valueBytes && opaque.first == UInt8(ascii: "\"")
             && opaque.last == UInt8(ascii: "\"") && !opaque.dropFirst().dropLast().contains(UInt8(ascii: "\""))
     }
@@ -59,14 +59,14 @@ struct Poll: Sendable {
         home = sent.trusted(statusURL != nil ? home : sent.originOfCall, allowing: policy.allowedOrigins)
         (self.head, self.sent, failure, failures, hasBegun) = (head, sent, nil, 0, true)
         count += 1
-        if head.status == .accepted, let location = head.headerFields[.location] {
+        if head.status == .accepted, let location = try location(of: head, sent) {
             statusURL = try url(of: location, from: sent, head, policy)
             tag = nil
         } else if statusURL == nil, ![.get, .head].contains(method) {
             let reason = head.status == .accepted ? "has no Location" : "does not end the polling, and only a GET or HEAD can be made again"
             throw PollingError(.noLocation, "the response with the status \(head.status.code) \(reason)", request: sent, head)
         }
-        if head.status == .ok { tag = head.headerFields[.eTag].flatMap { Self.isEntityTag($0) ? $0 : nil } }
+        if head.status == .ok { tag = head.headerFields.single(.eTag).flatMap { Self.isEntityTag($0) ? $0 : nil } }
     }
 
     /// The response is the same as before (304).
@@ -89,6 +89,14 @@ struct Poll: Sendable {
         head = (error as? StatusError)?.head ?? head
         count += 1
         return true
+    }
+
+    private func location(of head: HTTPResponse, _ sent: Request) throws -> String? {
+        do throws(RepeatedFieldError) {
+            return try head.headerFields.checkedSingle(.location)
+        } catch {
+            throw PollingError(.invalidLocation, error.description, request: sent, head)
+        }
     }
 
     private func url(of location: String, from sent: Request, _ head: HTTPResponse, _ policy: PollingPolicy) throws -> HTTPURL {

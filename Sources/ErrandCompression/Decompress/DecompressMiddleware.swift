@@ -18,7 +18,8 @@ public import ErrandCore
 /// (``/ErrandCore/ResponseMetadata/encodedFields``).
 ///
 /// A response is returned as it is if its request had an `Accept-Encoding` or a `Range` of its own, if one of its codings is not supported,
-/// if its status is 206, and if it has no body: in response to HEAD, with the status 204 or 304, or with a length of 0.
+/// if its status is 206, and if it has no body: in response to HEAD, with the status 204 or 304, or with a length of 0. An event stream of a client
+/// asks for `Accept-Encoding: identity`; if the server compresses the stream nevertheless, it is decoded.
 ///
 /// A body that can't be decoded, that ends early, or that exceeds the ``DecompressionLimits`` fails with ``ContentDecodingError``.
 ///
@@ -48,11 +49,12 @@ public struct DecompressMiddleware: HTTPMiddleware {
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         let fields = request.head.headerFields
-        guard let limits = request.options.decompress.resolved(limits), fields[.acceptEncoding] == nil, fields[.range] == nil else {
+        let (asks, decodesUnasked) = (!fields.contains(.acceptEncoding), request.options.call.decodesUnaskedCodings)
+        guard let limits = request.options.decompress.resolved(limits), asks || decodesUnasked, fields[.range] == nil else {
             return try await next.send(request)
         }
         var request = request
-        request.head.headerFields[.acceptEncoding] = ContentCoding.accepted
+        if asks { request.head.headerFields[.acceptEncoding] = ContentCoding.accepted }
         var response = try await next.send(request)
         guard response.headers.contains(.contentEncoding) else { return response }
         let codings: [ContentCoding]

@@ -10,14 +10,15 @@ struct FormDecoder: Decoder {
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    /// - Throws: `DecodingError` for a name that is slow to compare.
+    /// - Throws: `DecodingError` for a name or a value that is slow to compare.
     init(_ pairs: [(name: String, value: String?)], coding: JSONCoding) throws {
         var members: [String: [String]] = [:]
         for (name, value) in pairs {
-            guard !name.utf8.isSlowName else {
-                let problem = "\(FormURLEncoded.problem) that is read: a name is longer than \(FieldLimits.nameBytes) bytes, and not ASCII"
-                throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: problem))
+            func refused(_ why: String) -> DecodingError {
+                .dataCorrupted(.init(codingPath: [], debugDescription: "\(FormURLEncoded.problem) that is read: \(why)"))
             }
+            guard !name.utf8.isSlowName else { throw refused("a name is longer than \(FieldLimits.nameBytes) bytes, and not ASCII") }
+            if let value, value.withUTF8Bytes({ MarkRun.isTooLong(in: UnsafeRawBufferPointer($0)) }) { throw refused(MarkRun.problem) }
             members[name, default: []].append(value ?? "")
         }
         (self.members, self.coding) = (members, coding)
@@ -144,11 +145,8 @@ private struct MemberDecoder: Decoder, SingleValueDecodingContainer {
     }
 
     private static func bool(_ text: String) -> Bool? {
-        switch text {
-        case "true", "1": true
-        case "false", "0": false
-        default: nil
-        }
+        if text.isExactly("true") || text.isExactly("1") { return true }
+        return text.isExactly("false") || text.isExactly("0") ? false : nil
     }
 
     private static func integer<Integer: FixedWidthInteger>(_ type: Integer.Type, _ text: String) -> Integer? { Integer(text) }

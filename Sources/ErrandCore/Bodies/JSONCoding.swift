@@ -133,8 +133,8 @@ public struct JSONCoding: Sendable {
     /// The value that `data` holds.
     ///
     /// - Throws: `DecodingError`, also for text that nests deeper than 128 levels (64 for a ``/ErrandFormats/JSONValue``), as recursive types need stack for each level; for
-    ///   a member's name that is longer than 256 bytes and not ASCII, as it is slow to compare; and for text that is not UTF-8
-    ///   ([RFC 8259, section 8.1](https://www.rfc-editor.org/rfc/rfc8259#section-8.1)).
+    ///   what is slow to compare, which is a member's name that is longer than 256 bytes and not ASCII, and a text with more than 128 combining
+    ///   marks in a row; and for text that is not UTF-8 ([RFC 8259, section 8.1](https://www.rfc-editor.org/rfc/rfc8259#section-8.1)).
     public func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
         if let problem = data.withUnsafeBytes({ JSONDepth.problem(in: $0) }) { throw Self.corrupted(problem) }
         // By a parser that knows what comes next, where no setting of a decoder matters: asking a decoder for each kind in turn takes long.

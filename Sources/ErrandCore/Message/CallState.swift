@@ -20,6 +20,9 @@ package struct CallState: Sendable {
     package var forbidsRedirects = false
     /// The rule of the `validateStatus` that the request has passed: see ``Request/accepts(_:)``.
     package var passedStatusRule: StatusRule?
+    /// Whether content codings of the response are decoded although the request asks for none: its reader needs the content, and asks for `identity`
+    /// only so that no proxy holds back what it compresses.
+    package var decodesUnaskedCodings = false
     /// The request's position in the profile of its call; usually `nil`.
     package var profilePosition: ProfilePosition?
     /// The phase limits of the stack; `nil` without `phaseTimeouts`. A reference, because each request carries it.

@@ -46,12 +46,13 @@ extension HTTPFields {
         guard let rule = RepeatedFieldRule.of(name) else { return self[name] }
         var first: String?
         for field in self where field.name == name {
+            let value = name == .location || name == .contentLocation ? field.referenceValue : field.value
             guard let known = first else {
-                first = field.value
+                first = value
                 if rule == .first { return first }
                 continue
             }
-            guard field.value.isExactly(known) else { throw RepeatedFieldError(name: name) }
+            guard value.isExactly(known) else { throw RepeatedFieldError(name: name) }
         }
         return first
     }

@@ -103,7 +103,7 @@ public struct InvalidURLError: LocalizedError, Sendable, Hashable, CustomStringC
         var shown = Credentials.removed(fromInvalidURL: text)
         switch reason {
         case .invalidPort("…"): shown = Credentials.withoutPort(shown)
-        case .fragment: shown = shown.prefix { $0 != "#" } + "#…"
+        case .fragment: shown = String(Substring(shown.utf8.prefix { $0 != UInt8(ascii: "#") })) + "#…"
         default: break
         }
         self.text = Sensitivity.standard.redactedURL(shown).shownSafely()

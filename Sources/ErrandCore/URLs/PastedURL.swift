@@ -1,4 +1,4 @@
-/// Text that a person pasted or typed as a URL: see ``HTTPURL/init(pasted:)``.
+/// Text that a person pasted or typed as a URL, or that a server has named: see ``HTTPURL/init(pasted:)`` and ``URLReference/init(fromServer:)``.
 enum PastedURL {
     /// What stays as it is in a path. A backslash is not escaped but refused later, as browsers take it for a slash.
     private static let path = URLCharacterSet("-._~!$&'()*+,;=:@/\\")
@@ -20,6 +20,34 @@ enum PastedURL {
         var encoded = String(beforeQuery[..<start]) + escaped(beforeQuery[start...], allowing: path)
         if let mark { encoded += "?" + escaped(rest[rest.utf8.index(after: mark)...], allowing: query) }
         return encoded
+    }
+
+    /// `text` without spaces around it, with its path, its query and its fragment percent-encoded.
+    ///
+    /// - Throws: ``InvalidURLError`` for a control character.
+    static func encoded(reference text: String) throws(InvalidURLError) -> String {
+        if let control = text.utf8.first(where: { $0 < 0x20 || $0 == 0x7F }) {
+            throw InvalidURLError(text, .invalidOctet(control, component: "text"))
+        }
+        var octets = text.utf8[...]
+        while octets.first == 0x20 { octets.removeFirst() }
+        while octets.last == 0x20 { octets.removeLast() }
+        // By octets: a combining character after a separator must not hide it.
+        let whole = Substring(octets)
+        let number = whole.utf8.firstIndex(of: UInt8(ascii: "#"))
+        let rest = whole[..<(number ?? whole.endIndex)]
+        let mark = rest.utf8.firstIndex(of: UInt8(ascii: "?"))
+        let beforeQuery = rest[..<(mark ?? rest.endIndex)]
+        let start = beforeQuery.utf8.starts(with: "//".utf8) ? authorityEnd(of: beforeQuery, at: 2) : pathStart(of: beforeQuery)
+        var encoded = String(beforeQuery[..<start]) + escaped(beforeQuery[start...], allowing: .path)
+        if let mark { encoded += "?" + escaped(rest[rest.utf8.index(after: mark)...], allowing: query) }
+        if let number { encoded += "#" + escaped(whole[whole.utf8.index(after: number)...], allowing: query) }
+        return encoded
+    }
+
+    /// Where an authority ends that begins at an offset.
+    private static func authorityEnd(of text: Substring, at offset: Int) -> Substring.Index {
+        text[text.utf8.index(text.startIndex, offsetBy: offset)...].utf8.firstIndex(of: UInt8(ascii: "/")) ?? text.endIndex
     }
 
     /// Where the path begins: after the authority, if there is one.

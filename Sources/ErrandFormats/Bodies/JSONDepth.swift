@@ -1,7 +1,8 @@
 /// Checks JSON text from the network before it is decoded, in one pass over the bytes, without recursion.
 ///
 /// A recursive decoder, Foundation's decoder and the values themselves use stack for each level, and threads may have as little as 512 KiB.
-/// A decoder that stores members by name compares the names as Unicode text, which takes quadratic time in a run of combining marks.
+/// A decoder that stores members by name compares the names as Unicode text, which takes quadratic time in a run of combining marks. An app
+/// compares the values in the same way, as raw values and as elements of sets.
 package enum JSONDepth {
     /// The limit for the app's own types: 128 levels.
     package static let limit = 128
@@ -47,6 +48,6 @@ package enum JSONDepth {
             default: hasLongString = false
             }
         }
-        return nil
+        return MarkRun.isTooLong(in: bytes, .json) ? MarkRun.problem : nil
     }
 }

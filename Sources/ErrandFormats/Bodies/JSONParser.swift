@@ -32,8 +32,8 @@ extension JSONValue {
     ///   - bytes: the text. A byte order mark is skipped.
     ///   - limitBytes: the most bytes that are read: 64 MiB by default. The value takes up to about 25 times as much memory, as for an array of small
     ///     objects.
-    /// - Throws: ``JSONParsingError``, also for text that nests deeper than ``depthLimit``, and for a member's name that is longer than 256 bytes and not
-    ///   ASCII, as it is slow to compare.
+    /// - Throws: ``JSONParsingError``, also for text that nests deeper than ``depthLimit``, and for what is slow to compare: a member's name that is
+    ///   longer than 256 bytes and not ASCII, and a string with more than 128 combining marks in a row.
     public init(parsing bytes: some Sequence<UInt8>, limitBytes: Int = 64 * 1024 * 1024) throws(JSONParsingError) {
         func parsed(_ bytes: UnsafeBufferPointer<UInt8>) -> Result<JSONValue, JSONParsingError> {
             guard bytes.count <= limitBytes else {
@@ -202,9 +202,16 @@ struct JSONParser {
         guard next != nil else { throw error("an unterminated string") }
         let text = UnsafeBufferPointer(rebasing: bytes[start..<offset])
         offset += 1
-        guard
-            let string = isEscaped ? String(validating: try resolvingEscapes(text), as: UTF8.self) : String(validating: text, as: UTF8.self)
-        else { throw error("a string that is not UTF-8") }
+        let (string, isSlow): (String?, Bool)
+        if isEscaped {
+            let plain = try resolvingEscapes(text)
+            (string, isSlow) = (String(validating: plain, as: UTF8.self), plain.withUnsafeBytes { MarkRun.isTooLong(in: $0) })
+        } else {
+            (string, isSlow) = (String(validating: text, as: UTF8.self), MarkRun.isTooLong(in: UnsafeRawBufferPointer(text)))
+        }
+        guard let string else { throw error("a string that is not UTF-8") }
+        // Values are compared, too, by the app and by `==` of JSON values.
+        guard !isSlow else { throw limit(MarkRun.problem) }
         return string
     }
 

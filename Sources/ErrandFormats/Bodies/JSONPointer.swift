@@ -43,7 +43,7 @@ public struct JSONPointer: Sendable, Hashable {
     /// A place from the fragment of a URL ([section 6](https://www.rfc-editor.org/rfc/rfc6901#section-6)), such as `#/a%20b`, with or without the number
     /// sign; `nil` for any other text.
     public init?(fragment: String) {
-        let text = fragment.hasPrefix("#") ? fragment.dropFirst() : fragment[...]
+        let text = fragment.hasOctetPrefix("#") ? Substring(fragment.utf8.dropFirst()) : fragment[...]
         guard let decoded = PercentEncoding.decode(text) else { return nil }
         self.init(decoded)
     }
@@ -53,7 +53,9 @@ public struct JSONPointer: Sendable, Hashable {
 
     /// The index that a token is in an array: digits without a leading zero; `nil` for any other token.
     static func index(_ token: String) -> Int? {
-        guard token.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }), token == "0" || !token.hasPrefix("0") else {
+        guard token.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+            token.isExactly("0") || !token.hasOctetPrefix("0")
+        else {
             return nil
         }
         return Int(token)

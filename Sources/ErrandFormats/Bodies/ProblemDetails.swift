@@ -55,5 +55,5 @@ public struct ProblemDetails: Sendable, Hashable, Decodable, CustomStringConvert
     }
 
     /// The title and the type. The detail is left out, because it may contain secrets.
-    public var description: String { [title, type == "about:blank" ? nil : type].compactMap { $0 }.joined(separator: " ") }
+    public var description: String { [title, type.isExactly("about:blank") ? nil : type].compactMap { $0 }.joined(separator: " ") }
 }

@@ -2,7 +2,7 @@
 ///
 /// Foundation reads nested containers by recursion, whose stack has no guard of its own. In a binary list, it reads an object again for each reference to it:
 /// a few hundred bytes may stand for any number of objects, or contain themselves. It ends the process at some bytes that are not UTF-8. A long name that is
-/// not ASCII is slow to compare: see `JSONDepth`.
+/// not ASCII is slow to compare, and so is a long run of combining marks in a value: see `JSONDepth`.
 package enum PropertyListCheck {
     /// The deepest nesting that is read: 128 levels.
     package static let depthLimit = 128
@@ -75,7 +75,7 @@ private struct XMLList {
             }
             if open.count + hidden > PropertyListCheck.depthLimit { return PropertyListCheck.tooDeep }
         }
-        return nil
+        return MarkRun.isTooLong(in: bytes, .xml) ? MarkRun.problem : nil
     }
 
     /// What begins and ends text in which nothing is a tag.
@@ -197,6 +197,7 @@ private struct BinaryList {
             if let (container, next) = open.last, next <= container.names, found.isUnicode, found.length > FieldLimits.nameBytes {
                 return PropertyListCheck.longName
             }
+            if found.isUnicode, isSlow(found) { return MarkRun.problem }
             if found.isContainer, found.references > 0 {
                 guard open.count < PropertyListCheck.depthLimit else { return PropertyListCheck.tooDeep }
                 guard containers.insert(object).inserted else { return "it refers to an array or a dictionary more than once" }
@@ -213,12 +214,21 @@ private struct BinaryList {
         var isContainer = false
         /// Whether it is a text that is not ASCII.
         var isUnicode = false
-        /// Where the references of a container begin, how many there are, and how many of these are names.
+        /// Whether the text is in UTF-16; otherwise it is in UTF-8.
+        var isUTF16 = false
+        /// Where the text begins, or the references of a container; how many references there are, and how many of these are names.
         var start = 0
         var references = 0
         var names = 0
         /// The bytes of the object.
         var length: Int
+    }
+
+    /// Whether a text has a long run of marks. The sum of what is scanned is limited as the size is, also if a list refers to a text again and again.
+    private func isSlow(_ text: Content) -> Bool {
+        guard text.length > 2 * MarkRun.limit else { return false }
+        let octets = UnsafeRawBufferPointer(rebasing: bytes[text.start..<(text.start + text.length - 1)])
+        return text.isUTF16 ? MarkRun.isTooLong(inUTF16: octets) : MarkRun.isTooLong(in: octets)
     }
 
     /// `nil` for an object that is not there, or does not fit.
@@ -251,7 +261,9 @@ private struct BinaryList {
         }
         let (size, isTooLong) = length.multipliedReportingOverflow(by: each)
         guard !isTooLong, size <= table - place || marker >> 4 == 0 else { return nil }
-        guard marker >> 4 >= 0xA else { return Content(isUnicode: [0x6, 0x7].contains(marker >> 4), length: size + 1) }
+        guard marker >> 4 >= 0xA else {
+            return Content(isUnicode: [0x6, 0x7].contains(marker >> 4), isUTF16: marker >> 4 == 0x6, start: place, length: size + 1)
+        }
         return Content(
             isContainer: true, start: place, references: size / referenceSize, names: marker >> 4 == 0xD ? length : 0, length: size + 1)
     }

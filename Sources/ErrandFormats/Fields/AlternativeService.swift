@@ -45,7 +45,7 @@ public struct AlternativeService: Sendable, Hashable, CustomStringConvertible {
     /// - Returns: the services in their order, which is that of the server's preference. Empty for `clear`, by which a server takes back
     ///   what it has said before, and for a value of more than 8 KiB. A service that is not valid is left out. At most 32 are read.
     public static func parse(_ value: String) -> [AlternativeService] {
-        guard value.utf8.count <= FieldLimits.valueBytes, value.trimmingOptionalWhitespace() != "clear" else { return [] }
+        guard value.utf8.count <= FieldLimits.valueBytes, !value.trimmingOptionalWhitespace().isExactly("clear") else { return [] }
         var reader = FieldReader(value)
         return reader.services()
     }
@@ -115,7 +115,7 @@ extension FieldReader {
             case "ma":
                 guard let seconds = AlternativeService.age(value) else { return nil }
                 age = seconds
-            case "persist": isPersistent = value == "1"
+            case "persist": isPersistent = value.isExactly("1")
             default: break
             }
         }

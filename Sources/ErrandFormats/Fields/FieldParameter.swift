@@ -20,8 +20,11 @@ extension [FieldParameter] {
 extension FieldReader {
     /// Reads parameters, each after its semicolon. It stops before the first thing that is not one.
     ///
+    /// - Parameters:
+    ///   - keepingBackslashes: as for `quoted(keepingBackslashes:)`.
+    ///   - keepingSpaces: whether spaces within a value without quotation marks belong to it, as in RFC 8288, appendix B.3: `rel=next last`.
     /// - Returns: the first 32; others are read, and left out.
-    mutating func semicolonParameters(keepingBackslashes: Bool = false) -> [FieldParameter] {
+    mutating func semicolonParameters(keepingBackslashes: Bool = false, keepingSpaces: Bool = false) -> [FieldParameter] {
         var parameters: [FieldParameter] = []
         var end = position
         while true {
@@ -41,8 +44,13 @@ extension FieldReader {
                 } else {
                     // More than a token: many senders leave the quotation marks out.
                     let start = position
-                    skip { !";,\" \t".utf8.contains($0) }
-                    value = text(start..<position)
+                    if keepingSpaces {
+                        skip { !";,\"".utf8.contains($0) }
+                        value = text(start..<position).trimmingOptionalWhitespace()
+                    } else {
+                        skip { !";,\" \t".utf8.contains($0) }
+                        value = text(start..<position)
+                    }
                 }
             }
             end = position

@@ -25,23 +25,51 @@ public struct WebLink: Sendable, Hashable {
     public let extensions: [String: String]
 
     /// Whether the target has this relation, in any case.
-    public func isRelated(as relation: String) -> Bool { relations.contains(relation.lowercased()) }
+    public func isRelated(as relation: String) -> Bool {
+        let wanted = relation.lowercased()
+        return relations.contains { $0.isExactly(wanted) }
+    }
 
     /// Reads the values of all `Link` fields of a response.
     ///
     /// - Returns: the links in order. One that is malformed, or has no relation, is left out, and so is a value of more than 8 KiB. At most 128
-    ///   links of a value are read, and 32 parameters of a link.
+    ///   links of a value are read, and 32 parameters of a link. ``parse(_:isComplete:)`` also returns whether a part was unreadable.
     public static func parse(_ values: some Sequence<String>) -> [WebLink] {
-        values.flatMap { value -> [WebLink] in
-            guard value.utf8.count <= FieldLimits.valueBytes else { return [] }
+        var isComplete = true
+        return parse(values, isComplete: &isComplete)
+    }
+
+    /// Reads the values of all `Link` fields of a response, as ``parse(_:)`` does, and tells whether a link was unreadable.
+    ///
+    /// ```swift
+    /// var isComplete = true
+    /// let links = WebLink.parse(response.headers[values: .custom("Link")], isComplete: &isComplete)
+    /// let next = links.first { $0.isRelated(as: "next") }     // nil is the end of the list only if isComplete is still true
+    /// ```
+    ///
+    /// Senders that are not exact are read, too: relations in single quotation marks, and several relations without quotation marks.
+    ///
+    /// - Parameter isComplete: set to false if a part of a value was left out: a malformed link, a value of more than 8 KiB, the links after the
+    ///   first 128, or the parameters after the first 32 if none of the first ones is the relation. Otherwise it stays as it is. A link that names no
+    ///   relation is left out, and is not unreadable.
+    public static func parse(_ values: some Sequence<String>, isComplete: inout Bool) -> [WebLink] {
+        var links: [WebLink] = []
+        for value in values {
+            guard value.utf8.count <= FieldLimits.valueBytes else {
+                isComplete = false
+                continue
+            }
             var reader = FieldReader(value)
-            return reader.links()
+            links += reader.links(isComplete: &isComplete)
         }
+        return links
     }
 
     fileprivate init?(target: String, parameters: [FieldParameter]) {
         self.target = target
-        relations = (parameters["rel"] ?? "").lowercased().split { $0 == " " || $0 == "\t" }.map(String.init)
+        relations = Self.withoutSingleQuotes(parameters["rel"] ?? "").lowercased().utf8.split(whereSeparator: \.isOptionalSpace).map {
+            String(Substring($0))
+        }
         guard !relations.isEmpty else { return nil }
         (anchor, type, title) = (parameters["anchor"], parameters["type"], parameters.extendedValue(of: "title"))
         languages = parameters.compactMap { $0.name == "hreflang" ? $0.value : nil }
@@ -49,23 +77,38 @@ public struct WebLink: Sendable, Hashable {
         let others = parameters.filter { !known.contains($0.name) }.map { ($0.name, $0.value ?? "") }
         extensions = Dictionary(others) { first, _ in first }
     }
+
+    /// Some senders write `rel='next'`. No relation begins and ends with such a mark.
+    private static func withoutSingleQuotes(_ relations: String) -> String {
+        let (octets, quote) = (relations.utf8, UInt8(ascii: "'"))
+        guard octets.count >= 2, octets.first == quote, octets.last == quote else { return relations }
+        return String(Substring(octets.dropFirst().dropLast()))
+    }
 }
 
 /// It examines every byte at most twice.
 extension FieldReader {
-    fileprivate mutating func links() -> [WebLink] {
+    fileprivate mutating func links(isComplete: inout Bool) -> [WebLink] {
         var links: [WebLink] = []
-        while links.count < WebLink.countLimit {
+        while true {
             skip { $0.isOptionalSpace || $0 == UInt8(ascii: ",") }
-            guard next != nil else { break }
+            guard next != nil else { return links }
+            guard links.count < WebLink.countLimit else { break }
             if let target = target() {
-                let parameters = semicolonParameters()
+                let parameters = semicolonParameters(keepingSpaces: true)
                 skip(\.isOptionalSpace)
                 let isWhole = next == nil || next == UInt8(ascii: ",")
-                if isWhole, let link = WebLink(target: target, parameters: parameters) { links.append(link) }
+                if isWhole, let link = WebLink(target: target, parameters: parameters) {
+                    links.append(link)
+                } else if !isWhole || (parameters.count == FieldParameter.countLimit && parameters["rel"] == nil) {
+                    isComplete = false
+                }
+            } else {
+                isComplete = false
             }
             skipRest()
         }
+        isComplete = false
         return links
     }
 

@@ -43,17 +43,28 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     ///   - head: the response.
     ///   - request: the request that was sent.
     ///   - hops: the number of redirects that were already followed.
-    /// - Throws: ``RedirectError`` for too many hops, a `Location` that is not an `http` or `https` URL, or a downgrade that is not
-    ///   allowed.
+    /// - Throws: ``RedirectError`` for too many hops, a `Location` that is not an `http` or `https` URL, several `Location` fields that differ, or a
+    ///   downgrade that is not allowed.
     public func decision(for head: HTTPResponse, to request: Request, hops: Int) throws(RedirectError) -> Decision {
-        guard head.isRedirect, let location = head.headerFields[.location], let current = request.url else { return .returnResponse }
+        guard head.isRedirect, let current = request.url else { return .returnResponse }
         func refused(_ reason: RedirectError.Reason) -> RedirectError { RedirectError(reason, request: request, head: head) }
 
-        let target: HTTPURL
+        func invalid(_ error: InvalidURLError) -> RedirectError {
+            refused(.invalidLocation(error, shown: request.options.sensitivity.redactedURL(error.text)))
+        }
+
+        let location: String?
         do {
-            target = try HTTPURL(try Self.target(of: location, from: URLReference(current)))
+            location = try head.headerFields.checkedSingle(.location)
         } catch {
-            throw refused(.invalidLocation(error))
+            throw refused(.severalLocations)
+        }
+        guard let location else { return .returnResponse }
+        let target: HTTPURL
+        do throws(InvalidURLError) {
+            target = try HTTPURL(Self.target(of: location, from: URLReference(current)))
+        } catch {
+            throw invalid(error)
         }
         if current.scheme == "https", target.scheme == "http", !allowsDowngrade { throw refused(.downgrade) }
 
@@ -69,7 +80,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
         do {
             try next.move(to: target, from: current.origin)
         } catch {
-            throw refused(.invalidLocation(error))
+            throw invalid(error)
         }
         // The template describes the first path, not the target of the redirect.
         next.options.urlTemplate = nil
@@ -77,11 +88,12 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Returns the target of a `Location`, resolved against the URL that was requested. It inherits that URL's fragment if it has none
-    /// ([RFC 9110, section 10.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.2)).
+    /// ([RFC 9110, section 10.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.2)). The `Location` is read as browsers do:
+    /// ``/ErrandCore/URLReference/init(fromServer:)``.
     ///
     /// - Throws: ``/ErrandCore/InvalidURLError``.
     public static func target(of location: String, from url: URLReference) throws(InvalidURLError) -> URLReference {
-        var target = try URLReference(location).resolved(against: url)
+        var target = try URLReference(fromServer: location).resolved(against: url)
         if target.fragment == nil { target.fragment = url.fragment }
         return target
     }
@@ -96,10 +108,13 @@ public struct RedirectError: RequestFailure {
 
         /// There were more redirects than ``RedirectPolicy/maxHops``.
         public static func tooManyHops(_ limit: Int) -> Reason { Reason(description: "more than \(limit) redirects") }
-        /// The `Location` is not a URL that can be requested.
-        public static func invalidLocation(_ error: InvalidURLError) -> Reason {
-            Reason(description: "its Location is invalid: \(error.reason)")
+        /// The `Location` is not a URL that can be requested. The description shows its text without secrets.
+        public static func invalidLocation(_ error: InvalidURLError) -> Reason { invalidLocation(error, shown: error.text) }
+        static func invalidLocation(_ error: InvalidURLError, shown: String) -> Reason {
+            Reason(description: "its Location '\(shown)' is invalid: \(error.reason)")
         }
+        /// The response has several `Location` fields with different values. Equal ones count as one.
+        public static let severalLocations = Reason(description: "it has several Location fields, and their values differ")
         /// The redirect leads from https to http, and ``RedirectPolicy/allowsDowngrade`` is false.
         public static let downgrade = Reason(description: "it leads from https to http")
     }

@@ -232,8 +232,8 @@ public struct ServerMiddleware: HTTPMiddleware {
     }
 
     private static func withDefaults(_ query: String, _ target: String) -> String {
-        guard let mark = target.firstIndex(of: "?") else { return target + "?" + query }
-        return target[..<mark] + "?" + query + "&" + target[target.index(after: mark)...]
+        guard let mark = target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return target + "?" + query }
+        return target[..<mark] + "?" + query + "&" + target[target.utf8.index(after: mark)...]
     }
 }
 

@@ -1,4 +1,7 @@
 #if NIO
+internal import ErrandCore
+internal import ErrandFormats
+
 /// Searches in received bytes, eight at a time.
 enum ByteScan {
     private static let ones: UInt64 = 0x0101_0101_0101_0101
@@ -99,6 +102,21 @@ extension UnsafeBufferPointer<UInt8> {
         }
         return number
     }
+
+    /// The value of a field as UTF-8 if it is valid, else as ISO 8859-1, which has a character for every byte. In a URL, the bytes that are not
+    /// ASCII are percent-encoded instead: as browsers do, so that the request has the bytes that the server has sent.
+    func text(isASCII: Bool, of name: HTTPField.Name) -> String {
+        guard !isASCII, name == .location || name == .contentLocation || name == Self.link else { return text(isASCII: isASCII) }
+        if let text = String(validating: self, as: UTF8.self) { return text }
+        var (text, isInURL) = ("", name != Self.link)
+        for byte in self {
+            if name == Self.link, byte == UInt8(ascii: "<") || byte == UInt8(ascii: ">") { isInURL = byte == UInt8(ascii: "<") }
+            if byte >= 0x80, isInURL { text += PercentEncoding.escape(of: byte) } else { text.unicodeScalars.append(Unicode.Scalar(byte)) }
+        }
+        return text
+    }
+
+    private static var link: HTTPField.Name { .known("Link") }
 
     /// The text as UTF-8 if it is valid, else as ISO 8859-1, which has a character for every byte.
     func text(isASCII: Bool) -> String {

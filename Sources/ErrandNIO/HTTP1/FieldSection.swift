@@ -91,7 +91,7 @@ struct FieldSection {
             note(value, role)
         }
         if fields.isEmpty { fields.reserveCapacity(isTrailer ? 1 : 16) }
-        fields.append(HTTPField(name: name, value: value.text(isASCII: isASCII)))
+        fields.append(HTTPField(name: name, value: value.text(isASCII: isASCII, of: name)))
     }
 
     private mutating func note(_ value: UnsafeBufferPointer<UInt8>, _ role: UsualFieldNames.Role) {

@@ -536,4 +536,37 @@ import Testing
         #expect(error?.description.contains("not an event stream: the body is encoded (Content-Encoding: gzip)") == true)
         #expect(encodedStub.openBodyCount == 0)
     }
+
+    /// Browsers decode it, by the Fetch standard.
+    @Test func anEncodedStreamIsDecodedWhereTheStackHasADecoder() async throws {
+        // gzip of `data: a` and an empty line, made by Python's zlib.
+        let body = try #require(Data(base64Encoded: "H4sIAAAAAAACA0tJLEm0Ukjk4gIAfuPEOAkAAAA="))
+        var encoded = fields
+        encoded[.contentEncoding] = "gzip"
+        func read(_ headers: HTTPFields, wrap: @escaping (HTTPStack) -> HTTPStack) async throws -> ([String], [String?]) {
+            let (client, stub) = client(.stream(body.map { Data([$0]) }, headers: encoded), gone, wrap: wrap)
+            let data = try await all(events(client, .get("/prices", headers: headers))).map(\.data)
+            return (data, stub.requests.map { $0.headers[.acceptEncoding] })
+        }
+        let (data, asked) = try await read([:]) { $0.decompress().redirect() }
+        #expect(data == ["a"] && asked == ["identity", "identity"])
+        // The app's own field is an order to leave the body alone.
+        await #expect(throws: EventStreamError.self) { _ = try await read([.acceptEncoding: "gzip"]) { $0.decompress() } }
+    }
+
+    /// A terminator is compared by its octets, of which a hostile event may have many.
+    @Test func aHostileEventIsNotSlowToCompare() async throws {
+        func read(_ count: Int) async -> Duration {
+            let data = "[DONE]" + String(repeating: "\u{301}\u{316}", count: count)
+            let (client, _) = client(stream("data: \(data)\n\n"))
+            return await ContinuousClock().measure {
+                await #expect(throws: ResponseDecodingError.self) {
+                    for try await _ in client.events("/chat", as: JSONValue.self, terminator: "[DONE]") {}
+                }
+            }
+        }
+        _ = await read(100)
+        // Quadratic work takes half a minute.
+        #expect(await read(100_000) < .seconds(5))
+    }
 }

@@ -142,6 +142,13 @@ import Testing
         #expect(throws: DecodingError.self) { try decode("page=1") as [Int] }
         #expect(throws: DecodingError.self) { try FormURLEncoded.decode(Value.self, from: Data([0x70, 0xFF])) }
         #expect(throws: DecodingError.self) { try decode(String(repeating: "\u{301}", count: 129) + "=1&page=1") as Value }
+        for value in [String(repeating: "\u{301}", count: 129), String(repeating: "%CC%81", count: 129)] {
+            let error = #expect(throws: DecodingError.self) { try decode("x=\(value)&page=1") as Value }
+            #expect(error.map { "\($0)".contains("combining marks") } == true)
+            #expect(throws: DecodingError.self) { try decode("x=\(value)") as [String: Bool] }
+        }
+        let few = String(repeating: "\u{301}", count: 128)
+        #expect(throws: Never.self) { try decode("x=\(few)&page=1") as Value }
         let most = String(repeating: "a=1&", count: FormURLEncoded.memberLimit - 1)
         #expect(throws: Never.self) { try decode(most + "page=1") as Value }
         #expect(throws: DecodingError.self) { try decode(most + "page=1&") as Value }

@@ -184,6 +184,59 @@ import Testing
         #expect(throws: InvalidURLError.self) { try URLReference(text) }
     }
 
+    /// As browsers read it (WHATWG URL), but that what they send as it is, and backslashes, are escaped.
+    @Test(arguments: [
+        ("/a b", "/a%20b"), ("/caf\u{E9}", "/caf%C3%A9"), ("/e\u{301}", "/e%CC%81"), ("/x?f[0]=1", "/x?f%5B0%5D=1"), ("/x?a|b", "/x?a%7Cb"),
+        ("/x?t={y}", "/x?t=%7By%7D"), ("/100%/x", "/100%25/x"), ("/%zz?%4", "/%25zz?%254"), (#"/x?q="1""#, "/x?q=%221%22"),
+        ("/ok%20x?%2f", "/ok%20x?%2f"),
+        ("/<>^`", "/%3C%3E%5E%60"), ("/x#a b|%", "/x#a%20b%7C%25"), ("/x#a#b", "/x#a%23b"), ("/x?a?b", "/x?a?b"), ("  ?q ", "/b/c/d;p?q"),
+        ("?a b", "/b/c/d;p?a%20b"),
+        (#"/\evil.example/x"#, "/%5Cevil.example/x"), (#"\\evil.example/x"#, "/b/c/%5C%5Cevil.example/x"), (#"/a\..\b"#, "/a%5C..%5Cb"),
+        (#"/x?a\b"#, "/x?a%5Cb"), ("a b:c", "/b/c/a%20b:c"), ("ä://b", "/b/c/%C3%A4://b"), ("/a/ ../b", "/a/%20../b"),
+        ("../ä", "/b/%C3%A4"), ("//a.example/ä b", "/%C3%A4%20b"),
+        ("https://A.example/ä?ö#ü", "/%C3%A4?%C3%B6#%C3%BC"), ("/a/../ b", "/%20b"), ("/\u{85}\u{2028}", "/%C2%85%E2%80%A8"),
+        ("/'()*!$&+,;=:@-._~", "/'()*!$&+,;=:@-._~"),
+        ("/x?u=https://b.example/?v=ä", "/x?u=https://b.example/?v=%C3%A4"), ("//a.example?a b", "?a%20b"),
+    ])
+    func aReferenceOfAServerIsEncoded(_ text: String, _ expected: String) throws {
+        let resolved = try URLReference(fromServer: text).resolved(against: URLReference("https://a.example/b/c/d;p?q"))
+        #expect(resolved.authority?.lowercased() == "a.example" && resolved.description.dropFirst(17) == expected)
+        let url = try HTTPURL(resolved)
+        let again = try HTTPURL(url.description)
+        #expect(url.origin.description == "https://a.example" && again.description == url.description)
+    }
+
+    @Test(arguments: [
+        ("/a\nb", InvalidURLError.Reason.invalidOctet(0x0A, component: "text")), ("/a\tb", .invalidOctet(0x09, component: "text")),
+        ("/x#\u{0}", .invalidOctet(0, component: "text")), ("/\u{7F}", .invalidOctet(0x7F, component: "text")),
+        ("https:// a.example/", .invalidOctet(0x20, component: "authority")), ("//a b/", .invalidOctet(0x20, component: "authority")),
+        ("https://joe:pw@a.example/", .credentials), (#"https://a.example\@b.example/"#, .credentials), ("//joe@a.example/", .credentials),
+        ("ftp://a.example/ä", .unsupportedScheme("ftp")), ("javascript:alert(1) ", .unsupportedScheme("javascript")),
+        ("data:,a b", .unsupportedScheme("data")),
+        ("https:///b.example/", .missingHost), (#"https:\\b.example/"#, .missingHost), ("///b.example/", .missingHost),
+        ("https:b", .missingHost),
+        ("https://a.example:99999/ ", .invalidPort("99999")),
+    ])
+    func aReferenceOfAServerIsRefused(_ text: String, _ expected: InvalidURLError.Reason) {
+        let error = #expect(throws: InvalidURLError.self) {
+            try HTTPURL(URLReference(fromServer: text).resolved(against: URLReference("https://a.example/b")))
+        }
+        #expect(error?.reason == expected && error?.description.contains("pw") == false)
+    }
+
+    @Test(arguments: [#"https://a.example\b/"#, "https://a%2eb/", "https://[a]/", "https://\u{FFFD}.example/"])
+    func aHostOfAServerIsNotRepaired(_ text: String) {
+        #expect(throws: InvalidURLError.self) { try HTTPURL(URLReference(fromServer: text)) }
+    }
+
+    /// Where a field has them, octets that are not UTF-8 are kept.
+    @Test func octetsOfAFieldThatAreNotUTF8AreEscaped() {
+        func value(_ octets: [UInt8]) -> String { HTTPField(name: .location, value: octets).referenceValue }
+        #expect(value(Array("/caf".utf8) + [0xE9]) == "/caf%E9")
+        #expect(value(Array("/é".utf8) + [0xFF]) == "/%C3%A9%FF")
+        #expect(value(Array("/é?%".utf8)) == "/é?%")
+    }
+
     @Test func refusalsHoldNoSecretAndNoControlCharacter() {
         for text in [
             "https://user:s3cret@a.example/", "https://a.example/a b?token=s3cret", "https://user:s3cret/x@a.example/",

@@ -140,7 +140,8 @@ import Testing
         ] {
             #expect(problem("<plist><dict><key>\(name)</key><string>x</string></dict></plist>") == PropertyListCheck.longName)
             #expect(problem("<plist><dict><key >\(name)<") != nil)
-            #expect(problem("<plist><dict><key>x</key><string>\(name)</string></dict></plist>") == nil)
+            let isRun = name.unicodeScalars.count == 129
+            #expect(problem("<plist><dict><key>x</key><string>\(name)</string></dict></plist>") == (isRun ? MarkRun.problem : nil))
         }
         #expect(problem("<plist><dict><key>\(String(repeating: "x", count: 1_000))</key><string/></dict></plist>") == nil)
         for (name, expected) in [
@@ -150,6 +151,26 @@ import Testing
             let data = try PropertyListSerialization.data(fromPropertyList: [name: name], format: .binary, options: 0)
             #expect(problem(data) == expected)
         }
+    }
+
+    /// So do long runs of them in values, which an app compares.
+    @Test func longRunsOfMarksAreRefused() throws {
+        let (long, most) = (String(repeating: "\u{301}", count: 129), String(repeating: "\u{301}", count: 128))
+        for text in [long, String(repeating: "&#x301;", count: 129), "\(most)<![CDATA[\u{316}]]>"] {
+            #expect(problem("<plist><array><string>a\(text)</string></array></plist>") == MarkRun.problem)
+        }
+        #expect(problem("<plist><array><string>\(most)</string><string>\(most)</string></array></plist>") == nil)
+        for (value, expected) in [("a" + long, MarkRun.problem), (String(repeating: "a" + most, count: 3), nil)] as [(String, String?)] {
+            for list in [value, [value], ["name": value]] as [Any] {
+                #expect(problem(try PropertyListSerialization.data(fromPropertyList: list, format: .binary, options: 0)) == expected)
+            }
+        }
+        // In UTF-8, which the format has, too.
+        func utf8(_ text: String) -> Data {
+            let octets = Array(text.utf8)
+            return binary([[0x7F, 0x11, UInt8(octets.count >> 8), UInt8(octets.count & 0xFF)] + octets])
+        }
+        #expect(problem(utf8(long)) == MarkRun.problem && problem(utf8(most)) == nil)
     }
 
     @Test func otherEncodingsAreRefused() throws {
@@ -226,7 +247,7 @@ import Testing
     @Test(
         arguments: [
             "<!--", "<![CDATA[", "\"", "-", "<!-- -->", "<a/>", "<a></a>", "<key>x</key>", "<a b='c'></a>",
-            "<date>2026-01-01T00:00:00Z</date>", "&#x301;", "ä",
+            "<date>2026-01-01T00:00:00Z</date>", "&#x301;", "ä", "a\u{301}", "&#0", "<![CDATA[]]>\u{301}a",
             "<![CDATA[]]>", "]]", "?",
         ])
     func theTimeIsLinear(_ unit: String) {

@@ -24,7 +24,7 @@ import Testing
     @Test(
         arguments: [
             "", ",", "a; rel=next", "<a; rel=next", "<a>", "<a>; rel=\"\"", "<a>; rel", "<a>; rel=\"next", "<a> x; rel=next",
-            "<a>; rel=next x", "<a>; =next", "x, ,; \"<b>; rel=next\"",
+            "<a>; =next", "x, ,; \"<b>; rel=next\"",
         ])
     func malformedLinksAreLeftOutAndTheNextOneIsRead(_ text: String) {
         #expect(WebLink.parse([text]).isEmpty, "\(WebLink.parse([text]))")
@@ -32,6 +32,35 @@ import Testing
         let isOpen = text.hasPrefix("<a; ") || text.hasSuffix("\"next")
         #expect(WebLink.parse([text + ", <z>; rel=last"]).map(\.target) == (isOpen ? [] : ["z"]))
         #expect(WebLink.parse([text, "<z>; rel=last"]).map(\.target) == ["z"], "another field is not touched")
+    }
+
+    /// Senders that are not exact.
+    @Test(arguments: [
+        ("<a>; rel='next'", ["next"]), ("<a>; rel='Next Last'", ["next", "last"]), ("<a>; rel=next last", ["next", "last"]),
+        ("<a>; rel = next\tx ; title=t", ["next", "x"]), ("<a>; rel=\"'next'\"", ["next"]), ("<a>; rel='", ["'"]),
+        ("<a>; rel=o'next", ["o'next"]),
+        ("<a>; title='a b'; rel=next", ["next"]), ("<a>; rel=next title", ["next", "title"]),
+    ])
+    func relationsAreReadInUnusualForms(_ text: String, _ expected: [String]) {
+        var isComplete = true
+        #expect(WebLink.parse([text], isComplete: &isComplete).map(\.relations) == [expected] && isComplete)
+        #expect(WebLink.parse([text + ", <z>; rel=up"]).map(\.relations) == [expected, ["up"]])
+    }
+
+    @Test(arguments: [
+        ("", true), (",", true), (" , ,", true), ("<a>; rel=x,", true), ("<a>", true), ("<a>; rel=\"\"", true), ("<a>; title=x", true),
+        ("/a; rel=next", false), ("<a; rel=next", false), ("<a>; rel=\"next", false), ("<a> x; rel=next", false), ("x", false),
+        ("<a>; rel=first, /b; rel=next", false), ("<a>; rel=first, <b>; rel='x, y'", false),
+        (String(repeating: "<a>;rel=b,", count: 128), true), (String(repeating: "<a>;rel=b,", count: 129), false),
+        ("<\(String(repeating: "a", count: 8_192))>; rel=next", false),
+        ("<a>" + (0..<32).map { ";p\($0)=1" }.joined() + ";rel=next", false), ("<a>;rel=x" + (0..<40).map { ";p\($0)=1" }.joined(), true),
+    ])
+    func whatIsLeftOutIsToldAbout(_ value: String, _ isWhole: Bool) {
+        var isComplete = true
+        _ = WebLink.parse([value], isComplete: &isComplete)
+        #expect(isComplete == isWhole)
+        _ = WebLink.parse(["<a>; rel=x"], isComplete: &isComplete)
+        #expect(isComplete == isWhole, "another value does not mend it")
     }
 
     @Test func valuesAreBounded() {

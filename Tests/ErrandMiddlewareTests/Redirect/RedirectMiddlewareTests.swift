@@ -182,6 +182,54 @@ private struct Vectors: Decodable {
         #expect(broken.openBodyCount == 0)
     }
 
+    /// Nobody can mend a URL in a response: it is read as browsers do.
+    @Test(arguments: [
+        ("/a b", "/a%20b"), ("/café", "/caf%C3%A9"), ("/x?tag[]=a", "/x?tag%5B%5D=a"), ("/100%/x", "/100%25/x"),
+        (#"/x?q="1"|{y}"#, "/x?q=%221%22%7C%7By%7D"),
+        ("/y#top of page", "/y"), (#"/\evil.example/"#, "/%5Cevil.example/"), ("/ok%20x", "/ok%20x"), (" /y ", "/y"),
+    ]) func aLocationIsReadAsBrowsersDo(location: String, target: String) async throws {
+        let stub = StubTransport(Stub(nil, "/x").responds(moved(to: location), .status(.ok)), Stub().responds(.status(.ok)))
+        let response = try await stub.redirect().send(try request())
+        #expect(response.status == .ok && stub.requests.last?.request.url?.description == "https://a.example" + target)
+    }
+
+    @Test func octetsThatAreNotUTF8AreKept() async throws {
+        var headers = HTTPFields()
+        headers.append(HTTPField(name: .location, value: Array("/caf".utf8) + [0xE9]))
+        let stub = StubTransport(Stub(nil, "/x").responds(.status(.found, headers: headers)), Stub().responds(.status(.ok)))
+        #expect(try await stub.redirect().send(try request()).status == .ok)
+        #expect(stub.requests.last?.request.url?.target == "/caf%E9")
+    }
+
+    @Test func equalLocationsAreOneAndDifferentOnesAreRefused() async throws {
+        func stub(_ locations: String...) -> StubTransport {
+            var headers = HTTPFields()
+            for location in locations { headers.append(HTTPField(name: .location, value: location)) }
+            return StubTransport(Stub(nil, "/x").responds(.status(.found, headers: headers)), Stub().responds(.status(.ok)))
+        }
+        #expect(try await stub("/y", "/y").redirect().send(try request()).request.url?.target == "/y")
+        let error = await #expect(throws: RedirectError.self) { try await stub("/y", "/z").redirect().send(try request()) }
+        #expect(error?.reason.description == "it has several Location fields, and their values differ")
+        #expect(try await stub("", "").redirect().send(try request()).status == .found)
+    }
+
+    @Test func anInvalidLocationIsShownWithoutItsSecrets() async throws {
+        func shown(_ location: String) async throws -> String? {
+            var request = try request()
+            request.options.sensitivity = Sensitivity(fields: [], queryNames: ["card"])
+            let stub = StubTransport(Stub().responds(moved(to: location)))
+            return await #expect(throws: RedirectError.self) { try await stub.redirect().send(request) }?.description
+        }
+        let start = "GET https://a.example/x: the redirect (status 302) can't be followed: its Location"
+        #expect(
+            try await shown("ftp://b.example/y") == "\(start) 'ftp://b.example/y' is invalid: the scheme 'ftp' is neither http nor https")
+        #expect(
+            try await shown("myapp://cb?card=s3cret&x=1#access_token=s3cret")
+                == "\(start) 'myapp://cb?card=REDACTED&x=1#access_token=REDACTED' is invalid: the scheme 'myapp' is neither http nor https")
+        #expect(try await shown("https://joe:s3cret@b.example/?card=s3cret")?.contains("s3cret") == false)
+        #expect(try await shown("/a\u{1}?card=s3cret")?.contains("s3cret") == false)
+    }
+
     @Test func hostileLocationsAreTypedErrorsOnOneLine() async throws {
         for location in ["http://", "data:,x", "https://user:s3cret@a.example/", "http://a b/", "https://a.example:99999/"] {
             let stub = StubTransport(Stub().responds(moved(to: location)))

@@ -103,6 +103,22 @@ struct ResponseParserTests {
         #expect(ResponseReading(start + Array(0x80...0xFF) + end).fields.last == "A=" + all)
     }
 
+    /// A request must have the bytes that the server has sent.
+    @Test(arguments: [
+        ("Location", "/caf\\xE9?q=\\xFF", "/caf%E9?q=%FF"), ("Location", "/caf\\xC3\\xA9", "/café"), ("Content-Location", "/\\xE9", "/%E9"),
+        ("Link", "</caf\\xE9>; rel=next; title=\"\\xE9\", </\\xFF>", "</caf%E9>; rel=next; title=\"é\", </%FF>"),
+        ("X-Location", "/\\xE9", "/é"),
+    ])
+    func bytesOfAURLThatAreNotUTF8AreEscaped(name: String, value: String, expected: String) throws {
+        var bytes: [UInt8] = []
+        for (index, part) in value.split(separator: "\\x", omittingEmptySubsequences: false).enumerated() {
+            if index > 0 { bytes.append(try #require(UInt8(part.prefix(2), radix: 16))) }
+            bytes += part.dropFirst(index > 0 ? 2 : 0).utf8
+        }
+        let reading = ResponseReading(Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\(name): ".utf8) + bytes + Array("\r\n\r\n".utf8))
+        #expect(reading.fields.last == "\(name)=\(expected)")
+    }
+
     @Test(arguments: [
         ("A : b", ResponseParseError.invalidFieldName("A ")),
         ("A\t: b", .invalidFieldName("A\\x09")),

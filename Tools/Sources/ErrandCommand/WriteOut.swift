@@ -51,10 +51,12 @@ struct WriteOut {
 
     /// Where a redirect leads that was not followed.
     private var redirectURL: String {
-        guard let head, (300...399).contains(head.status.code), let location = head.headerFields[.location], let url = request.url,
-            let target = try? URLReference(location), let base = try? URLReference(url.description)
+        guard let head, (300...399).contains(head.status.code), let url = request.url, let base = try? URLReference(url.description)
         else { return "" }
-        return target.resolved(against: base).description
+        let locations = head.headerFields[values: .location]
+        guard let location = locations.first, locations.allSatisfy({ $0.utf8.elementsEqual(location.utf8) })
+        else { return "" }
+        return (try? RedirectPolicy.target(of: location, from: base))?.description ?? ""
     }
 
     /// The first value of a field of the response, as curl has it.

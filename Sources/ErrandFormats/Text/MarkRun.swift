@@ -1,0 +1,193 @@
+/// Runs of combining marks, which make a text slow to compare, to hash and to sort.
+///
+/// Swift compares texts in a normal form ([UAX 15](https://www.unicode.org/reports/tr15/)), and sorts each run of marks by insertion. A run of n
+/// marks takes n² steps. No language has runs of more than a few marks; texts that people write for fun have some twenty.
+package enum MarkRun {
+    /// The longest run that is read: 128 marks.
+    package static let limit = 128
+    /// What is wrong with a text that has a longer run.
+    package static let problem = "a text has more than \(limit) combining marks in a row"
+
+    /// What stands for a scalar in a text, other than its octets in UTF-8.
+    package enum Syntax: Sendable {
+        /// Nothing.
+        case plain
+        /// Escapes such as `\u0301`, as in JSON. A continued line of JSON5 does not end a run.
+        case json
+        /// References such as `&#x301;`, as in XML. The marks around a CDATA section do not end a run.
+        case xml
+    }
+
+    /// Returns whether `text` has a run of more than ``limit`` marks, in linear time. Octets that are not UTF-8 end a run.
+    package static func isTooLong(in text: UnsafeRawBufferPointer, _ syntax: Syntax = .plain) -> Bool {
+        // A mark has two octets, or more.
+        guard text.count > 2 * limit else { return false }
+        return Scanner(text: text, syntax: syntax).findsLongRun()
+    }
+
+    /// Returns whether a text in UTF-16 with the high octet first has such a run.
+    package static func isTooLong(inUTF16 text: UnsafeRawBufferPointer) -> Bool {
+        var (run, lead) = (0, UInt32(0))
+        for place in stride(from: 0, to: text.count - 1, by: 2) {
+            var value = UInt32(text[place]) << 8 | UInt32(text[place + 1])
+            if value & 0xFC00 == 0xD800 {
+                lead = value
+                continue
+            }
+            if value & 0xFC00 == 0xDC00, lead != 0 { value = combined(lead, value) }
+            lead = 0
+            run = isMark(value) ? run + 1 : 0
+            if run > limit { return true }
+        }
+        return false
+    }
+
+    /// Whether normalization moves a scalar: it has a combining class, or its decomposition consists of scalars that have one.
+    static func isMark(_ value: UInt32) -> Bool {
+        // Most texts are in these ranges, which have no marks.
+        if value < 0x300 || (0x370...0x482).contains(value) || (0x3100...0xA66E).contains(value) || (0xAC00...0xD7FF).contains(value) {
+            return false
+        }
+        // Tibetan vowels without a class of their own, whose two parts have one.
+        if value == 0x0F73 || value == 0x0F75 || value == 0x0F81 { return true }
+        return Unicode.Scalar(value).map { $0.properties.canonicalCombiningClass.rawValue != 0 } ?? false
+    }
+
+    fileprivate static func combined(_ lead: UInt32, _ trail: UInt32) -> UInt32 { 0x10000 + (lead - 0xD800) << 10 + trail - 0xDC00 }
+}
+
+/// Stops at the octets that may stand for a mark, and passes over all others eight at a time.
+private struct Scanner {
+    let text: UnsafeRawBufferPointer
+    let syntax: MarkRun.Syntax
+
+    /// What was found at a stop.
+    private enum Found {
+        case scalar(UInt32)
+        /// Something that the text does not contain when it is read.
+        case nothing
+    }
+
+    func findsLongRun() -> Bool {
+        var (run, end) = (0, 0)
+        while let stop = nextStop(from: end) {
+            if stop > end, !isInvisible(end..<stop) { run = 0 }
+            let (found, length) = read(at: stop)
+            if case .scalar(let value) = found {
+                run = MarkRun.isMark(value) ? run + 1 : 0
+                if run > MarkRun.limit { return true }
+            }
+            end = stop + length
+        }
+        return false
+    }
+
+    /// Returns the place of the next octet that is not ASCII, or begins an escape.
+    private func nextStop(from start: Int) -> Int? {
+        let special: UInt8 =
+            switch syntax {
+            case .plain: 0xFF
+            case .json: UInt8(ascii: "\\")
+            case .xml: UInt8(ascii: "&")
+            }
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let specials = ones &* UInt64(special)
+        var index = start
+        if index < text.count, text[index] >= 0x80 { return index }
+        while index &+ 8 <= text.count {
+            let word = UInt64(littleEndian: text.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+            // The lowest bit that is set belongs to a true hit, as a borrow comes from below.
+            let other = word ^ specials
+            let found = (word | (other &- ones) & ~other) & (ones &* 0x80)
+            if found != 0 { return index &+ found.trailingZeroBitCount / 8 }
+            index &+= 8
+        }
+        while index < text.count {
+            if text[index] >= 0x80 || text[index] == special { return index }
+            index &+= 1
+        }
+        return nil
+    }
+
+    /// Whether a reader joins the texts on both sides of ASCII text.
+    private func isInvisible(_ range: Range<Int>) -> Bool {
+        guard syntax == .xml else { return false }
+        var rest = text[range]
+        while !rest.isEmpty {
+            if rest.starts(with: "<![CDATA[".utf8) {
+                rest = rest.dropFirst(9)
+            } else if rest.starts(with: "]]>".utf8) {
+                rest = rest.dropFirst(3)
+            } else {
+                return false
+            }
+        }
+        return true
+    }
+
+    private func read(at place: Int) -> (Found, length: Int) {
+        switch text[place] {
+        case 0x80...: scalar(at: place)
+        case UInt8(ascii: "\\"): escape(at: place)
+        default: reference(at: place)
+        }
+    }
+
+    /// A scalar in UTF-8. An octet that does not belong to one ends a run.
+    private func scalar(at place: Int) -> (Found, length: Int) {
+        let first = text[place]
+        let length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2
+        guard first >= 0xC2, first < 0xF5, place + length <= text.count else { return (.scalar(0), 1) }
+        var value = UInt32(first) & (0x7F >> UInt32(length))
+        for index in (place + 1)..<(place + length) {
+            guard text[index] & 0xC0 == 0x80 else { return (.scalar(0), 1) }
+            value = value << 6 | UInt32(text[index] & 0x3F)
+        }
+        return (.scalar(value), length)
+    }
+
+    private func escape(at place: Int) -> (Found, length: Int) {
+        guard place + 1 < text.count else { return (.scalar(0), 1) }
+        switch text[place + 1] {
+        case UInt8(ascii: "u"):
+            guard let first = unit(at: place) else { return (.scalar(0), 2) }
+            if first & 0xFC00 == 0xD800, let second = unit(at: place + 6), second & 0xFC00 == 0xDC00 {
+                return (.scalar(MarkRun.combined(first, second)), 12)
+            }
+            return (.scalar(first), 6)
+        // JSON5: the end of a line is left out, and any other character stands for itself.
+        case 0x0A, 0x0D: return (.nothing, text[place + 1] == 0x0D && place + 2 < text.count && text[place + 2] == 0x0A ? 3 : 2)
+        case 0x80...:
+            let isLineEnd = text[(place + 1)...].starts(with: [0xE2, 0x80, 0xA8]) || text[(place + 1)...].starts(with: [0xE2, 0x80, 0xA9])
+            return (.nothing, isLineEnd ? 4 : 1)
+        default: return (.scalar(0), 2)
+        }
+    }
+
+    /// The code unit of the escape `\u1234`; `nil` if there is none.
+    private func unit(at place: Int) -> UInt32? {
+        guard place + 6 <= text.count, text[place] == UInt8(ascii: "\\"), text[place + 1] == UInt8(ascii: "u") else { return nil }
+        var value: UInt32 = 0
+        for index in (place + 2)..<(place + 6) {
+            guard let digit = PercentEncoding.hexValue(text[index]) else { return nil }
+            value = value << 4 | UInt32(digit)
+        }
+        return value
+    }
+
+    /// A reference such as `&#769;` or `&#x301;`, with any number of zeros.
+    private func reference(at place: Int) -> (Found, length: Int) {
+        var index = place + 1
+        guard index < text.count, text[index] == UInt8(ascii: "#") else { return (.scalar(0), 1) }
+        index += 1
+        let isHex = index < text.count && text[index] | 0x20 == UInt8(ascii: "x")
+        if isHex { index += 1 }
+        var value: UInt32 = 0
+        while index < text.count, let digit = PercentEncoding.hexValue(text[index]), isHex || digit < 10 {
+            value = min(value, 0x11_0000) * (isHex ? 16 : 10) + UInt32(digit)
+            index += 1
+        }
+        guard index < text.count, text[index] == UInt8(ascii: ";") else { return (.scalar(0), index - place) }
+        return (.scalar(value), index + 1 - place)
+    }
+}
