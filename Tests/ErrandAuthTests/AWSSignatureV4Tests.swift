@@ -145,7 +145,8 @@ import Testing
             let mine = try await signed(request)
             var plain = try Request(.get, url: url)
             plain.head.authority = sent
-            #expect(mine.head.authority == sent && signature(mine) == signature(try await signed(plain)))
+            let expected = signature(try await signed(plain))
+            #expect(mine.head.authority == sent && signature(mine) == expected)
         }
     }
 
@@ -156,9 +157,11 @@ import Testing
         one.head.headerFields.append(HTTPField(name: .cookie, value: "a=1; b=2"))
         several.head.headerFields.append(HTTPField(name: .cookie, value: "a=1"))
         several.head.headerFields.append(HTTPField(name: .cookie, value: "b=2"))
-        #expect(signature(try await signed(one)) == signature(try await signed(several)))
+        let (first, second) = (signature(try await signed(one)), signature(try await signed(several)))
+        #expect(first == second)
         several.head.headerFields.append(HTTPField(name: cookie, value: "b=2"))
-        #expect(signature(try await signed(one)) != signature(try await signed(several)))
+        let third = signature(try await signed(several))
+        #expect(first != third)
     }
 
     /// Servers encode the key anew before they compare signatures.

@@ -222,7 +222,8 @@ import Testing
         let stub = StubTransport(Stub().responds(.data(body, status: .badRequest)))
         let client = OAuthClient(
             OAuthServer(tokenEndpoint: "https://auth.example/token"), clientID: "app", authentication: authentication, via: stub)
-        return try #require(await #expect(throws: OAuthError.self) { try await client.clientCredentials() })
+        let error = await #expect(throws: OAuthError.self) { try await client.clientCredentials() }
+        return try #require(error)
     }
 
     @Test func aSecretNeverChangesACode() async throws {

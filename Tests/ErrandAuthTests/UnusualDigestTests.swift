@@ -1,6 +1,7 @@
 #if Auth
 import Errand
 import ErrandTesting
+import Foundation
 import TestSupport
 import Testing
 
