@@ -24,7 +24,8 @@ import Testing
         #expect(text.split(atOctet: UInt8(ascii: "/")).map { Array($0.utf8) } == [Array("..".utf8), Array("\u{301}evil".utf8)])
         #expect("a//b".split(atOctet: UInt8(ascii: "/"), omittingEmptyPieces: false).count == 3)
         #expect("a=b=c".split(atOctet: UInt8(ascii: "="), maxSplits: 1) == ["a", "b=c"])
-        #expect("\"\u{301}x".hasOctetPrefix("\""))
+        let quoted = "\"\u{301}x"
+        #expect(quoted.hasOctetPrefix("\""))
         #expect("x;\u{301}".hasOctetPrefix("x;"))
         #expect("bytes".hasOctetSuffix("tes"))
         #expect(!"es".hasOctetSuffix("tes"))
