@@ -18,8 +18,8 @@ import Testing
         let stack = stub.authenticate(.password(user: "joe", password: "secret"))
         for _ in 0..<2 { _ = try await stack.send(try Request(.get, url: "https://a.example/x")) }
         // Later, the server asks for Basic alone.
-        let later = StubTransport(
-            Stub().responds(.status(.unauthorized, headers: fields), .status(.unauthorized, headers: [.wwwAuthenticate: Self.basic])))
+        let basic = StubResponse.status(.unauthorized, headers: [.wwwAuthenticate: Self.basic])
+        let later = StubTransport(Stub().responds(.status(.unauthorized, headers: fields), basic, basic, basic, basic, basic, basic))
         let scheme = PasswordScheme(user: "joe", password: "secret")
         for _ in 0..<3 { _ = try await later.authenticate(scheme).send(try Request(.get, url: "https://a.example/x")) }
         return (stub.requests + later.requests).compactMap { $0.headers[.authorization] }
