@@ -86,5 +86,50 @@ struct DigestResponseTests {
         #expect(try field("é", ", charset=UTF-8").hasPrefix("Digest username*=UTF-8''%C3%A9, "))
         #expect(try field("é").hasPrefix(#"Digest username="é", "#))
     }
+
+    /// By the formulas for `realm="r", nonce="n"` above: each form means the same.
+    @Test(arguments: [
+        (#"realm="r", nonce="n", qop="auth""#, #"realm="r", nonce="n", qop=AUTH"#),
+        (#"realm="r", nonce="n", qop="auth""#, #"realm='r' nonce='n' qop='auth'"#),
+        (#"realm="r", nonce="n", qop="auth""#, #"realm=r;nonce=n;qop="'auth'""#),
+        (#"realm="r", nonce="n", qop="auth""#, "realm=r, nonce=n, qop=auth-int,auth"),
+        (#"realm="r", nonce="n", qop="auth""#, #"realm="r", nonce="n", qop="auth-int;auth;other""#),
+        (#"realm="r", nonce="n""#, #"realm="r", nonce="n", qop="", algorithm="""#),
+        (#"realm="r", nonce="n", qop="auth""#, #"realm="r", nonce="n", qop="auth", algorithm="md5", domain="/", foo=bar"#),
+        (#"realm="r", nonce="n", qop="auth", algorithm=SHA-256"#, #"realm="r", nonce="n", qop="auth", algorithm="SHA-7, MD5, sha256""#),
+        (#"realm="r", nonce="n", qop="auth", algorithm=SHA-256"#, #"realm="r", nonce="n", qop="auth", algorithm=MD5, algorithm=SHA-256"#),
+        (#"realm="r", nonce="n", qop="auth-int""#, #"realm="r", nonce="n", qop="AUTH-INT""#),
+    ])
+    func anUnusualFormIsRespondedToAsTheUsualOne(usual: String, unusual: String) throws {
+        func proof(_ parameters: String) throws -> AuthenticationChallenge? {
+            let field = try response("Digest \(parameters)").field(
+                user: "u", password: "p", method: "POST", target: "/x", count: 1, clientNonce: "c")
+            return AuthenticationChallenge.parse([field]).first
+        }
+        let (first, second) = (try proof(usual), try proof(unusual))
+        #expect(first?["response"] != nil && first?["response"] == second?["response"] && first?["qop"] == second?["qop"])
+        #expect(second?.realm == "r" && second?["nonce"] == "n")
+    }
+
+    @Test func theNameOfTheAlgorithmIsWrittenAsTheServerWritesIt() throws {
+        for (sent, written) in [("md5", "md5"), (#""SHA-7, sha-256""#, "sha-256"), (#"" MD5-sess ""#, "MD5-sess"), ("\"\"", nil)]
+            as [(String, String?)]
+        {
+            let field = try response(#"Digest realm="r", nonce="n", qop=auth, algorithm=\#(sent)"#).field(
+                user: "u", password: "p", method: "GET", target: "/", count: 1, clientNonce: "c")
+            #expect(AuthenticationChallenge.parse([field]).first?["algorithm"] == written, "\(field)")
+        }
+    }
+
+    /// A quotation mark with a combining mark after it is one `Character`, which is not a quotation mark.
+    @Test func noTextBecomesAParameter() throws {
+        let evil = "x\"\u{301}, uri=\"/evil\\\u{301}"
+        let escaped = "x\\\"\u{301}, uri=\\\"/evil\\\\\u{301}"
+        let challenge = "Digest realm=\"\(escaped)\", nonce=\"\(escaped)\", opaque=\"\(escaped)\", qop=auth"
+        let field = try response(challenge).field(user: evil, password: "p", method: "GET", target: "/", count: 1, clientNonce: "c")
+        let read = try #require(AuthenticationChallenge.parse([field]).first)
+        for name in ["username", "realm", "nonce", "opaque"] { #expect(read[name]?.utf8.elementsEqual(evil.utf8) == true, "\(field)") }
+        #expect(read["uri"] == "/" && read.parameters.count { $0.name == "uri" } == 1)
+    }
 }
 #endif

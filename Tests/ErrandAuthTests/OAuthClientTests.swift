@@ -186,6 +186,25 @@ import _CryptoExtras
         #expect(issued == [1_000_000, 1_000_600])
     }
 
+    /// A refused assertion is not signed again for a clock that is right.
+    @Test(arguments: [(0, 1), (1, 1), (29, 1), (30, 2), (-29, 1), (-30, 2)])
+    func anAssertionIsSignedAgainFromThirtySecondsOn(seconds: Int64, requests: Int) async throws {
+        let date = HTTPDate(secondsSinceEpoch: 1_000_000 + seconds).description
+        for (code, status) in [("invalid_grant", HTTPResponse.Status.badRequest), ("invalid_client", .unauthorized)] {
+            let stub = StubTransport(
+                Stub().responds(
+                    .custom { _ in (HTTPResponse(status: status, headerFields: [.date: date]), Data(#"{"error":"\#(code)"}"#.utf8)) }))
+            let error = await #expect(throws: OAuthError.self) {
+                if code == "invalid_grant" {
+                    _ = try await client(stub).jwtBearer(JWTAssertion(issuer: "s", signer: .hs256(secret: "k")))
+                } else {
+                    _ = try await client(stub, authentication: .assertion(.hs256(secret: "k"))).clientCredentials()
+                }
+            }
+            #expect(error?.code == .init(code) && stub.requests.count == requests)
+        }
+    }
+
     /// The claims of a JSON web token.
     private static func claims(_ token: String?) throws -> JSONValue {
         let parts = try #require(token).split(separator: ".").map(String.init)

@@ -73,5 +73,17 @@ struct ProxyDigestTests {
         let nonces = try (0..<10).map { _ in try ask(shared, [Self.fresh])?["cnonce"] ?? "" }
         #expect(Set(nonces).count == 10 && nonces.allSatisfy { $0.utf8.count == 32 })
     }
+
+    /// Forms that can't be responded to, and a quality that a request through a proxy can't have.
+    @Test(arguments: [
+        #"Digest realm="r", nonce="n", algorithm=SHA-7"#, "Digest", #"Digest realm="r"#, #"Digest realm="r", nonce="w", qop="auth-int""#,
+        #"Digest nonce="n", nonce="m", realm="r""#, #"Basic realm="x, Digest"#,
+    ])
+    func aProxyThatHasOfferedDigestNeverGetsThePassword(value: String) throws {
+        let shared = authenticator(orBasic: true)
+        #expect(try ask(shared, [value, #"Basic realm="r""#]) == nil)
+        #expect(try ask(shared, [#"Basic realm="r""#]) == nil)
+        #expect(try ask(authenticator(orBasic: true), [#"Basic realm="Digest""#])?.token68 == "dTpw")
+    }
 }
 #endif

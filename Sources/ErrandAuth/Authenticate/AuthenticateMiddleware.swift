@@ -1,5 +1,6 @@
 #if Auth
 public import ErrandCore
+internal import ErrandFormats
 
 /// Gives requests the credentials of an ``AuthenticationScheme``, and responds to the challenges of servers.
 ///
@@ -241,7 +242,7 @@ extension Response {
     /// Says which scope a token lacks ([RFC 6750, section 3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)).
     fileprivate mutating func noteMissingScope() {
         let challenges = AuthenticationChallenge.parse(head.headerFields[values: .wwwAuthenticate])
-        guard let challenge = challenges.first(where: { $0["error"] == "insufficient_scope" }) else { return }
+        guard let challenge = challenges.first(where: { $0["error"]?.isExactly("insufficient_scope") == true }) else { return }
         metadata.statusNote = "the token lacks the scope" + (challenge["scope"].map { " '\($0.shownSafely(limit: 80))'" } ?? "")
     }
 }

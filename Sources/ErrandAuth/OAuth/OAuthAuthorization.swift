@@ -16,35 +16,40 @@ public struct OAuthAuthorization: Sendable, CustomStringConvertible, CustomRefle
 
     /// Whether a URL that a browser was sent to belongs to this sign-in: it has its `state`. A program that gets several URLs waits for the right
     /// one, and ignores the others.
-    public func matches(redirect: String) -> Bool { Self.items(in: redirect).filter { $0.name == "state" }.map(\.value) == [state] }
+    public func matches(redirect: String) -> Bool {
+        let states = Self.items(in: redirect).filter { $0.name.isExactly("state") }
+        return states.count == 1 && states[0].value?.isExactly(state) == true
+    }
 
     /// The query is a form ([RFC 6749, section 4.1.2](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2)).
     private static func items(in text: String) -> [(name: String, value: String?)] {
-        let query = text.split(separator: "?", maxSplits: 1).dropFirst().first.map { $0.prefix { $0 != "#" } } ?? ""
-        return FormURLEncoded.decode(query)
+        guard let mark = text.utf8.firstIndex(of: UInt8(ascii: "?")) else { return [] }
+        let query = text[text.utf8.index(after: mark)...]
+        return FormURLEncoded.decode(query[..<(query.utf8.firstIndex(of: UInt8(ascii: "#")) ?? query.endIndex)])
     }
 
     /// The code in the URL that the browser was sent to.
     func code(in text: String, server: OAuthServer) throws -> String {
         let pairs = Self.items(in: text)
-        let items = Dictionary(pairs.map { ($0.name, $0.value ?? "") }) { first, _ in first }
-        guard pairs.contains(where: { $0.name == "state" }) else {
+        func values(_ name: String) -> [String] { pairs.filter { $0.name.isExactly(name) }.map { $0.value ?? "" } }
+        guard !values("state").isEmpty else {
             throw OAuthError(.stateMismatch, "the redirect has no state: pass the whole URL that the browser was sent to")
         }
         guard matches(redirect: text) else { throw OAuthError(.stateMismatch, "the redirect belongs to another sign-in") }
         // RFC 6749, section 3.1.
-        for name in ["code", "iss", "error"] where pairs.count(where: { $0.name == name }) > 1 {
+        for name in ["code", "iss", "error"] where values(name).count > 1 {
             throw OAuthError(.invalidResponse, "the redirect has the parameter '\(name)' more than once")
         }
-        let issuer = items["iss"]
-        if let issuer, let expected = server.issuer, issuer != expected {
+        let issuer = values("iss").first
+        if let issuer, let expected = server.issuer, !issuer.isExactly(expected) {
             throw OAuthError(.issuerMismatch, "the redirect comes from another server")
         }
         if issuer == nil, server.namesIssuer { throw OAuthError(.issuerMismatch, "the redirect does not name its server") }
-        if let error = items["error"] {
-            throw OAuthError(OAuthError.Code(error), items["error_description"] ?? "", uri: items["error_uri"])
+        func given(_ name: String) -> String? { values(name).first.flatMap { $0.isEmpty ? nil : $0 } }
+        if let error = given("error") {
+            throw OAuthError(OAuthError.Code(error), given("error_description") ?? "", uri: given("error_uri"))
         }
-        guard let code = items["code"], !code.isEmpty else { throw OAuthError(.invalidResponse, "the redirect has no code") }
+        guard let code = given("code") else { throw OAuthError(.invalidResponse, "the redirect has no code") }
         return code
     }
 
@@ -81,9 +86,8 @@ extension OAuthClient {
     /// - Throws: ``OAuthError``; what the sender throws.
     public func deviceAuthorization(scopes: [String] = []) async throws -> DeviceAuthorization {
         guard let endpoint = server.deviceAuthorizationEndpoint else { throw OAuthError(.unsupported, "there is no endpoint for devices") }
-        let data = try await post(Self.scope(scopes), to: endpoint) { try await $0.body.collect(upTo: Self.responseLimitBytes) }
-        guard let read = try? OAuthClient.decoder.decode(DeviceResponse.self, from: data) else {
-            throw OAuthError(.invalidResponse, "the response has no code for a device")
+        let read = try await post(Self.scope(scopes), to: endpoint) {
+            try $0.value(DeviceResponse.self, orElse: "the response has no code for a device")
         }
         return DeviceAuthorization(
             userCode: read.userCode, verificationURI: read.verificationUri, verificationURIComplete: read.verificationUriComplete,
@@ -130,14 +134,17 @@ extension OAuthClient {
         let expiresIn: Lifetime?
         let interval: Lifetime?
 
-        private enum CodingKeys: CodingKey { case deviceCode, userCode, verificationUri, verificationUriComplete, expiresIn, interval }
+        private enum CodingKeys: CodingKey {
+            case deviceCode, userCode, verificationUri, verificationUrl, verificationUriComplete, expiresIn, interval
+        }
 
         init(from decoder: any Decoder) throws {
             let container = try decoder.container(keyedBy: CodingKeys.self)
-            deviceCode = try container.decode(String.self, forKey: .deviceCode)
-            userCode = try container.decode(String.self, forKey: .userCode)
-            verificationUri = try container.decode(String.self, forKey: .verificationUri)
-            verificationUriComplete = try? container.decode(String.self, forKey: .verificationUriComplete)
+            deviceCode = try container.requiredText(.deviceCode)
+            userCode = try container.requiredText(.userCode)
+            // The name of a draft, which Google's server uses.
+            verificationUri = try container.text(.verificationUri) ?? container.requiredText(.verificationUrl)
+            verificationUriComplete = container.text(.verificationUriComplete)
             expiresIn = try? container.decode(Lifetime.self, forKey: .expiresIn)
             interval = try? container.decode(Lifetime.self, forKey: .interval)
         }

@@ -25,13 +25,6 @@ public struct OAuthClient: Sendable {
     /// The most bytes of a response that are read: 1 MiB.
     static let responseLimitBytes = 1 << 20
 
-    /// Reads the responses of servers, whose names have underscores.
-    static var decoder: JSONDecoder {
-        let decoder = JSONDecoder()
-        decoder.keyDecodingStrategy = .convertFromSnakeCase
-        return decoder
-    }
-
     /// How the client proves who it is at the token endpoint.
     public enum Authentication: Sendable, CustomStringConvertible, CustomReflectable {
         /// Not at all: a public client, such as an app (`none`).
@@ -178,11 +171,14 @@ public struct OAuthClient: Sendable {
 
     /// Gets a new token for an old one that has a refresh token ([RFC 6749, section 6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
     ///
-    /// A server may replace the refresh token, and revoke all tokens if the old one is used again: call it through a ``TokenSource``.
+    /// A server may replace the refresh token, and revoke all tokens if the old one is used again: call it through a ``TokenSource``. If the response has no
+    /// refresh token, or an empty one, the new token keeps the old one.
     ///
     /// - Throws: ``OAuthError``; what the sender throws.
     public func refresh(_ old: AccessToken) async throws -> AccessToken {
-        guard let refreshToken = old.refreshToken else { throw OAuthError(.noRefreshToken, "the token can't be refreshed") }
+        guard let refreshToken = old.refreshToken, !refreshToken.isEmpty else {
+            throw OAuthError(.noRefreshToken, "the token can't be refreshed")
+        }
         var new = try await token([("grant_type", "refresh_token"), ("refresh_token", refreshToken)], scopes: old.scopes)
         if new.refreshToken == nil { new.refreshToken = refreshToken }
         return new
@@ -194,10 +190,11 @@ public struct OAuthClient: Sendable {
     /// - Throws: ``OAuthError`` if the server has no revocation endpoint, or refuses; what the sender throws.
     public func revoke(_ token: AccessToken) async throws {
         guard let endpoint = server.revocationEndpoint else { throw OAuthError(.unsupported, "there is no revocation endpoint") }
+        let refreshToken = token.refreshToken.flatMap { $0.isEmpty ? nil : $0 }
         let pairs = [
-            ("token", token.refreshToken ?? token.value), ("token_type_hint", token.refreshToken == nil ? "access_token" : "refresh_token"),
+            ("token", refreshToken ?? token.value), ("token_type_hint", refreshToken == nil ? "access_token" : "refresh_token"),
         ]
-        try await post(pairs, to: endpoint) { $0.discard() }
+        try await post(pairs, to: endpoint, needsBody: false) { try $0.check() }
     }
 
     // MARK: Requests
@@ -206,23 +203,29 @@ public struct OAuthClient: Sendable {
 
     /// Posts a form with the client's identity, and reads the response.
     ///
-    /// - Throws: the error that the response describes, if its status is not 200.
+    /// - Parameter needsBody: whether a response with the status 2xx whose body breaks off is an error.
+    /// - Throws: what `read` throws for a response that is not a success.
     func post<Result>(
-        _ pairs: [(String, String)], to endpoint: String, _ read: (Response) async throws -> Result
+        _ pairs: [(String, String)], to endpoint: String, needsBody: Bool = true, _ read: (OAuthReply) throws -> Result
     ) async throws -> Result {
         try OAuthServer.checkSecure(endpoint)
-        guard case .assertion = authentication else { return try await read(try await send(pairs, to: endpoint)) }
-        return try await withCorrectedClock(after: .invalidClient) { try await read(try await send(pairs, to: endpoint)) }
+        guard case .assertion = authentication else { return try read(try await send(pairs, to: endpoint, needsBody: needsBody)) }
+        return try await withCorrectedClock(after: .invalidClient) {
+            try read(try await send(pairs, to: endpoint, needsBody: needsBody))
+        }
     }
 
-    private func send(_ pairs: [(String, String)], to endpoint: String) async throws -> Response {
+    private func send(_ pairs: [(String, String)], to endpoint: String, needsBody: Bool) async throws -> OAuthReply {
         var pairs = pairs
         var headers: HTTPFields = [.contentType: FormURLEncoded.mediaType, .accept: "application/json", .cacheControl: "no-store"]
+        var secrets: [String] = []
         switch authentication {
         case .none: pairs.append(("client_id", clientID))
         case .basic(let secret):
-            let value = Self.formEncoded(clientID) + ":" + Self.formEncoded(secret)
-            headers[.authorization] = "Basic " + Data(value.utf8).base64EncodedString()
+            let value = formEncoded(clientID) + ":" + formEncoded(secret)
+            let credentials = Data(value.utf8).base64EncodedString()
+            headers[.authorization] = "Basic " + credentials
+            secrets = [secret, credentials, Data("\(clientID):\(secret)".utf8).base64EncodedString()]
         case .post(let secret): pairs += [("client_id", clientID), ("client_secret", secret)]
         case .assertion(let signer, let audience):
             let assertion = JWTAssertion(issuer: clientID, subject: clientID, audience: audience, signer: signer)
@@ -231,14 +234,30 @@ public struct OAuthClient: Sendable {
                 ("client_assertion", try await signed(assertion)),
             ]
         }
+        secrets += pairs.filter { Self.secretNames.contains($0.0) }.map(\.1)
         let body = FormURLEncoded.encode(pairs.map { (name: $0.0, value: $0.1) })
         var request = try Request(.post, url: endpoint, headers: headers, body: .text(body))
         request.options.sensitivity.formUnion(Sensitivity(fields: [], queryNames: Self.secretNames.sorted()))
         request.options.call.forbidsRedirects = true
-        let response = try await sender.send(request)
+        return try await reply(to: request, needsBody: needsBody, sent: EchoedSecrets(secrets))
+    }
+
+    private func reply(to request: Request, needsBody: Bool, sent: EchoedSecrets) async throws -> OAuthReply {
+        let response: Response
+        do {
+            response = try await sender.send(request)
+        } catch let error as StatusError {
+            // A layer of the sender has judged the status. The body decides all the same.
+            skew.note(error.head, at: now())
+            return OAuthReply(error, sent: sent)
+        }
         skew.note(response.head, at: now())
-        guard response.status != .ok else { return response }
-        throw try await Self.error(of: response, hiding: pairs.filter { Self.secretNames.contains($0.0) }.map(\.1))
+        guard response.status.kind == .successful else { return OAuthReply(try await StatusError(reading: response), sent: sent) }
+        do {
+            return OAuthReply(response.status, body: try await response.body.collect(upTo: Self.responseLimitBytes), sent: sent)
+        } catch  where !needsBody && !(error is CancellationError) {
+            return OAuthReply(response.status, body: Data(), sent: sent)
+        }
     }
 
     private func signed(_ assertion: JWTAssertion) async throws -> String {
@@ -252,40 +271,18 @@ public struct OAuthClient: Sendable {
         "token", "user_code", "verification_uri_complete",
     ]
 
-    private static func formEncoded(_ text: String) -> String { String(FormURLEncoded.encode([(name: "", value: text)]).dropFirst()) }
-
     /// - Parameter scopes: those that were asked for: they are granted if the response does not name others.
     func token(_ pairs: [(String, String)], scopes: [String]) async throws -> AccessToken {
-        try await post(pairs, to: server.tokenEndpoint) { response in
-            let data = try await response.body.collect(upTo: Self.responseLimitBytes)
-            guard let read = try? OAuthClient.decoder.decode(TokenResponse.self, from: data) else {
-                throw OAuthError(.invalidResponse, "the response has no token")
-            }
-            guard read.tokenType?.lowercased() ?? "bearer" == "bearer" else {
+        try await post(pairs, to: server.tokenEndpoint) { reply in
+            let read = try reply.value(TokenResponse.self, orElse: "the response has no token")
+            guard (read.tokenType ?? "bearer").isExactlyIgnoringCase("bearer") else {
                 throw OAuthError(.unsupported, "the token is not of the type Bearer")
             }
             let now = now()
             return AccessToken(
                 read.accessToken, expiresAt: read.expiresIn.map { now + $0.seconds }, refreshToken: read.refreshToken,
-                scopes: read.scope?.split(separator: " ").map(String.init) ?? scopes, idToken: read.idToken, obtainedAt: now)
+                scopes: read.scope?.split(atOctet: UInt8(ascii: " ")).map(String.init) ?? scopes, idToken: read.idToken, obtainedAt: now)
         }
-    }
-
-    /// The error that a response describes.
-    ///
-    /// - Parameter secrets: what was sent, and is not repeated in the error: some servers do so.
-    static func error(of response: Response, hiding secrets: [String]) async throws -> any Error {
-        let status = try await StatusError(reading: response)
-        guard (400..<500).contains(response.status.code) else { return status }
-        guard let read = try? OAuthClient.decoder.decode(ErrorResponse.self, from: status.bodyPrefix) else {
-            // It says nothing about a refresh token: a gateway may have sent it.
-            guard response.status == .unauthorized else { return status }
-            return OAuthError(.invalidClient, "the server responded with the status 401, and with no error of OAuth 2")
-        }
-        func hidden(_ text: String) -> String {
-            secrets.reduce(text) { $1.isEmpty ? $0 : $0.replacing($1, with: "REDACTED") }
-        }
-        return OAuthError(OAuthError.Code(hidden(read.error)), hidden(read.errorDescription ?? ""), uri: read.errorUri.map(hidden))
     }
 
     /// Does work with an assertion, and does it once more if the server refuses it and its clock is found to be another.
@@ -299,7 +296,7 @@ public struct OAuthClient: Sendable {
         }
     }
 
-    /// A member that is there, but is none of its type, counts as missing: a token that was issued is not lost.
+    /// A member that is empty, or is not of its type, counts as missing: a token that was issued is not lost.
     private struct TokenResponse: Decodable {
         let accessToken: String
         let tokenType: String?
@@ -312,21 +309,11 @@ public struct OAuthClient: Sendable {
 
         init(from decoder: any Decoder) throws {
             let container = try decoder.container(keyedBy: CodingKeys.self)
-            // An empty member is missing: some servers send it where they keep the old token.
-            func text(_ key: CodingKeys) -> String? { (try? container.decode(String.self, forKey: key)).flatMap { $0.isEmpty ? nil : $0 } }
-            accessToken = try container.decode(String.self, forKey: .accessToken)
-            guard !accessToken.isEmpty else {
-                throw DecodingError.dataCorruptedError(forKey: .accessToken, in: container, debugDescription: "it is empty")
-            }
-            (tokenType, refreshToken, scope, idToken) = (text(.tokenType), text(.refreshToken), text(.scope), text(.idToken))
+            accessToken = try container.requiredText(.accessToken)
+            (tokenType, refreshToken) = (container.text(.tokenType), container.text(.refreshToken))
+            (scope, idToken) = (container.text(.scope), container.text(.idToken))
             expiresIn = try? container.decode(Lifetime.self, forKey: .expiresIn)
         }
-    }
-
-    struct ErrorResponse: Decodable {
-        let error: String
-        let errorDescription: String?
-        let errorUri: String?
     }
 
     /// A number of seconds above zero, which some servers send as text. At most 100 years.

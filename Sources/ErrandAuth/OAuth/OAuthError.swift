@@ -1,5 +1,6 @@
 #if Auth
 public import ErrandCore
+internal import ErrandFormats
 
 /// An OAuth 2 server refuses a request ([RFC 6749, section 5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)), or sends a response that
 /// can't be used.
@@ -9,11 +10,23 @@ public import ErrandCore
 /// ```
 public struct OAuthError: Error, LocalizedError, CustomStringConvertible, CustomReflectable {
     /// Why the request failed: a code that the server sent, or one of this library for a response that can't be used. An open set.
-    public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// The code as it is sent.
+    ///
+    /// Codes are compared octet by octet.
+    public struct Code: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
+        private let sent: OctetKey
+        /// The code as it is sent. In the error of a server, secrets of the request are replaced.
         public let description: String
         /// Creates a code from the text that a server sends.
-        public init(_ description: String) { self.description = description }
+        public init(_ description: String) { self.init(description, shownAs: description) }
+
+        init(_ sent: String, shownAs description: String) { (self.sent, self.description) = (OctetKey(sent), description) }
+
+        /// Whether both codes have the same octets.
+        public static func == (one: Code, other: Code) -> Bool { one.sent == other.sent }
+        /// Hashes the octets of the code.
+        public func hash(into hasher: inout Hasher) { hasher.combine(sent) }
+        /// The description alone.
+        public var customMirror: Mirror { Mirror(self, children: ["code": description]) }
 
         /// A parameter of the request is missing or invalid.
         public static let invalidRequest = Code("invalid_request")
@@ -67,7 +80,15 @@ public struct OAuthError: Error, LocalizedError, CustomStringConvertible, Custom
     public init(_ code: Code, _ message: String = "", uri: String? = nil) { (self.code, self.message, self.uri) = (code, message, uri) }
 
     /// Whether a person has to sign in again: the server refused the refresh token, or there is no refresh token.
-    public var isFinal: Bool { code == .invalidGrant || code == .noRefreshToken }
+    ///
+    /// These are `invalidGrant`, `noRefreshToken` and `expiredToken`, and the codes that GitHub and Slack send in place of `invalid_grant`:
+    /// `bad_refresh_token`, `invalid_refresh_token`, `token_expired` and `token_revoked`.
+    public var isFinal: Bool { Self.finalCodes.contains(code) }
+
+    private static let finalCodes: Set<Code> = [
+        .invalidGrant, .noRefreshToken, .expiredToken, Code("bad_refresh_token"), Code("invalid_refresh_token"), Code("token_expired"),
+        Code("token_revoked"),
+    ]
 
     /// The code and the server's explanation, without control characters.
     public var description: String {

@@ -1,5 +1,6 @@
 #if Auth
 public import ErrandCore
+internal import ErrandFormats
 
 /// The endpoints of an OAuth 2 authorization server, and what it can do ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)).
 ///
@@ -58,20 +59,20 @@ public struct OAuthServer: Sendable, Hashable {
                 continue
             }
             let data = try await response.body.collect(upTo: OAuthClient.responseLimitBytes)
-            guard let metadata = try? OAuthClient.decoder.decode(Metadata.self, from: data), metadata.issuer != nil else {
+            guard let metadata = try? OAuthReply.coding.decode(Metadata.self, from: data), let named = metadata.issuer else {
                 // Some servers respond with a page to any path.
                 isUnreadable = true
                 continue
             }
-            guard metadata.issuer == issuer else {
-                let named = metadata.issuer?.shownSafely(limit: 200) ?? "none"
-                throw OAuthError(.issuerMismatch, "the metadata names the issuer '\(named)', not '\(issuer.shownSafely(limit: 200))'")
+            guard named.isExactly(issuer) else {
+                let (shown, expected) = (named.shownSafely(limit: 200), issuer.shownSafely(limit: 200))
+                throw OAuthError(.issuerMismatch, "the metadata names the issuer '\(shown)', not '\(expected)'")
             }
             guard let token = metadata.tokenEndpoint else { throw OAuthError(.invalidResponse, "the metadata names no token endpoint") }
             for endpoint in [token, metadata.authorizationEndpoint, metadata.deviceAuthorizationEndpoint, metadata.revocationEndpoint] {
                 if let endpoint { try checkSecure(endpoint) }
             }
-            if let methods = metadata.codeChallengeMethodsSupported, !methods.contains("S256") {
+            if let methods = metadata.codeChallengeMethodsSupported, !methods.contains(where: { $0.isExactly("S256") }) {
                 throw OAuthError(.unsupported, "the server does not support PKCE with S256")
             }
             return OAuthServer(
@@ -94,6 +95,7 @@ public struct OAuthServer: Sendable, Hashable {
         }
     }
 
+    /// An endpoint that is empty, or is not text, counts as missing.
     private struct Metadata: Decodable {
         let issuer: String?
         let tokenEndpoint: String?
@@ -102,6 +104,22 @@ public struct OAuthServer: Sendable, Hashable {
         let revocationEndpoint: String?
         let codeChallengeMethodsSupported: [String]?
         let authorizationResponseIssParameterSupported: Bool?
+
+        private enum CodingKeys: CodingKey {
+            case issuer, tokenEndpoint, authorizationEndpoint, deviceAuthorizationEndpoint, revocationEndpoint,
+                codeChallengeMethodsSupported
+            case authorizationResponseIssParameterSupported
+        }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            (issuer, tokenEndpoint) = (container.text(.issuer), container.text(.tokenEndpoint))
+            (authorizationEndpoint, revocationEndpoint) = (container.text(.authorizationEndpoint), container.text(.revocationEndpoint))
+            deviceAuthorizationEndpoint = container.text(.deviceAuthorizationEndpoint)
+            codeChallengeMethodsSupported = try container.decodeIfPresent([String].self, forKey: .codeChallengeMethodsSupported)
+            authorizationResponseIssParameterSupported =
+                try container.decodeIfPresent(Bool.self, forKey: .authorizationResponseIssParameterSupported)
+        }
     }
 }
 #endif

@@ -1,5 +1,6 @@
 #if Auth
 public import ErrandCore
+internal import ErrandFormats
 
 /// An authentication scheme ([RFC 9110, section 11](https://www.rfc-editor.org/rfc/rfc9110#section-11)): it makes the credentials that a request
 /// carries, and responds to the challenges of servers. It sends nothing itself, so it works on every transport.
@@ -99,10 +100,10 @@ public struct AuthenticationProof: Sendable, CustomStringConvertible, CustomRefl
 
 /// What makes two proofs the same. It may be secret: its description shows nothing of it.
 public struct AuthenticationFingerprint: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
-    private let parts: [String]
+    private let parts: [OctetKey]
 
-    /// Creates a fingerprint of texts, in their order.
-    public init(_ parts: [String]) { self.parts = parts }
+    /// Creates a fingerprint of texts, in their order. Texts are compared octet by octet.
+    public init(_ parts: [String]) { self.parts = parts.map { OctetKey($0) } }
 
     /// `fingerprint`.
     public var description: String { "fingerprint" }

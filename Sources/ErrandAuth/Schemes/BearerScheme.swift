@@ -1,5 +1,6 @@
 #if Auth
 public import ErrandCore
+internal import ErrandFormats
 
 /// A token in `Authorization` ([RFC 6750](https://www.rfc-editor.org/rfc/rfc6750)), and never in a URL.
 ///
@@ -69,7 +70,7 @@ public struct BearerScheme: AuthenticationScheme {
         // The new token has not helped: another one would not either.
         if refused.isNew { return nil }
         let errors = challenge.challenges(of: "Bearer").compactMap { $0["error"] }
-        if errors.contains("insufficient_scope") || errors.contains("invalid_request") { return nil }
+        if errors.contains(where: { $0.isExactly("insufficient_scope") || $0.isExactly("invalid_request") }) { return nil }
         return try proof(try await source.issued(refusing: refused, by: request.deadline, for: request), source)
     }
 

@@ -19,16 +19,28 @@ struct DigestResponse: Sendable {
         let function: Function
         let isSession: Bool
 
-        /// - Parameter name: as in a challenge; `nil` means MD5 ([RFC 7616, section 3.3](https://www.rfc-editor.org/rfc/rfc7616#section-3.3)).
+        /// - Parameter name: as in a challenge, in any case, and with or without its hyphens; `nil` means MD5
+        ///   ([RFC 7616, section 3.3](https://www.rfc-editor.org/rfc/rfc7616#section-3.3)).
         init?(_ name: String?) {
-            let name = (name ?? "MD5").lowercased()
-            isSession = name.hasSuffix("-sess")
-            switch isSession ? String(name.dropLast(5)) : name {
-            case "md5": function = .md5
-            case "sha-256": function = .sha256
-            case "sha-512-256": function = .sha512256
-            case "sha-512": function = .sha512
-            default: return nil
+            let name = name ?? "MD5"
+            guard name.utf8.count <= Self.nameBytes else { return nil }
+            var plain = name.utf8.filter { $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: "_") }.map(\.asciiLowercased)
+            isSession = plain.suffix(4).elementsEqual("sess".utf8)
+            if isSession { plain.removeLast(4) }
+            guard let known = Self.functions.first(where: { plain.elementsEqual($0.name.utf8) }) else { return nil }
+            function = known.function
+        }
+
+        private static let nameBytes = 32
+        private static let functions: [(name: String, function: Function)] = [
+            ("md5", .md5), ("sha256", .sha256), ("sha512256", .sha512256), ("sha512", .sha512),
+        ]
+
+        /// The strongest of the algorithms that a challenge names, with its name as it is written there; of two that are equally strong, the first.
+        static func strongest(in list: String) -> (algorithm: Algorithm, name: String)? {
+            DigestResponse.words(of: list).reduce(nil) { best, word in
+                guard let algorithm = Algorithm(word) else { return best }
+                return best.map { $0.algorithm.function.rawValue >= algorithm.function.rawValue } == true ? best : (algorithm, word)
             }
         }
 
@@ -57,6 +69,8 @@ struct DigestResponse: Sendable {
 
     let challenge: AuthenticationChallenge
     let algorithm: Algorithm
+    /// The name of the algorithm as the server writes it; `nil` if the challenge names none.
+    private let algorithmName: String?
     let realm: String
     var nonce: String
     /// Whether `qop` lists `auth`, and `auth-int`.
@@ -65,24 +79,40 @@ struct DigestResponse: Sendable {
 
     /// `nil` for a challenge of another scheme, and for one that can't be responded to.
     init?(_ challenge: AuthenticationChallenge) {
-        guard challenge.isScheme("Digest"), let realm = challenge.realm, let nonce = challenge["nonce"], !nonce.isEmpty,
-            let algorithm = Algorithm(challenge["algorithm"])
-        else { return nil }
-        (self.challenge, self.realm, self.nonce, self.algorithm) = (challenge, realm, nonce, algorithm)
-        let offered = challenge["qop"].map { text in
-            Set(text.split(whereSeparator: { ", \t".contains($0) }).map { $0.lowercased() })
+        guard challenge.isScheme("Digest"), let realm = challenge.realm, let nonce = challenge["nonce"], !nonce.isEmpty else { return nil }
+        (self.challenge, self.realm, self.nonce) = (challenge, realm, nonce)
+        if let list = challenge["algorithm"], !list.isEmpty {
+            guard let known = Algorithm.strongest(in: list) else { return nil }
+            (algorithm, algorithmName) = (known.algorithm, known.name)
+        } else {
+            guard let standard = Algorithm(nil) else { return nil }
+            (algorithm, algorithmName) = (standard, nil)
         }
-        offersAuth = offered?.contains("auth") ?? false
-        offersAuthInt = offered?.contains("auth-int") ?? false
-        guard offered == nil || offersAuth || offersAuthInt else { return nil }
+        // An empty list is as none: RFC 2069.
+        let offered = Self.words(of: challenge["qop"] ?? "")
+        offersAuth = offered.contains { $0.isExactlyIgnoringCase("auth") }
+        offersAuthInt = offered.contains { $0.isExactlyIgnoringCase("auth-int") }
+        guard offered.isEmpty || offersAuth || offersAuthInt else { return nil }
     }
+
+    /// The words of a list, whatever is between them.
+    private static func words(of list: String) -> [String] {
+        list.utf8.split { !$0.isASCIILetter && !$0.isASCIIDigit && $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: "_") }.map {
+            String(Substring($0))
+        }
+    }
+
+    /// Whether Digest is among the schemes, in a form that can be responded to or in any other: the password does not leave by Basic then.
+    static func isOffered(in challenges: [AuthenticationChallenge]) -> Bool { challenges.contains { $0.isScheme("Digest") } }
+
+    private func says(_ value: String, for name: String) -> Bool { challenge[name]?.isExactlyIgnoringCase(value) == true }
 
     /// Whether the server says that names may have any character (RFC 7616, section 3.3, `charset`). Servers that don't know of it expect
     /// names as they are.
-    private var isUTF8: Bool { challenge["charset"]?.lowercased() == "utf-8" }
+    private var isUTF8: Bool { says("utf-8", for: "charset") }
 
     /// Whether only the nonce was too old, and the credentials may be right.
-    var isStale: Bool { challenge["stale"]?.lowercased() == "true" }
+    var isStale: Bool { says("true", for: "stale") }
 
     /// The strongest of the challenges that can be responded to; of two that are equally strong, the first
     /// ([RFC 7616, section 3.7](https://www.rfc-editor.org/rfc/rfc7616#section-3.7)).
@@ -124,7 +154,7 @@ struct DigestResponse: Sendable {
             of: hasQuality
                 ? "\(secret):\(nonce):\(padded):\(clientNonce):\(quality.rawValue):\(requestDigits)" : "\(secret):\(nonce):\(requestDigits)"
         )
-        let hashesUser = hasQuality && challenge["userhash"]?.lowercased() == "true"
+        let hashesUser = hasQuality && says("true", for: "userhash")
         var parts: [String] = []
         if hashesUser {
             parts.append("username=" + Self.quoted(algorithm.digits(of: "\(user):\(realm)")))
@@ -137,7 +167,7 @@ struct DigestResponse: Sendable {
             "realm=" + Self.quoted(realm), "nonce=" + Self.quoted(nonce), "uri=" + Self.quoted(target),
             "response=" + Self.quoted(response),
         ]
-        if let algorithm = challenge["algorithm"] { parts.append("algorithm=\(algorithm)") }
+        if let algorithmName { parts.append("algorithm=\(algorithmName)") }
         if let opaque = challenge["opaque"] { parts.append("opaque=" + Self.quoted(opaque)) }
         if hasQuality { parts += ["qop=\(quality.rawValue)", "nc=\(padded)"] }
         if hasQuality || algorithm.isSession { parts.append("cnonce=" + Self.quoted(clientNonce)) }
@@ -145,8 +175,11 @@ struct DigestResponse: Sendable {
         return "Digest " + parts.joined(separator: ", ")
     }
 
+    /// Escapes octets: a quotation mark with a combining mark after it is another `Character`.
     private static func quoted(_ text: String) -> String {
-        "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+        "\"" + text.escapingOctets(escaped) { $0 == UInt8(ascii: "\\") ? #"\\"# : #"\""# } + "\""
     }
+
+    private static let escaped = ByteSet { $0 == UInt8(ascii: "\\") || $0 == UInt8(ascii: "\"") }
 }
 #endif

@@ -11,7 +11,7 @@ internal import Synchronization
 ///
 /// It knows MD5, SHA-256, SHA-512-256 and SHA-512, each with `-sess`; the qualities `auth` and `auth-int`, and none as in
 /// [RFC 2069](https://www.rfc-editor.org/rfc/rfc2069); `userhash`; `stale`, and `nextnonce` in `Authentication-Info`. It responds to the strongest
-/// challenge of a server.
+/// challenge of a server, also to challenges in unusual forms: see ``/ErrandFormats/AuthenticationChallenge/parse(_:)``.
 ///
 /// The first request to an origin costs a round trip. After that, each request carries a proof with the server's last nonce and the next count. For
 /// `auth-int`, a body that is not in memory is read once more, to hash it. A layer inside that changes the body, such as `compressRequests`, makes such
@@ -82,7 +82,7 @@ public struct DigestScheme: AuthenticationScheme {
             body = try await request.body.digits(of: response.algorithm)
         }
         let field = response.field(
-            user: user, password: password, method: request.method.rawValue, target: request.head.path ?? "/", count: count,
+            user: user, password: password, method: request.method.rawValue, target: request.writtenTarget, count: count,
             clientNonce: clientNonce(), bodyDigits: body)
         // A proof with a nonce of the server's own choice is another one only if the last nonce was too old.
         let nonce = isFresh && !response.isStale ? "" : response.nonce
@@ -107,6 +107,12 @@ extension AuthenticationScheme where Self == DigestScheme {
 }
 
 extension Request {
+    /// The target as transports write it: a path begins with a slash.
+    fileprivate var writtenTarget: String {
+        let path = head.path ?? ""
+        return path.isEmpty || path.utf8.first == UInt8(ascii: "?") ? "/" + path : path
+    }
+
     /// Whether the body can be read once more than it is sent, where that is needed.
     fileprivate func canBeHashed(for response: DigestResponse) -> Bool { response.quality != .authInt || body.replay.canRestart }
 }
@@ -158,7 +164,7 @@ private final class DigestSessions: Sendable {
     /// The server does not accept this nonce any more.
     func forget(_ nonce: String, at origin: Origin) {
         tables.withLock { tables in
-            if tables.responses[origin]?.nonce == nonce { tables.responses.removeValue(forKey: origin) }
+            if tables.responses[origin]?.nonce.isExactly(nonce) == true { tables.responses.removeValue(forKey: origin) }
         }
     }
 
@@ -171,7 +177,7 @@ private final class DigestSessions: Sendable {
 struct NonceCounts: Sendable {
     private struct Key: Hashable, Sendable {
         let origin: Origin?
-        let nonce: String
+        let nonce: OctetKey
     }
 
     private var table: BoundedTable<Key, Int>
@@ -180,7 +186,7 @@ struct NonceCounts: Sendable {
 
     /// The count of the next request: 1 for a new nonce.
     mutating func next(for nonce: String, at origin: Origin?) -> Int {
-        table.update(Key(origin: origin, nonce: nonce), default: 0) { count in
+        table.update(Key(origin: origin, nonce: OctetKey(nonce)), default: 0) { count in
             count += 1
             return count
         }

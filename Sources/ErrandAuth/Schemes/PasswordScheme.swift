@@ -9,7 +9,8 @@ internal import Synchronization
 /// ```
 ///
 /// It sends nothing before the server has asked. After that, each request to the same origin carries a proof, for at most 1,000 origins. A server that offers
-/// Digest, with an algorithm that ``DigestScheme`` knows, never gets the password itself: not after it has refused the proof, and not if it asks for Basic later.
+/// Digest never gets the password itself: not after it has refused the proof, not if it asks for Basic later, and not if its Digest has an algorithm or a form
+/// that is not known. To send the password to such a server, use ``BasicScheme``.
 public struct PasswordScheme: AuthenticationScheme {
     private let digest: DigestScheme
     private let basic: BasicScheme
@@ -43,7 +44,7 @@ public struct PasswordScheme: AuthenticationScheme {
     /// - Throws: ``AuthenticationError``, and the error of a body that can't be read.
     public func proof(for request: Request, inResponseTo challenge: ServerChallenge) async throws -> AuthenticationProof? {
         guard let origin = request.origin else { return nil }
-        if DigestResponse.strongest(of: challenge.challenges, hashesBody: true) != nil {
+        if DigestResponse.isOffered(in: challenge.challenges) {
             offers[origin] = true
             return try await digest.proof(for: request, inResponseTo: challenge)
         }

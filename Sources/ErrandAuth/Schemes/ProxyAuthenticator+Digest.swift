@@ -12,14 +12,14 @@ extension ProxyAuthenticator {
     ///
     /// It supports what ``DigestScheme`` supports. It supports `auth-int` for tunnels only, because a proxy authenticator does not see the body of a
     /// request. It responds to the strongest challenge of the proxy, and once more if only the nonce was too old (`stale`), or came with an earlier
-    /// request. A refused password is not sent again for the same request or tunnel.
+    /// request. A refused password is not sent again for the same request or tunnel. It remembers which proxies have offered Digest, for at most 100.
     ///
     /// Copies share the counts of their nonces: make it once for each proxy, not once for each request.
     ///
     /// - Parameters:
     ///   - user: without control characters. With any, the request fails with ``TransportError/Code/proxy``.
     ///   - password: the password.
-    ///   - orBasic: whether the password is sent as Basic to a proxy that asks for Basic and for no Digest that is known here; false by default.
+    ///   - orBasic: whether the password is sent as Basic to a proxy that asks for Basic, and has never offered Digest in any form; false by default.
     ///     A user with a colon, and control characters, can't be sent so: the request fails as without credentials.
     public static func digest(user: String, password: String, orBasic: Bool = false) -> ProxyAuthenticator {
         digest(user: user, password: password, orBasic: orBasic, clientNonce: DigestScheme.randomClientNonce)
@@ -28,28 +28,39 @@ extension ProxyAuthenticator {
     static func digest(
         user: String, password: String, orBasic: Bool, clientNonce: @escaping @Sendable () -> String
     ) -> ProxyAuthenticator {
-        let counts = SharedNonceCounts()
+        let memory = ProxyMemory()
         return ProxyAuthenticator { proxy in
             // The password was refused, or only the nonce was.
             func isAnother(_ response: DigestResponse?) -> Bool { proxy.refusals == 0 || response?.isStale == true }
+            if DigestResponse.isOffered(in: proxy.challenges) { memory.noteDigest(of: proxy.proxy) }
             if let response = DigestResponse.strongest(of: proxy.challenges, hashesBody: proxy.method == .connect) {
                 guard isAnother(response) else { return nil }
                 // A tunnel has no body: the hash is that of no bytes.
                 return response.field(
                     user: user, password: password, method: proxy.method.rawValue, target: proxy.target,
-                    count: counts.next(for: response.nonce),
+                    count: memory.nextCount(for: response.nonce),
                     clientNonce: clientNonce())
             }
-            guard orBasic, isAnother(nil), proxy.challenges.contains(where: { $0.isScheme("Basic") }) else { return nil }
+            guard orBasic, !memory.hasOfferedDigest(proxy.proxy), isAnother(nil), proxy.challenges.contains(where: { $0.isScheme("Basic") })
+            else { return nil }
             return try? BasicScheme.field(user: user, password: password)
         }
     }
 }
 
-/// The counts of one authenticator.
-private final class SharedNonceCounts: Sendable {
-    private let counts = Mutex(NonceCounts(limit: 100))
+/// What one authenticator knows of its proxies.
+private final class ProxyMemory: Sendable {
+    private struct Tables: Sendable {
+        var counts = NonceCounts(limit: 100)
+        var offers = BoundedTable<ProxySettings, Bool>(limit: 100)
+    }
 
-    func next(for nonce: String) -> Int { counts.withLock { $0.next(for: nonce, at: nil) } }
+    private let tables = Mutex(Tables())
+
+    func nextCount(for nonce: String) -> Int { tables.withLock { $0.counts.next(for: nonce, at: nil) } }
+
+    func noteDigest(of proxy: ProxySettings) { tables.withLock { tables in tables.offers.update(proxy, default: true) { $0 = true } } }
+
+    func hasOfferedDigest(_ proxy: ProxySettings) -> Bool { tables.withLock { $0.offers[proxy] == true } }
 }
 #endif

@@ -30,7 +30,8 @@ public struct AWSCredentials: Sendable, Hashable, CustomStringConvertible, Custo
 /// stack.sign(with: .awsV4(AWSCredentials(accessKeyID: id, secretAccessKey: secret), region: "eu-central-1", service: "s3"))
 /// ```
 ///
-/// It signs the method, the path, the query, the body and all fields that proxies leave alone. In the query, and for S3 in the path, all characters but
+/// It signs the method, the path, the query, the body and all fields that proxies leave alone. A `Host` of the request itself is signed in place of the
+/// authority, as it is sent. The default port of the scheme is neither signed nor sent. Several `Cookie` fields are signed as one, as servers read them. In the query, and for S3 in the path, all characters but
 /// letters, digits and `-._~` are percent-encoded. A plus sign counts as a plus sign, not as a space. It adds `X-Amz-Date`, `X-Amz-Security-Token` for
 /// temporary credentials, `X-Amz-Content-Sha256` for S3, and `Authorization`. A body that is not in memory, but can be read again, is read once more to
 /// hash it. A body that can be read once only is not signed: it goes as `UNSIGNED-PAYLOAD`, which S3 accepts over TLS; for other services the
@@ -71,13 +72,14 @@ public struct AWSSignatureV4: RequestSigner {
     private static let date = HTTPField.Name.known("X-Amz-Date")
     private static let securityToken = HTTPField.Name.known("X-Amz-Security-Token")
 
-    private var isS3: Bool { service == "s3" || service.hasPrefix("s3-") }
+    private var isS3: Bool { service == "s3" || service == "s3express" || service.hasPrefix("s3-") }
 
     /// Adds the signature and the fields that it needs.
     ///
     /// - Throws: ``AuthenticationError`` for a body that can't be signed; the error of the credentials, and of a body that can't be read.
     public func sign(_ request: inout Request) async throws {
-        guard let authority = request.head.authority, request.head.headerFields[.authorization] == nil else { return }
+        guard request.head.authority != nil, request.head.headerFields[.authorization] == nil else { return }
+        request.head.authority = request.head.authority.map { Self.host($0, scheme: request.head.scheme) }
         let credentials = try await credentials()
         let text = HTTPDate(secondsSinceEpoch: Int64(now().timeIntervalSince1970.rounded(.down))).basicISO8601
         let day = String(text.prefix(8))
@@ -88,7 +90,7 @@ public struct AWSSignatureV4: RequestSigner {
         let bodyHash = try await bodyHash(of: request)
         if isS3 || bodyHash == Self.unsignedPayload { request.head.headerFields[Self.contentHash] = bodyHash }
 
-        let (names, fields) = Self.canonicalFields(request.head.headerFields, host: Self.host(authority, scheme: request.head.scheme))
+        let (names, fields) = Self.canonicalFields(request.head)
         request.head.path = strictlyEncoded(request.head.path ?? "/")
         let (path, query) = canonicalTarget(request.head.path ?? "/")
         let canonical = [request.method.rawValue, path, query, fields, names, bodyHash].joined(separator: "\n")
@@ -130,12 +132,14 @@ public struct AWSSignatureV4: RequestSigner {
     }
 
     /// The names of the signed fields, sorted, with `;` between them; and a line for each, in the same order.
-    private static func canonicalFields(_ fields: HTTPFields, host: String) -> (names: String, lines: String) {
-        var values: [String: [String]] = ["host": [host]]
-        for field in fields.withOneCookie where !unsigned.contains(field.name.canonicalName) && field.name.canonicalName != "host" {
-            let words = field.value.split(separator: " ", omittingEmptySubsequences: true)
+    private static func canonicalFields(_ head: HTTPRequest) -> (names: String, lines: String) {
+        var values: [String: [String]] = [:]
+        for field in head.headerFields.withOneCookie where !unsigned.contains(field.name.canonicalName) {
+            let words = field.value.split(atOctet: UInt8(ascii: " "))
             values[field.name.canonicalName, default: []].append(words.joined(separator: " "))
         }
+        // A field of the request itself is what is sent.
+        if values["host"] == nil { values["host"] = [head.authority ?? ""] }
         let sorted = values.sorted { $0.key < $1.key }
         return (sorted.map(\.key).joined(separator: ";"), sorted.map { "\($0.key):\($0.value.joined(separator: ","))\n" }.joined())
     }

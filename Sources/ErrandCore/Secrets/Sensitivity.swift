@@ -4,8 +4,16 @@
 /// request.options.sensitivity.formUnion(Sensitivity(fields: [HTTPField.Name("X-Card")!], queryNames: ["card"]))
 /// ```
 ///
-/// **Names decide**: a list of known names, names that contain `token`, `secret`, `password`, `api-key` or similar, and names that are
-/// declared on a request. A field with the never-index flag is secret too. Logs, failures, descriptions and all exports obey it.
+/// **Names decide.** These names are secret:
+///
+/// - A list of known names, such as `Cookie`.
+/// - Names that contain `token`, `secret`, `password`, `passphrase`, `credential`, `authoriz`, `jwt`, `api-key`, `access-key`, `private-key` or similar.
+///   `authorized` alone does not count.
+/// - Names whose last word is `pass`, such as `db_pass`.
+/// - Header fields that end in `-key`, except those that are known to be harmless, such as `Idempotency-Key`, `Surrogate-Key` and `Sec-WebSocket-Key`.
+/// - Names that are declared on a request.
+///
+/// A field with the never-index flag is secret too. Logs, failures, descriptions and all exports obey it, and a redirect to another origin drops such fields.
 public struct Sensitivity: Sendable, Hashable {
     /// The text that is shown instead of a field's value.
     public static let placeholder = "<redacted>"
@@ -48,13 +56,14 @@ public struct Sensitivity: Sendable, Hashable {
     /// Whether fields of this name are secret.
     public func isSensitive(_ name: HTTPField.Name) -> Bool {
         let name = name.canonicalName
-        return Self.isOne(of: Self.knownFields, name) || Self.isOne(of: extraFields, name) || Self.saysSo(name)
+        return Self.isOne(of: Self.knownFields, name) || Self.isOne(of: extraFields, name) || Self.saysSo(name) || Self.isKey(name)
     }
 
     /// Whether query items of this name are secret.
     public func isSensitive(queryName: String) -> Bool {
         let name = queryName.lowercased()
         return Self.isOne(of: Self.knownQueryNames, name) || Self.isOne(of: extraQueryNames, name) || Self.saysSo(name)
+            || Self.endsInPass(queryName)
     }
 
     /// Whether members of a JSON object with this name are secret. As for a query item, but not `code` and `key`, which are too common in
@@ -64,7 +73,8 @@ public struct Sensitivity: Sendable, Hashable {
         if Self.isOne(of: extraQueryNames, name) || Self.isOne(of: extraFields, name) || Self.isOne(of: Self.knownFields, name) {
             return true
         }
-        return Self.saysSo(name) || (Self.isOne(of: Self.knownQueryNames, name) && name != "code" && name != "key")
+        return Self.saysSo(name) || Self.endsInPass(memberName)
+            || (Self.isOne(of: Self.knownQueryNames, name) && name != "code" && name != "key")
     }
 
     /// Longer names are decided by their parts only.
@@ -72,13 +82,58 @@ public struct Sensitivity: Sendable, Hashable {
         !names.isEmpty && name.utf8.count <= FieldLimits.nameBytes && names.contains(name)
     }
 
+    /// - Parameter name: in lower case.
     private static func saysSo(_ name: String) -> Bool {
         // A boolean of CORS, which reveals nothing.
-        if name.utf8.elementsEqual("access-control-allow-credentials".utf8) { return false }
-        return tellingParts.contains { name.utf8.count >= $0.utf8.count && name.utf8.contains($0.utf8) }
+        if name.isExactly("access-control-allow-credentials") { return false }
+        var name = name
+        return name.withUTF8 { bytes in
+            let parts = tellingParts
+            return bytes.indices.contains { index in
+                let candidates = parts[Int(bytes[index])]
+                return !candidates.isEmpty && candidates.contains { hasPart($0, bytes, at: index) }
+            } || endsInPass(bytes)
+        }
     }
 
-    private static let tellingParts = ["token", "secret", "password", "passwd", "api-key", "apikey", "api_key", "credential"]
+    private static func hasPart(_ part: [UInt8], _ name: UnsafeBufferPointer<UInt8>, at index: Int) -> Bool {
+        guard name.count - index >= part.count, name[index..<(index + part.count)].elementsEqual(part) else { return false }
+        // `authorized` is a state, and not a secret.
+        return part != authoriz || !name[(index + part.count)...].starts(with: "ed".utf8)
+    }
+
+    private static let authoriz = Array("authoriz".utf8)
+
+    /// By their first octets: 256 lists.
+    private static let tellingParts: [[[UInt8]]] = {
+        let words = ["token", "secret", "password", "passwd", "passphrase", "passcode", "credential", "jwt"].map { Array($0.utf8) }
+        let keys = ["api", "access", "private", "subscription", "auth", "app"].flatMap { owner in
+            ["-key", "_key", "key"].map { Array((owner + $0).utf8) }
+        }
+        return (UInt8.min...UInt8.max).map { first in (words + keys + [authoriz]).filter { $0[0] == first } }
+    }()
+
+    /// Whether the last word is `pass`: `pass`, `x-auth-pass`, `user[pass]`.
+    private static func endsInPass(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
+        let letters = name.lastIndex { $0.isASCIILetter }.map { name[...$0] } ?? name[..<0]
+        guard letters.suffix(4).elementsEqual("pass".utf8) else { return false }
+        return letters.dropLast(4).last.map { !$0.isASCIILetter && !$0.isASCIIDigit && $0 < 0x80 } ?? true
+    }
+
+    /// Whether a name in camel case ends in `Pass`: `userPass`.
+    private static func endsInPass(_ name: String) -> Bool { name.hasOctetSuffix("Pass") }
+
+    /// Whether fields of this name, in lower case, have a key. What stands before `-key` says what the key is for.
+    private static func isKey(_ name: String) -> Bool {
+        guard name.hasOctetSuffix("-key") else { return false }
+        return !plainKeys.contains { name.dropLast(4).hasOctetSuffix($0) }
+    }
+
+    /// What is no secret with `-key` after it: names of things, and what a protocol makes anew for each message.
+    private static let plainKeys = [
+        "idempotency", "idempotence", "websocket", "surrogate", "cache", "routing", "partition", "shard", "sort", "group", "message",
+        "deduplication", "dedup", "public", "primary", "foreign", "row", "object", "trace", "correlation",
+    ]
 
     private static let knownFields: Set<String> = [
         "authorization", "proxy-authorization", "authentication-info", "proxy-authentication-info", "cookie", "set-cookie",

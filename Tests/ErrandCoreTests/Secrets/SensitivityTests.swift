@@ -25,13 +25,20 @@ import Testing
     @Test(arguments: [
         "Authorization", "proxy-authorization", "COOKIE", "Set-Cookie", "X-Api-Key", "X-Auth-Token", "X-CSRF-Token", "My-Client-Secret",
         "Db-Password",
-        "x-goog-iap-jwt-assertion", "DPoP", "X-Credential-Id",
+        "x-goog-iap-jwt-assertion", "DPoP", "X-Credential-Id", "X-Authorization", "X-Emby-Authorization", "X-Original-Authorization",
+        "X-Forwarded-Authorization", "X-ClickHouse-Key", "X-Access-Key", "X-Passphrase", "X-JWT", "X-Auth-Pass", "Pass", "Subscription-Key",
+        "X-Amz-Server-Side-Encryption-Customer-Key", "X-Private_Key", "X-Anything-Key", "X-AppKey",
     ])
     func namesOfSecretFieldsAreKnownOrTelling(_ name: String) throws {
         #expect(try shown(name, "S1") == "<redacted>")
     }
 
-    @Test(arguments: ["Accept", "Content-Type", "Date", "ETag", "X-Request-Id", "Authority", "Key"])
+    @Test(arguments: [
+        "Accept", "Content-Type", "Date", "ETag", "X-Request-Id", "Authority", "Key", "Idempotency-Key", "X-Idempotency-Key",
+        "Sec-WebSocket-Key",
+        "Key-Pair-Id", "Surrogate-Key", "X-Cache-Key", "X-Partition-Key", "X-Keyboard", "X-Monkey", "X-Passenger", "X-Compass", "X-Bypass",
+        "X-Pass-Through", "X-Authorized", "X-Public-Key", "Access-Control-Allow-Credentials", "X-Keys", "X-Author",
+    ])
     func plainFieldsAreShown(_ name: String) throws {
         #expect(try shown(name, "plain") == "plain")
     }
@@ -39,7 +46,12 @@ import Testing
     @Test(arguments: [
         ("token", true), ("ACCESS_TOKEN", true), ("api-key", true), ("apikey", true), ("X-Amz-Signature", true), ("sig", true),
         ("code", true), ("key", true),
-        ("password", true), ("user[password]", true), ("q", false), ("page", false), ("keyword", false), ("country_code", false),
+        ("password", true), ("user[password]", true), ("subscription-key", true), ("pass", true), ("user[pass]", true), ("db_pass", true),
+        ("userPass", true), ("passphrase", true), ("access_key", true), ("private_key", true), ("auth_key", true), ("app_key", true),
+        ("accessKeyId", true), ("jwt_assertion", true), ("X-Authorization", true), ("passenger", false), ("compass", false),
+        ("keyboard", false),
+        ("passes", false), ("pass_count", false), ("bypass", false), ("sort-key", false), ("foo-key", false), ("public_key", false),
+        ("authorized", false), ("q", false), ("page", false), ("keyword", false), ("country_code", false),
         ("", false),
     ])
     func namesOfSecretQueryItemsAreKnownOrTelling(_ name: String, _ isSecret: Bool) {
@@ -107,7 +119,11 @@ extension SensitivityTests {
         arguments: [
             ("token", true), ("access_token", true), ("Password", true), ("clientSecret", true), ("apiKey", true), ("authorization", true),
             ("session_id", true), ("jwt", true), ("mine", true), ("x-mine", true), ("code", false), ("key", false), ("name", false),
-            ("statusCode", false), ("keys", false),
+            ("statusCode", false), ("keys", false), ("accessKey", true), ("private_key", true), ("passphrase", true), ("pass", true),
+            ("dbPass", true), ("appKey", true), ("authorizationHeader", true), ("compass", false), ("Compass", false),
+            ("passengers", false),
+            ("keyboard", false), ("primary-key", false), ("isAuthorized", false), ("unauthorized", false), ("authorized_by", false),
+            ("monkey", false), ("turkey", false), ("passage", false),
         ])
     func membersOfJSONAreSecretByTheirNames(_ name: String, _ isSecret: Bool) throws {
         let sensitivity = Sensitivity(fields: [try #require(HTTPField.Name("X-Mine"))], queryNames: ["mine"])

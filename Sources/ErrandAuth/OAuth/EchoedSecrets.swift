@@ -1,0 +1,77 @@
+#if Auth
+internal import ErrandCore
+internal import ErrandFormats
+
+/// Hides the secrets of a request in the text of a response, because some servers repeat what they refuse.
+///
+/// A secret of at least 6 octets is replaced as it is, form-encoded, percent-encoded and in Base64. A shorter one may be a part of any word: where it is
+/// a word of its own, the whole text is hidden. Use it for texts to show, after all decisions: a replaced text decides nothing.
+struct EchoedSecrets: Sendable {
+    /// The octets of the shortest secret that is replaced within a text.
+    static let shortestBytes = 6
+
+    private let secrets: [String]
+
+    init(_ secrets: [String]) { self.secrets = secrets.filter { !$0.isEmpty } }
+
+    /// The secret as servers show it.
+    private static func forms(of secret: String) -> [String] {
+        let data = Data(secret.utf8)
+        let encoded = [formEncoded(secret), PercentEncoding.encode(secret, allowing: URLCharacterSet("-._~"))]
+        let base64 = data.base64EncodedString()
+        return [secret] + encoded + encoded.map(lowercasedEscapes) + [base64, base64.replacing("=", with: ""), base64URL(data)]
+    }
+
+    /// `%2b` for `%2B`.
+    private static func lowercasedEscapes(_ text: String) -> String {
+        var digits = 0
+        var bytes: [UInt8] = []
+        for byte in text.utf8 {
+            bytes.append(digits > 0 ? byte.asciiLowercased : byte)
+            digits = byte == UInt8(ascii: "%") ? 2 : max(0, digits - 1)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Returns the text without the secrets.
+    func hidden(in text: String) -> String {
+        let bytes = Array(text.utf8)
+        let isWord = secrets.contains { $0.utf8.count < Self.shortestBytes && Self.isWord(Array($0.utf8), in: bytes) }
+        return isWord ? Sensitivity.urlPlaceholder : hiddenLong(in: text)
+    }
+
+    /// Returns the text without the secrets of at least ``shortestBytes`` octets.
+    func hiddenLong(in text: String) -> String {
+        var bytes = Array(text.utf8)
+        let candidates = secrets.filter { Self.shortestBytes...max(Self.shortestBytes, bytes.count) ~= $0.utf8.count }
+        // The longest first: one form may contain another.
+        let forms = Set(candidates.flatMap(Self.forms).map { Array($0.utf8) }).sorted { $0.count > $1.count }
+        for form in forms where form.count <= bytes.count {
+            var (result, rest): ([UInt8], ArraySlice<UInt8>) = ([], bytes[...])
+            while let found = rest.firstRange(of: form) {
+                result += rest[..<found.lowerBound] + Array(Sensitivity.urlPlaceholder.utf8)
+                rest = rest[found.upperBound...]
+            }
+            if !result.isEmpty { bytes = result + rest }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func isWord(_ word: [UInt8], in bytes: [UInt8]) -> Bool {
+        func isPartOfWord(_ byte: UInt8?) -> Bool {
+            byte.map { $0.isASCIILetter || $0.isASCIIDigit || $0 == UInt8(ascii: "_") || $0 >= 0x80 } ?? false
+        }
+        var rest = bytes[...]
+        while let found = rest.firstRange(of: word) {
+            let before = found.lowerBound > 0 ? bytes[found.lowerBound - 1] : nil
+            let after = found.upperBound < bytes.count ? bytes[found.upperBound] : nil
+            if !isPartOfWord(before), !isPartOfWord(after) { return true }
+            rest = bytes[(found.lowerBound + 1)...]
+        }
+        return false
+    }
+}
+
+/// A text as the value of a form's item.
+func formEncoded(_ text: String) -> String { String(FormURLEncoded.encode([(name: "", value: text)]).dropFirst()) }
+#endif

@@ -1,0 +1,107 @@
+#if Auth
+internal import ErrandCore
+internal import ErrandFormats
+
+/// A response of an OAuth 2 server, read whole. Its body decides what it means; its status decides only if the body does not.
+///
+/// | Status | Body with what was asked for | Body with `error` | Any other body |
+/// |---|---|---|---|
+/// | 2xx | success | that error | invalid response |
+/// | 4xx | success, unless it has `error` | that error | the status; for 401 `invalid_client` |
+/// | other | success, unless it has `error` | the status | the status |
+///
+/// GitHub and Slack send errors with the status 200, and a token that was rotated must not be lost because of its status. A gateway's 429 is a status too,
+/// unless its error belongs to the sign-in of a device.
+struct OAuthReply: Sendable {
+    /// Reads the JSON of servers, whose names have underscores.
+    static let coding = JSONCoding(keys: .snakeCase)
+    /// The most bytes of a body in which an error is looked for: 64 KiB.
+    static let errorLimitBytes = StatusError.bodyLimitBytes
+
+    private let status: HTTPResponse.Status
+    private let body: Data
+    /// What is thrown for the status; `nil` for 2xx.
+    private let failure: StatusError?
+    private let sent: EchoedSecrets
+
+    /// A response with the status 2xx.
+    init(_ status: HTTPResponse.Status, body: Data, sent: EchoedSecrets) {
+        (self.status, self.body, failure, self.sent) = (status, body, nil, sent)
+    }
+
+    /// A response with another status.
+    init(_ failure: StatusError, sent: EchoedSecrets) {
+        (status, body, self.failure, self.sent) = (failure.status, failure.bodyPrefix, failure, sent)
+    }
+
+    /// Returns what was asked for.
+    ///
+    /// - Parameter missing: the message of the error if a response with the status 2xx has neither that nor an error.
+    /// - Throws: ``OAuthError`` or `StatusError`, as in the table.
+    func value<Value: Decodable>(_ type: Value.Type, orElse missing: String) throws -> Value {
+        let refusal = refusal
+        if failure == nil || refusal == nil, let value = try? Self.coding.decode(type, from: body) { return value }
+        throw error(refusal) ?? OAuthError(.invalidResponse, missing)
+    }
+
+    /// Checks a response that needs no body.
+    ///
+    /// - Throws: ``OAuthError`` or `StatusError`, as in the table.
+    func check() throws {
+        if let error = error(refusal) { throw error }
+    }
+
+    /// The error in the body.
+    private var refusal: OAuthError? {
+        guard body.count <= Self.errorLimitBytes, let read = try? Self.coding.decode(ErrorResponse.self, from: body) else { return nil }
+        // A code is compared as it was sent, and shown without the secrets.
+        let code = OAuthError.Code(read.error, shownAs: sent.hiddenLong(in: read.error))
+        return OAuthError(code, sent.hidden(in: read.description ?? ""), uri: read.uri.map(sent.hidden))
+    }
+
+    private func error(_ refusal: OAuthError?) -> (any Error)? {
+        guard let failure else { return refusal }
+        guard (400..<500).contains(status.code) else { return failure }
+        guard let refusal else {
+            // It says nothing about a refresh token: a gateway may have sent it.
+            guard status == .unauthorized else { return failure }
+            return OAuthError(.invalidClient, "the server responded with the status 401, and with no error of OAuth 2")
+        }
+        if status == .tooManyRequests, refusal.code != .slowDown, refusal.code != .authorizationPending { return failure }
+        return refusal
+    }
+
+    /// A member that is empty, or is not text, counts as missing.
+    private struct ErrorResponse: Decodable {
+        let error: String
+        let description: String?
+        let uri: String?
+
+        private enum CodingKeys: CodingKey { case error, errorDescription, errorUri }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            error = try container.requiredText(.error)
+            (description, uri) = (container.text(.errorDescription), container.text(.errorUri))
+        }
+    }
+}
+
+extension KeyedDecodingContainer {
+    /// Returns a text; `nil` if the member is missing, empty, or not a text.
+    func text(_ key: Key) -> String? {
+        guard let text = try? decode(String.self, forKey: key), !text.isEmpty else { return nil }
+        return text
+    }
+
+    /// Returns a text that is not empty.
+    ///
+    /// - Throws: `DecodingError`.
+    func requiredText(_ key: Key) throws -> String {
+        guard let text = text(key) else {
+            throw DecodingError.dataCorruptedError(forKey: key, in: self, debugDescription: "the text is missing or empty")
+        }
+        return text
+    }
+}
+#endif
