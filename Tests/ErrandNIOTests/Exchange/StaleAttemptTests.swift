@@ -32,7 +32,7 @@ import Testing
         case .hasSent:
             machine.finishUpload(second)
             machine.leave(second, ends: true)
-        case .hasInterim: try machine.receiveInterim(second, status: 103, ends: false)
+        case .hasInterim: try machine.receiveInterim(second, status: 103, ends: false, limit: 32)
         case .hasHead: expect(!machine.receiveHead(second, status: 200, length: nil))
         case .hasResponse:
             expect(!machine.receiveHead(second, status: 200, length: nil))
