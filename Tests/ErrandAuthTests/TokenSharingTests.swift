@@ -258,7 +258,7 @@ import Testing
                     for _ in 0..<5 {
                         try await FileTokenStore(atPath: path).atomically {
                             holders.change { $0 = ($0.now + 1, max($0.most, $0.now + 1), $0.runs + 1) }
-                            for _ in 0..<50 { await Task.yield() }
+                            for _ in 0..<5 { await Task.yield() }
                             holders.change { $0.now -= 1 }
                             // The last that it does under the lock.
                             try FileManager.default.removeItem(atPath: path + ".write-lock")

@@ -32,6 +32,9 @@ import Testing
         let program = byCURL ? ["curl", "-q", "-s", "--max-time", "20"] : [CommandProcess.path.path]
         _ = try await CommandProcess(words, input: input, running: program, in: folder).outcome()
         guard let request = server.requests.last, let end = request.range(of: "\r\n\r\n") else { return nil }
+        // The boundaries differ, also in their length.
+        let boundary = request.range(of: "boundary=").map { request[$0.upperBound...].prefix { $0 != "\r\n" } }
+        if let boundary { return multipart(String(request), boundary: String(boundary)) }
         let lines = request[..<end.lowerBound].components(separatedBy: "\r\n")
         let fields = lines.dropFirst().map { line -> String in
             let (name, value) = line.cut(atOctet: UInt8(ascii: ":"))
@@ -40,6 +43,13 @@ import Testing
         }
         let others = fields.filter { !$0.hasPrefix("host:") && !$0.hasPrefix("expect:") }
         return [lines[0]] + others.sorted() + [String(request[end.upperBound...])]
+    }
+
+    /// The type and the body of a form, without its boundary.
+    private func multipart(_ request: String, boundary: String) -> [String] {
+        let shown = request.replacing(boundary, with: "BOUNDARY")
+        let type = shown.components(separatedBy: "\r\n").filter { $0.lowercased().hasPrefix("content-type:") }.map { $0.lowercased() }
+        return type.prefix(1) + [shown.range(of: "\r\n\r\n").map { String(shown[$0.upperBound...]) } ?? ""]
     }
 
     @Test(
