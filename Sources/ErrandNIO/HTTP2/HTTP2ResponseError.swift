@@ -90,10 +90,10 @@ enum HTTP2ConnectionError: SafelyDescribedError, Equatable {
         case .tooManyMalformedResponses(let limit):
             "more than \(limit) responses on one connection were malformed; it was closed with ENHANCE_YOUR_CALM"
         case .tooManyFrames(.frames(let limit)):
-            "the server sent more than \(limit) frames without a part of a response within \(HTTP2Limits.otherFrames.time.inWords); the "
-                + "connection was closed with ENHANCE_YOUR_CALM"
+            "the server sent more than \(limit) frames that are not part of a response within "
+                + "\(HTTP2Limits.otherFrames.time.inWords); the connection was closed with ENHANCE_YOUR_CALM"
         case .tooManyFrames(.bytes(let limit)):
-            "the server sent more than \(limit) bytes of frames without a part of a response within "
+            "the server sent more than \(limit) bytes of frames that are not part of a response within "
                 + "\(HTTP2Limits.otherFrames.time.inWords); the connection was closed with ENHANCE_YOUR_CALM"
         case .tooManyFrames(.resets(let limit)):
             "the server reset too many streams: more than \(limit); the connection was closed with ENHANCE_YOUR_CALM"

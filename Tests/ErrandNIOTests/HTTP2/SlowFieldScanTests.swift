@@ -20,6 +20,7 @@ import Testing
 
     private static let marks = Array(repeatElement("\u{300}", count: 600).joined().utf8)
     private static let status = Array(":status".utf8)
+    private static let codedStatus: [UInt8] = [0xB8, 0x84, 0x8D, 0x36, 0xA3]
 
     private static let sections: [(name: String, bytes: [UInt8], isRead: Bool)] = [
         ("the usual", [0x88, 0x40] + text(Array("x-a".utf8)) + text([1, 2]), true),
@@ -33,8 +34,21 @@ import Testing
         ("a status of marks by its name", [0] + text(status) + text([0x31] + marks), false),
         ("a status in the code", [0x08] + text(Array(repeating: 0, count: 16_385), isCoded: true), false),
         ("a status with a long text of ASCII", [0x08] + text(Array(repeating: 0x31, count: 5000)), true),
-        ("a field of the table, with marks", [0x7E] + text(marks), false),
-        ("a field of the table with a long index", [0x7F, 0x00] + text(marks), false),
+        ("a status in the code by its name", [0] + text(codedStatus, isCoded: true) + text([0x31] + marks), false),
+        ("a name like that of the status", [0] + text(Array(":statut".utf8)) + text(marks), true),
+        ("a name that begins like the status", [0] + text(Array(":status-".utf8)) + text(marks), true),
+        ("another name in the code", [0] + text([0xB8, 0x84, 0x8D, 0x36, 0xA7], isCoded: true) + text(marks), true),
+        ("an entry that does not exist, with marks", [0x7E] + text(marks), false),
+        ("a field of the table, with marks", [0x40] + text(Array("x-a".utf8)) + text(marks) + [0x7E] + text(marks), true),
+        ("a field of the table with a long index", [0x40] + text(Array("x-a".utf8)) + text(marks) + [0x7F, 0x00] + text(marks), false),
+        ("the status of the table, with marks", [0x48] + text([0x31]) + [0x7E] + text(marks), false),
+        ("a status of the table by its name", [0x40] + text(status) + text([0x31]) + [0x0F, 0x2F] + text(marks), false),
+        ("a status of the table that is not the newest", [0x48] + text([0x31]) + [0x41] + text([0x61]) + [0x0F, 0x30] + text(marks), false),
+        ("another field after a status", [0x48] + text([0x31]) + [0x41] + text([0x61]) + [0x0F, 0x2F] + text(marks), true),
+        (
+            "a status that the table still has after 127 others",
+            [0x48] + text([0x31]) + Array(repeatElement([0x41] + text([0x61]), count: 127).joined()) + [0x0F, 0xAE, 0x01] + text(marks), false
+        ),
         ("a change of the table", [0x3F, 0xE1, 0x1F, 0x88, 0x0F, 0x10] + text(marks), true),
         ("a length without end", [0x00, 0x7F] + Array(repeating: 0xFF, count: 20), false),
     ]
