@@ -14,6 +14,15 @@ struct SlowFieldScan: Sendable {
     /// or more in that code.
     static let codedStatusBytes = 16 * 1024
 
+    /// What a part of a section of fields is.
+    enum Verdict: Sendable, Hashable {
+        case quick
+        /// A field would take long.
+        case slow
+        /// A number has more than 32 bits: the section can't be read.
+        case invalid
+    }
+
     private enum State: Sendable {
         case start
         /// The rest of an index, or of the size of the table.
@@ -27,31 +36,32 @@ struct SlowFieldScan: Sendable {
     private var mayBeStatus = false
     private var foreignBytes = 0
 
-    /// Reads a part of a section of fields. Returns false if a field would take long.
+    /// Reads a part of a section of fields. After a verdict other than ``Verdict/quick``, the scan must not be used any more.
     ///
     /// - Parameter isLast: whether the section ends here.
-    mutating func read(_ bytes: some Collection<UInt8>, isLast: Bool) -> Bool {
+    mutating func read(_ bytes: some Collection<UInt8>, isLast: Bool) -> Verdict {
         var rest = bytes[...]
         while let byte = rest.first {
             if case .text(let isName, let isCoded, let count) = state {
                 let part = rest.prefix(count)
                 if !isName, mayBeStatus, !isCoded { foreignBytes += part.count { $0 >= 0x80 } }
-                guard foreignBytes <= Self.statusBytes else { return false }
+                guard foreignBytes <= Self.statusBytes else { return .slow }
                 rest = rest.dropFirst(part.count)
                 state = count > part.count ? .text(isName: isName, isCoded: isCoded, rest: count - part.count) : after(isName)
                 continue
             }
             rest = rest.dropFirst()
-            guard step(byte) else { return false }
+            let verdict = step(byte)
+            guard verdict == .quick else { return verdict }
         }
         if isLast { state = .start }
-        return true
+        return .quick
     }
 
     private func after(_ isName: Bool) -> State { isName ? .length(isName: false) : .start }
 
     /// Reads a byte outside of texts.
-    private mutating func step(_ byte: UInt8) -> Bool {
+    private mutating func step(_ byte: UInt8) -> Verdict {
         switch state {
         case .start:
             foreignBytes = 0
@@ -62,7 +72,7 @@ struct SlowFieldScan: Sendable {
             default: begin(byte & 0x0F, of: 0x0F, isLiteral: true)
             }
         case .integer(let isLiteral, let former, let shift):
-            guard shift <= 28 else { return false }
+            guard shift <= 28 else { return .invalid }
             let index = former + Int(byte & 0x7F) << shift
             if byte >= 0x80 {
                 state = .integer(isLiteral: isLiteral, index: index, shift: shift + 7)
@@ -79,7 +89,7 @@ struct SlowFieldScan: Sendable {
             }
         case .longLength(let isName, let isCoded, let former, let shift):
             // `NIOHTTP2Handler` refuses longer numbers.
-            guard shift <= 28 else { return false }
+            guard shift <= 28 else { return .invalid }
             let count = former + Int(byte & 0x7F) << shift
             if byte >= 0x80 {
                 state = .longLength(isName: isName, isCoded: isCoded, count: count, shift: shift + 7)
@@ -88,7 +98,7 @@ struct SlowFieldScan: Sendable {
             }
         case .text: break
         }
-        return true
+        return .quick
     }
 
     /// A field begins, or a change of the table.
@@ -102,16 +112,16 @@ struct SlowFieldScan: Sendable {
         }
     }
 
-    private mutating func beginText(_ isName: Bool, _ isCoded: Bool, _ count: Int) -> Bool {
+    private mutating func beginText(_ isName: Bool, _ isCoded: Bool, _ count: Int) -> Verdict {
         if isName {
-            guard count <= Self.nameBytes else { return false }
+            guard count <= Self.nameBytes else { return .slow }
             // `:status` has 7 bytes, and 5 in the code.
             mayBeStatus = count == (isCoded ? 5 : 7)
         } else if mayBeStatus, isCoded, count > Self.codedStatusBytes {
-            return false
+            return .slow
         }
         state = count > 0 ? .text(isName: isName, isCoded: isCoded, rest: count) : after(isName)
-        return true
+        return .quick
     }
 }
 
