@@ -31,7 +31,8 @@ enum HTTP2Limits {
     static let probeTimeout = Duration.seconds(1)
     /// The bounds of frames other than HEADERS, CONTINUATION and DATA, in each 30 s: 4,000 frames, with 1 MiB together. Each HEADERS and DATA frame of
     /// this side allows four more frames, and each KiB of their payloads one more, so that a large upload gets its WINDOW_UPDATE frames: some
-    /// servers send two for each 4 KiB that they read. RST_STREAM is counted apart: 200 frames more than requests on one connection. What exceeds a bound ends the connection with ENHANCE_YOUR_CALM, also an idle one.
+    /// servers send two for each 4 KiB that they read. RST_STREAM is counted apart: 200 frames more than HEADERS and DATA frames of
+    /// this side. What exceeds a bound ends the connection with ENHANCE_YOUR_CALM, also an idle one.
     static let otherFrames = FrameAllowance.Limits(
         frames: 4000, bytes: 1024 * 1024, framesForEachSent: 4, sentBytesForFrame: 1024, time: .seconds(30), spareResets: 200)
     /// How long a connection that this side closes waits for the end of the server's side: 100 ms. Bytes that arrive in this time do not
@@ -64,7 +65,7 @@ extension NIOHTTP2Handler {
         connection.controlFrameRateLimit.maximumCount = 2000
         var stream = StreamConfiguration()
         // Not limited here, because an overloaded server refuses streams without malice: see `HTTP2Limits.otherFrames`, which counts resets in
-        // proportion to the requests.
+        // proportion to the frames of this side.
         stream.streamResetFrameRateLimit.maximumCount = 1000
         stream.streamResetFrameRateLimit.windowLength = .nanoseconds(1)
         return NIOHTTP2Handler(
