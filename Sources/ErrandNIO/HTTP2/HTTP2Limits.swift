@@ -34,7 +34,7 @@ enum HTTP2Limits {
     /// - The server may send 4,000 frames, with 1 MiB together.
     /// - Each HEADERS and DATA frame of the client allows four more frames, and each KiB of their payloads one more. A large upload needs them
     ///   for its WINDOW_UPDATE frames: some servers send two for each 4 KiB that they read.
-    /// - RST_STREAM frames are counted apart: 200 more than requests on the connection.
+    /// - RST_STREAM frames are counted apart: 200 more than HEADERS and DATA frames of the client.
     ///
     /// If a bound is exceeded, the connection ends with ENHANCE_YOUR_CALM, even if it is idle.
     static let otherFrames = FrameAllowance.Limits(
@@ -69,7 +69,7 @@ extension NIOHTTP2Handler {
         connection.controlFrameRateLimit.maximumCount = 2000
         var stream = StreamConfiguration()
         // A window of 1 ns never holds 1,000 resets: `NIOHTTP2Handler` can't switch this limit off. An overloaded server refuses streams without
-        // malice, so `HTTP2Limits.otherFrames` counts resets in proportion to the requests.
+        // malice, so `HTTP2Limits.otherFrames` counts resets in proportion to the frames of the client.
         stream.streamResetFrameRateLimit.maximumCount = 1000
         stream.streamResetFrameRateLimit.windowLength = .nanoseconds(1)
         return NIOHTTP2Handler(

@@ -64,11 +64,14 @@ enum HTTP2ConnectionError: SafelyDescribedError, Equatable {
     case tooManyFrames(FrameAllowance.Excess)
     case slowField
 
-    /// Whether the handler in front of the frames has found the error.
-    var isOfGuard: Bool {
+    case invalidFieldNumber
+
+    /// The code of the GOAWAY, if the handler in front of the frames has found the error; otherwise `nil`.
+    var codeOfGuard: HTTP2Code? {
         switch self {
-        case .tooManyFrames, .slowField: true
-        default: false
+        case .tooManyFrames, .slowField: .enhanceYourCalm
+        case .invalidFieldNumber: .compressionError
+        default: nil
         }
     }
 
@@ -100,6 +103,9 @@ enum HTTP2ConnectionError: SafelyDescribedError, Equatable {
         case .slowField:
             "the server sent a field whose name is longer than \(SlowFieldScan.nameBytes) bytes, or an invalid ':status'; the connection was closed "
                 + "with ENHANCE_YOUR_CALM"
+        case .invalidFieldNumber:
+            "the fields of a response can't be read: a number has more than 32 bits (RFC 7541, section 5.1); the connection was closed with "
+                + "COMPRESSION_ERROR"
         case .noPong(let time): "the server did not respond to a ping within \(time.inWords)"
         case .goAway(let code): "connection closed by the server, after GOAWAY with \(code)"
         case .notProcessed(let code): "the server did not process the request: GOAWAY with \(code)"

@@ -19,6 +19,15 @@ struct SlowFieldScan: Sendable {
     private static let statusName = Array(":status".utf8)
     private static let codedStatusName: [UInt8] = [0xB8, 0x84, 0x8D, 0x36, 0xA3]
 
+    /// What a part of a section of fields is.
+    enum Verdict: Sendable, Hashable {
+        case quick
+        /// A field would take long.
+        case slow
+        /// A number has more than 32 bits: the section is unreadable.
+        case invalid
+    }
+
     private enum State: Sendable {
         case start
         /// The rest of an index, or of the size of the table.
@@ -46,10 +55,10 @@ struct SlowFieldScan: Sendable {
     /// Whether the entries of the dynamic table are named `:status`, the oldest first. Some of them may have left the table.
     private var table: [Bool] = []
 
-    /// Reads a part of a section of fields. Returns false if a field would take long.
+    /// Reads a part of a section of fields. After a verdict other than ``Verdict/quick``, the scan must not be used again.
     ///
     /// - Parameter isLast: whether the section ends here.
-    mutating func read(_ bytes: some Collection<UInt8>, isLast: Bool) -> Bool {
+    mutating func read(_ bytes: some Collection<UInt8>, isLast: Bool) -> Verdict {
         var rest = bytes[...]
         while let byte = rest.first {
             if case .text(let isName, let isCoded, let count) = state {
@@ -59,7 +68,7 @@ struct SlowFieldScan: Sendable {
                 } else if isStatus, !isCoded {
                     foreignBytes += part.count { $0 >= 0x80 }
                 }
-                guard foreignBytes <= Self.statusBytes else { return false }
+                guard foreignBytes <= Self.statusBytes else { return .slow }
                 rest = rest.dropFirst(part.count)
                 if count > part.count {
                     state = .text(isName: isName, isCoded: isCoded, rest: count - part.count)
@@ -69,10 +78,11 @@ struct SlowFieldScan: Sendable {
                 continue
             }
             rest = rest.dropFirst()
-            guard step(byte) else { return false }
+            let verdict = step(byte)
+            guard verdict == .quick else { return verdict }
         }
         if isLast { state = .start }
-        return true
+        return .quick
     }
 
     private mutating func endText(_ isName: Bool, _ isCoded: Bool) {
@@ -100,7 +110,7 @@ struct SlowFieldScan: Sendable {
     }
 
     /// Reads a byte outside of texts.
-    private mutating func step(_ byte: UInt8) -> Bool {
+    private mutating func step(_ byte: UInt8) -> Verdict {
         switch state {
         case .start:
             foreignBytes = 0
@@ -111,7 +121,7 @@ struct SlowFieldScan: Sendable {
             default: begin(.literal, byte & 0x0F, of: 0x0F)
             }
         case .integer(let field, let former, let shift):
-            guard shift <= 28 else { return false }
+            guard shift <= 28 else { return .invalid }
             let index = former + Int(byte & 0x7F) << shift
             if byte >= 0x80 {
                 state = .integer(field, index: index, shift: shift + 7)
@@ -127,7 +137,7 @@ struct SlowFieldScan: Sendable {
             }
         case .longLength(let isName, let isCoded, let former, let shift):
             // `NIOHTTP2Handler` refuses longer numbers.
-            guard shift <= 28 else { return false }
+            guard shift <= 28 else { return .invalid }
             let count = former + Int(byte & 0x7F) << shift
             if byte >= 0x80 {
                 state = .longLength(isName: isName, isCoded: isCoded, count: count, shift: shift + 7)
@@ -136,7 +146,7 @@ struct SlowFieldScan: Sendable {
             }
         case .text: break
         }
-        return true
+        return .quick
     }
 
     /// A field begins, or a change of the table's size.
@@ -163,18 +173,18 @@ struct SlowFieldScan: Sendable {
         }
     }
 
-    private mutating func beginText(_ isName: Bool, _ isCoded: Bool, _ count: Int) -> Bool {
+    private mutating func beginText(_ isName: Bool, _ isCoded: Bool, _ count: Int) -> Verdict {
         if isName {
-            guard count <= Self.nameBytes else { return false }
+            guard count <= Self.nameBytes else { return .slow }
         } else if isStatus, isCoded, count > Self.codedStatusBytes {
-            return false
+            return .slow
         }
         if count > 0 {
             state = .text(isName: isName, isCoded: isCoded, rest: count)
         } else {
             endText(isName, isCoded)
         }
-        return true
+        return .quick
     }
 }
 
