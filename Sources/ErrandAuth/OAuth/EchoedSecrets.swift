@@ -19,7 +19,8 @@ struct EchoedSecrets: Sendable {
         let data = Data(secret.utf8)
         let encoded = [formEncoded(secret), PercentEncoding.encode(secret, allowing: URLCharacterSet("-._~"))]
         let base64 = data.base64EncodedString()
-        return [secret] + encoded + encoded.map(lowercasedEscapes) + [base64, base64.replacing("=", with: ""), base64URL(data)]  // octets: Base64 is ASCII
+        let plain = base64.replacing("=", with: "")  // octets: Base64 is ASCII
+        return [secret] + encoded + encoded.map(lowercasedEscapes) + [base64, plain, base64URL(data)]
     }
 
     /// `%2b` for `%2B`.

@@ -384,6 +384,7 @@ private final class ClockSkew: Sendable {
 
 /// Base64 for URLs, without padding ([RFC 4648, section 5](https://www.rfc-editor.org/rfc/rfc4648#section-5)).
 func base64URL(_ bytes: some Sequence<UInt8>) -> String {
-    Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")  // octets: Base64 is ASCII
+    let base64 = Data(bytes).base64EncodedString()
+    return base64.replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")  // octets: Base64 is ASCII
 }
 #endif

@@ -90,7 +90,8 @@ public struct OAuthServer: Sendable, Hashable {
         let shown = Substring(text.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }).shownSafely(limit: 200)
         guard let url = try? HTTPURL(text) else { throw OAuthError(.unsupported, "the endpoint '\(shown)' is not a URL") }
         let host = url.host.description
-        guard url.scheme == "https" || host == "localhost" || host == "127.0.0.1" || host == "[::1]" || host == "::1" else {  // octets: ASCII
+        let isHere = ["localhost", "127.0.0.1", "[::1]", "::1"].contains(where: host.isExactly)
+        guard url.scheme.isExactly("https") || isHere else {
             throw OAuthError(.unsupported, "the endpoint '\(shown)' does not use https")
         }
     }
