@@ -15,7 +15,8 @@ import Testing
     @Test(
         arguments: [
             ("a.example", "b.example"), ("*.example", "example"), ("*.example", "b.a.example"), ("*.example", ".example"),
-            ("*.*.example", "b.a.example"), ("b*.example", "b1.example"), ("*", "a"), ("", ""), ("", "a.example"), ("*.", "a."),
+            ("*.*.example", "b.a.example"), ("*.*.example", "b.*.example"), ("b*.example", "b1.example"), ("*", "a"), ("", ""),
+            ("", "a.example"), ("*.", "a."),
             ("a.example", "xa.example"), ("*.a.example", "a.example"), ("f*o.example", "foo.example"),
             ("xn--*.example", "xn--a.example"), ("a.*.example", "a.b.example"), ("*", "localhost"), ("*..", "a."), ("*.", "a"),
             ("a.example\0.b.example", "a.example"), ("*.exam\u{301}ple", "a.example"), (".example", "a.example"), ("*.example", "*."),
