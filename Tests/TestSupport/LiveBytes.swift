@@ -7,9 +7,9 @@ package enum LiveBytes {
     /// The bytes that are in use now; `nil` on a system whose allocator has no such counter.
     package static var now: Int? {
         #if canImport(Darwin) || canImport(Glibc)
-            return Int(live_bytes())
+        return Int(live_bytes())
         #else
-            return nil
+        return nil
         #endif
     }
 }
