@@ -182,6 +182,7 @@ final class SoakConnection: ChannelInboundHandler {
     private let late: LateFrames
     private var context: ChannelHandlerContext?
     private var isLeaving = false
+    private var hasEnded = false
     /// The last stream that has begun, and the last one that got a part of a response.
     private var lastStream = HTTP2StreamID.rootStream
     private var lastAnswered = HTTP2StreamID.rootStream
@@ -194,15 +195,23 @@ final class SoakConnection: ChannelInboundHandler {
     func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard case .goAway = unwrapInboundIn(data).payload, manner == .mute else { return }
-        journal.count("ends without close_notify")
+        if case .goAway = unwrapInboundIn(data).payload, manner == .mute { endSilently() }
+    }
+
+    private func endSilently() {
+        if !hasEnded { journal.count("ends without close_notify") }
+        hasEnded = true
         socket.fallSilent()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if error is NIOHTTP2Errors.StreamClosed || error is NIOHTTP2Errors.NoSuchStream || error is NIOHTTP2Errors.StreamError { return }
-        // After the last stream of a connection that leaves, NIOHTTP2 takes every frame for a violation.
-        if !(error is NIOSSLError), !isLeaving { journal.count("errors of connections (\(type(of: error)))") }
+        if isLeaving {
+            // After the last stream, NIOHTTP2 takes every frame for a violation, though the client may still read. The client ends the connection.
+            if error is NIOHTTP2Errors.IOOnClosedConnection, manner == .mute { endSilently() }
+            return
+        }
+        if !(error is NIOSSLError) { journal.count("errors of connections (\(type(of: error)))") }
         socket.cut()
     }
 
