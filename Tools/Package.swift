@@ -18,7 +18,7 @@ let package = Package(
         .package(
             name: "Errand", path: "..",
             traits: [
-                "Auth", "NIO", "ServiceLifecycle", "Telemetry", .trait(name: "Brotli", condition: .when(traits: ["Brotli"])),
+                "Auth", "MockServer", "NIO", "ServiceLifecycle", "Telemetry", .trait(name: "Brotli", condition: .when(traits: ["Brotli"])),
                 .trait(name: "Zstandard", condition: .when(traits: ["Zstandard"])),
             ]),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -27,6 +27,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
@@ -61,22 +62,29 @@ let package = Package(
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]
         ),
+        // The counters of the allocator.
+        .systemLibrary(name: "CAllocator"),
         // What shows that the library does what it promises, against public test data and under load.
         .executableTarget(
             name: "ConformanceCommand",
             dependencies: [
+                "CAllocator",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Errand", package: "Errand"),
                 .product(name: "ErrandFormats", package: "Errand"),
+                .product(name: "ErrandMockServer", package: "Errand"),
                 .product(name: "ErrandNIO", package: "Errand"),
                 .product(name: "ErrandTesting", package: "Errand"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHPACK", package: "swift-nio-http2"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOHTTP2", package: "swift-nio-http2"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]
         ),
         // Its README.md says what it is. A link at the root of the repository leads to it.
@@ -120,7 +128,7 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-for target in package.targets {
+for target in package.targets where target.type != .system {
     target.swiftSettings = [
         "ExistentialAny", "InternalImportsByDefault", "MemberImportVisibility", "NonisolatedNonsendingByDefault",
         "InferIsolatedConformances",

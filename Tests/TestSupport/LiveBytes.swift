@@ -6,15 +6,10 @@ package import Testing
 package enum LiveBytes {
     /// The bytes that are in use now; `nil` on a system whose allocator has no such counter.
     package static var now: Int? {
-        #if canImport(Darwin)
-            var statistics = malloc_statistics_t()
-            malloc_zone_statistics(nil, &statistics)
-            return Int(statistics.size_in_use)
-        #elseif canImport(Glibc)
-            let counters = mallinfo2()
-            return Int(counters.uordblks) + Int(counters.hblkhd)
+        #if canImport(Darwin) || canImport(Glibc)
+        return Int(live_bytes())
         #else
-            return nil
+        return nil
         #endif
     }
 }

@@ -6,6 +6,7 @@ struct ConformanceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "conformance", abstract: "Shows what the library does with public test data, and under load.",
         subcommands: [
-            EventServiceCommand.self, EventVectorsCommand.self, ReplayCommand.self, SoakCommand.self, StructuredFieldsCommand.self,
+            EventServiceCommand.self, EventVectorsCommand.self, ReplayCommand.self, SoakCommand.self, SoakServerCommand.self,
+            StructuredFieldsCommand.self,
         ])
 }

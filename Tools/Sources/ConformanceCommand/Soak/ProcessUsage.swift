@@ -1,20 +1,22 @@
+import CAllocator
 import Foundation
 
-/// What this process uses now. On systems without `/proc`, all counts are 0.
+/// What this process uses now. On systems without `/proc`, `residentBytes` and `descriptors` are 0.
 struct ProcessUsage {
     var residentBytes: Int
+    /// What the allocator has given out and not got back: the resident size also has free pages, and lacks those that nobody touched.
+    var liveBytes: Int
     /// Sockets, pipes and files; not the descriptors of event loops and timers.
     var descriptors: Int
 
-    /// glibc's `malloc_trim`, which Swift's module of it lacks: memory that is free, and only kept by the allocator, is no growth.
-    private static let trimHeap: (@convention(c) (Int) -> Int32)? = dlsym(nil, "malloc_trim").map {
-        unsafeBitCast($0, to: (@convention(c) (Int) -> Int32).self)
-    }
-
     init() {
-        _ = Self.trimHeap?(0)
+        #if canImport(Glibc)
+        // Memory that is free, and only kept by the allocator, is no growth.
+        _ = malloc_trim(0)
+        #endif
         let pages = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ").dropFirst().first
         residentBytes = (pages.flatMap { Int($0) } ?? 0) * Int(getpagesize())
+        liveBytes = Int(live_bytes())
         let folder = "/proc/self/fd"
         descriptors = ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).count { name in
             guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\(name)") else { return false }

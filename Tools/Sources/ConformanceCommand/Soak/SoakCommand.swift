@@ -5,32 +5,59 @@ import Foundation
 struct SoakCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "soak", abstract: "Sends many requests to a faulty server, and fails if anything is left of them.",
-        usage: "conformance soak [--requests <count>] [--seed <seed>] [--concurrency <count>] [--max-growth-mib <size>]",
+        usage: """
+            conformance soak [--http2] [--requests <count>] [--seed <seed>] [--concurrency <count>] [--max-growth-mib <size>] \
+            [--max-live-growth-kib <size>] [--usual-end-ms <time>] [--longest-end-ms <time>]
+            """,
         discussion: """
-            A server in the same process sends whole responses and faults: it closes and resets connections, breaks bodies off, stalls, \
-            and sends garbage. Tasks are cancelled before their exchange, in the queue and within bodies; deadlines pass; bodies are left \
-            unread. What each request does depends on the seed and its number alone. After each tenth, when no request is in progress, a \
-            line shows the rate, the resident memory, the open descriptors, connections and exchanges.
+            Without --http2: a server in the same process sends whole responses and faults over HTTP/1.1: it closes and resets \
+            connections, breaks bodies off, stalls, and sends garbage.
 
-            The command fails if a sound response does not arrive whole or a broken one does, if an exchange does not end, if the memory \
-            of the second half grows by more than --max-growth-mib, or if a descriptor or a connection is open after the shutdown.
+            With --http2: HTTP/2 over TLS, and servers in a process of their own. They refuse and reset streams, send GOAWAY, stall, break \
+            connections off, say nothing after the handshake or at all, and one of them never confirms the end of TLS.
+
+            Tasks are cancelled before their exchange, in the queue and within bodies; deadlines pass; bodies are left unread; with --http2, \
+            transports are shut down with calls in progress. What each request does depends on the seed and its number alone. After each \
+            tenth, when no request is in progress, a line shows the rate, the memory, the open descriptors, connections and exchanges. \
+            The last lines show the outcomes, and how long ends took: from a cancellation, a deadline or shutdown() to the return.
+
+            The command fails if a sound response does not arrive whole or a broken one does, if a response has bytes of another, if an \
+            exchange does not end, if the resident memory of the second half grows by more than --max-growth-mib or what is allocated after \
+            the first tenth by more than --max-live-growth-kib, if 99.9 % of the ends take more than --usual-end-ms or one more than \
+            --longest-end-ms, or if a descriptor or a connection is open after the shutdown.
             """)
 
-    @Option(help: ArgumentHelp("The number of requests.", valueName: "count")) var requests = 2_000_000
+    @Flag(name: .customLong("http2"), help: "Use HTTP/2 over TLS.") var http2 = false
+    @Option(help: ArgumentHelp("The number of requests. (default: 2000000; with --http2: 500000)", valueName: "count")) var requests: Int?
     @Option(help: ArgumentHelp("The seed of everything random.", valueName: "seed")) var seed: UInt64 = 1
     @Option(help: ArgumentHelp("How many requests are in progress at a time.", valueName: "count")) var concurrency = 64
     @Option(
         name: .customLong("max-growth-mib"),
-        help: ArgumentHelp("How much the memory may grow in the second half, in MiB.", valueName: "size"))
+        help: ArgumentHelp("How much the resident memory may grow in the second half, in MiB.", valueName: "size"))
     var maxGrowthMiB = 16
+    @Option(
+        name: .customLong("max-live-growth-kib"),
+        help: ArgumentHelp("How much more may be allocated at the end than after the first tenth, in KiB.", valueName: "size"))
+    var maxLiveGrowthKiB = 4096
+    @Option(
+        name: .customLong("usual-end-ms"), help: ArgumentHelp("How long 99.9 % of the ends may take, in milliseconds.", valueName: "time"))
+    var usualEndMilliseconds = 100
+    @Option(name: .customLong("longest-end-ms"), help: ArgumentHelp("How long an end may take, in milliseconds.", valueName: "time"))
+    var longestEndMilliseconds = 1000
 
     func validate() throws {
-        guard requests >= 10 else { throw ValidationError("--requests must be at least 10 (is \(requests))") }
+        if let requests, requests < 10 { throw ValidationError("--requests must be at least 10 (is \(requests))") }
         guard concurrency >= 1 else { throw ValidationError("--concurrency must be at least 1 (is \(concurrency))") }
     }
 
     func run() async throws {
-        let soak = Soak(requests: requests, seed: seed, concurrency: concurrency, maxGrowthBytes: maxGrowthMiB << 20)
+        let bounds = Soak.Bounds(
+            residentGrowthBytes: maxGrowthMiB << 20, liveGrowthBytes: maxLiveGrowthKiB << 10,
+            usualEnd: .milliseconds(usualEndMilliseconds), longestEnd: .milliseconds(longestEndMilliseconds))
+        let soak = Soak(
+            Soak.Settings(
+                requests: requests ?? (http2 ? 500_000 : 2_000_000), seed: seed, concurrency: concurrency, usesHTTP2: http2, bounds: bounds)
+        )
         // At once, also into a pipe.
         let problems = try await soak.run { line in FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
         for problem in problems { print("FAILED: \(problem)") }

@@ -6,16 +6,31 @@ struct SoakPlan: Sendable, CustomStringConvertible {
     enum Reply: String, Sendable {
         // Sound.
         case whole, chunked, untilClose, slow, interim
+        /// The body of the request comes back.
+        case echoes
+        /// The stream is refused; the second time, the response is whole.
+        case refusesOnce
+        /// A GOAWAY comes after the whole response.
+        case leaves
+        /// A GOAWAY comes in place of the response, and does not include the stream; the second time, the response is whole.
+        case leavesBefore
         /// A whole response, and bytes after it that belong to none.
         case extra
         /// A status without waiting for the body of the request, and the end of the connection.
         case refuses
         // Broken.
         case closes, resets, truncates, resetsInBody, garbage
+        /// REFUSED_STREAM, each time; RST_STREAM with CANCEL and with INTERNAL_ERROR; a GOAWAY that ends every stream.
+        case refusesStream, cancels, fails, breaksOff
         // The deadline of the request must end these.
         case stalls, silent
 
-        var isSound: Bool { [.whole, .chunked, .untilClose, .slow, .interim, .extra].contains(self) }
+        var isSound: Bool {
+            switch self {
+            case .whole, .chunked, .untilClose, .slow, .interim, .extra, .echoes, .refusesOnce, .leaves, .leavesBefore: true
+            default: false
+            }
+        }
         var neverEnds: Bool { self == .stalls || self == .silent }
         var isBroken: Bool { !isSound && self != .refuses }
     }
@@ -30,6 +45,22 @@ struct SoakPlan: Sendable, CustomStringConvertible {
         case isCancelledBefore
         case isCancelled(afterMicroseconds: Int)
         case hasDeadline(milliseconds: Int)
+        /// Sends over a transport of its own, which is shut down meanwhile.
+        case isShutDown(afterMicroseconds: Int)
+    }
+
+    /// What a server of HTTP/2 does with its connections.
+    enum Manner: Int, CaseIterable, Sendable {
+        /// Everything as it should be; the end of TLS is confirmed.
+        case polite
+        /// The end of TLS is never confirmed.
+        case mute
+        /// Connections break off, with all their streams.
+        case rough
+        /// Nothing comes after the handshake and the settings.
+        case hole
+        /// Nothing comes at all, not even TLS.
+        case deaf
     }
 
     enum Upload: Sendable { case none, data, stream }
@@ -42,12 +73,14 @@ struct SoakPlan: Sendable, CustomStringConvertible {
     let client: Client
     /// Which of the servers gets it.
     let server: Int
+    /// Whether a neighbor on the same connection may end it.
+    private(set) var mayBeLost = false
 
     var description: String { "request \(number): \(reply) \(bodyBytes) bytes, upload \(upload) \(uploadBytes) bytes, client \(client)" }
 
-    /// Every byte of the bodies has this value, so that a response that went to another request is seen.
+    /// Every byte of the bodies has this value. With the number, which is in the response, it shows a response that went to another request.
     var byte: UInt8 { UInt8(truncatingIfNeeded: number) }
-    var path: String { "/\(reply.rawValue)/\(bodyBytes)/\(byte)" }
+    var path: String { "/\(reply.rawValue)/\(bodyBytes)/\(number)" }
 
     init(_ number: Int, seed: UInt64, servers: Int) {
         var random = SeededGenerator(seed: seed &* 0x2545_F491_4F6C_DD1D &+ UInt64(number))
@@ -88,6 +121,67 @@ struct SoakPlan: Sendable, CustomStringConvertible {
         case ..<97: client = .isCancelled(afterMicroseconds: Int.random(in: 0..<3000, using: &random))
         default: client = .hasDeadline(milliseconds: Int.random(in: 1..<10, using: &random))
         }
+    }
+
+    /// A plan for the servers of HTTP/2, one for each manner.
+    init(http2 number: Int, seed: UInt64) {
+        var random = SeededGenerator(seed: seed &* 0x2545_F491_4F6C_DD1D &+ UInt64(number))
+        self.number = number
+        let manner: Manner =
+            switch Int.random(in: 0..<1000, using: &random) {
+            case ..<460: .polite
+            case ..<930: .mute
+            case ..<980: .rough
+            case ..<995: .hole
+            default: .deaf
+            }
+        server = manner.rawValue
+        mayBeLost = manner == .rough
+        let isShutDown = Int.random(in: 0..<1000, using: &random) < 2
+        let reply = manner == .rough && Int.random(in: 0..<4, using: &random) == 0 ? Self.end(&random) : Self.http2Reply(&random)
+        self.reply = isShutDown ? [.silent, .stalls, .slow].randomElement(using: &random) ?? .silent : reply
+        let size = Self.size(&random)
+        switch Int.random(in: 0..<100, using: &random) {
+        case ..<85 where self.reply != .echoes: (upload, uploadBytes) = (.none, 0)
+        case ..<93: (upload, uploadBytes) = (.data, Self.size(&random))
+        default: (upload, uploadBytes) = (.stream, Self.size(&random))
+        }
+        bodyBytes = self.reply == .echoes ? uploadBytes : size
+        let neverEnds = self.reply.neverEnds || manner == .hole || manner == .deaf
+        switch Int.random(in: 0..<100, using: &random) {
+        case _ where isShutDown: client = .isShutDown(afterMicroseconds: Int.random(in: 0..<20_000, using: &random))
+        case ..<50 where neverEnds: client = .hasDeadline(milliseconds: Int.random(in: 5..<30, using: &random))
+        case _ where neverEnds: client = .isCancelled(afterMicroseconds: Int.random(in: 0..<20_000, using: &random))
+        case ..<76: client = .collects
+        case ..<79: client = .drops
+        case ..<82: client = .leaves
+        case ..<84: client = .isCancelledBefore
+        case ..<95: client = .isCancelled(afterMicroseconds: Int.random(in: 0..<6000, using: &random))
+        default: client = .hasDeadline(milliseconds: Int.random(in: 1..<10, using: &random))
+        }
+    }
+
+    private static func http2Reply(_ random: inout SeededGenerator) -> Reply {
+        switch Int.random(in: 0..<1000, using: &random) {
+        case ..<680: .whole
+        case ..<780: .echoes
+        case ..<800: .slow
+        case ..<820: .interim
+        case ..<830: .refuses
+        case ..<850: .refusesOnce
+        case ..<860: .refusesStream
+        case ..<880: .cancels
+        case ..<900: .fails
+        case ..<920: .resetsInBody
+        case ..<930: .leaves
+        case ..<940: .leavesBefore
+        case ..<970: .stalls
+        default: .silent
+        }
+    }
+
+    private static func end(_ random: inout SeededGenerator) -> Reply {
+        [.closes, .resets, .breaksOff].randomElement(using: &random) ?? .closes
     }
 
     /// Mostly small; at least 2, so that a body can break off within.

@@ -35,7 +35,7 @@ final class SoakServer: Sendable {
     }
 
     /// Stops listening, closes all connections, and ends the threads.
-    func stop() async throws {
+    func close() async throws {
         for listener in listeners { try await listener.close().get() }
         for channel in channels.all { try? await channel.close().get() }
         try await group.shutdownGracefully()
@@ -43,7 +43,7 @@ final class SoakServer: Sendable {
 }
 
 /// The connections of a server.
-private final class OpenChannels: Sendable {
+final class OpenChannels: Sendable {
     private let channels = Mutex<[ObjectIdentifier: any Channel]>([:])
 
     var all: [any Channel] { channels.withLock { Array($0.values) } }
@@ -61,9 +61,12 @@ private final class SoakHandler: ChannelInboundHandler {
 
     private var reply = SoakPlan.Reply.whole
     private var bodyBytes = 0
-    private var byte: UInt8 = 0
+    private var number = 0
     private var received = 0
     private var isOver = false
+
+    private var byte: UInt8 { UInt8(truncatingIfNeeded: number) }
+    private var fields: String { "X-Received: \(received)\r\nX-Number: \(number)\r\n" }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         if isOver { return }
@@ -71,9 +74,9 @@ private final class SoakHandler: ChannelInboundHandler {
         case .head(let head):
             let parts = head.uri.split(separator: "/")
             guard parts.count == 3, let reply = SoakPlan.Reply(rawValue: String(parts[0])), let count = Int(parts[1]),
-                let byte = UInt8(parts[2])
+                let number = Int(parts[2])
             else { return close(context) }
-            (self.reply, bodyBytes, self.byte, received) = (reply, count, byte, 0)
+            (self.reply, bodyBytes, self.number, received) = (reply, count, number, 0)
             if reply == .refuses {
                 write("HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", context)
                 close(context)
@@ -86,7 +89,7 @@ private final class SoakHandler: ChannelInboundHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) { close(context) }
 
     private func respond(_ context: ChannelHandlerContext) {
-        let head = "HTTP/1.1 200 OK\r\nX-Received: \(received)\r\nContent-Length: \(bodyBytes)\r\n\r\n"
+        let head = "HTTP/1.1 200 OK\r\n\(fields)Content-Length: \(bodyBytes)\r\n\r\n"
         switch reply {
         case .whole: write(head, body: bodyBytes, context)
         case .interim: write("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + head, body: bodyBytes, context)
@@ -94,11 +97,11 @@ private final class SoakHandler: ChannelInboundHandler {
             write(head, body: bodyBytes, context, then: "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
         case .chunked:
             let first = bodyBytes / 2
-            write("HTTP/1.1 200 OK\r\nX-Received: \(received)\r\nTransfer-Encoding: chunked\r\n\r\n", context)
+            write("HTTP/1.1 200 OK\r\n\(fields)Transfer-Encoding: chunked\r\n\r\n", context)
             write(String(first, radix: 16) + "\r\n", body: first, context, then: "\r\n")
             write(String(bodyBytes - first, radix: 16) + "\r\n", body: bodyBytes - first, context, then: "\r\n0\r\n\r\n")
         case .untilClose:
-            write("HTTP/1.1 200 OK\r\nX-Received: \(received)\r\nConnection: close\r\n\r\n", body: bodyBytes, context)
+            write("HTTP/1.1 200 OK\r\n\(fields)Connection: close\r\n\r\n", body: bodyBytes, context)
             close(context)
         case .slow:
             write(head, body: bodyBytes / 2, context)
@@ -119,7 +122,8 @@ private final class SoakHandler: ChannelInboundHandler {
             write("\u{1}SSH-2.0 this is not HTTP\r\n\r\n", context)
             close(context)
         case .stalls: write(head, body: bodyBytes / 2, context)
-        case .silent, .refuses: break
+        // The others are of HTTP/2.
+        default: break
         }
     }
 

@@ -1,0 +1,58 @@
+/// How long ends took: from the moment when a call was canceled, its deadline passed or a shutdown was asked for, to the return to the caller.
+///
+/// Its memory is that of its creation, however many ends there are: it is no growth.
+struct SoakEnds {
+    enum Kind: String, CaseIterable {
+        case cancel, deadline
+        /// A call whose transport was shut down.
+        case shutdown = "call at a shutdown"
+        case wholeShutdown = "shutdown()"
+    }
+
+    struct Figures {
+        var count: Int
+        var half, most, nearlyAll, longest: Duration
+
+        var text: String {
+            "\(count): p50 \(SoakEnds.milliseconds(half)), p99 \(SoakEnds.milliseconds(most)), "
+                + "p99.9 \(SoakEnds.milliseconds(nearlyAll)), longest \(SoakEnds.milliseconds(longest))"
+        }
+    }
+
+    private struct Table {
+        /// How many ends took from `index` times 0.1 ms to that and 0.1 ms. The last one also has those that took longer.
+        var counts = [UInt32](repeating: 0, count: 20_000)
+        var longest = Duration.zero
+
+        mutating func add(_ time: Duration) {
+            longest = max(longest, time)
+            counts[min(counts.count - 1, max(0, Int(time / .microseconds(100))))] += 1
+        }
+    }
+
+    private var tables: [Table] = Kind.allCases.map { _ in Table() }
+
+    mutating func add(_ kind: Kind, _ time: Duration) { tables[Kind.allCases.firstIndex(of: kind) ?? 0].add(time) }
+
+    /// - Parameter kind: `nil`: all of them.
+    func figures(_ kind: Kind? = nil) -> Figures {
+        let chosen = zip(Kind.allCases, tables).filter { kind == nil || $0.0 == kind }.map(\.1)
+        let counts = chosen.dropFirst().reduce(chosen[0].counts) { sums, table in zip(sums, table.counts).map(+) }
+        let count = counts.reduce(0) { $0 + Int($1) }
+        let longest = chosen.map(\.longest).max() ?? .zero
+        func quantile(_ part: Double) -> Duration {
+            var rest = Int((Double(count) * part).rounded(.up))
+            for (index, number) in counts.dropLast().enumerated() {
+                rest -= Int(number)
+                if rest <= 0 { return min(longest, .microseconds(100 * (index + 1))) }
+            }
+            return longest
+        }
+        return Figures(count: count, half: quantile(0.5), most: quantile(0.99), nearlyAll: quantile(0.999), longest: longest)
+    }
+
+    static func milliseconds(_ time: Duration) -> String {
+        let tenths = Int((time / .microseconds(100)).rounded())
+        return "\(tenths / 10).\(tenths % 10) ms"
+    }
+}
