@@ -36,8 +36,7 @@ private func extendedValue(_ input: inout Input) {
 
 private func link(_ input: inout Input) {
     let (first, second) = (input.shortText(), input.text())
-    var isComplete = true
-    let links = WebLink.parse([first, second], isComplete: &isComplete)
+    let (links, isComplete) = WebLink.parse(checking: [first, second])
     expect(isComplete || links.count < 256, "all links are there, and one is left out")
     expectEqual(links, WebLink.parse([first]) + WebLink.parse([second]), "two fields are not two lists of links")
     expect(links.count <= 256, "more links than the limit")

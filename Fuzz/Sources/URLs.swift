@@ -80,7 +80,7 @@ private func urlReference(_ input: inout Input) {
     let base = input.shortText()
     let text = input.text()
     let home = base
-    if let named = try? URLReference(fromServer: text) {
+    if let named = try? URLReference(received: text) {
         expectEqual(try? URLReference(named.description), named, "a reference of a server changes when it is written and read")
         expect(!named.path.utf8.contains(UInt8(ascii: "\\")), "a backslash is left")
         if let base = try? URLReference(home.isEmpty ? "http://a.example/b/c/d;p?q" : home) {
@@ -94,7 +94,7 @@ private func urlReference(_ input: inout Input) {
         }
     }
     guard let reference = try? URLReference(text) else { return }
-    expectEqual(try? URLReference(fromServer: text), reference, "a valid reference changes when a server has named it")
+    expectEqual(try? URLReference(received: text), reference, "a valid reference changes when a server has named it")
     expectEqual(reference.description, text, "a reference is not what was written")
     guard let base = try? URLReference(base.isEmpty ? "http://a.example/b/c/d;p?q" : base) else { return }
     let resolved = reference.resolved(against: base)

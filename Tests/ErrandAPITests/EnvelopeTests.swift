@@ -1,6 +1,7 @@
 import Errand
 import ErrandTesting
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -199,6 +200,27 @@ import Testing
                 await #expect(throws: ServiceError.self) { _ = try await client.json(call) },
             ] { #expect(error?.requestID == "r-17") }
         }
+    }
+
+    private struct CountedWrapper: ResponseEnvelope {
+        static let count = Mutex(0)
+        var code: Int
+        var failure: ServiceError? { ServiceError(.init(code), message: "") }
+
+        private enum CodingKeys: String, CodingKey { case code }
+
+        init(from decoder: any Decoder) throws {
+            Self.count.withLock { $0 += 1 }
+            code = try decoder.container(keyedBy: CodingKeys.self).decode(Int.self, forKey: .code)
+        }
+    }
+
+    @Test func theBodyOfARefusedResponseIsDecodedOnce() async throws {
+        let stub = stub(["code": 7], status: .notFound)
+        let client = APIClient(stub.server("https://a.example"), envelope: CountedWrapper.self)
+        let error = await #expect(throws: ServiceError.self) { try await client.get("/users/7", as: User.self) }
+        #expect(error?.code == 7 && error?.status == .notFound && error?.request?.url?.target == "/users/7")
+        #expect(CountedWrapper.count.withLock { $0 } == 1)
     }
 
     @Test func aRefusedBodyMustBeWhole() async throws {

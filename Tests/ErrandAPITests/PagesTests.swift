@@ -115,7 +115,7 @@ import Testing
         #expect(targets(stub) == ["/v1/items", "/v1/items?page=2"])
     }
 
-    /// Nobody can mend a URL in a response: it is read as browsers do.
+    /// The app can't correct a URL in a response.
     @Test(arguments: [
         ("/v1/a b?tag[]=ä|x", "/v1/a%20b?tag%5B%5D=%C3%A4%7Cx"), (" ?page=2 ", "/v1/items?page=2"), ("/v1/100%/x#top of", "/v1/100%25/x"),
         (#"/v1/\b"#, "/v1/%5Cb"),

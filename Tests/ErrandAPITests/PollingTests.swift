@@ -143,7 +143,7 @@ import Testing
         #expect(stub.requests.last?.request.url?.description == "https://b.example/jobs")
     }
 
-    /// Nobody can mend a URL in a response: it is read as browsers do.
+    /// The app can't correct a URL in a response.
     @Test func aPlaceIsReadAsBrowsersDo() async throws {
         let begin = Endpoint<Job>.post("/reports")
         var twice = HTTPFields()

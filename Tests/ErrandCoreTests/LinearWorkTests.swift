@@ -30,7 +30,7 @@ struct LinearWorkTests {
         Reader("URL, \(front)\(text)", 1_000, text: { front + String(repeating: text, count: $0) + end }) {
             _ = try? HTTPURL($0)
             _ = try? URLReference($0).resolved(against: URLReference("http://a/b/c"))
-            _ = try? URLReference(fromServer: $0).resolved(against: URLReference("http://a/b/c"))
+            _ = try? URLReference(received: $0).resolved(against: URLReference("http://a/b/c"))
         }
     }
 

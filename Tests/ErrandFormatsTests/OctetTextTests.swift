@@ -39,6 +39,14 @@ import Testing
         #expect(Array(escaped.utf8) == Array("joe\\\"\u{301}".utf8))
     }
 
+    @Test func missingTextsAreEqual() {
+        let (composed, decomposed, missing): (String?, String?, String?) = ("\u{e9}", "e\u{301}", nil)
+        #expect(composed.isExactly(composed) && missing.isExactly(nil))
+        #expect(!composed.isExactly(decomposed) && !composed.isExactly(nil) && !missing.isExactly(""))
+    }
+
+    @Test func aQuotedStringHasBackslashes() { #expect(#"a "b\c"#.quotedString == #""a \"b\\c""#) }
+
     @Test(.timeLimit(.minutes(1)))
     func longMarksTakeLinearTime() {
         let clock = ContinuousClock()

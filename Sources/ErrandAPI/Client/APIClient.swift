@@ -47,6 +47,8 @@ public struct APIClient: Sendable {
     public let envelope: (any ResponseEnvelope.Type)?
     private let mapError: (@Sendable (StatusError) throws -> any Error)?
     private let validated: HTTPStack
+    /// Reads the envelope of a call without a coding of its own; `nil` if the client has no envelope.
+    let envelopeReader: EnvelopeReader?
 
     /// A client over a stack.
     ///
@@ -65,6 +67,7 @@ public struct APIClient: Sendable {
     ) {
         precondition(bodyLimitBytes >= 0, "bodyLimitBytes must be at least 0 (is \(bodyLimitBytes))")
         (self.stack, jsonCoding, self.envelope, self.bodyLimitBytes, self.mapError) = (stack, json, envelope, bodyLimitBytes, mapError)
+        envelopeReader = envelope.map { EnvelopeReader(envelope: $0, coding: json) }
         validated = stack.alwaysPasses(.validateStatus) ? stack : stack.wrapped(by: ValidateStatusMiddleware.unlessJudged)
     }
 
@@ -122,13 +125,11 @@ public struct APIClient: Sendable {
         }
     }
 
-    /// How the envelope of a call without an endpoint is read; `nil` if the client has none.
-    var envelopeReader: EnvelopeReader? { envelope.map { EnvelopeReader(envelope: $0, coding: jsonCoding) } }
 
     /// How the envelope of a call is read; `nil` if it has none.
     func envelopeReader<Output>(for endpoint: Endpoint<Output>) -> EnvelopeReader? {
         guard let envelope, !endpoint.decoding.ignoresEnvelope else { return nil }
-        return EnvelopeReader(envelope: envelope, coding: endpoint.decoding.coding ?? jsonCoding)
+        return endpoint.decoding.coding.map { EnvelopeReader(envelope: envelope, coding: $0) } ?? envelopeReader
     }
 
     /// Sends a call and reads its response, and then reports the end of the call to its observers.
@@ -144,7 +145,7 @@ public struct APIClient: Sendable {
         do {
             return try await unmappedCall(request, in: envelope, read)
         } catch {
-            throw mapped(error, of: request, in: envelope)
+            throw mapped(error, of: request)
         }
     }
 
@@ -211,7 +212,7 @@ public struct APIClient: Sendable {
         do {
             return try await unmappedResponse(to: request, in: envelope)
         } catch {
-            throw mapped(error, of: request, in: envelope)
+            throw mapped(error, of: request)
         }
     }
 
@@ -223,17 +224,12 @@ public struct APIClient: Sendable {
         return try await validated.send(request)
     }
 
-    /// The app's own error for a refused response. That of another request, which a middleware or a validator has sent, stays as it is.
-    func mapped(_ error: any Error, of request: Request, in envelope: EnvelopeReader?) -> any Error {
-        guard envelope != nil || mapError != nil, let refused = error as? StatusError, refused.request?.id == request.id else {
-            return error
-        }
-        if refused.bodyIsWhole, var failure = envelope?.failure(in: refused.bodyPrefix) {
-            (failure.request, failure.response) = (refused.request, refused.head)
-            (failure.attempts, failure.retryStop) = (refused.attempts, refused.retryStop)
-            return failure
-        }
-        return (try? mapError?(refused)) ?? error
+    /// Returns the error to throw for a refused response: that of the back end, or the app's own. The error of another request, which a middleware or a
+    /// validator has sent, stays as it is.
+    func mapped(_ error: any Error, of request: Request) -> any Error {
+        guard let refused = error as? StatusError, refused.request?.id == request.id else { return error }
+        // The request of the call carries the reader of the envelope.
+        return refused.serviceError ?? (try? mapError?(refused)) ?? error
     }
 
     /// The value of a response, by the coding and the limit of this client. Reads its body. For JSON, `response.json(as: User.self)` is shorter, and has

@@ -107,12 +107,3 @@ extension Response {
         }
     }
 }
-
-extension ServiceError {
-    /// This error, with its request and its response.
-    func completed(by response: Response) -> ServiceError {
-        var error = self
-        (error.request, error.response, error.attempts) = (response.request, response.head, response.metadata.attempts)
-        return error
-    }
-}

@@ -5,6 +5,13 @@ internal import ErrandFormats
 struct EnvelopeReader: Sendable {
     let envelope: any ResponseEnvelope.Type
     let coding: JSONCoding
+    /// For the request of a call: observers report the back end's error whatever the status is.
+    let forObservers: ServiceErrorReader
+
+    init(envelope: any ResponseEnvelope.Type, coding: JSONCoding) {
+        (self.envelope, self.coding) = (envelope, coding)
+        forObservers = ServiceErrorReader { envelope.failure(in: $0, coding) }
+    }
 
     /// The longest body that is taken for an error of the back end where the output is the body itself: 64 KiB.
     static let limitBytes = 64 * 1024
@@ -12,12 +19,17 @@ struct EnvelopeReader: Sendable {
     /// The error that a body describes; `nil` if it describes none, or is no such envelope.
     func failure(in data: Data) -> ServiceError? { envelope.failure(in: data, coding) }
 
-    /// For the observers of a call, which show the error of a refused response as that of any other.
-    var forObservers: ServiceErrorReader { ServiceErrorReader { failure(in: $0) } }
 
-    /// The error that a body describes which is the output itself: nothing but JSON of at most 64 KiB is taken for one.
+    /// Returns the error that the body describes, if the body is the output itself. Only JSON of at most 64 KiB is read.
     func failure(inOutput data: Data, _ head: HTTPResponse) -> ServiceError? {
-        head.isJSON && data.count <= Self.limitBytes ? failure(in: data) : nil
+        Self.failure(inOutput: data, head, envelope, coding)
+    }
+
+    /// Returns what ``failure(inOutput:_:)`` returns, without a reader.
+    static func failure(
+        inOutput data: Data, _ head: HTTPResponse, _ envelope: any ResponseEnvelope.Type, _ coding: JSONCoding
+    ) -> ServiceError? {
+        head.isJSON && data.count <= limitBytes ? envelope.failure(in: data, coding) : nil
     }
 }
 

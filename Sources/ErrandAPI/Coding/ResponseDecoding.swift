@@ -132,7 +132,7 @@ extension ResponseDecoding where Output: Decodable {
             return Self(
                 accept: nil, wantsBody: true, { data, _, _ in try cast(data) },
                 unwrap: { data, head, json, envelope, _ in
-                    if let failure = EnvelopeReader(envelope: envelope, coding: json).failure(inOutput: data, head) { throw failure }
+                    if let failure = EnvelopeReader.failure(inOutput: data, head, envelope, json) { throw failure }
                     return try cast(data)
                 })
         }

@@ -177,6 +177,7 @@ extension ResponseDecodingError {
         case .valueNotFound(let type, _): return "expected \(named(type)), found null"
         case .keyNotFound: return "no such key"
         case .dataCorrupted(let context):
+            if let problem = problem(ofDate: context.underlyingError) { return problem }
             return context.codingPath.isEmpty
                 ? problem(ofWhole: body, head, start(of: context)) : problem(ofValue: start(of: context))
         default: return "\(type(of: error))"
@@ -213,11 +214,12 @@ extension ResponseDecodingError {
         }
     }
 
+    private static func problem(ofDate error: (any Error)?) -> String? {
+        guard let problem = error as? RFC3339Date.Problem else { return nil }
+        return "not an ISO 8601 date, such as 2026-11-21T12:36:00Z" + (problem == .form ? "" : ": \(problem)")
+    }
+
     private static func problem(ofValue text: String) -> String {
-        // A reason that is not one of these may be text from outside.
-        for problem in RFC3339Date.Problem.allCases where problem != .form && text.isExactly(JSONCoding.problem(problem)) {
-            return "not an ISO 8601 date, such as 2026-11-21T12:36:00Z: \(problem)"
-        }
         if text.hasOctetPrefix("not a date") || text.containsOctets("ISO8601") || text.containsOctets("Date string") {
             return "not an ISO 8601 date, such as 2026-11-21T12:36:00Z"
         }

@@ -8,7 +8,7 @@ public import ErrandFormats
 public struct EndpointBody: Sendable {
     private let make: @Sendable (JSONCoding) throws -> RequestBody
     let contentType: String?
-    /// The boundary that the `Content-Type` must have; `nil` where it need not have one.
+    /// The boundary that the `Content-Type` must have; `nil` if it need not have one.
     private(set) var boundary: String?
     /// The type of the value that becomes the body; `nil` for bytes.
     private let type: (any (Encodable & Sendable).Type)?

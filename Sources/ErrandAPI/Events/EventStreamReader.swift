@@ -151,7 +151,7 @@ extension EventStream {
         if request.headers[.acceptEncoding] == nil {
             request.headers[.acceptEncoding] = "identity"
             // Some servers and proxies compress it nevertheless. Browsers decode it, by the Fetch standard.
-            request.options.call.decodesUnaskedCodings = true
+            request.options.call.decodesUnrequestedCodings = true
         }
         (request.options.timeout, request.options.attemptTimeout) = (.off, .off)
         if case .inherited = request.options.retry { request.options.retry = .off }

@@ -90,8 +90,7 @@ public struct NextPage<Output: Sendable>: Sendable {
     public static func link(_ relation: String = "next") -> NextPage {
         NextPage { page in
             let values = page.response.headers[fields: .custom("Link")].map(\.referenceValue)
-            var isComplete = true
-            let links = WebLink.parse(values, isComplete: &isComplete)
+            let (links, isComplete) = WebLink.parse(checking: values)
             if let next = links.first(where: { $0.isRelated(as: relation) && $0.anchor == nil }) { return .url(next.target) }
             guard isComplete else {
                 let problem =

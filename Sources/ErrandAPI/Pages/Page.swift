@@ -10,7 +10,7 @@ public struct Page<Output: Sendable>: Sendable {
     public let position: PagePosition
     /// Where the next page is; `nil` at the end of the list, and where ``NextPage`` has failed. To go on later, pass it as `from`.
     ///
-    /// If the server has named a page that must not be requested, it is that one: to request it is an error. It is `nil` where an origin that nobody has
+    /// If the server has named a page that must not be requested, it is that one: to request it is an error. It is `nil` if an origin that nobody has
     /// allowed, behind a redirect, has named it.
     public internal(set) var next: PagePosition?
     /// The origin that the call is meant for, which alone gets its credentials; `nil` if it is not known.

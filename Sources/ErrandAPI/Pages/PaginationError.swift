@@ -23,7 +23,7 @@ public struct PaginationError: RequestFailure, CustomReflectable {
         public static let invalidURL = Code("invalid URL of the next page")
     }
 
-    /// What is wrong.
+    /// The problem.
     public let code: Code
     /// What is wrong in detail, in words and without secrets.
     public let message: String

@@ -48,7 +48,7 @@ extension APIClient {
             } catch  where poll.tolerates(error, policy, isLate: policy.timeout.map { elapsed() >= $0 } ?? false) {
                 outcome = .failure(error)
             } catch {
-                throw mapped(error, of: request, in: envelopeReader(for: endpoint))
+                throw mapped(error, of: request)
             }
             let wait: Duration?
             switch outcome {
@@ -84,10 +84,8 @@ extension APIClient {
                 // The body is read for the sake of the connection, if it comes soon, and because an envelope may have an error.
                 var response = response
                 try await response.hold(within: .seconds(1), on: clock)
-                if let body = response.body.bufferedData, var failure = envelope?.failure(inOutput: body, response.head) {
-                    (failure.request, failure.response) = (response.request, response.head)
-                    failure.attempts = response.metadata.attempts
-                    throw failure
+                if let body = response.body.bufferedData, let failure = envelope?.failure(inOutput: body, response.head) {
+                    throw failure.completed(by: response)
                 }
                 response.discard()
                 return .accepted(TypedResponse(value: (), response: response))
@@ -97,7 +95,7 @@ extension APIClient {
     }
 }
 
-/// What came of one request.
+/// The outcome of one request.
 private enum PollOutcome<Output: Sendable>: Sendable {
     case value(TypedResponse<Output>)
     /// 202: the work is not done.

@@ -23,7 +23,7 @@ public struct PollingError: RequestFailure, CustomReflectable {
         public static let invalidLocation = Code("invalid URL to poll")
     }
 
-    /// What is wrong.
+    /// The problem.
     public let code: Code
     /// What is wrong in detail, in words and without secrets.
     public let message: String

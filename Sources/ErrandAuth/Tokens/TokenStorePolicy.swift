@@ -154,7 +154,7 @@ struct TokenStorePolicy: Sendable, Hashable {
         guard let stored else { return .follow(nil) }
         guard isOwn(stored, own) else { return .follow(stored) }
         guard isSaved else { return .refresh(own) }
-        return Self.isSame(stored.value, own?.value) || stored.hasExpired(at: now) ? .refresh(stored) : .use(stored)
+        return own?.value.isExactly(stored.value) == true || stored.hasExpired(at: now) ? .refresh(stored) : .use(stored)
     }
 
     /// What a refusal of the server to refresh a token means.
@@ -205,12 +205,7 @@ struct TokenStorePolicy: Sendable, Hashable {
 
     private static func hasSameSecrets(_ one: AccessToken, _ other: AccessToken?) -> Bool {
         guard let other else { return false }
-        return isSame(one.value, other.value) && isSame(one.refreshToken, other.refreshToken)
-    }
-
-    private static func isSame(_ one: String?, _ other: String?) -> Bool {
-        guard let one, let other else { return one == nil && other == nil }
-        return one.isExactly(other)
+        return one.value.isExactly(other.value) && one.refreshToken.isExactly(other.refreshToken)
     }
 }
 #endif

@@ -49,8 +49,8 @@ public struct DecompressMiddleware: HTTPMiddleware {
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         let fields = request.head.headerFields
-        let (asks, decodesUnasked) = (!fields.contains(.acceptEncoding), request.options.call.decodesUnaskedCodings)
-        guard let limits = request.options.decompress.resolved(limits), asks || decodesUnasked, fields[.range] == nil else {
+        let (asks, decodesUnrequested) = (!fields.contains(.acceptEncoding), request.options.call.decodesUnrequestedCodings)
+        guard let limits = request.options.decompress.resolved(limits), asks || decodesUnrequested, fields[.range] == nil else {
             return try await next.send(request)
         }
         var request = request

@@ -7,7 +7,7 @@ public enum BodyEvent: Sendable {
     case opened(at: Int64)
     /// The next bytes, never empty, as they are passed on.
     case chunk(Data)
-    /// The body has ended, has failed, or nobody reads on. Only a complete body has trailer fields, if there were any.
+    /// The body has ended, has failed, or was abandoned. Only a complete body has trailer fields, if there were any.
     ///
     /// A cancelled read fails the body with `CancellationError`. A body that is not read is abandoned.
     case end(ExchangeLifetime.Outcome, trailers: HTTPFields?)

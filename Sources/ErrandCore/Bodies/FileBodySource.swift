@@ -3,7 +3,7 @@ internal import Synchronization
 /// A source of a file or a part of it. It reads 128 KiB at a time, and keeps no more in memory.
 ///
 /// It does not read on Swift's cooperative threads. A reader that is cancelled while the disk delays a read gets its `CancellationError` at
-/// once. The read goes on to its end, which then closes the file if the source was abandoned.
+/// once. The read runs to its end, which then closes the file if the source was abandoned.
 package final class FileBodySource: BodySource {
     static let chunkBytes = 128 * 1024
 

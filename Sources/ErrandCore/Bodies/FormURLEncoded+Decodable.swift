@@ -7,7 +7,7 @@ extension FormURLEncoded {
     /// How the description of an error begins whose cause is the body as a whole.
     package static let problem = "the body is not a form"
 
-    /// What is wrong with a member that should be there once.
+    /// The problem of a member that should be there once.
     package static let repeatedName = "the name comes more than once"
 
     /// The value that a form holds.

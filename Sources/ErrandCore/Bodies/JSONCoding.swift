@@ -136,15 +136,16 @@ public struct JSONCoding: Sendable {
     ///   what is slow to compare, which is a member's name that is longer than 256 bytes and not ASCII, and a text with more than 128 combining
     ///   marks in a row; and for text that is not UTF-8 ([RFC 8259, section 8.1](https://www.rfc-editor.org/rfc/rfc8259#section-8.1)).
     public func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
-        if let problem = data.withUnsafeBytes({ JSONDepth.problem(in: $0) }) { throw Self.corrupted(problem) }
         // By a parser that knows what comes next, where no setting of a decoder matters: asking a decoder for each kind in turn takes long.
+        // The parser has its own checks.
         if isShared, type == JSONValue.self {
             do {
                 if let value = try JSONValue(parsing: data) as? Value { return value }
             } catch {
-                throw Self.corrupted(Self.problem(error))
+                throw Self.corrupted(data.withUnsafeBytes { JSONDepth.problem(in: $0) } ?? Self.problem(error))
             }
         }
+        if let problem = data.withUnsafeBytes({ JSONDepth.problem(in: $0) }) { throw Self.corrupted(problem) }
         return try decoder.decode(type, from: data)
     }
 
@@ -155,7 +156,7 @@ public struct JSONCoding: Sendable {
         try JSONValue(parsing: encode(OneMember(key: key))).objectValue?.keys.first ?? key.stringValue
     }
 
-    /// What is wrong with a body as a whole: nothing of its text.
+    /// Returns the problem of a body as a whole. It contains no part of the text.
     package static func problem(_ error: JSONParsingError) -> String {
         "\(error.exceedsLimit ? tooLargeProblem : invalidProblem): \(error)"
     }
@@ -175,12 +176,10 @@ public struct JSONCoding: Sendable {
         do {
             return Date(try RFC3339Date(text))
         } catch {
-            throw DecodingError.dataCorruptedError(in: container, debugDescription: problem(error))
+            let message = "not a date as in RFC 3339: \(error)"
+            throw DecodingError.dataCorrupted(.init(codingPath: container.codingPath, debugDescription: message, underlyingError: error))
         }
     }
-
-    /// What is wrong with a date: nothing of its text.
-    package static func problem(_ error: RFC3339Date.Problem) -> String { "not a date as in RFC 3339: \(error)" }
 }
 
 extension JSONCoding: CustomStringConvertible, CustomReflectable {

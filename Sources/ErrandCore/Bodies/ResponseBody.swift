@@ -66,7 +66,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
 
     /// A stream of the chunks of `sequence`, such as an `AsyncStream` of data. The sequence's iterator goes when nobody can read the body any more.
     ///
-    /// - Parameter length: in bytes, for ``expectedLength``; nil where it is not known.
+    /// - Parameter length: in bytes, for ``expectedLength``; `nil` if it is not known.
     public static func stream<Chunks: AsyncSequence & Sendable>(
         _ sequence: Chunks, length: Int64? = nil
     ) -> ResponseBody where Chunks.Element == Data {

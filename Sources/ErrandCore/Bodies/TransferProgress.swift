@@ -22,14 +22,14 @@ internal import Synchronization
 public struct TransferProgress: Sendable, Hashable, CustomStringConvertible {
     /// The bytes that were sent or received so far: of the body alone, a download's after content decoding.
     public let bytes: Int64
-    /// The bytes that there are in all. `nil` where that is not known: the body is sent in chunks without a length, or it was compressed. Once
+    /// The bytes that there are in all. `nil` if that is not known: the body is sent in chunks without a length, or it was compressed. Once
     /// the transfer is complete, `total` is `bytes`.
     public let total: Int64?
 
     /// Creates a value.
     public init(bytes: Int64, total: Int64?) { (self.bytes, self.total) = (bytes, total) }
 
-    /// The part that is done, from 0 to 1; `nil` where ``total`` is not known. An empty body is done.
+    /// The part that is done, from 0 to 1; `nil` if ``total`` is not known. An empty body is done.
     public var fraction: Double? {
         total.map { $0 > 0 ? min(1, max(0, Double(bytes) / Double($0))) : 1 }
     }

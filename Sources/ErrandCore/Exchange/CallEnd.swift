@@ -47,9 +47,10 @@ package struct CallReport<Mark: Sendable>: Sendable {
     /// Of the exchange, on the wire.
     package let exchange: ExchangeLifetime.Outcome
     package let sizes: ExchangeLifetime.BodySizes
-    /// The failure of decoding, or of reading the body for it; nil where the call has its value, and where nothing was to be decoded.
+    /// The failure of decoding, or of reading the body for it; `nil` if the call has its value, or if nothing was to be decoded.
     package let decodingFailure: (any Error)?
-    /// What the body of a refused response says in the envelope of the client; nil for any other response. It is no ``failure``: the status is.
+    /// The error that the body of a refused response describes in the envelope of the client; `nil` for any other response. The
+    /// failure of the call is the status, not this error.
     package let refusal: ServiceError?
     /// What the observer noted at the end.
     package let mark: Mark
@@ -61,7 +62,7 @@ package struct CallReport<Mark: Sendable>: Sendable {
         (self.exchange, self.sizes, self.decodingFailure, self.refusal, self.mark) = (exchange, sizes, decodingFailure, refusal, mark)
     }
 
-    /// The failure of the call after the head of the response had come; nil where it did not fail.
+    /// The failure of the call after the head of the response had come; `nil` if it did not fail.
     package var failure: (any Error)? {
         if let decodingFailure { return decodingFailure }
         if case .failed(let error) = exchange { return error }

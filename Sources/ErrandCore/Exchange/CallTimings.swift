@@ -53,9 +53,9 @@ public struct ExchangeTimings: Sendable, Hashable {
     public internal(set) var sentBytes: Int64 = 0
     /// The bytes of the response's body that were received, as the transport hands them on.
     public internal(set) var receivedBytes: Int64 = 0
-    /// The connection that it went over; `nil` where the transport does not report it.
+    /// The connection that it went over; `nil` if the transport does not report it.
     public internal(set) var connection: ConnectionInfo?
-    /// The version of HTTP, `1.1` or `2`; `nil` where the transport does not report it.
+    /// The version of HTTP, `1.1` or `2`; `nil` if the transport does not report it.
     public internal(set) var httpVersion: String?
     /// The status code of the response.
     public internal(set) var status: Int?
@@ -64,7 +64,7 @@ public struct ExchangeTimings: Sendable, Hashable {
     /// Whether it failed while it waited for a connection that others used.
     package private(set) var failedInQueue = false
 
-    /// Whether its connection had been used before; `nil` where the transport does not report it.
+    /// Whether its connection had been used before; `nil` if the transport does not report it.
     public var isReused: Bool? { connection?.isReused }
 
     package init(_ request: Request, at start: Duration) {

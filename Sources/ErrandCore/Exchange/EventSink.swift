@@ -91,7 +91,7 @@ public struct ExchangeEvent: Sendable {
     public package(set) var instant: ContinuousClock.Instant
     /// The id of the request.
     public let request: RequestID
-    /// The exchange that it belongs to, as a number that no other exchange of this process has; `nil` where it belongs to the call.
+    /// The exchange that it belongs to, as a number that no other exchange of this process has; `nil` if it belongs to the call.
     public let exchange: Int?
     /// The bytes of the body so far; only with ``Kind/requestBytesSent`` and ``Kind/responseBytesReceived``.
     public let bytes: Int64?
@@ -135,7 +135,7 @@ public struct ExchangeEvent: Sendable {
     public struct Decision: Sendable, Hashable, CustomStringConvertible {
         /// Whether another exchange follows.
         public let continues: Bool
-        /// The wait before that; `nil` where nothing follows.
+        /// The wait before that; `nil` if nothing follows.
         public let delay: Duration?
         /// The reason in a few words, without secrets.
         public let description: String

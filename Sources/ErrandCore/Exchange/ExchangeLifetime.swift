@@ -24,9 +24,9 @@ public struct ExchangeLifetime: Sendable {
 
     /// The sizes of the bodies on the wire, in bytes: compressed as they were sent, without heads, framing and trailers.
     public struct BodySizes: Sendable, Hashable {
-        /// The bytes that were sent; `nil` where the transport does not report them.
+        /// The bytes that were sent; `nil` if the transport does not report them.
         public var requestBytes: Int64?
-        /// The bytes that were received; `nil` where the transport does not report them.
+        /// The bytes that were received; `nil` if the transport does not report them.
         public var responseBytes: Int64?
 
         /// Creates a value.

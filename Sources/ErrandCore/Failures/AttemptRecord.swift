@@ -5,7 +5,7 @@
 /// for attempt in response.metadata.attempts { print(attempt) }    // attempt 1: 503, then waited 100 ms
 /// ```
 public struct AttemptRecord: Sendable, CustomStringConvertible {
-    /// What came of an attempt.
+    /// The outcome of an attempt.
     public enum Outcome: Sendable {
         /// A response with this status.
         case status(HTTPResponse.Status)
@@ -15,7 +15,7 @@ public struct AttemptRecord: Sendable, CustomStringConvertible {
 
     /// The number of the attempt, from 1.
     public let number: Int
-    /// What came of the attempt.
+    /// The outcome of the attempt.
     public let outcome: Outcome
     /// The wait before the next attempt.
     public let delay: Duration

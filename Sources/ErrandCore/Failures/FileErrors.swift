@@ -111,7 +111,7 @@ public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringCo
 /// `EINVAL`, which has one value on all systems.
 private let invalidArgument: Int32 = 22
 
-/// What is wrong with the URL of a file; `nil` for a file URL.
+/// The problem of the URL of a file; `nil` for a file URL.
 private func problem(ofFileURL url: URL) -> String? {
     guard !url.isFileURL else { return nil }
     return "the URL is not a file URL (its scheme is \(url.scheme?.shownSafely(limit: 40) ?? "missing")); URL(filePath:) makes one"

@@ -1,3 +1,5 @@
+package import ErrandFormats
+
 /// A failure of a call: in which phase, what was known by then, and whether the server may have processed the request.
 ///
 /// ```swift
@@ -13,12 +15,12 @@
 ///
 /// Each failure has two texts. ``description`` is for developers: request, phase, reason and attempts on one line. `errorDescription`,
 /// which is `localizedDescription`, is a sentence for people. `failureReason` says why, and `recoverySuggestion` what a person who uses the
-/// app can do; it is `nil` where only a developer can help. All are in English, and none holds a secret or a body. As an `NSError`, a failure
+/// app can do; it is `nil` if only a developer can help. All are in English, and none holds a secret or a body. As an `NSError`, a failure
 /// has its type's name as the domain and the code 1.
 ///
 /// Cancellation is never a failure: it stays `CancellationError`.
 public protocol RequestFailure: LocalizedError, CustomStringConvertible {
-    /// The request, as far as it had come; `nil` where a body failed that does not know its request.
+    /// The request, as far as it had come; `nil` if a body failed that does not know its request.
     ///
     /// Layers set it, to give it back the deadline and the event sink that it had outside of them. If a body fails, the request keeps those of its
     /// exchange.
@@ -31,7 +33,7 @@ public protocol RequestFailure: LocalizedError, CustomStringConvertible {
     var bodyPrefix: Data { get }
     /// The attempts before this one, oldest first; retry adds them.
     var attempts: [AttemptRecord] { get set }
-    /// Why there was no further attempt, though one was called for; `nil` where none was. `retry` and response validators set it; a type without
+    /// Why there was no further attempt, though one was called for; `nil` if none was. `retry` and response validators set it; a type without
     /// a property of this name ignores it.
     var retryStop: RetryStop? { get set }
     /// Whether a server got the request, in any attempt of the call: `notSent` only if nothing left in this attempt and in all of ``attempts``.
@@ -75,7 +77,7 @@ extension StringProtocol {
     }
 }
 
-/// What to do where a server or a limit asks for a wait; `nil` where it is not known how long.
+/// What to do where a server or a limit asks for a wait; `nil` if it is not known how long.
 package func tryAgain(in wait: Duration?) -> String {
     guard let wait else { return "Try again later." }
     let seconds = Int(min(max(1, (wait / .seconds(1)).rounded(.up)), 1e9))
@@ -91,6 +93,8 @@ package func tryAgain(in wait: Duration?) -> String {
 /// An error of this library that is not a ``RequestFailure``, and whose description may stand in any message: it holds no secret and nothing of
 /// a body.
 package protocol SafelyDescribedError: Error, CustomStringConvertible {}
+
+extension RepeatedFieldError: SafelyDescribedError {}
 
 /// What of an error may stand in a message: the description of an error of this library. Of any other error, only the type is known to be
 /// without secrets.

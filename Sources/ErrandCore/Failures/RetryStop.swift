@@ -43,7 +43,7 @@ public enum RetryStop: String, Sendable, Hashable {
 private enum RetryStopKey: MetadataKey { static var defaultValue: RetryStop? { nil } }
 
 extension ResponseMetadata {
-    /// Why retry made no further attempt, though the policy called for one; `nil` where it did not.
+    /// Why retry made no further attempt, though the policy called for one; `nil` if it did not.
     public var retryStop: RetryStop? {
         get { self[RetryStopKey.self] }
         set { self[RetryStopKey.self] = newValue }

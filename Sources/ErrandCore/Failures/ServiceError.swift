@@ -92,3 +92,17 @@ public struct ServiceError: RequestFailure, CustomReflectable {
     /// The description.
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }
+
+extension ServiceError {
+    /// Returns this error with the request and the response of the call.
+    package func completed(by response: Response) -> ServiceError {
+        completed(response.request, response.head, response.metadata.attempts, response.metadata.retryStop)
+    }
+
+    /// Returns this error with the request, the head of the response, the earlier attempts and the reason why `retry` stopped.
+    func completed(_ request: Request?, _ head: HTTPResponse, _ attempts: [AttemptRecord], _ retryStop: RetryStop?) -> ServiceError {
+        var error = self
+        (error.request, error.response, error.attempts, error.retryStop) = (request, head, attempts, retryStop)
+        return error
+    }
+}

@@ -39,7 +39,7 @@ public struct StatusError: RequestFailure {
     public var delivery: Delivery { .sent }
 
     /// The wait that the server asks for before the next request (`Retry-After`,
-    /// [RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)); `nil` where it does not ask.
+    /// [RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)); `nil` if it does not ask.
     public var retryAfter: Duration? { head.headerFields.retryAfter }
 
     /// Reads the front of the body and abandons the rest.
@@ -75,11 +75,10 @@ public struct StatusError: RequestFailure {
         response.metadata.callEnd?.end(serviceError.map { .refused($0) } ?? .discarded)
     }
 
-    /// The error of the back end, if the client of the call has an envelope and the body is one. The client throws it, and observers show it.
+    /// The error of the back end; `nil` if the client of the call has no envelope, or the body describes no error. The client throws
+    /// the error, and observers show it.
     package var serviceError: ServiceError? {
-        guard var error = described else { return nil }
-        (error.request, error.response, error.attempts, error.retryStop) = (request, head, attempts, retryStop)
-        return error
+        described?.completed(request, head, attempts, retryStop)
     }
 
     /// A value of the error's body, such as the API's own error type.
@@ -111,7 +110,7 @@ public struct StatusError: RequestFailure {
         return text + head.shownRemarks + shownAttempts
     }
 
-    /// The title of the problem in parentheses; empty where the server does not describe it.
+    /// The title of the problem in parentheses; empty if the server does not describe it.
     package var shownProblem: String {
         guard let problem, !problem.description.isEmpty else { return "" }
         return " (\(problem.description.shownSafely()))"
@@ -130,7 +129,7 @@ extension ResponseMetadata {
 
 extension HTTPResponse {
     /// What the head says of a failure, as text to follow the status in a message: the wait that the server asks for (`Retry-After`), and a
-    /// redirect that was not followed; empty where it says neither.
+    /// redirect that was not followed; empty if it says neither.
     package var shownRemarks: String {
         (headerFields.retryAfter.map { "; the server asks to wait for \($0.inWords)" } ?? "")
             + (isRedirect ? "; the redirect was not followed: add .redirect() to the stack, or change its policy" : "")
@@ -165,7 +164,7 @@ extension StatusError {
         return "The server responded with \(shownStatus): \(problem.description.shownSafely())".asSentence
     }
 
-    /// What a person can do, with the wait that the server asks for; `nil` where only a developer can help.
+    /// What a person can do, with the wait that the server asks for; `nil` if only a developer can help.
     public var recoverySuggestion: String? {
         switch head.status.code {
         case 401: return "Sign in again, then try again."

@@ -58,7 +58,7 @@ extension RequestOptions {
 
 extension Request {
     /// Whether the call's own rule accepts the status of a response to this request, as an observer sees them: by the option, by the
-    /// `validateStatus` outside the observer, or because one inside has let the response pass; `nil` where there is no rule.
+    /// `validateStatus` outside the observer, or because one inside has let the response pass; `nil` if there is no rule.
     ///
     /// A redirect that may be followed is always accepted.
     package func accepts(_ response: Response) -> Bool? {

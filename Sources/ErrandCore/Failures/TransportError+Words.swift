@@ -33,7 +33,7 @@ extension TransportError {
     /// What happened, in which phase and why: `Cannot connect: connection refused.`
     public var failureReason: String? { happened.asSentence }
 
-    /// What a person can do; `nil` where only a developer can help. Where the server may have processed the request, it says so.
+    /// What a person can do; `nil` if only a developer can help. Where the server may have processed the request, it says so.
     public var recoverySuggestion: String? {
         switch code {
         case .cannotFindHost where proxy != nil: return "Check the network connection and the settings of the proxy, then try again."

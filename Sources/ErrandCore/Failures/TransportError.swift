@@ -45,11 +45,11 @@ public struct TransportError: RequestFailure {
     public var code: Code
     /// The phase of the exchange in which it happened.
     public var phase: ExchangePhase
-    /// Why it happened, in words and without secrets, such as `connection refused`; empty where the code says all.
+    /// Why it happened, in words and without secrets, such as `connection refused`; empty if the code says all.
     public var message: String
-    /// The time since the transport took the request; `nil` where it was not measured.
+    /// The time since the transport took the request; `nil` if it was not measured.
     public var elapsed: Duration?
-    /// The error of the layer below; `nil` where there was none.
+    /// The error of the layer below; `nil` if there was none.
     public var underlying: (any Error)?
     public var request: Request?
     /// The proxy that failed, or whose connection did; `nil` if no proxy is at fault, or if that is not known.
@@ -58,7 +58,7 @@ public struct TransportError: RequestFailure {
     public var proxy: ProxyAddress?
     /// What the proxy said of the credentials; `nil` unless they are known to be the reason of its refusal.
     public var proxyCredentials: ProxyCredentialsProblem?
-    /// The origin that a connection was opened to without a request; `nil` where there is a request.
+    /// The origin that a connection was opened to without a request; `nil` if there is a request.
     package var origin: Origin?
     /// The head of the response, if one had come.
     public var response: HTTPResponse?
@@ -77,10 +77,10 @@ public struct TransportError: RequestFailure {
     /// - Parameters:
     ///   - code: what happened.
     ///   - phase: the phase of the exchange.
-    ///   - message: why it happened, in words and without secrets; empty where the code says all.
-    ///   - elapsed: the time since the transport took the request; `nil` where it was not measured.
-    ///   - underlying: the error of the layer below; `nil` where there is none. Only its type is ever shown.
-    ///   - request: the request, as far as it had come; `nil` where it is not known.
+    ///   - message: why it happened, in words and without secrets; empty if the code says all.
+    ///   - elapsed: the time since the transport took the request; `nil` if it was not measured.
+    ///   - underlying: the error of the layer below; `nil` if there is none. Only its type is ever shown.
+    ///   - request: the request, as far as it had come; `nil` if it is not known.
     ///   - response: the head of the response, if one had come.
     ///   - delivery: whether a server got the request in this attempt.
     ///   - isUnprocessed: whether the server reported that it did not process this attempt.
@@ -94,7 +94,7 @@ public struct TransportError: RequestFailure {
 
     /// - Parameters:
     ///   - message: which limit passed; `nil` for the deadline of the request.
-    ///   - underlying: the error by which the layer below says so; `nil` where there is none.
+    ///   - underlying: the error by which the layer below says so; `nil` if there is none.
     package static func timedOut(
         _ phase: ExchangePhase, after elapsed: Duration?, _ message: String? = nil, underlying: (any Error)? = nil, request: Request?,
         response: HTTPResponse? = nil, delivery: Delivery

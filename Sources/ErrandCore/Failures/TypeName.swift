@@ -45,7 +45,7 @@ private struct TypeNameReader {
         }
     }
 
-    /// Empty where there are none; nil where one of them has no name.
+    /// Empty where there are none; `nil` if one of them has no name.
     private mutating func arguments() -> [String]? {
         guard skip("<") else { return [] }
         var arguments: [String] = []

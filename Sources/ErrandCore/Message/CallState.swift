@@ -22,7 +22,7 @@ package struct CallState: Sendable {
     package var passedStatusRule: StatusRule?
     /// Whether content codings of the response are decoded although the request asks for none: its reader needs the content, and asks for `identity`
     /// only so that no proxy holds back what it compresses.
-    package var decodesUnaskedCodings = false
+    package var decodesUnrequestedCodings = false
     /// The request's position in the profile of its call; usually `nil`.
     package var profilePosition: ProfilePosition?
     /// The phase limits of the stack; `nil` without `phaseTimeouts`. A reference, because each request carries it.
@@ -57,7 +57,7 @@ package final class RefusalNote: Sendable {
     /// Before the request is sent again: what was noted then was not the end.
     package func clear() { noted.withLock { $0 = nil } }
 
-    /// The head of the response because of which `error` was thrown; `nil` where it is not known, and where the error has it.
+    /// The head of the response because of which `error` was thrown; `nil` if it is not known, or if the error has it.
     package func head(of error: any Error) -> HTTPResponse? {
         if error is any RequestFailure { return nil }
         return noted.withLock { noted in noted.flatMap { $0.error == type(of: error) ? $0.head : nil } }

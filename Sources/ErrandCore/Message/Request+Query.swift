@@ -1,5 +1,5 @@
 extension Request {
-    /// The path of the request, percent-encoded, without its query; empty where there is none.
+    /// The path of the request, percent-encoded, without its query; empty if there is none.
     ///
     /// Before `server` has added its base URL, it is the path below that.
     public var path: String { head.pathWithoutQuery }

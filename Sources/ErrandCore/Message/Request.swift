@@ -24,7 +24,7 @@ public struct Request: Sendable {
     public var options: RequestOptions
     /// The identity of the call: unique in this process, and the same for every attempt.
     public let id: RequestID
-    /// What was read of the head; see ``target``, which is `nil` where the head was written since.
+    /// What was read of the head; see ``target``, which is `nil` if the head was written since.
     var knownTarget: RequestTarget?
 
     /// A request for a path below the base URL that `server` adds.

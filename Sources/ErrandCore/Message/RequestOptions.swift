@@ -17,7 +17,7 @@ public struct RequestOptions: Sendable {
     /// Receives the events of this exchange; `nil` by default.
     public var eventSink: (any EventSink)?
 
-    /// The path of the endpoint with names in place of values, for logs, spans and metrics; `nil` where the request has no template.
+    /// The path of the endpoint with names in place of values, for logs, spans and metrics; `nil` if the request has no template.
     public var urlTemplate: String?
     private var ownFallbackHeaders: HTTPFields?
     /// Header fields that are added just before the transport if the request has no field of that name by then, such as the `Accept` of a

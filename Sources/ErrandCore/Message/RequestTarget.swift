@@ -198,6 +198,6 @@ extension Request {
 }
 
 extension HTTPRequest {
-    /// The path, percent-encoded, without its query; empty where there is none.
+    /// The path, percent-encoded, without its query; empty if there is none.
     package var pathWithoutQuery: String { String(RequestTarget.parts(of: path ?? "").path) }
 }

@@ -47,7 +47,7 @@ package final class BlockingWork: Sendable {
 
     /// Returns what `work` returns, or throws `CancellationError` as soon as the task is cancelled.
     ///
-    /// Work that has begun then goes on to its end on its thread, and its value is released there; other work is not begun.
+    /// Work that has begun then runs to its end on its thread, and its value is released there; other work is not begun.
     package static func runUntilCancelled<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await shared.runUntilCancelled(work)
     }

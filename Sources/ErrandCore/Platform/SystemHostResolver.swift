@@ -9,7 +9,7 @@ internal import Darwin
 /// The resolver of the operating system (`getaddrinfo`), which reads `/etc/hosts` and asks the name servers.
 ///
 /// It keeps nothing: see ``HostResolver/cached(for:maxHosts:clock:)``. At most 8 lookups of the process run at the same time, on threads of
-/// their own; more wait. A lookup that its caller gave up goes on to its end on its thread, as the system can't stop it.
+/// their own; more wait. A lookup that its caller gave up runs to its end on its thread, as the system can't stop it.
 public struct SystemHostResolver: HostResolver {
     private static let threads = BlockingWork(label: "errand.host-resolver")
 

@@ -109,7 +109,7 @@ extension Request {
     /// Whether the request passes the layers to be looked at, and is not sent. A request that a middleware sends in between is sent.
     var isPreparing: Bool { options.call.isPreparing && options.preparation?.id == id }
 
-    /// Keeps the request that is prepared, at the end of its way; any other goes on as if nothing were prepared.
+    /// Keeps the request that is prepared, at the end of its way; any other continues as if nothing were prepared.
     ///
     /// - Throws: `CancellationError` for the request that is prepared: layers neither repair nor record a call that was cancelled.
     mutating func endPreparation() throws(CancellationError) {

@@ -98,10 +98,10 @@ public struct CertificatePins: Sendable, Hashable {
 
     // MARK: - Report-only mode
 
-    /// Whether a mismatch is reported, and the exchange goes on.
+    /// Whether a mismatch is reported, and the exchange continues.
     public var isReportOnly: Bool { observer != nil }
 
-    /// Returns the same pins in report-only mode: a mismatch is reported to `report`, and the exchange goes on
+    /// Returns the same pins in report-only mode: a mismatch is reported to `report`, and the exchange continues
     /// ([RFC 7469, section 2.6.2](https://www.rfc-editor.org/rfc/rfc7469#section-2.6.2)). Use it to try pins out.
     ///
     /// - Parameter report: is called once for each connection that fails the check, before its first request. A transport may call it on

@@ -4,7 +4,7 @@ public struct ClosedConnection: Sendable, Hashable {
     public let number: Int
     /// The origin whose requests went over it.
     public let origin: Origin
-    /// The IP address of the server or proxy; `nil` where it is not known.
+    /// The IP address of the server or proxy; `nil` if it is not known.
     public let peerAddress: String?
     /// The version of HTTP that was spoken: `1.1` or `2`.
     public let httpVersion: String

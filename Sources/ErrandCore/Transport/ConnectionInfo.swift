@@ -4,9 +4,9 @@ public struct ConnectionInfo: Sendable, Hashable {
     public let number: Int
     /// Whether another exchange has used it before, or uses it at the same time.
     public let isReused: Bool
-    /// The IP address of the server or proxy; `nil` where it is not known.
+    /// The IP address of the server or proxy; `nil` if it is not known.
     public let peerAddress: String?
-    /// The port of the server or proxy; `nil` where it is not known.
+    /// The port of the server or proxy; `nil` if it is not known.
     public let peerPort: Int?
     /// The origin that it was opened for, if that is another one than the origin of the exchange, which shares it
     /// ([RFC 9113, section 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)); otherwise `nil`.

@@ -5,7 +5,7 @@
 /// ```
 ///
 /// The request keeps its host: in the `Host` field, in TLS and in the check of the certificate. Only the address differs. A host of its own
-/// goes before `*`, which stands for every host with that port.
+/// goes before `*`, which means every host with that port.
 public struct HostOverrides: HostResolver, CustomStringConvertible, CustomReflectable {
     private struct Target: Hashable, Sendable {
         /// `*` for every host.
@@ -110,7 +110,7 @@ public struct HostOverrides: HostResolver, CustomStringConvertible, CustomReflec
 public struct InvalidHostOverrideError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
     /// The text, at most 200 characters of it.
     public let text: String
-    /// What is wrong with it.
+    /// The problem.
     public let reason: String
 
     init(_ text: String, _ reason: String) { (self.text, self.reason) = (text.shownSafely(), reason.shownSafely()) }
@@ -119,7 +119,7 @@ public struct InvalidHostOverrideError: LocalizedError, Sendable, Hashable, Cust
     public var description: String { "invalid host override '\(text)': \(reason)" }
     /// A sentence for people, with the text.
     public var errorDescription: String? { "The entry '\(text)' for the address of a host is not valid." }
-    /// What is wrong.
+    /// The problem.
     public var failureReason: String? { reason.asSentence }
 }
 

@@ -8,21 +8,21 @@
 public struct OpenConnection: Sendable, Hashable {
     /// The number, as in ``ConnectionInfo``.
     public let number: Int
-    /// The scheme of the requests on it, `http` or `https`; `nil` where it is not known.
+    /// The scheme of the requests on it, `http` or `https`; `nil` if it is not known.
     public let scheme: String?
     /// The host and the port, as the requests on it name them; `nil` before the first, if the transport learns it then.
     public let authority: String?
-    /// The IP address of the server or proxy; `nil` where it is not known, and for a Unix domain socket.
+    /// The IP address of the server or proxy; `nil` if it is not known, and for a Unix domain socket.
     public let peerAddress: String?
-    /// The port of the server or proxy; `nil` where it is not known, and for a Unix domain socket.
+    /// The port of the server or proxy; `nil` if it is not known, and for a Unix domain socket.
     public let peerPort: Int?
     /// The number of exchanges in progress on it; 0 on an idle one.
     public let exchanges: Int
     /// The number of exchanges that have begun on it so far.
     public let exchangesStarted: Int
-    /// The time since it was opened, which ends with the TLS handshake, if there is one; `nil` where it is not known.
+    /// The time since it was opened, which ends with the TLS handshake, if there is one; `nil` if it is not known.
     public let age: Duration?
-    /// The version of HTTP, as in ``ResponseMetadata/httpVersion``: `1.1` or `2`; `nil` where it is not known.
+    /// The version of HTTP, as in ``ResponseMetadata/httpVersion``: `1.1` or `2`; `nil` if it is not known.
     public let httpVersion: String?
     /// The proxy that it goes through; `nil` for a direct connection, and where it is not known.
     public let proxy: ProxyAddress?

@@ -116,7 +116,7 @@ extension ProxySettings.Kind {
 public struct ProxySettingsError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
     /// The variable of the environment; `nil` if the settings come from elsewhere.
     public let variable: String?
-    /// What is wrong.
+    /// The problem.
     public let reason: String
 
     package init(_ reason: String, variable: String? = nil) { (self.reason, self.variable) = (reason, variable) }

@@ -4,7 +4,7 @@
 /// invalid TLS setting '*.a.example': at least two different pins are needed, one of them for a key that is not in use; it has 1
 /// ```
 public struct TLSSettingsError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
-    /// What is wrong. An open set.
+    /// The kind of problem. An open set.
     public struct Reason: Sendable, Hashable, CustomStringConvertible {
         /// The reason as a short phrase: `invalid host pattern`.
         public let description: String
@@ -33,7 +33,7 @@ public struct TLSSettingsError: LocalizedError, Sendable, Hashable, CustomString
         public static let unsupported = Reason("unsupported setting")
     }
 
-    /// What is wrong.
+    /// The problem.
     public let reason: Reason
     /// The pattern, pin, host, path or setting that is wrong; at most 200 characters of it.
     public let subject: String
@@ -48,7 +48,7 @@ public struct TLSSettingsError: LocalizedError, Sendable, Hashable, CustomString
     public var description: String { "invalid TLS setting '\(subject)': \(message)" }
     /// A sentence for people.
     public var errorDescription: String? { "The settings for secure connections are not valid." }
-    /// What is wrong, with the subject.
+    /// The problem, with the subject.
     public var failureReason: String? { "\(reason) '\(subject)': \(message)".asSentence }
 }
 

@@ -61,7 +61,7 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     /// - Throws: ``InvalidURLError`` as ``init(_:)-(String)`` does; also for a control character within the text, and for a backslash in the path,
     ///   which browsers take for a slash.
     public init(pasted text: String) throws(InvalidURLError) {
-        try self.init(PastedURL.encoded(text))
+        try self.init(RepairedURL.encoded(text, from: .person))
     }
 
     /// Makes the URL of an absolute reference. Its fragment is dropped.
@@ -106,7 +106,7 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     public var scheme: String { origin.scheme }
     /// The host: a name in ASCII, an IPv4 address, or an IPv6 address in brackets.
     public var host: String { origin.host }
-    /// The port; `nil` where it is the default port of the scheme (80, 443).
+    /// The port; `nil` if it is the default port of the scheme (80, 443).
     public var port: Int? { origin.port }
     /// The port to connect to: the one that the URL names, or the default port of the scheme.
     public var effectivePort: Int { origin.effectivePort }
@@ -136,7 +136,7 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
         return HTTPURL(origin: origin, path: String(path), query: query.map(String.init))
     }
 
-    /// The path and query of this base URL with `target`, which was checked, below it; empty where neither has a path or a query.
+    /// The path and query of this base URL with `target`, which was checked, below it; empty if neither has a path or a query.
     ///
     /// - Parameter defaults: percent-encoded query items between those of the base URL and those of `target`.
     package func joinedTarget(_ target: String, defaults: String = "") -> String {

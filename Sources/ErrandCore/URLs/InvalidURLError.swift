@@ -4,13 +4,13 @@
 /// The description shows the text without secrets, and says what to do: `invalid URL '/users': it has no host; give a whole URL, or add
 /// .server("https://…") to the stack`.
 public struct InvalidURLError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
-    /// What is wrong. An open set: new reasons may come.
+    /// The kind of problem. An open set: new reasons may come.
     public struct Reason: Sendable, Hashable, CustomStringConvertible {
-        /// What is wrong, and what a developer can do about it.
+        /// The problem, and what a developer can do about it.
         public var description: String { problem + (remedy.map { "; \($0)" } ?? "") }
-        /// What is wrong.
+        /// The problem.
         fileprivate private(set) var problem: String
-        /// What a developer can do about it; `nil` where the problem says it.
+        /// What a developer can do about it; `nil` if the problem says it.
         private let remedy: String?
         /// In place of the problem where the text may hold credentials: the part that it names may be one of theirs.
         private let plain: String?
@@ -93,7 +93,7 @@ public struct InvalidURLError: LocalizedError, Sendable, Hashable, CustomStringC
     /// The text without secrets, at most 200 characters of it. Credentials, a refused fragment, and a port that is not a number (it may be a
     /// password) are left out, and secret query values are replaced.
     public let text: String
-    /// What is wrong with the text.
+    /// The problem of the text.
     public let reason: Reason
 
     /// - Parameters:
@@ -114,9 +114,9 @@ public struct InvalidURLError: LocalizedError, Sendable, Hashable, CustomStringC
     public var description: String { "invalid URL '\(text)': \(reason)" }
     /// A sentence for people, with the text without secrets.
     public var errorDescription: String? { "The address '\(text)' is not valid." }
-    /// What is wrong, without what a developer can do about it.
+    /// The problem, without what a developer can do about it.
     public var failureReason: String? { reason.problem.asSentence }
-    /// What a person can do who typed the address; `nil` where the app has put it together wrongly.
+    /// What a person can do who typed the address; `nil` if the app has put it together wrongly.
     public var recoverySuggestion: String? { reason.isMistakeOfTheApp ? nil : "Correct the address, then try again." }
 }
 

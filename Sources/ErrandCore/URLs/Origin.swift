@@ -78,7 +78,7 @@ public struct Origin: Sendable {
     public var scheme: String { parts.scheme }
     /// The host: a name in ASCII, an IPv4 address, or an IPv6 address in brackets.
     public var host: String { parts.host }
-    /// The port; `nil` where it is the default port of the scheme (80, 443).
+    /// The port; `nil` if it is the default port of the scheme (80, 443).
     public var port: Int? { parts.port }
     /// The port to connect to: the one that was named, or the default port of the scheme.
     public var effectivePort: Int { port ?? Self.defaultPort(of: scheme) }

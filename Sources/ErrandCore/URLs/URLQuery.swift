@@ -223,7 +223,7 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
     /// The items of both, the first one's before the second one's. Nothing is merged.
     public static func + (first: URLQuery, second: URLQuery) -> URLQuery { URLQuery(first.items + second.items) }
 
-    /// The query, percent-encoded, without a question mark; empty where there are no items.
+    /// The query, percent-encoded, without a question mark; empty if there are no items.
     public var encoded: String {
         items.map(\.encoded).joined(separator: "&")
     }

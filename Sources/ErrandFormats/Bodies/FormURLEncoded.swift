@@ -28,7 +28,7 @@ public enum FormURLEncoded {
         encode(dictionary.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) })
     }
 
-    /// The pairs in their order, with escapes resolved. A value is `nil` where there is no `=`; empty items are left out.
+    /// The pairs in their order, with escapes resolved. A value is `nil` if there is no `=`; empty items are left out.
     ///
     /// A name or value with a broken escape, or whose octets are not UTF-8, keeps its escapes.
     ///

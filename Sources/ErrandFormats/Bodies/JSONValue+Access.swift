@@ -22,7 +22,7 @@ extension JSONValue {
         set { self[name] = newValue }
     }
 
-    /// The value at a place; `nil` if there is none. Unlike the other subscripts, it tells a member that is `null` from a missing one.
+    /// The value at a place; `nil` if there is none. Unlike the other subscripts, it distinguishes a member that is `null` from a missing member.
     public subscript(at pointer: JSONPointer) -> JSONValue? {
         var value = self
         for token in pointer.tokens {

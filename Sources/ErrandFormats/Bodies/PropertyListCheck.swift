@@ -105,7 +105,7 @@ private struct XMLList {
             }
     }
 
-    /// A reference such as `&#x301;` may stand for any character.
+    /// A reference such as `&#x301;` may mean any character.
     private func isLongName(_ text: Slice<UnsafeRawBufferPointer>) -> Bool {
         text.isSlowName || (text.count > FieldLimits.nameBytes && text.contains(UInt8(ascii: "&")))
     }
@@ -177,7 +177,7 @@ private struct BinaryList {
         (self.count, self.top, self.table) = (count, top, table)
     }
 
-    /// The most bytes that a list may stand for if it is long: 64 MiB.
+    /// The most bytes that a list may represent if it is long: 64 MiB.
     private static let sizeLimitBytes = 64 * 1024 * 1024
 
     /// Follows each reference once. A list of a program refers to an array or a dictionary once, and to the same text or number as often as it likes.

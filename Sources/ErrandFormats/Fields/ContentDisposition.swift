@@ -105,14 +105,7 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
     ///
     /// Control characters in names become `_`: a field can't hold them.
     public var description: String {
-        func quoted(_ text: String) -> String {
-            var value = "\""
-            for scalar in text.unicodeScalars {
-                if scalar == "\"" || scalar == "\\" { value += "\\" }
-                value.unicodeScalars.append(scalar.value < 0x20 || scalar.value == 0x7F ? "_" : scalar)
-            }
-            return value + "\""
-        }
+        func quoted(_ text: String) -> String { text.escapingOctets(Self.controls) { _ in "_" }.quotedString }
         var text = type
         if let name { text += "; name=" + quoted(name) }
         guard let fileName else { return text }
@@ -120,4 +113,6 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
         let fallback = String(String.UnicodeScalarView(fileName.unicodeScalars.map { $0.isASCII ? $0 : "_" }))
         return text + "; filename=" + quoted(fallback) + "; filename*=" + ExtendedValue.encode(fileName)
     }
+
+    private static let controls = ByteSet { $0 < 0x20 || $0 == 0x7F }
 }

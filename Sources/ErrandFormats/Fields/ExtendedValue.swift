@@ -33,6 +33,6 @@ package enum ExtendedValue {
         return String(scalars)
     }
 
-    /// Returns the value that stands for `text`, in UTF-8.
+    /// Returns the value that encodes `text`, in UTF-8.
     package static func encode(_ text: String) -> String { "UTF-8''" + PercentEncoding.encode(text, allowing: allowed) }
 }

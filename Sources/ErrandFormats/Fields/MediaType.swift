@@ -62,16 +62,7 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
     }
 
     public var description: String {
-        parameters.reduce(into: essence) { $0 += "; \($1.name)=\(Self.isToken($1.value.utf8) ? $1.value : Self.quoted($1.value))" }
-    }
-
-    private static func quoted(_ value: String) -> String {
-        var quoted = "\""
-        for scalar in value.unicodeScalars {
-            if scalar == "\"" || scalar == "\\" { quoted += "\\" }
-            quoted.unicodeScalars.append(scalar)
-        }
-        return quoted + "\""
+        parameters.reduce(into: essence) { $0 += "; \($1.name)=\(Self.isToken($1.value.utf8) ? $1.value : $1.value.quotedString)" }
     }
 
     /// Returns the parts between semicolons outside quotation marks, trimmed, up to the limits.
@@ -125,15 +116,4 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
     }
 
     private static func isToken(_ bytes: some Collection<UInt8>) -> Bool { !bytes.isEmpty && bytes.allSatisfy(\.isTokenOctet) }
-}
-
-extension String {
-    /// Returns the text without spaces and tabs at both ends (`OWS`,
-    /// [RFC 9110, section 5.6.3](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.3)).
-    package func trimmingOptionalWhitespace() -> String {
-        var bytes = Substring(self).utf8
-        while let first = bytes.first, first.isOptionalSpace { bytes.removeFirst() }
-        while let last = bytes.last, last.isOptionalSpace { bytes.removeLast() }
-        return String(Substring(bytes))
-    }
 }

@@ -12,7 +12,7 @@ public import HTTPTypes
 /// and `X-RateLimit-Retry-After`, only with 429 and 503; `RateLimit` with `RateLimit-Policy`
 /// ([draft-ietf-httpapi-ratelimit-headers](https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/), also in the form of its
 /// revision 7); then the older triples `RateLimit-Limit`, `-Remaining` and `-Reset`, the same with the prefix `X-`, and `X-Rate-Limit-…`.
-/// The first valid one applies. Invalid fields are ignored.
+/// The first valid one applies. Invalid fields are ignored. Of several fields with one name, the first counts, unless the field is a list.
 public struct RateLimitFields: Sendable, Hashable {
     /// A number of requests that may be sent within a duration. It is not a promise: the server may refuse earlier.
     public struct Quota: Sendable, Hashable {
@@ -58,10 +58,10 @@ public struct RateLimitFields: Sendable, Hashable {
         self.init()
         let fields = response.headerFields
         let isRefused = [429, 503].contains(response.status.code)
-        let date = fields[.date].flatMap { HTTPDate($0, now: now) } ?? now
+        let date = fields.single(.date).flatMap { HTTPDate($0, now: now) } ?? now
         if isRefused {
-            retryAfter = fields[.retryAfter].flatMap { RetryAfter.wait($0, date: fields[.date], now: now) }
-            retryAfter = retryAfter ?? fields[.xRateLimitRetryAfter].flatMap { Self.wait($0, now: date) }
+            retryAfter = fields.single(.retryAfter).flatMap { RetryAfter.wait($0, date: fields.single(.date), now: now) }
+            retryAfter = retryAfter ?? fields.single(.xRateLimitRetryAfter).flatMap { Self.wait($0, now: date) }
             if retryAfter != nil { return }
         }
         for read in [Self.current, Self.revision7] where quotas.isEmpty { quotas = Array(read(fields).prefix(Self.quotaLimit)) }
@@ -143,9 +143,9 @@ public struct RateLimitFields: Sendable, Hashable {
     }
 
     private static func older(_ fields: HTTPFields, _ names: Names, isRefused: Bool, now: HTTPDate) -> Quota? {
-        guard let reset = names.reset.lazy.compactMap({ fields[$0].flatMap { wait($0, now: now) } }).first else { return nil }
+        guard let reset = names.reset.lazy.compactMap({ fields.single($0).flatMap { wait($0, now: now) } }).first else { return nil }
         // A server that refuses has no requests left, even if it does not state it.
-        guard let remaining = fields[names.remaining].map(count) ?? (isRefused ? 0 : nil) else { return nil }
+        guard let remaining = fields.single(names.remaining).map(count) ?? (isRefused ? 0 : nil) else { return nil }
         let (limit, window) = short(fields[names.limit]).map(policy) ?? (nil, nil)
         return Quota(remaining: remaining, reset: reset, limit: limit, window: window)
     }

@@ -32,28 +32,25 @@ public struct WebLink: Sendable, Hashable {
 
     /// Reads the values of all `Link` fields of a response.
     ///
-    /// - Returns: the links in order. One that is malformed, or has no relation, is left out, and so is a value of more than 8 KiB. At most 128
-    ///   links of a value are read, and 32 parameters of a link. ``parse(_:isComplete:)`` also returns whether a part was unreadable.
-    public static func parse(_ values: some Sequence<String>) -> [WebLink] {
-        var isComplete = true
-        return parse(values, isComplete: &isComplete)
-    }
+    /// - Returns: the links in order. A malformed link, a link without a relation, and a value of more than 8 KiB are left out. At most 128
+    ///   links of a value are read, and 32 parameters of a link. ``parse(checking:)`` also returns whether a part was unreadable.
+    public static func parse(_ values: some Sequence<String>) -> [WebLink] { parse(checking: values).links }
 
-    /// Reads the values of all `Link` fields of a response, as ``parse(_:)`` does, and tells whether a link was unreadable.
+    /// Reads the values of all `Link` fields of a response, as ``parse(_:)`` does, and checks whether all of them are readable.
     ///
     /// ```swift
-    /// var isComplete = true
-    /// let links = WebLink.parse(response.headers[values: .custom("Link")], isComplete: &isComplete)
-    /// let next = links.first { $0.isRelated(as: "next") }     // nil is the end of the list only if isComplete is still true
+    /// let (links, isComplete) = WebLink.parse(checking: response.headers[values: .custom("Link")])
+    /// let next = links.first { $0.isRelated(as: "next") }     // nil is the end of the list only if isComplete is true
     /// ```
     ///
-    /// Senders that are not exact are read, too: relations in single quotation marks, and several relations without quotation marks.
+    /// Inexact values are read, too: relations in single quotation marks, and several relations without quotation marks.
     ///
-    /// - Parameter isComplete: set to false if a part of a value was left out: a malformed link, a value of more than 8 KiB, the links after the
-    ///   first 128, or the parameters after the first 32 if none of the first ones is the relation. Otherwise it stays as it is. A link that names no
-    ///   relation is left out, and is not unreadable.
-    public static func parse(_ values: some Sequence<String>, isComplete: inout Bool) -> [WebLink] {
+    /// - Returns: the links in order, and false for `isComplete` if a part of a value was left out: a malformed link, a value of more than 8 KiB, the
+    ///   links after the first 128, or the parameters after the first 32 if none of the first ones is the relation. A link that names no relation is
+    ///   left out, and is not unreadable.
+    public static func parse(checking values: some Sequence<String>) -> (links: [WebLink], isComplete: Bool) {
         var links: [WebLink] = []
+        var isComplete = true
         for value in values {
             guard value.utf8.count <= FieldLimits.valueBytes else {
                 isComplete = false
@@ -62,7 +59,7 @@ public struct WebLink: Sendable, Hashable {
             var reader = FieldReader(value)
             links += reader.links(isComplete: &isComplete)
         }
-        return links
+        return (links, isComplete)
     }
 
     fileprivate init?(target: String, parameters: [FieldParameter]) {
@@ -86,7 +83,7 @@ public struct WebLink: Sendable, Hashable {
     }
 }
 
-/// It examines every byte at most twice.
+// The reader examines every byte at most twice.
 extension FieldReader {
     fileprivate mutating func links(isComplete: inout Bool) -> [WebLink] {
         var links: [WebLink] = []

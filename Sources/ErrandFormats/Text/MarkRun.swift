@@ -5,16 +5,16 @@
 package enum MarkRun {
     /// The longest run that is read: 128 marks.
     package static let limit = 128
-    /// What is wrong with a text that has a longer run.
+    /// The problem of a text that has a longer run.
     package static let problem = "a text has more than \(limit) combining marks in a row"
 
-    /// What stands for a scalar in a text, other than its octets in UTF-8.
+    /// The escapes that a text may contain.
     package enum Syntax: Sendable {
-        /// Nothing.
+        /// No escapes.
         case plain
         /// Escapes such as `\u0301`, as in JSON. A continued line of JSON5 does not end a run.
         case json
-        /// References such as `&#x301;`, as in XML. The marks around a CDATA section do not end a run.
+        /// References such as `&#x301;`, as in XML. CDATA marks do not end a run.
         case xml
     }
 
@@ -56,7 +56,7 @@ package enum MarkRun {
     fileprivate static func combined(_ lead: UInt32, _ trail: UInt32) -> UInt32 { 0x10000 + (lead - 0xD800) << 10 + trail - 0xDC00 }
 }
 
-/// Stops at the octets that may stand for a mark, and passes over all others eight at a time.
+/// Stops at the octets that may begin a mark, and skips all others, eight at a time.
 private struct Scanner {
     let text: UnsafeRawBufferPointer
     let syntax: MarkRun.Syntax

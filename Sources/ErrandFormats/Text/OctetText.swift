@@ -43,6 +43,35 @@ extension StringProtocol {
     }
 }
 
+extension String? {
+    /// Returns whether both texts are `nil`, or have the same octets.
+    package func isExactly(_ other: String?) -> Bool {
+        guard let self, let other else { return self == nil && other == nil }
+        return self.isExactly(other)
+    }
+}
+
+extension String {
+    /// This text as a quoted string ([RFC 9110, section 5.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.4)): in quotation marks, with a
+    /// backslash before each quotation mark and each backslash.
+    package var quotedString: String {
+        "\"" + escapingOctets(.quotedPairs) { $0 == UInt8(ascii: "\"") ? #"\""# : #"\\"# } + "\""
+    }
+
+    /// Returns the text without spaces and tabs at both ends (`OWS`,
+    /// [RFC 9110, section 5.6.3](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.3)).
+    package func trimmingOptionalWhitespace() -> String {
+        var bytes = Substring(self).utf8
+        while let first = bytes.first, first.isOptionalSpace { bytes.removeFirst() }
+        while let last = bytes.last, last.isOptionalSpace { bytes.removeLast() }
+        return String(Substring(bytes))
+    }
+}
+
+extension ByteSet {
+    fileprivate static let quotedPairs = ByteSet { $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }
+}
+
 extension UInt8 {
     /// This octet in lower case, if it is an ASCII letter.
     package var asciiLowercased: UInt8 { (0x41...0x5A).contains(self) ? self | 0x20 : self }

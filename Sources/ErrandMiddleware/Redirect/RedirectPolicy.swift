@@ -1,4 +1,5 @@
 public import ErrandCore
+internal import ErrandFormats
 
 /// Which redirects are followed, and what the next request is: a pure decision according to
 /// [RFC 9110, section 15.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.4), and the [Fetch
@@ -88,12 +89,13 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Returns the target of a `Location`, resolved against the URL that was requested. It inherits that URL's fragment if it has none
-    /// ([RFC 9110, section 10.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.2)). The `Location` is read as browsers do:
-    /// ``/ErrandCore/URLReference/init(fromServer:)``.
+    /// ([RFC 9110, section 10.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.2)). The `Location` is read as browsers
+    /// read it, except that a backslash is percent-encoded:
+    /// ``/ErrandCore/URLReference/init(received:)``.
     ///
     /// - Throws: ``/ErrandCore/InvalidURLError``.
     public static func target(of location: String, from url: URLReference) throws(InvalidURLError) -> URLReference {
-        var target = try URLReference(fromServer: location).resolved(against: url)
+        var target = try URLReference(received: location).resolved(against: url)
         if target.fragment == nil { target.fragment = url.fragment }
         return target
     }
@@ -114,7 +116,7 @@ public struct RedirectError: RequestFailure {
             Reason(description: "its Location '\(shown)' is invalid: \(error.reason)")
         }
         /// The response has several `Location` fields with different values. Equal ones count as one.
-        public static let severalLocations = Reason(description: "it has several Location fields, and their values differ")
+        public static let severalLocations = Reason(description: "\(RepeatedFieldError(name: .location))")
         /// The redirect leads from https to http, and ``RedirectPolicy/allowsDowngrade`` is false.
         public static let downgrade = Reason(description: "it leads from https to http")
     }

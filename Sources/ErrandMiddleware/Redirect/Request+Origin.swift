@@ -23,14 +23,15 @@ extension Request {
     /// The URL that the response to this request names, if it may be requested: at the origin of this request, at that of the call, or at a listed one.
     ///
     /// - Parameters:
-    ///   - reference: the URL as it was sent, which may be relative to that of this request. It is read as browsers do.
+    ///   - reference: the URL as it was sent, which may be relative to that of this request. The text is read as
+    ///     browsers read it, except that a backslash is percent-encoded.
     ///   - home: the origin of the call; `nil` if it is not known.
     package func url(
         named reference: String, home: Origin?, allowing origins: Set<Origin>
     ) throws(NamedURLError) -> HTTPURL {
         let named: HTTPURL
         do {
-            let reference = try URLReference(fromServer: reference)
+            let reference = try URLReference(received: reference)
             named = try HTTPURL(url.map { reference.resolved(against: URLReference($0)) } ?? reference)
         } catch {
             // Without the text, in which more may be secret than the error knows of.

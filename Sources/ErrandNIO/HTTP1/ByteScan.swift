@@ -104,19 +104,11 @@ extension UnsafeBufferPointer<UInt8> {
     }
 
     /// The value of a field as UTF-8 if it is valid, else as ISO 8859-1, which has a character for every byte. In a URL, the bytes that are not
-    /// ASCII are percent-encoded instead: as browsers do, so that the request has the bytes that the server has sent.
+    /// ASCII are percent-encoded instead, as browsers do. The request then has the bytes that the server has sent.
     func text(isASCII: Bool, of name: HTTPField.Name) -> String {
-        guard !isASCII, name == .location || name == .contentLocation || name == Self.link else { return text(isASCII: isASCII) }
-        if let text = String(validating: self, as: UTF8.self) { return text }
-        var (text, isInURL) = ("", name != Self.link)
-        for byte in self {
-            if name == Self.link, byte == UInt8(ascii: "<") || byte == UInt8(ascii: ">") { isInURL = byte == UInt8(ascii: "<") }
-            if byte >= 0x80, isInURL { text += PercentEncoding.escape(of: byte) } else { text.unicodeScalars.append(Unicode.Scalar(byte)) }
-        }
-        return text
+        guard !isASCII, HTTPField.hasReferences(name) else { return text(isASCII: isASCII) }
+        return HTTPField.referenceText(self, of: name)
     }
-
-    private static var link: HTTPField.Name { .known("Link") }
 
     /// The text as UTF-8 if it is valid, else as ISO 8859-1, which has a character for every byte.
     func text(isASCII: Bool) -> String {

@@ -46,7 +46,8 @@ struct HTTP2ResponseFields {
 
     private mutating func add(_ text: String, _ value: String, areTrailers: Bool) throws(HTTP2ResponseError) {
         let (name, role) = try Self.name(text)
-        let value = Self.trimmed(value)
+        // Some servers send spaces around a value, which RFC 9113, section 8.2.1 does not allow.
+        let value = value.trimmingOptionalWhitespace()
         switch role {
         case .connection, .keepAlive, .transferEncoding: throw .connectionField(name.rawName)
         case .notInTrailers where name.rawName.isExactly("upgrade") || name.rawName.isExactly("proxy-connection"):
@@ -59,14 +60,6 @@ struct HTTP2ResponseFields {
         var scanned = value
         guard scanned.withUTF8({ ByteScan.firstControl(in: $0).control == nil }) else { throw .invalidFieldValue(name: Self.shown(text)) }
         fields.append(HTTPField(name: name, value: value))
-    }
-
-    /// Returns a value without the spaces and tabs around it. Some servers send them, though they are not allowed
-    /// ([RFC 9113, section 8.2.1](https://www.rfc-editor.org/rfc/rfc9113#section-8.2.1)).
-    private static func trimmed(_ value: String) -> String {
-        guard let first = value.utf8.first, let last = value.utf8.last, first.isSpaceOrTab || last.isSpaceOrTab else { return value }
-        let bytes = value.utf8.drop(while: \.isSpaceOrTab)
-        return String(decoding: bytes.prefix(bytes.count - bytes.reversed().prefix(while: \.isSpaceOrTab).count), as: UTF8.self)
     }
 
     private static func name(_ text: String) throws(HTTP2ResponseError) -> (HTTPField.Name, UsualFieldNames.Role) {

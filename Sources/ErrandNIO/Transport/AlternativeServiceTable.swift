@@ -32,7 +32,7 @@ final class AlternativeServiceTable: Sendable {
         guard origin.scheme.isExactly("https"), response.status.code != 421 else { return }
         let fields = response.headerFields
         guard let value = fields[.altSvc] else { return }
-        let age = fields[.age].flatMap { UInt32($0) } ?? 0
+        let age = fields.single(.age).flatMap { UInt32($0) } ?? 0
         let entry = Entry(value: value, age: .seconds(age), received: now)
         entries.withLock { entries in
             if value.utf8.count > Self.valueBytes || value.isExactly("clear") {

@@ -127,8 +127,7 @@ private enum Redacted {
     }
 
     private static func isSame(_ recorded: HARField, _ asked: HARField) -> Bool {
-        recorded.name.isExactly(asked.name) && (recorded.value == nil) == (asked.value == nil)
-            && (recorded.value ?? "").isExactly(asked.value ?? "")
+        recorded.name.isExactly(asked.name) && recorded.value.isExactly(asked.value)
     }
 
     static func matches(_ recorded: HARField, _ asked: HARField) -> Bool {

@@ -66,7 +66,7 @@ public struct RequestMatcher: Sendable, CustomStringConvertible {
     public static func query(_ name: String, _ value: String? = nil) -> RequestMatcher {
         let shown = Sensitivity.standard.isSensitive(queryName: name) ? value.map { _ in Sensitivity.placeholder } : value
         return RequestMatcher("query \(name)\(shown.map { "=\($0)" } ?? "")") { recorded in
-            recorded.queryItems.contains { $0.name.isExactly(name) && (value == nil || isSame($0.value, value)) }
+            recorded.queryItems.contains { $0.name.isExactly(name) && (value == nil || $0.value.isExactly(value)) }
         }
     }
 
@@ -74,7 +74,7 @@ public struct RequestMatcher: Sendable, CustomStringConvertible {
     public static func header(_ name: HTTPField.Name, _ value: String? = nil) -> RequestMatcher {
         let shown = Sensitivity.standard.isSensitive(name) ? value.map { _ in Sensitivity.placeholder } : value
         return RequestMatcher("header \(name.rawName)\(shown.map { ": \($0)" } ?? "")") { recorded in
-            recorded.request.head.headerFields[values: name].contains { value == nil || isSame($0, value) }
+            recorded.request.head.headerFields[values: name].contains { value == nil || value.isExactly($0) }
         }
     }
 
@@ -112,7 +112,7 @@ public struct RequestMatcher: Sendable, CustomStringConvertible {
         let shown = names.map { Sensitivity.standard.isSensitive(queryName: $0) ? $0 : "\($0)=\(items[$0] ?? "")" }
         return RequestMatcher("form with \(shown.joined(separator: ", "))", needsBody: true) { recorded in
             let found = recorded.formItems
-            return items.allSatisfy { name, value in found.contains { $0.name.isExactly(name) && isSame($0.value, value) } }
+            return items.allSatisfy { name, value in found.contains { $0.name.isExactly(name) && $0.value.isExactly(value) } }
         }
     }
 
@@ -122,7 +122,7 @@ public struct RequestMatcher: Sendable, CustomStringConvertible {
         let more = (fileName.map { " of the file \($0)" } ?? "") + (text == nil ? "" : " with its text")
         return RequestMatcher("part \(name)\(more)", needsBody: true) { recorded in
             recorded.parts.contains { part in
-                isSame(part.name, name) && (fileName == nil || isSame(part.fileName, fileName))
+                part.name.isExactly(name) && (fileName == nil || part.fileName.isExactly(fileName))
                     && (text == nil || part.body == text.map { Data($0.utf8) })
             }
         }
@@ -191,12 +191,6 @@ public struct RequestMatcher: Sendable, CustomStringConvertible {
 
 extension RequestMatcher: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["matcher": description]) }
-}
-
-/// Whether two texts have the same octets.
-private func isSame(_ one: String?, _ other: String?) -> Bool {
-    guard let one, let other else { return one == nil && other == nil }
-    return one.isExactly(other)
 }
 
 /// A regular expression that is compiled where it is used, because a compiled one can't be shared among threads.

@@ -211,7 +211,7 @@ import Testing
         ("/x?u=https://b.example/?v=ä", "/x?u=https://b.example/?v=%C3%A4"), ("//a.example?a b", "?a%20b"),
     ])
     func aReferenceOfAServerIsEncoded(_ text: String, _ expected: String) throws {
-        let resolved = try URLReference(fromServer: text).resolved(against: URLReference("https://a.example/b/c/d;p?q"))
+        let resolved = try URLReference(received: text).resolved(against: URLReference("https://a.example/b/c/d;p?q"))
         #expect(resolved.authority?.lowercased() == "a.example" && resolved.description.dropFirst(17) == expected)
         let url = try HTTPURL(resolved)
         let again = try HTTPURL(url.description)
@@ -231,14 +231,14 @@ import Testing
     ])
     func aReferenceOfAServerIsRefused(_ text: String, _ expected: InvalidURLError.Reason) {
         let error = #expect(throws: InvalidURLError.self) {
-            try HTTPURL(URLReference(fromServer: text).resolved(against: URLReference("https://a.example/b")))
+            try HTTPURL(URLReference(received: text).resolved(against: URLReference("https://a.example/b")))
         }
         #expect(error?.reason == expected && error?.description.contains("pw") == false)
     }
 
     @Test(arguments: [#"https://a.example\b/"#, "https://a%2eb/", "https://[a]/", "https://\u{FFFD}.example/"])
     func aHostOfAServerIsNotRepaired(_ text: String) {
-        #expect(throws: InvalidURLError.self) { try HTTPURL(URLReference(fromServer: text)) }
+        #expect(throws: InvalidURLError.self) { try HTTPURL(URLReference(received: text)) }
     }
 
     /// Where a field has them, octets that are not UTF-8 are kept.
@@ -247,6 +247,9 @@ import Testing
         #expect(value(Array("/caf".utf8) + [0xE9]) == "/caf%E9")
         #expect(value(Array("/é".utf8) + [0xFF]) == "/%C3%A9%FF")
         #expect(value(Array("/é?%".utf8)) == "/é?%")
+        // In a Link, only the URLs are escaped.
+        let link = HTTPField(name: .custom("Link"), value: Array("</caf".utf8) + [0xE9] + Array(">; title=caf".utf8) + [0xE9])
+        #expect(link.referenceValue == "</caf%E9>; title=café")
     }
 
     @Test func refusalsHoldNoSecretAndNoControlCharacter() {

@@ -114,6 +114,20 @@ import Testing
         Row(
             name: "a date", status: .tooManyRequests,
             fields: [("Date", "Tue, 14 Nov 2023 22:14:00 GMT"), ("Retry-After", "Tue, 14 Nov 2023 22:14:30 GMT")], retryAfter: .seconds(30)),
+        Row(
+            name: "repeated", status: .tooManyRequests,
+            fields: [
+                ("Date", "Tue, 14 Nov 2023 22:14:00 GMT"), ("Date", "Tue, 14 Nov 2023 22:14:00 GMT"),
+                ("Retry-After", "Tue, 14 Nov 2023 22:14:30 GMT"), ("Retry-After", "60"),
+            ], retryAfter: .seconds(30)),
+        Row(
+            name: "of the older kind, repeated", status: .tooManyRequests,
+            fields: [("X-RateLimit-Retry-After", "5"), ("X-RateLimit-Retry-After", "5")], retryAfter: .seconds(5)),
+        Row(
+            name: "older limits, repeated",
+            fields: [
+                ("X-RateLimit-Remaining", "3"), ("X-RateLimit-Remaining", "2"), ("X-RateLimit-Reset", "30"), ("X-RateLimit-Reset", "30"),
+            ], quotas: [left(3, .seconds(30))]),
         Row(name: "not with 200", fields: [("Retry-After", "20")]),
         Row(name: "not with 301", status: .movedPermanently, fields: [("Retry-After", "20")]),
         Row(

@@ -42,8 +42,8 @@ import Testing
         ("<a>; title='a b'; rel=next", ["next"]), ("<a>; rel=next title", ["next", "title"]),
     ])
     func relationsAreReadInUnusualForms(_ text: String, _ expected: [String]) {
-        var isComplete = true
-        #expect(WebLink.parse([text], isComplete: &isComplete).map(\.relations) == [expected] && isComplete)
+        let (links, isComplete) = WebLink.parse(checking: [text])
+        #expect(links.map(\.relations) == [expected] && isComplete)
         #expect(WebLink.parse([text + ", <z>; rel=up"]).map(\.relations) == [expected, ["up"]])
     }
 
@@ -56,11 +56,8 @@ import Testing
         ("<a>" + (0..<32).map { ";p\($0)=1" }.joined() + ";rel=next", false), ("<a>;rel=x" + (0..<40).map { ";p\($0)=1" }.joined(), true),
     ])
     func whatIsLeftOutIsToldAbout(_ value: String, _ isWhole: Bool) {
-        var isComplete = true
-        _ = WebLink.parse([value], isComplete: &isComplete)
-        #expect(isComplete == isWhole)
-        _ = WebLink.parse(["<a>; rel=x"], isComplete: &isComplete)
-        #expect(isComplete == isWhole, "another value does not mend it")
+        #expect(WebLink.parse(checking: [value]).isComplete == isWhole)
+        #expect(WebLink.parse(checking: [value, "<a>; rel=x"]).isComplete == isWhole, "another value does not mend it")
     }
 
     @Test func valuesAreBounded() {

@@ -182,7 +182,7 @@ private struct Vectors: Decodable {
         #expect(broken.openBodyCount == 0)
     }
 
-    /// Nobody can mend a URL in a response: it is read as browsers do.
+    /// The app can't correct a URL in a response.
     @Test(arguments: [
         ("/a b", "/a%20b"), ("/café", "/caf%C3%A9"), ("/x?tag[]=a", "/x?tag%5B%5D=a"), ("/100%/x", "/100%25/x"),
         (#"/x?q="1"|{y}"#, "/x?q=%221%22%7C%7By%7D"),
@@ -209,7 +209,7 @@ private struct Vectors: Decodable {
         }
         #expect(try await stub("/y", "/y").redirect().send(try request()).request.url?.target == "/y")
         let error = await #expect(throws: RedirectError.self) { try await stub("/y", "/z").redirect().send(try request()) }
-        #expect(error?.reason.description == "it has several Location fields, and their values differ")
+        #expect(error?.reason.description == "the response has several fields Location with different values")
         #expect(try await stub("", "").redirect().send(try request()).status == .found)
     }
 

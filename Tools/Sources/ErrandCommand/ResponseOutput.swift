@@ -83,9 +83,9 @@ struct ResponseOutput {
     /// Returns the trailer fields of the body.
     private func writeBody() async throws -> HTTPFields? {
         if let file, !Self.isStandardOutput(file) { return try await writeToFile(file) }
-        let isJSON = response.headers[.contentType].flatMap { MediaType($0) }?.isJSON == true
+        let isJSON = response.headers[values: .contentType].first.flatMap { MediaType($0) }?.isJSON == true
         let refusesBinary = Terminal.outputIsTerminal && file == nil
-        if refusesBinary, Self.isBinary(response.headers[.contentType]), response.body.expectedLength != 0 {
+        if refusesBinary, Self.isBinary(response.headers[values: .contentType].first), response.body.expectedLength != 0 {
             try await writeBinary()
             return nil
         }

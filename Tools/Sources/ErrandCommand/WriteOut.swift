@@ -35,7 +35,7 @@ struct WriteOut {
         case "method": request.method.rawValue
         case "scheme": request.head.scheme ?? ""
         case "url_effective": request.url?.description ?? ""
-        case "content_type": head?.headerFields[.contentType] ?? ""
+        case "content_type": head?.headerFields[values: .contentType].first ?? ""
         case "size_download": "\(bytes)"
         case "speed_download": "\(Int(Double(bytes) / max(0.000_001, seconds)))"
         case "time_total": String(format: "%.6f", seconds)

@@ -1,9 +1,9 @@
 /// A multipart body can't be read or made.
 public struct MultipartError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What is wrong.
+    /// The problem.
     public struct Reason: Sendable, Hashable, CustomStringConvertible {
         private let name: String
-        /// The body ended before its closing delimiter: it is incomplete, or its boundary is another one.
+        /// The body ended before its closing delimiter: it is incomplete, or it has another boundary.
         public static let missingEnd = Reason(name: "missingEnd")
         /// The fields of a part are longer than the limit, or more than 64.
         public static let headTooLong = Reason(name: "headTooLong")
@@ -26,9 +26,9 @@ public struct MultipartError: Error, Sendable, Hashable, CustomStringConvertible
         public var description: String { name }
     }
 
-    /// What is wrong.
+    /// The problem.
     public let reason: Reason
-    /// What is wrong, in words, and what to do.
+    /// The problem in words, and what to do.
     public let description: String
 
     package init(_ reason: Reason, _ description: String) { (self.reason, self.description) = (reason, description) }

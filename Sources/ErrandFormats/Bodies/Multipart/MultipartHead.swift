@@ -8,15 +8,15 @@ public struct MultipartHead: Sendable, Hashable {
     /// Creates a head.
     public init(headers: HTTPFields) { self.headers = headers }
 
-    /// The `Content-Disposition`; `nil` if it is missing or invalid.
-    public var disposition: ContentDisposition? { headers[.contentDisposition].flatMap { ContentDisposition($0) } }
+    /// The `Content-Disposition`; `nil` if it is missing or invalid. Of several fields, the first counts.
+    public var disposition: ContentDisposition? { headers.single(.contentDisposition).flatMap { ContentDisposition($0) } }
     /// The name of the form's field, as it was sent: browsers and this library send a quotation mark as `%22`. `nil` if it is missing.
     public var name: String? { disposition?.name }
     /// The file's name, as it was sent; `filename*` takes precedence over `filename`; `nil` if it is missing. Don't save a file under it: see
     /// ``ContentDisposition/safeFileName(default:)``.
     public var fileName: String? { disposition?.fileName }
-    /// The media type; `nil` if it is missing or invalid.
-    public var contentType: MediaType? { headers[.contentType].flatMap { MediaType($0) } }
+    /// The media type; `nil` if it is missing or invalid. Of several fields, the first counts.
+    public var contentType: MediaType? { headers.single(.contentType).flatMap { MediaType($0) } }
 
     /// The most fields of one head.
     static let maxFields = 64

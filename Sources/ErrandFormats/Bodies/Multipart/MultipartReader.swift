@@ -65,7 +65,7 @@ public struct MultipartReader: Sendable {
     private var buffer: [UInt8] = [0x0D, 0x0A]
     /// The first byte that is not used.
     private var start = 0
-    /// Where the search of the buffer goes on.
+    /// Where the search of the buffer continues.
     private var searched = 0
     private var partCount = 0
 

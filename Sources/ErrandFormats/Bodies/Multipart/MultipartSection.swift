@@ -139,7 +139,7 @@ package struct MultipartSection: Sendable {
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return nil }
             var before = line[..<colon]
             while before.last?.isOptionalSpace == true { before.removeLast() }
-            guard before.lowercasedASCII == name else { return nil }
+            guard before.lazy.map(\.asciiLowercased).elementsEqual(name.utf8) else { return nil }
             return String(decoding: line[(colon + 1)...].drop(while: \.isOptionalSpace), as: UTF8.self)
         }
     }
@@ -175,8 +175,4 @@ package struct MultipartSection: Sendable {
         }
         return nil
     }
-}
-
-extension ArraySlice<UInt8> {
-    fileprivate var lowercasedASCII: String { String(decoding: map { $0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0 }, as: UTF8.self) }
 }

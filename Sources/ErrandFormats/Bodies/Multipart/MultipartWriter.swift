@@ -51,11 +51,8 @@ package struct MultipartWriter: Sendable {
     /// Strict readers, such as ``MultipartReader``, refuse the other control characters. Readers that take a backslash for an escape misread a name that
     /// ends with one.
     static func escaped(_ name: String) -> String {
-        guard name.utf8.contains(where: { $0 == 0x22 || $0 == 0x0D || $0 == 0x0A }) else { return name }
-        var bytes: [UInt8] = []
-        for byte in name.utf8 {
-            if byte == 0x22 || byte == 0x0D || byte == 0x0A { PercentEncoding.append(byte, to: &bytes) } else { bytes.append(byte) }
-        }
-        return String(decoding: bytes, as: UTF8.self)
+        name.escapingOctets(escapedInNames, by: PercentEncoding.escape(of:))
     }
+
+    private static let escapedInNames = ByteSet { $0 == 0x22 || $0 == 0x0D || $0 == 0x0A }
 }

@@ -153,6 +153,13 @@ import Testing
     }
 
     @Test func theHeadSaysWhatThePartIs() {
+        let repeated = [
+            HTTPField(name: .contentDisposition, value: "form-data; name=a"),
+            HTTPField(name: .contentDisposition, value: "form-data; name=b"),
+            HTTPField(name: .contentType, value: "text/plain"), HTTPField(name: .contentType, value: "text/plain"),
+        ]
+        #expect(MultipartHead(headers: HTTPFields(repeated)).name == "a")
+        #expect(MultipartHead(headers: HTTPFields(repeated)).contentType?.essence == "text/plain")
         func head(_ disposition: String) -> MultipartHead {
             MultipartHead(headers: [.contentDisposition: disposition, .contentType: "Text/Plain; charset=utf-8"])
         }

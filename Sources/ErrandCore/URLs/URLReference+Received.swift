@@ -1,14 +1,13 @@
-internal import ErrandFormats
-
 extension URLReference {
-    /// Reads a reference that a server has named, such as the value of `Location`, as browsers do: what a URL must not contain is percent-encoded.
+    /// Reads a reference that a server has sent, such as the value of `Location`, as browsers read it: octets that a URL must not contain are
+    /// percent-encoded.
     ///
     /// ```swift
-    /// try URLReference(fromServer: "/straße?tag[]=a b#top of page").description
+    /// try URLReference(received: "/straße?tag[]=a b#top of page").description
     /// // /stra%C3%9Fe?tag%5B%5D=a%20b#top%20of%20page
     /// ```
     ///
-    /// Nobody who runs the app can mend a URL in a response, and other clients follow it ([RFC 9110, section
+    /// The app can't correct a URL in a response, and other clients follow such a URL ([RFC 9110, section
     /// 10.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.2)). A URL of the app is read by ``init(_:)``, which repairs nothing.
     ///
     /// - Spaces around the text are dropped.
@@ -22,19 +21,7 @@ extension URLReference {
     ///
     /// - Throws: ``InvalidURLError`` for a control character anywhere in the text, and for a space in the host. Making an ``HTTPURL`` of the reference
     ///   also refuses credentials, other schemes, and invalid hosts.
-    public init(fromServer text: String) throws(InvalidURLError) {
-        try self.init(PastedURL.encoded(reference: text))
-    }
-}
-
-extension HTTPField {
-    /// The value as a reference: octets that are not UTF-8 are percent-encoded, as ``value`` would lose them.
-    package var referenceValue: String {
-        withUnsafeBytesOfValue { octets in
-            if let text = String(validating: octets, as: UTF8.self) { return text }
-            return octets.reduce(into: "") { text, octet in
-                if octet < 0x80 { text.unicodeScalars.append(Unicode.Scalar(octet)) } else { text += PercentEncoding.escape(of: octet) }
-            }
-        }
+    public init(received text: String) throws(InvalidURLError) {
+        try self.init(RepairedURL.encoded(text, from: .server))
     }
 }

@@ -1,9 +1,9 @@
-internal import ErrandFormats
+package import HTTPTypes
 
 /// What is done with the different values of a response field that stands once.
 ///
 /// A server must send such a field once ([RFC 9110, section 5.3](https://www.rfc-editor.org/rfc/rfc9110#section-5.3)). Proxies and frameworks
-/// add it a second time. Equal repetitions count as one field. `HTTPFields` would join them by commas, which is a value that nobody has sent.
+/// add it a second time. Equal repetitions count as one field. `HTTPFields` would join them by commas, which is a value that no server has sent.
 package enum RepeatedFieldRule: Sendable {
     /// The first value counts.
     case first
@@ -15,25 +15,37 @@ package enum RepeatedFieldRule: Sendable {
     /// | Field | Different values |
     /// |---|---|
     /// | `Location`, `Content-Range`, `ETag`, `Last-Modified` | are refused |
-    /// | `Content-Type`, `Content-Disposition`, `Content-Location`, `Date`, `Retry-After` | the first counts |
+    /// | `Content-Type`, `Content-Disposition`, `Content-Location`, `Date`, `Retry-After`, `X-RateLimit-Retry-After` | the first counts |
     /// | `Age` ([RFC 9111, section 5.1](https://www.rfc-editor.org/rfc/rfc9111#section-5.1)), `Expires`, `Server` | the first counts |
+    /// | the older fields of ``RateLimitFields`` that end in `-Remaining`, `-Reset` and `-Reset-After` | the first counts |
     ///
     /// `Content-Length` belongs to the framing of a message, where each version of HTTP refuses different values.
-    package static func of(_ name: HTTPField.Name) -> RepeatedFieldRule? {
-        switch name.canonicalName {
-        case "location", "content-range", "etag", "last-modified": .refuse
-        case "content-type", "content-disposition", "content-location", "date", "retry-after", "age", "expires", "server": .first
-        default: nil
-        }
-    }
+    package static func of(_ name: HTTPField.Name) -> RepeatedFieldRule? { table[name] }
+
+    private static let table: [HTTPField.Name: RepeatedFieldRule] = {
+        let refused = ["Location", "Content-Range", "ETag", "Last-Modified"]
+        let first = [
+            "Content-Type", "Content-Disposition", "Content-Location", "Date", "Retry-After", "Age", "Expires", "Server",
+            "X-RateLimit-Retry-After",
+        ]
+        let limits = ["RateLimit", "X-RateLimit", "X-Rate-Limit"].flatMap { ["\($0)-Remaining", "\($0)-Reset", "\($0)-Reset-After"] }
+        var table: [HTTPField.Name: RepeatedFieldRule] = [:]
+        for name in refused { table[.known(name)] = .refuse }
+        for name in first + limits { table[.known(name)] = .first }
+        return table
+    }()
 }
 
-/// A field that stands once was sent several times, with different values. The values are not shown: they may be secret.
-package struct RepeatedFieldError: SafelyDescribedError, Hashable {
+/// The error of a field that must stand once, and stands several times with different values.
+///
+/// The description has no value, because the values may be secret.
+package struct RepeatedFieldError: Error, Hashable, CustomStringConvertible {
     /// The name of the field.
     package let name: HTTPField.Name
 
-    /// The field, and what is wrong.
+    package init(name: HTTPField.Name) { self.name = name }
+
+    /// The field and its problem.
     package var description: String { "the response has several fields \(name.rawName) with different values" }
 }
 

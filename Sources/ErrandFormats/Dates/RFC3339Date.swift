@@ -7,8 +7,8 @@
 /// accepted only in the last minute of a month in UTC
 /// ([RFC 3339, section 5.7](https://www.rfc-editor.org/rfc/rfc3339#section-5.7)).
 package struct RFC3339Date: Sendable, Hashable {
-    /// What is wrong with a text: nothing of the text itself.
-    package enum Problem: Error, Sendable, Hashable, CaseIterable, CustomStringConvertible {
+    /// The problem of a date. It contains no part of the text.
+    package enum Problem: Error, Sendable, Hashable, CustomStringConvertible {
         case form, tooLong, missingTime, missingTimeZone, invalidTimeZone, noSuchMonth, noSuchDay, noSuchTime, noSuchLeapSecond
 
         package var description: String {

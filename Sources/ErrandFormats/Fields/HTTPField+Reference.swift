@@ -1,0 +1,27 @@
+package import HTTPTypes
+
+extension HTTPField {
+    /// The value as text that keeps the URLs in it.
+    ///
+    /// In a value that is not UTF-8, the octets of a URL that are not ASCII are percent-encoded, as ``value`` would lose them: `/caf\xE9` becomes
+    /// `/caf%E9`, and a request to it has the octets that the server has sent. `Link` has its URLs in angle brackets; outside them, the value is
+    /// ISO 8859-1. The value of any other field is a URL.
+    package var referenceValue: String { withUnsafeBytesOfValue { Self.referenceText($0, of: name) } }
+
+    /// Returns the octets of a value as ``referenceValue``.
+    package static func referenceText(_ octets: UnsafeBufferPointer<UInt8>, of name: Name) -> String {
+        if let text = String(validating: octets, as: UTF8.self) { return text }
+        let isLink = name == link
+        var (text, isInURL) = ("", !isLink)
+        for octet in octets {
+            if isLink, octet == UInt8(ascii: "<") || octet == UInt8(ascii: ">") { isInURL = octet == UInt8(ascii: "<") }
+            if octet >= 0x80, isInURL { text += PercentEncoding.escape(of: octet) } else { text.unicodeScalars.append(Unicode.Scalar(octet)) }
+        }
+        return text
+    }
+
+    /// Returns whether a field of this name has URLs that a request may be sent to.
+    package static func hasReferences(_ name: Name) -> Bool { name == .location || name == .contentLocation || name == link }
+
+    private static let link = Name.known("Link")
+}
