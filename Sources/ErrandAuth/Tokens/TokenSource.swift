@@ -33,13 +33,13 @@ internal import Synchronization
 ///
 /// Each account needs a source of its own. Descriptions and mirrors show no token.
 public final class TokenSource: Sendable {
-    private enum Work: Hashable, Sendable {
+    enum Work: Hashable, Sendable {
         case load
         case refresh(TokenMachine.Turn)
         case write
     }
 
-    private struct State: Sendable {
+    struct State: Sendable {
         var machine: TokenMachine
         var policy = TokenStorePolicy()
         var isLoaded: Bool
@@ -75,14 +75,14 @@ public final class TokenSource: Sendable {
         func end() { hasEnded.store(true, ordering: .relaxed) }
     }
 
-    private let state: Mutex<State>
-    private let flights: SingleFlight<Work, Void>
-    private let observers = TokenObservers()
-    private let store: (any TokenStore)?
+    let state: Mutex<State>
+    let flights: SingleFlight<Work, Void>
+    let observers = TokenObservers()
+    let store: (any TokenStore)?
     private let refresh: @Sendable (AccessToken?) async throws -> AccessToken
     private let isFinal: @Sendable (any Error) -> Bool
-    private let now: @Sendable () -> Date
-    private let random: @Sendable () -> Double
+    let now: @Sendable () -> Date
+    let random: @Sendable () -> Double
     private let executor: (any TaskExecutor)?
     /// A number that no other source of this process has.
     let number: Int
@@ -351,35 +351,8 @@ public final class TokenSource: Sendable {
         throw AuthenticationError(isFinal ? .refreshRefused : .refreshFailed, underlying: error)
     }
 
-    /// Saves a token that was obtained, and uses it then.
-    private func adopt(_ new: AccessToken, account: Int, seen: AccessToken?) async throws {
-        let isCurrent = state.withLock { state in
-            guard state.machine.account == account else { return false }
-            state.want(state.policy.obtain(new, seen: seen, newID: TokenStorePolicy.newID()))
-            // If it can't be saved, it is kept, and saved before the next request.
-            if store != nil { state.unsaved = (new, account) }
-            return true
-        }
-        guard isCurrent else { throw CancellationError() }
-        if store != nil {
-            try await flights.run(.write, mustFinish: true) { [self] in try await write() }
-            try await writeIfNeeded()
-        } else {
-            guard state.withLock({ use(new, account: account, &$0) }) else { throw CancellationError() }
-        }
-    }
-
-    /// Signs in or out as another process has done. Requests that were begun before decide anew, and get no token of the other account.
-    private func follow(_ stored: AccessToken?, _ state: inout State) {
-        let token = stored?.belonging(to: nil)
-        state.machine.sign(in: token, at: now(), random: random())
-        state.policy.follow(stored)
-        state.wantNothing()
-        observers.report(token.map { .signedIn($0) } ?? .signedOut(because: nil))
-    }
-
     /// Uses a token from now on; `false` if another account is signed in by now, or nobody is.
-    private func use(_ new: AccessToken, account: Int, _ state: inout State) -> Bool {
+    func use(_ new: AccessToken, account: Int, _ state: inout State) -> Bool {
         guard state.machine.end(new, account: account, at: now(), random: random()) else { return false }
         // Under the lock, so that observers get the changes in their order.
         observers.report(.refreshed(new))
@@ -387,7 +360,7 @@ public final class TokenSource: Sendable {
     }
 
     /// Runs work of a refresh: requests within it go without the token.
-    private func marked<Result>(_ work: () async throws -> Result) async throws -> Result {
+    func marked<Result>(_ work: () async throws -> Result) async throws -> Result {
         let mark = Mark(source: number)
         defer { mark.end() }
         return try await Self.$work.withValue(Self.work + [mark]) { try await work() }
@@ -447,99 +420,9 @@ public final class TokenSource: Sendable {
         return old
     }
 
-    // MARK: The store
-
-    private func readStore() async throws {
-        guard let store else { return }
-        let token: AccessToken?
-        do {
-            token = try await marked { try await store.load() }
-        } catch {
-            throw AuthenticationError(.storeFailed, underlying: error)
-        }
-        state.withLock { state in
-            // Somebody has signed in meanwhile.
-            guard !state.isLoaded else { return }
-            state.isLoaded = true
-            guard let token else { return }
-            state.machine.sign(in: token.belonging(to: nil), at: now(), random: random())
-            state.policy.follow(token)
-            observers.report(.signedIn(token.belonging(to: nil)))
-        }
-    }
-
-    private func writeIfNeeded() async throws {
-        guard store != nil else { return }
-        while state.withLock({ $0.written < $0.wanted.version }) {
-            try await flights.run(.write, mustFinish: true) { [self] in try await write() }
-        }
-    }
-
-    /// Brings the store up to date, also if the caller is cancelled.
-    private func writeToTheEnd() async throws { try await shielded { [self] in try await writeIfNeeded() } }
-
     /// Does work that the cancellation of the caller does not reach.
-    private func shielded(_ work: @escaping @Sendable () async throws -> Void) async throws {
+    func shielded(_ work: @escaping @Sendable () async throws -> Void) async throws {
         try await Task(executorPreference: executor) { try await work() }.value
-    }
-
-    /// Brings the store to what is wanted at this moment. Never runs twice at a time.
-    private func write() async throws {
-        guard let store else { return }
-        do {
-            try await marked {
-                try await store.atomically { [self] in
-                    let (change, version) = state.withLock(\.wanted)
-                    guard let change else { return }
-                    let outcome = try await outcome(of: change, version, in: store)
-                    switch outcome {
-                    case .save(let token): try await store.save(token)
-                    case .remove: try await store.remove()
-                    case .keep, .follow: break
-                    }
-                    state.withLock { end(outcome, version, &$0) }
-                }
-            }
-        } catch {
-            throw AuthenticationError(.storeFailed, underlying: error)
-        }
-    }
-
-    /// Compares a change with the store.
-    private func outcome(
-        of change: TokenStorePolicy.Change, _ version: Int, in store: any TokenStore
-    ) async throws -> TokenStorePolicy.Outcome {
-        let stored: AccessToken?
-        switch change {
-        // Whatever it holds, or if it can't be read.
-        case .signIn: stored = nil
-        case .signOut(id: nil): return .remove
-        case .signOut:
-            do {
-                stored = try await store.load()
-            } catch {
-                return .remove
-            }
-        case .refreshed, .obtained, .refused: stored = try await store.load()
-        }
-        return state.withLock { state in
-            // If somebody has signed in or out here meanwhile, that change is written next, and this one never.
-            state.wanted.version == version ? state.policy.outcome(of: change, stored: stored) : .keep
-        }
-    }
-
-    /// Takes note of what was written.
-    private func end(_ outcome: TokenStorePolicy.Outcome, _ version: Int, _ state: inout State) {
-        if case .save(let token) = outcome { state.policy.saved(token) }
-        // Somebody has signed in or out meanwhile.
-        guard state.wanted.version == version else {
-            state.written = max(state.written, version)
-            return
-        }
-        if case .follow(let token) = outcome { return follow(token, &state) }
-        let unsaved = state.unsaved
-        state.wantNothing()
-        if let unsaved { _ = use(unsaved.token, account: unsaved.account, &state) }
     }
 
     /// Waits until a refresh and a write to the store that are in progress have ended, for a program that is about to end: otherwise, a new token could be
