@@ -67,8 +67,8 @@ public struct OAuthClient: Sendable {
     ///   - server: the server.
     ///   - clientID: the identifier that the server has given to the client.
     ///   - authentication: how the client proves who it is; `none` by default, for apps.
-    ///   - sender: sends the requests to the server. It must not authenticate with the tokens of this client; it may retry, and needs no base URL. Redirects
-    ///     are not followed, because the requests have secrets in their bodies.
+    ///   - sender: sends the requests to the server. The sender must not authenticate with the tokens of this client. The sender may retry, and needs no
+    ///     base URL. Redirects are not followed, because the requests have secrets in their bodies.
     ///   - now: the current date.
     public init(
         _ server: OAuthServer, clientID: String, authentication: Authentication = .none, via sender: some HTTPSender,
@@ -156,7 +156,7 @@ public struct OAuthClient: Sendable {
     /// Gets a token for a signed assertion, as service accounts do ([RFC 7523, section 2.1](https://www.rfc-editor.org/rfc/rfc7523#section-2.1)).
     ///
     /// - Parameters:
-    ///   - assertion: who asks, and for whom. Its audience is the token endpoint, unless it has one.
+    ///   - assertion: names the client and the account. If the assertion has no audience, its audience is the token endpoint.
     ///   - scopes: what the token is to give access to; some servers expect them in the assertion's own claims.
     /// - Throws: ``OAuthError``; what the signer and the sender throw.
     public func jwtBearer(_ assertion: JWTAssertion, scopes: [String] = []) async throws -> AccessToken {
@@ -171,8 +171,8 @@ public struct OAuthClient: Sendable {
 
     /// Gets a new token for an old one that has a refresh token ([RFC 6749, section 6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
     ///
-    /// A server may replace the refresh token, and revoke all tokens if the old one is used again: call it through a ``TokenSource``. If the response has no
-    /// refresh token, or an empty one, the new token keeps the old one.
+    /// A server may replace the refresh token, and revoke all tokens if the old one is used again: use a ``TokenSource``. If the response has
+    /// no refresh token, or an empty one, the new token has the old refresh token.
     ///
     /// - Throws: ``OAuthError``; what the sender throws.
     public func refresh(_ old: AccessToken) async throws -> AccessToken {
@@ -184,8 +184,9 @@ public struct OAuthClient: Sendable {
         return new
     }
 
-    /// Revokes a token ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)): the refresh token, if it has one, or else the access token. Most servers
-    /// revoke the access tokens of a refresh token with it; at others they are valid until they expire.
+    /// Revokes a token ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)): the refresh token, or, if there is none, the access token.
+    ///
+    /// Most servers revoke the access tokens of a refresh token too. At other servers, the access tokens are valid until they expire.
     ///
     /// - Throws: ``OAuthError`` if the server has no revocation endpoint, or refuses; what the sender throws.
     public func revoke(_ token: AccessToken) async throws {
@@ -206,7 +207,7 @@ public struct OAuthClient: Sendable {
     /// - Parameter needsBody: whether a response with the status 2xx whose body breaks off is an error.
     /// - Throws: what `read` throws for a response that is not a success.
     func post<Result>(
-        _ pairs: [(String, String)], to endpoint: String, needsBody: Bool = true, _ read: (OAuthReply) throws -> Result
+        _ pairs: [(String, String)], to endpoint: String, needsBody: Bool = true, _ read: (OAuthResponse) throws -> Result
     ) async throws -> Result {
         try OAuthServer.checkSecure(endpoint)
         guard case .assertion = authentication else { return try read(try await send(pairs, to: endpoint, needsBody: needsBody)) }
@@ -215,14 +216,14 @@ public struct OAuthClient: Sendable {
         }
     }
 
-    private func send(_ pairs: [(String, String)], to endpoint: String, needsBody: Bool) async throws -> OAuthReply {
+    private func send(_ pairs: [(String, String)], to endpoint: String, needsBody: Bool) async throws -> OAuthResponse {
         var pairs = pairs
         var headers: HTTPFields = [.contentType: FormURLEncoded.mediaType, .accept: "application/json", .cacheControl: "no-store"]
         var secrets: [String] = []
         switch authentication {
         case .none: pairs.append(("client_id", clientID))
         case .basic(let secret):
-            let value = formEncoded(clientID) + ":" + formEncoded(secret)
+            let value = FormURLEncoded.encode(clientID) + ":" + FormURLEncoded.encode(secret)
             let credentials = Data(value.utf8).base64EncodedString()
             headers[.authorization] = "Basic " + credentials
             secrets = [secret, credentials, Data("\(clientID):\(secret)".utf8).base64EncodedString()]
@@ -239,24 +240,24 @@ public struct OAuthClient: Sendable {
         var request = try Request(.post, url: endpoint, headers: headers, body: .text(body))
         request.options.sensitivity.formUnion(Sensitivity(fields: [], queryNames: Self.secretNames.sorted()))
         request.options.call.forbidsRedirects = true
-        return try await reply(to: request, needsBody: needsBody, sent: EchoedSecrets(secrets))
+        return try await response(to: request, needsBody: needsBody, sent: EchoedSecrets(secrets))
     }
 
-    private func reply(to request: Request, needsBody: Bool, sent: EchoedSecrets) async throws -> OAuthReply {
+    private func response(to request: Request, needsBody: Bool, sent: EchoedSecrets) async throws -> OAuthResponse {
         let response: Response
         do {
             response = try await sender.send(request)
         } catch let error as StatusError {
             // A layer of the sender has judged the status. The body decides all the same.
             skew.note(error.head, at: now())
-            return OAuthReply(error, sent: sent)
+            return OAuthResponse(error, sent: sent)
         }
         skew.note(response.head, at: now())
-        guard response.status.kind == .successful else { return OAuthReply(try await StatusError(reading: response), sent: sent) }
+        guard response.status.kind == .successful else { return OAuthResponse(try await StatusError(reading: response), sent: sent) }
         do {
-            return OAuthReply(response.status, body: try await response.body.collect(upTo: Self.responseLimitBytes), sent: sent)
+            return OAuthResponse(response.status, body: try await response.body.collect(upTo: Self.responseLimitBytes), sent: sent)
         } catch  where !needsBody && !(error is CancellationError) {
-            return OAuthReply(response.status, body: Data(), sent: sent)
+            return OAuthResponse(response.status, body: Data(), sent: sent)
         }
     }
 
@@ -273,8 +274,8 @@ public struct OAuthClient: Sendable {
 
     /// - Parameter scopes: those that were asked for: they are granted if the response does not name others.
     func token(_ pairs: [(String, String)], scopes: [String]) async throws -> AccessToken {
-        try await post(pairs, to: server.tokenEndpoint) { reply in
-            let read = try reply.value(TokenResponse.self, orElse: "the response has no token")
+        try await post(pairs, to: server.tokenEndpoint) { response in
+            let read = try response.value(TokenResponse.self, orElse: "the response has no token")
             guard (read.tokenType ?? "bearer").isExactlyIgnoringCase("bearer") else {
                 throw OAuthError(.unsupported, "the token is not of the type Bearer")
             }

@@ -59,7 +59,7 @@ public struct OAuthServer: Sendable, Hashable {
                 continue
             }
             let data = try await response.body.collect(upTo: OAuthClient.responseLimitBytes)
-            guard let metadata = try? OAuthReply.coding.decode(Metadata.self, from: data), let named = metadata.issuer else {
+            guard let metadata = try? OAuthResponse.coding.decode(Metadata.self, from: data), let named = metadata.issuer else {
                 // Some servers respond with a page to any path.
                 isUnreadable = true
                 continue
