@@ -1,7 +1,6 @@
 #if Auth
 internal import ErrandCore
 
-/// The store of the source: what is read, compared and written.
 extension TokenSource {
     func readStore() async throws {
         guard let store else { return }
@@ -32,7 +31,7 @@ extension TokenSource {
     /// Brings the store up to date, also if the caller is cancelled.
     func writeToTheEnd() async throws { try await shielded { [self] in try await writeIfNeeded() } }
 
-    /// Brings the store to what is wanted at this moment. Never runs twice at a time.
+    /// Writes the change that is wanted at this moment. Never runs twice at a time.
     func write() async throws {
         guard let store else { return }
         do {
@@ -60,7 +59,7 @@ extension TokenSource {
     ) async throws -> TokenStorePolicy.Outcome {
         let stored: AccessToken?
         switch change {
-        // Whatever it holds, or if it can't be read.
+        // Any record is replaced, also an unreadable one.
         case .signIn: stored = nil
         case .signOut(id: nil): return .remove
         case .signOut:
@@ -77,7 +76,7 @@ extension TokenSource {
         }
     }
 
-    /// Takes note of what was written.
+    /// Takes note of a write that has ended.
     private func end(_ outcome: TokenStorePolicy.Outcome, _ version: Int, _ state: inout State) {
         if case .save(let token) = outcome { state.policy.saved(token) }
         // Somebody has signed in or out meanwhile.
@@ -91,12 +90,12 @@ extension TokenSource {
         if let unsaved { _ = use(unsaved.token, account: unsaved.account, &state) }
     }
 
-    /// Saves a token that was obtained, and uses it then.
+    /// Saves a new token, and then uses the token.
     func adopt(_ new: AccessToken, account: Int, seen: AccessToken?) async throws {
         let isCurrent = state.withLock { state in
             guard state.machine.account == account else { return false }
             state.want(state.policy.obtain(new, seen: seen, newID: TokenStorePolicy.newID()))
-            // If it can't be saved, it is kept, and saved before the next request.
+            // If the save fails, the token is kept, and saved before the next refresh.
             if store != nil { state.unsaved = (new, account) }
             return true
         }
