@@ -19,10 +19,13 @@ struct DigestResponse: Sendable {
         let function: Function
         let isSession: Bool
 
-        /// - Parameter name: as in a challenge, in any case, and with or without its hyphens; `nil` means MD5
-        ///   ([RFC 7616, section 3.3](https://www.rfc-editor.org/rfc/rfc7616#section-3.3)).
-        init?(_ name: String?) {
-            let name = name ?? "MD5"
+        /// The algorithm of a challenge that names none ([RFC 7616, section 3.3](https://www.rfc-editor.org/rfc/rfc7616#section-3.3)).
+        static let standard = Algorithm(function: .md5, isSession: false)
+
+        private init(function: Function, isSession: Bool) { (self.function, self.isSession) = (function, isSession) }
+
+        /// - Parameter name: as in a challenge, in any case, and with or without its hyphens.
+        init?(_ name: String) {
             guard name.utf8.count <= Self.nameBytes else { return nil }
             var plain = name.utf8.filter { $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: "_") }.map(\.asciiLowercased)
             isSession = plain.suffix(4).elementsEqual("sess".utf8)
@@ -85,8 +88,7 @@ struct DigestResponse: Sendable {
             guard let known = Algorithm.strongest(in: list) else { return nil }
             (algorithm, algorithmName) = (known.algorithm, known.name)
         } else {
-            guard let standard = Algorithm(nil) else { return nil }
-            (algorithm, algorithmName) = (standard, nil)
+            (algorithm, algorithmName) = (.standard, nil)
         }
         // An empty list is as none: RFC 2069.
         let offered = Self.words(of: challenge["qop"] ?? "")
