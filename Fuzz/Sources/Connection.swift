@@ -92,7 +92,7 @@ private func http1Response(_ input: inout Input) {
 private struct Frames: Equatable {
     var headers: [FrameHeader] = []
     var excess: FrameAllowance.Excess?
-    var hasSlowField = false
+    var verdict = SlowFieldScan.Verdict.quick
     /// The places where what is handed on ends.
     var ends: [Int] = []
     var passedBytes = 0
@@ -103,7 +103,7 @@ private struct Frames: Equatable {
             .init(frames: 20, bytes: 4096, framesForEachSent: 1, sentBytesForFrame: 64, time: .seconds(30), spareResets: 2))
         var fields = SlowFieldScan()
         var kept: [UInt8] = []
-        for chunk in chunks where excess == nil && !hasSlowField {
+        for chunk in chunks where excess == nil && verdict == .quick {
             kept += chunk
             let step = kept.withUnsafeBytes { bytes in
                 splitter.next(in: bytes) { header in
@@ -111,14 +111,14 @@ private struct Frames: Equatable {
                     if !header.isOfMessage { excess = allowance.receive(header, at: .zero) }
                     return excess == nil
                 } inspect: { header, payload in
-                    if header.hasFields { hasSlowField = !fields.read(header.fields(in: payload), isLast: header.endsFields) }
-                    return !hasSlowField
+                    if header.hasFields { verdict = fields.read(header.fields(in: payload), isLast: header.endsFields) }
+                    return verdict == .quick
                 }
             }
             expect(step.consumed <= kept.count, "more bytes are handed on than there are")
             kept.removeFirst(step.consumed)
             passedBytes += step.consumed
-            if excess == nil, !hasSlowField {
+            if excess == nil, verdict == .quick {
                 expect((step.missing == 0) == kept.isEmpty, "nothing is missing, and bytes are left")
                 expect(kept.count < FrameHeader.bytes + longestBytes, "more than one frame is kept")
                 ends.append(passedBytes)
@@ -143,7 +143,7 @@ private func http2Frames(_ input: inout Input) {
     }
     for result in results {
         expectEqual(result.headers, results[0].headers, "the frames depend on the chunks")
-        expectEqual(result.hasSlowField, results[0].hasSlowField, "a slow field depends on the chunks")
+        expectEqual(result.verdict, results[0].verdict, "whether the fields are slow depends on the chunks")
         expectEqual(result.excess, results[0].excess, "the bound depends on the chunks")
         expect(result.ends.allSatisfy(places.contains), "bytes are handed on that end within a frame")
     }

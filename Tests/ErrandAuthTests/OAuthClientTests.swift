@@ -52,6 +52,11 @@ import _CryptoExtras
         #expect(query["response_type"] == "code" && query["client_id"] == "app" && query["state"]?.utf8.count == 43)
     }
 
+    @Test(arguments: ["?", "#", "?\u{301}", "#\u{301}"]) func aRefusedEndpointIsShownWithoutItsQuery(mark: String) {
+        let error = #expect(throws: OAuthError.self) { try OAuthServer.checkSecure("http://a.example/token\(mark)key=hidden") }
+        #expect(error?.description.contains("http://a.example/token") == true && error?.description.contains("hidden") == false)
+    }
+
     @Test func aCodeIsExchangedForAToken() async throws {
         let stub = StubTransport(
             Stub(.post, "/token").responds(
@@ -178,6 +183,8 @@ import _CryptoExtras
                 .custom { _ in
                     var head = HTTPResponse(status: .badRequest)
                     head.headerFields[.date] = date
+                    // As a proxy adds it a second time.
+                    head.headerFields.append(HTTPField(name: .date, value: date))
                     return (head, Data(#"{"error":"invalid_grant","error_description":"exp is in the past"}"#.utf8))
                 }, token()))
         let assertion = JWTAssertion(issuer: "s", signer: .hs256(secret: "k"))

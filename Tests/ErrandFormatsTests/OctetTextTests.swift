@@ -21,6 +21,7 @@ import Testing
         let text = "..\u{2f}\u{301}evil"
         #expect(!text.contains("/" as Character))
         #expect(text.containsOctet(UInt8(ascii: "/")))
+        #expect(text.containsOctets("./") && !text.containsOctets("//"))
         #expect(text.split(atOctet: UInt8(ascii: "/")).map { Array($0.utf8) } == [Array("..".utf8), Array("\u{301}evil".utf8)])
         #expect("a//b".split(atOctet: UInt8(ascii: "/"), omittingEmptyPieces: false).count == 3)
         #expect("a=b=c".split(atOctet: UInt8(ascii: "="), maxSplits: 1) == ["a", "b=c"])

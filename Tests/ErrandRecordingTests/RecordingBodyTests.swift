@@ -33,6 +33,18 @@ struct RecordingBodyTests {
         #expect(log.entries[0].request.headers.filter { $0.name == "Cookie" }.count == 1)
     }
 
+    /// A value that joins two of them is none that a server has sent.
+    @Test func aFieldThatStandsTwiceIsNotJoined() async throws {
+        var fields: HTTPFields = [.contentType: "text/plain", .location: "/a"]
+        fields.append(HTTPField(name: .contentType, value: "text/html"))
+        fields.append(HTTPField(name: .location, value: "/b"))
+        let log = try await TestFolder("recording").record([get("/")], over: ScriptedTransport(headers: fields, data: Data("x".utf8)))
+        #expect(log.entries[0].response.redirectURL == "" && log.entries[0].response.content.mimeType == "text/plain")
+        fields[fields: .location].removeLast()
+        let other = try await TestFolder("recording").record([get("/")], over: ScriptedTransport(headers: fields, data: Data("x".utf8)))
+        #expect(other.entries[0].response.redirectURL == "/a")
+    }
+
     @Test func theExchangeIsTheTransportsOwn() async throws {
         let recording = try recording(TestFolder("recording"))
         let lifetime = ExchangeLifetime()

@@ -40,7 +40,7 @@ public final class BadTLSServer: Sendable {
             // 17 ports in a row, below those that the system gives away.
             let base = Int.random(in: 10_000..<32_000)
             let child = try ChildServer(
-                folder: folder, command: [python, suites.appendingPathComponent("stand/badtls.py").path, folder, "\(base)", "600"])
+                folder: folder, command: [python, suites.appendingPathComponent("stand/badtls.py").path, folder, "\(base)", "3600"])
             // It lists the port of the first case last.
             let end = ContinuousClock.now.advanced(by: .seconds(10))
             while ContinuousClock.now < end, !child.log.contains("Error") {

@@ -41,7 +41,7 @@ public struct RequestEncodingError: RequestFailure {
             return
         }
         codingPath = shownPath(context.codingPath, named: context.codingPath.map(\.stringValue))
-        problem = Self.problem(context.debugDescription, isOwn: value as? String == "…")
+        problem = Self.problem(context.debugDescription, isOwn: (value as? String)?.isExactly("…") == true)
     }
 
     /// Of an encoder's text, only what is known to be without values.
@@ -49,9 +49,9 @@ public struct RequestEncodingError: RequestFailure {
     /// - Parameter isOwn: whether the text is that of this library's encoder, which puts nothing of a value in it.
     private static func problem(_ text: String, isOwn: Bool) -> String {
         if isOwn { return text.shownSafely() }
-        if text.hasSuffix("did not encode any values.") { return "the value encodes nothing" }
-        if text.contains("top-level") || text.hasPrefix("Top-level") { return "an array or a dictionary is needed" }
-        if text.hasPrefix("Unable to encode ") { return "a number that is not finite" }
+        if text.hasOctetSuffix("did not encode any values.") { return "the value encodes nothing" }
+        if text.containsOctets("top-level") || text.hasOctetPrefix("Top-level") { return "an array or a dictionary is needed" }
+        if text.hasOctetPrefix("Unable to encode ") { return "a number that is not finite" }
         return "invalid value"
     }
 

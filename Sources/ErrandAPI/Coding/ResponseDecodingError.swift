@@ -69,7 +69,8 @@ public struct ResponseDecodingError: RequestFailure {
         let problem = Self.problem(underlying, in: body, head) + (found.map { Self.remark(on: $0, for: keys.last, coding) } ?? "") + remark
         self.problem =
             part.map { part in
-                problem.contains("the body") ? problem.replacing("the body", with: part, maxReplacements: 1) : "\(problem), in \(part)"
+                guard let place = problem.utf8.firstRange(of: "the body".utf8) else { return "\(problem), in \(part)" }
+                return String(problem[..<place.lowerBound]) + part + problem[place.upperBound...]
             } ?? problem
     }
 
@@ -102,7 +103,9 @@ public struct ResponseDecodingError: RequestFailure {
         if case .keyNotFound(let key, _) = error as? DecodingError, let name = try? coding.name(of: key) {
             names[names.endIndex - 1] = name
         }
-        func plain(_ name: String) -> String { name.filter { $0 != "_" && $0 != "-" }.lowercased() }
+        func plain(_ name: String) -> String {
+            String(decoding: name.utf8.filter { $0 != UInt8(ascii: "_") && $0 != UInt8(ascii: "-") }, as: UTF8.self).lowercased()
+        }
         guard body.count <= inspectionLimitBytes, path.contains(where: { $0.intValue == nil }), var value = try? JSONValue(parsing: body)
         else { return (path.map(\.stringValue), nil) }
         for (index, key) in path.enumerated() {
@@ -114,7 +117,7 @@ public struct ResponseDecodingError: RequestFailure {
                 let name = key.stringValue
                 // Once: the name may be as long as the body.
                 let plainName = plain(name)
-                let near = members[name] == nil ? members.keys.filter { plain($0) == plainName }.min() : name
+                let near = members[name] == nil ? members.keys.filter { plain($0).isExactly(plainName) }.min() : name
                 guard let near, let member = members[near] else { return (names, nil) }
                 if isMissing, index == path.count - 1 {
                     names[index] = name
@@ -186,9 +189,9 @@ extension ResponseDecodingError {
     }
 
     private static func problem(ofWhole body: Data, _ head: HTTPResponse, _ text: String) -> String {
-        if text.hasPrefix(PropertyListCoding.problem) || text.hasPrefix(FormURLEncoded.problem) { return text }
-        let isExact = text.hasPrefix(JSONCoding.invalidProblem) || text.hasPrefix(JSONCoding.tooLargeProblem)
-        let isJSONWanted = isExact || text.hasPrefix("The given data was not valid JSON")
+        if text.hasOctetPrefix(PropertyListCoding.problem) || text.hasOctetPrefix(FormURLEncoded.problem) { return text }
+        let isExact = text.hasOctetPrefix(JSONCoding.invalidProblem) || text.hasOctetPrefix(JSONCoding.tooLargeProblem)
+        let isJSONWanted = isExact || text.hasOctetPrefix("The given data was not valid JSON")
         if let type = head.headerFields.single(.contentType).flatMap({ MediaType($0) }), !type.isJSON {
             return "the body is \(type.essence.shownSafely(limit: 80))\(isJSONWanted ? ", not JSON" : "")"
         }
@@ -215,11 +218,11 @@ extension ResponseDecodingError {
         for problem in RFC3339Date.Problem.allCases where problem != .form && text.isExactly(JSONCoding.problem(problem)) {
             return "not an ISO 8601 date, such as 2026-11-21T12:36:00Z: \(problem)"
         }
-        if text.hasPrefix("not a date") || text.contains("ISO8601") || text.contains("Date string") {
+        if text.hasOctetPrefix("not a date") || text.containsOctets("ISO8601") || text.containsOctets("Date string") {
             return "not an ISO 8601 date, such as 2026-11-21T12:36:00Z"
         }
-        if text.hasPrefix("Cannot initialize "), let end = text.firstRange(of: " from invalid ") {
-            return "not a value of \(text[..<end.lowerBound].dropFirst(18).shownSafely(limit: 80))"
+        if text.hasOctetPrefix("Cannot initialize "), let end = text.utf8.firstRange(of: " from invalid ".utf8) {
+            return "not a value of \(Substring(text[..<end.lowerBound].utf8.dropFirst(18)).shownSafely(limit: 80))"
         }
         let known = [
             ("Invalid URL string", "not a URL"), ("Attempted to decode UUID", "not a UUID"),
@@ -228,12 +231,12 @@ extension ResponseDecodingError {
             ("nested deeper than \(JSONValue.depthLimit)", "nested deeper than \(JSONValue.depthLimit)"),
             (FormURLEncoded.repeatedName, FormURLEncoded.repeatedName),
         ]
-        return known.first { text.hasPrefix($0.0) }?.1 ?? "invalid value"
+        return known.first { text.hasOctetPrefix($0.0) }?.1 ?? "invalid value"
     }
 
     /// `an Int`, `a String`, `an object`.
     private static func named(_ type: Any.Type) -> String {
-        switch "\(type)" {
+        switch "\(type)" {  // octets: the name of a type of Swift
         case "Dictionary<String, Any>": return "an object"
         case "Array<Any>": return "an array"
         default:
@@ -248,7 +251,9 @@ extension ResponseDecodingError {
             "a string": "a string", "number": "a number", "a number": "a number", "bool": "a Boolean", "an array": "an array",
             "a dictionary": "an object", "null": "null",
         ]
-        guard let start = text.firstRange(of: "but found "), let end = text.firstRange(of: " instead") else { return nil }
+        guard let start = text.utf8.firstRange(of: "but found ".utf8), let end = text.utf8.firstRange(of: " instead".utf8) else {
+            return nil
+        }
         return start.upperBound <= end.lowerBound ? kinds[String(text[start.upperBound..<end.lowerBound])] : nil
     }
 }

@@ -23,7 +23,7 @@ struct EchoedSecrets: Sendable {
         let data = Data(secret.utf8)
         let encoded = [FormURLEncoded.encode(secret), PercentEncoding.encode(secret, allowing: URLCharacterSet("-._~"))]
         let base64 = data.base64EncodedString()
-        return [secret] + encoded + encoded.map(lowercasedEscapes) + [base64, base64.replacing("=", with: ""), base64URL(data)]
+        return [secret] + encoded + encoded.map(lowercasedEscapes) + [base64, base64.replacing("=", with: ""), base64URL(data)]  // octets: Base64 is ASCII
     }
 
     /// `%2b` for `%2B`.
@@ -52,7 +52,7 @@ struct EchoedSecrets: Sendable {
         let forms = Set(candidates.flatMap(Self.forms).map { Array($0.utf8) }).sorted { $0.count > $1.count }
         for form in forms where form.count <= bytes.count {
             var (result, rest): ([UInt8], ArraySlice<UInt8>) = ([], bytes[...])
-            while let found = rest.firstRange(of: form) {
+            while let found = rest.firstRange(of: form) {  // octets: both are octets
                 result += rest[..<found.lowerBound] + Array(Sensitivity.urlPlaceholder.utf8)
                 rest = rest[found.upperBound...]
             }
@@ -66,7 +66,7 @@ struct EchoedSecrets: Sendable {
             byte.map { $0.isASCIILetter || $0.isASCIIDigit || $0 == UInt8(ascii: "_") || $0 >= 0x80 } ?? false
         }
         var rest = bytes[...]
-        while let found = rest.firstRange(of: word) {
+        while let found = rest.firstRange(of: word) {  // octets: both are octets
             let before = found.lowerBound > 0 ? bytes[found.lowerBound - 1] : nil
             let after = found.upperBound < bytes.count ? bytes[found.upperBound] : nil
             if !isPartOfWord(before), !isPartOfWord(after) { return true }

@@ -54,7 +54,7 @@ public struct OAuthAuthorization: Sendable, CustomStringConvertible, CustomRefle
     }
 
     /// `sign-in at https://auth.example/authorize`.
-    public var description: String { "sign-in at \(url.prefix { $0 != "?" })" }
+    public var description: String { "sign-in at \(Substring(url.utf8.prefix { $0 != UInt8(ascii: "?") }))" }
     /// The description alone.
     public var customMirror: Mirror { Mirror(self, children: ["authorization": description]) }
 }

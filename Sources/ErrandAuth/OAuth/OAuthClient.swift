@@ -378,13 +378,13 @@ private final class ClockSkew: Sendable {
 
     func note(_ head: HTTPResponse, at now: Date) {
         let local = HTTPDate(secondsSinceEpoch: Int64(now.timeIntervalSince1970.rounded(.down)))
-        guard let text = head.headerFields[.date], let date = HTTPDate(text, now: local) else { return }
+        guard let text = head.headerFields.single(.date), let date = HTTPDate(text, now: local) else { return }
         value.withLock { $0 = Double(date.secondsSinceEpoch - local.secondsSinceEpoch) }
     }
 }
 
 /// Base64 for URLs, without padding ([RFC 4648, section 5](https://www.rfc-editor.org/rfc/rfc4648#section-5)).
 func base64URL(_ bytes: some Sequence<UInt8>) -> String {
-    Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+    Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")  // octets: Base64 is ASCII
 }
 #endif

@@ -44,7 +44,7 @@ public struct OAuthServer: Sendable, Hashable {
             throw OAuthError(.unsupported, "the issuer '\(issuer.shownSafely(limit: 200))' is not a URL with https, and without a query")
         }
         try checkSecure(issuer)
-        let path = url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
+        let path = url.path.hasOctetSuffix("/") ? String(url.path.dropLast()) : url.path
         let base = "\(url.scheme)://\(url.authority)"
         // RFC 8414, section 3.1: the path of the issuer follows. OpenID Connect has it in front.
         var isUnreadable = false
@@ -87,10 +87,10 @@ public struct OAuthServer: Sendable, Hashable {
 
     /// - Throws: ``OAuthError`` unless the URL uses `https`, or names this machine.
     static func checkSecure(_ text: String) throws {
-        let shown = text.prefix { $0 != "?" && $0 != "#" }.shownSafely(limit: 200)
+        let shown = Substring(text.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }).shownSafely(limit: 200)
         guard let url = try? HTTPURL(text) else { throw OAuthError(.unsupported, "the endpoint '\(shown)' is not a URL") }
         let host = url.host.description
-        guard url.scheme == "https" || host == "localhost" || host == "127.0.0.1" || host == "[::1]" || host == "::1" else {
+        guard url.scheme == "https" || host == "localhost" || host == "127.0.0.1" || host == "[::1]" || host == "::1" else {  // octets: ASCII
             throw OAuthError(.unsupported, "the endpoint '\(shown)' does not use https")
         }
     }

@@ -21,7 +21,7 @@ extension Response {
         throws(MultipartError) -> MultipartParts
     {
         let type = head.headerFields.single(.contentType).flatMap { MediaType($0) }
-        guard let type, type.type == "multipart" else {
+        guard let type, type.type.isExactly("multipart") else {
             throw MultipartError(.notMultipart, "the media type of the body is not multipart")
         }
         guard let boundary = type[parameter: "boundary"].flatMap({ MultipartBoundary($0) }) else {

@@ -4,14 +4,13 @@ extension HTTPResponse {
     /// The text that a body is, by the `charset` of `Content-Type`. ISO-8859-1 is read as windows-1252, as browsers do
     /// ([WHATWG Encoding, section 4.2](https://encoding.spec.whatwg.org/#names-and-labels)). A charset that is not known is UTF-8.
     package func text(of data: Data) -> String {
-        let charset = headerFields.single(.contentType).flatMap { MediaType($0) }?[parameter: "charset"]?.lowercased()
-        switch charset {
-        case "iso-8859-1", "latin1", "windows-1252": return Self.windows1252(data)
-        case "utf-16": return data.starts(with: [0xFE, 0xFF]) ? Self.utf16(data, isBigEndian: true) : Self.utf16(data, isBigEndian: false)
-        case "utf-16le": return Self.utf16(data, isBigEndian: false)
-        case "utf-16be": return Self.utf16(data, isBigEndian: true)
-        default: return String(decoding: data, as: UTF8.self)
-        }
+        let charset = headerFields.single(.contentType).flatMap { MediaType($0) }?[parameter: "charset"] ?? "utf-8"
+        func isOne(of names: String...) -> Bool { names.contains(where: charset.isExactlyIgnoringCase) }
+        if isOne(of: "iso-8859-1", "latin1", "windows-1252") { return Self.windows1252(data) }
+        if isOne(of: "utf-16") { return Self.utf16(data, isBigEndian: data.starts(with: [0xFE, 0xFF])) }
+        if isOne(of: "utf-16le") { return Self.utf16(data, isBigEndian: false) }
+        if isOne(of: "utf-16be") { return Self.utf16(data, isBigEndian: true) }
+        return String(decoding: data, as: UTF8.self)
     }
 
     /// Without a byte order mark. A byte that is left over is half a unit, which is invalid.

@@ -31,7 +31,7 @@ enum Credentials {
         var start = min(bytes.firstIndex(of: UInt8(ascii: ":")) ?? at, slashes)
         let isPath = bytes.first.map { isSlash($0) || "?#".utf8.contains($0) } ?? true
         // The text before the colon is a scheme, or the name of a user.
-        let isScheme = ["http", "https"].contains(String(decoding: bytes[..<start], as: UTF8.self).lowercased())
+        let isScheme = ["http", "https"].contains(where: String(decoding: bytes[..<start], as: UTF8.self).isExactlyIgnoringCase)
         if start >= at || (!isPath && !isScheme) {
             if isPath { return text }
             start = 0
@@ -115,8 +115,8 @@ enum Credentials {
     }
 
     private static func endsInScheme(_ text: ArraySlice<UInt8>) -> Bool {
-        let end = String(decoding: text.suffix(5), as: UTF8.self).lowercased()
-        return end == "https" || end.hasSuffix("http")
+        let end = text.suffix(5).map(\.asciiLowercased)
+        return end.elementsEqual("https".utf8) || end.suffix(4).elementsEqual("http".utf8)
     }
 
     /// Whether the text in place of a port is not a port.

@@ -23,8 +23,8 @@ public struct Sensitivity: Sendable, Hashable {
     /// Only the known names.
     public static let standard = Sensitivity()
 
-    private var extraFields: Set<String> = []
-    private var extraQueryNames: Set<String> = []
+    private var extraFields: Set<String> = []  // octets: see isOne(of:_:)
+    private var extraQueryNames: Set<String> = []  // octets: see isOne(of:_:)
 
     /// Creates a value with only the known names.
     public init() {}
@@ -74,11 +74,11 @@ public struct Sensitivity: Sendable, Hashable {
             return true
         }
         return Self.saysSo(name) || Self.endsInPassInCamelCase(memberName)
-            || (Self.isOne(of: Self.knownQueryNames, name) && name != "code" && name != "key")
+            || (Self.isOne(of: Self.knownQueryNames, name) && !name.isExactly("code") && !name.isExactly("key"))
     }
 
     /// Longer names are decided by their parts only.
-    private static func isOne(of names: Set<String>, _ name: String) -> Bool {
+    private static func isOne(of names: Set<String>, _ name: String) -> Bool {  // octets: at most 256 bytes are looked up
         !names.isEmpty && name.utf8.count <= FieldLimits.nameBytes && names.contains(name)
     }
 
@@ -137,7 +137,7 @@ public struct Sensitivity: Sendable, Hashable {
         "deduplication", "dedup", "public", "primary", "foreign", "row", "object", "trace", "correlation",
     ]
 
-    private static let knownFields: Set<String> = [
+    private static let knownFields: Set<String> = [  // octets: see isOne(of:_:)
         "authorization", "proxy-authorization", "authentication-info", "proxy-authentication-info", "cookie", "set-cookie",
         "cookie2", "set-cookie2", "x-api-key", "x-auth", "x-session-id", "x-amz-signature", "dpop", "x-goog-iap-jwt-assertion",
         "x-jwt-assertion", "x-ms-authorization-auxiliary", "x-auth-key", "x-functions-key", "ocp-apim-subscription-key",
@@ -145,13 +145,13 @@ public struct Sensitivity: Sendable, Hashable {
         "x-honeycomb-team",
     ]
 
-    private static let knownQueryNames: Set<String> = [
+    private static let knownQueryNames: Set<String> = [  // octets: see isOne(of:_:)
         "x-amz-signature", "x-amz-credential", "x-amz-security-token", "awsaccesskeyid", "signature", "sig", "x-goog-signature",
         "x-goog-credential", "key", "auth", "authorization", "pwd", "code", "code_verifier", "assertion", "client_assertion",
         "session", "sessionid", "session_id", "jwt",
     ]
 
-    private static let urlFields: Set<String> = ["location", "content-location", "referer", "link", "refresh"]
+    private static let urlFields: Set<HTTPField.Name> = [.location, .contentLocation, .referer, .known("Link"), .known("Refresh")]
 
     // MARK: How it is shown
 
@@ -159,7 +159,7 @@ public struct Sensitivity: Sendable, Hashable {
     /// …), the URL without its secrets.
     public func shownValue(of field: HTTPField) -> String {
         if isSensitive(field) { return Self.placeholder }
-        return Self.urlFields.contains(field.name.canonicalName) ? redactedURL(field.value) : field.value
+        return Self.urlFields.contains(field.name) ? redactedURL(field.value) : field.value
     }
 
     /// Returns the name and the value of each field, in order, as they may be shown. A value longer than 8 KiB is cut, and its length is
@@ -225,7 +225,8 @@ public struct Sensitivity: Sendable, Hashable {
             }
             guard end < rest.endIndex else { return shown }
             let after = rest.utf8.index(after: end)
-            if rest[end..<after] == "&" || rest[end..<after] == "#" { isSecret = false }
+            let separator = rest.utf8[end]
+            if separator == UInt8(ascii: "&") || separator == UInt8(ascii: "#") { isSecret = false }
             if !isSecret { shown += rest[end..<after] }
             rest = rest[after...]
         }

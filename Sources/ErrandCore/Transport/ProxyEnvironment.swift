@@ -29,7 +29,7 @@ struct ProxyEnvironment: Sendable, CustomStringConvertible {
 
     /// - Throws: ``ProxySettingsError`` if the variable of the proxy can't be used.
     func proxy(for origin: Origin) throws(ProxySettingsError) -> ProxySettings? {
-        guard let proxy = origin.scheme == "https" ? https : http, !exceptions.contain(origin) else { return nil }
+        guard let proxy = origin.scheme.isExactly("https") ? https : http, !exceptions.contain(origin) else { return nil }
         return try proxy.get()
     }
 
@@ -76,7 +76,7 @@ struct ProxyExceptions: Sendable {
         if let address = network(host) { return (address, port) }
         let dots = host.hasOctetPrefix("*.") ? 2 : host.hasOctetPrefix(".") ? 1 : 0
         let name = host[host.utf8.index(host.startIndex, offsetBy: dots)...]
-        guard !name.containsOctet(UInt8(ascii: "*")), let normal = try? Host.normalized(name, in: ""), !normal.hasPrefix("[") else {
+        guard !name.containsOctet(UInt8(ascii: "*")), let normal = try? Host.normalized(name, in: ""), !normal.hasOctetPrefix("[") else {
             return nil
         }
         return (.name(Host.comparable(normal)), port)
@@ -105,13 +105,13 @@ struct ProxyExceptions: Sendable {
     func contain(_ origin: Origin) -> Bool {
         if entries.isEmpty { return false }
         let host = Host.comparable(origin.host)
-        let isBracketed = origin.host.hasPrefix("[")
+        let isBracketed = origin.host.hasOctetPrefix("[")
         let address = try? IPAddress(isBracketed ? String(origin.host.dropFirst().dropLast()) : host)
         return entries.contains { entry in
             if let port = entry.port, port != origin.effectivePort { return false }
             return switch entry.hosts {
             case .all: true
-            case .name(let name): address == nil && (host == name || host.hasSuffix("." + name))
+            case .name(let name): address == nil && (host == name || host.hasOctetSuffix("." + name))
             case .addresses(let network, let bits): address.map { Self.isEqual($0, network, prefixBits: bits) } ?? false
             }
         }

@@ -12,7 +12,7 @@
 /// ```
 ///
 /// Servers are always verified: the chain of certificates, its dates and the host's name. With ``/ErrandNIO/NIOTransport``, the name is compared by
-/// [RFC 9525](https://www.rfc-editor.org/rfc/rfc9525#section-6): `*` in a certificate stands for one whole label, and the common name for no host. The only exception is
+/// [RFC 9525](https://www.rfc-editor.org/rfc/rfc9525#section-6): `*` in a certificate matches one whole label, and the common name is ignored. The only exception is
 /// ``trustsAnyCertificateForTesting``. A transport that does not support one of the settings throws ``TLSSettingsError`` when it is created.
 /// Descriptions and mirrors show neither private keys nor the paths of their files.
 public struct TLSSettings: Sendable, Hashable {

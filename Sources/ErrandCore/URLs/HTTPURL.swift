@@ -81,7 +81,7 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     private init(checked reference: URLReference, text: String) throws(InvalidURLError) {
         guard text.utf8.count <= RequestTarget.limitBytes else { throw InvalidURLError(text, .tooManyOctets) }
         guard let scheme = reference.scheme?.lowercased() else { throw InvalidURLError(text, text.isEmpty ? .empty : .missingScheme) }
-        guard scheme == "http" || scheme == "https" else { throw InvalidURLError(text, .unsupportedScheme(scheme)) }
+        guard scheme.isExactly("http") || scheme.isExactly("https") else { throw InvalidURLError(text, .unsupportedScheme(scheme)) }
         self.origin = try Origin(scheme: scheme, authority: reference.authority ?? "", in: text)
         self.path = reference.path
         self.query = reference.query

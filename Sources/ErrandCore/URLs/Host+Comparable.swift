@@ -4,9 +4,9 @@ extension Host {
     ///
     /// - Parameter normal: a host in its normal form.
     static func comparable(_ normal: String) -> String {
-        guard normal.utf8.first == UInt8(ascii: "[") else { return normal.hasSuffix(".") ? String(normal.dropLast()) : normal }
+        guard normal.utf8.first == UInt8(ascii: "[") else { return normal.hasOctetSuffix(".") ? String(normal.dropLast()) : normal }
         let address = normal.dropFirst().dropLast()
-        guard let gap = address.firstRange(of: "::") else { return shown(groups(address)) }
+        guard let gap = address.utf8.firstRange(of: "::".utf8) else { return shown(groups(address)) }
         let (front, back) = (groups(address[..<gap.lowerBound]), groups(address[gap.upperBound...]))
         return shown(front + Array(repeating: 0, count: max(0, 8 - front.count - back.count)) + back)
     }
@@ -26,8 +26,8 @@ extension Host {
     private static func shown(_ groups: [UInt16]) -> String { groups.map { String($0, radix: 16) }.joined(separator: ":") }
 
     private static func groups(_ part: Substring) -> [UInt16] {
-        part.split(separator: ":").flatMap { field -> [UInt16] in
-            let octets = field.split(separator: ".").compactMap { UInt16($0) }
+        part.split(atOctet: UInt8(ascii: ":")).flatMap { field -> [UInt16] in
+            let octets = field.split(atOctet: UInt8(ascii: ".")).compactMap { UInt16($0) }
             guard octets.count == 4 else { return [UInt16(field, radix: 16) ?? 0] }
             return [octets[0] << 8 | octets[1], octets[2] << 8 | octets[3]]
         }
@@ -35,6 +35,6 @@ extension Host {
 
     /// Whether a comparable host is an address, or ends in a number as only the rest of one does.
     static func isAddress(_ host: String) -> Bool {
-        host.utf8.contains(UInt8(ascii: ":")) || host.split(separator: ".").last?.utf8.allSatisfy(\.isASCIIDigit) ?? false
+        host.utf8.contains(UInt8(ascii: ":")) || host.split(atOctet: UInt8(ascii: ".")).last?.utf8.allSatisfy(\.isASCIIDigit) ?? false
     }
 }

@@ -28,9 +28,9 @@ enum Host {
         if let bad = host.utf8.first(where: { !URLCharacterSet.host.contains($0) }) {
             throw refused("it holds the octet 0x\(String(bad, radix: 16, uppercase: true))")
         }
-        let labels = host.hasSuffix(".") ? host.dropLast() : host[...]
+        let labels = host.hasOctetSuffix(".") ? host.dropLast() : host[...]
         guard labels.utf8.count <= 253 else { throw refused("it is longer than 253 octets") }
-        for label in labels.split(separator: ".", omittingEmptySubsequences: false) {
+        for label in labels.split(atOctet: UInt8(ascii: "."), omittingEmptyPieces: false) {
             guard !label.isEmpty else { throw refused("a label is empty") }
             guard label.utf8.count <= 63 else { throw refused("a label is longer than 63 octets") }
         }
@@ -44,21 +44,21 @@ enum Host {
         var components = URLComponents()
         components.scheme = "https"
         components.host = host
-        guard let ascii = components.encodedHost, !ascii.isEmpty, !ascii.contains("%") else { return nil }
+        guard let ascii = components.encodedHost, !ascii.isEmpty, !ascii.containsOctet(UInt8(ascii: "%")) else { return nil }
         return ascii
     }
 
     /// Whether `text` is an address as in [RFC 4291, section 2.2](https://www.rfc-editor.org/rfc/rfc4291#section-2.2): up to eight groups, one gap,
     /// an IPv4 address at the end; without a zone ([RFC 9844](https://www.rfc-editor.org/rfc/rfc9844)).
     static func isIPv6(_ text: Substring) -> Bool {
-        let halves = text.ranges(of: "::")
-        guard halves.count <= 1, !text.contains(":::") else { return false }
+        let halves = text.utf8.ranges(of: "::".utf8)
+        guard halves.count <= 1, !text.containsOctets(":::") else { return false }
         func groups(_ part: Substring, mayEndInIPv4: Bool) -> Int? {
             if part.isEmpty { return 0 }
-            let fields = part.split(separator: ":", omittingEmptySubsequences: false)
+            let fields = part.split(atOctet: UInt8(ascii: ":"), omittingEmptyPieces: false)
             var count = 0
             for (index, field) in fields.enumerated() {
-                if index == fields.count - 1, mayEndInIPv4, field.contains(".") {
+                if index == fields.count - 1, mayEndInIPv4, field.containsOctet(UInt8(ascii: ".")) {
                     guard isIPv4(field) else { return nil }
                     count += 2
                 } else {
@@ -69,7 +69,7 @@ enum Host {
             return count
         }
         guard let gap = halves.first else {
-            return text.contains(":") && groups(text, mayEndInIPv4: true) == 8
+            return text.containsOctet(UInt8(ascii: ":")) && groups(text, mayEndInIPv4: true) == 8
         }
         guard let front = groups(text[..<gap.lowerBound], mayEndInIPv4: false),
             let back = groups(text[gap.upperBound...], mayEndInIPv4: true)
@@ -81,12 +81,12 @@ enum Host {
 
     /// The number of an IPv4 address in four decimal numbers, `192.0.2.1`; `nil` for any other text.
     static func ipv4(_ text: Substring) -> UInt32? {
-        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        let parts = text.split(atOctet: UInt8(ascii: "."), omittingEmptyPieces: false)
         guard parts.count == 4 else { return nil }
         var number: UInt32 = 0
         for part in parts {
-            guard (1...3).contains(part.utf8.count), part.utf8.allSatisfy(\.isASCIIDigit), part.utf8.count == 1 || part.first != "0",
-                let octet = UInt8(part)
+            guard (1...3).contains(part.utf8.count), part.utf8.allSatisfy(\.isASCIIDigit),
+                part.utf8.count == 1 || part.utf8.first != UInt8(ascii: "0"), let octet = UInt8(part)
             else { return nil }
             number = number << 8 | UInt32(octet)
         }
@@ -97,12 +97,12 @@ enum Host {
     static func ipv6Groups(_ text: Substring) -> [UInt16]? {
         guard isIPv6(text) else { return nil }
         func groups(_ part: Substring) -> [UInt16] {
-            part.split(separator: ":").flatMap { field -> [UInt16] in
+            part.split(atOctet: UInt8(ascii: ":")).flatMap { field -> [UInt16] in
                 if let number = ipv4(field) { return [UInt16(number >> 16), UInt16(truncatingIfNeeded: number)] }
                 return [UInt16(field, radix: 16) ?? 0]
             }
         }
-        guard let gap = text.firstRange(of: "::") else { return groups(text) }
+        guard let gap = text.utf8.firstRange(of: "::".utf8) else { return groups(text) }
         let (front, back) = (groups(text[..<gap.lowerBound]), groups(text[gap.upperBound...]))
         return front + Array(repeating: 0, count: 8 - front.count - back.count) + back
     }

@@ -72,7 +72,7 @@ public struct Origin: Sendable {
         return (authority[..<colon], port)
     }
 
-    private static func defaultPort(of scheme: String) -> Int { scheme == "https" ? 443 : 80 }
+    private static func defaultPort(of scheme: String) -> Int { scheme == "https" ? 443 : 80 }  // octets: http or https
 
     /// The scheme: `http` or `https`.
     public var scheme: String { parts.scheme }

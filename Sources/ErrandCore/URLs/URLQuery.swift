@@ -42,7 +42,7 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
         fileprivate init(name: String, list: [String]) {
             (self.name, value) = (name, list.joined(separator: ","))
             let elements = list.map { text in
-                PercentEncoding.encode(text, allowing: .queryComponent).split(separator: ",", omittingEmptySubsequences: false)
+                PercentEncoding.encode(text, allowing: .queryComponent).split(atOctet: UInt8(ascii: ","), omittingEmptyPieces: false)
                     .joined(separator: "%2C")
             }
             written = PercentEncoding.encode(name, allowing: .queryComponent) + "=" + elements.joined(separator: ",")

@@ -110,12 +110,13 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
         for segment in segments {
             endsOpen = false
             let segment = Substring(segment)
-            switch segment {
-            case ".": endsOpen = true
-            case "..":
+            if segment.isExactly("..") {
                 if !kept.isEmpty { kept.removeLast() }
                 endsOpen = true
-            default: kept.append(segment)
+            } else if segment.isExactly(".") {
+                endsOpen = true
+            } else {
+                kept.append(segment)
             }
         }
         if endsOpen { kept.append("") }

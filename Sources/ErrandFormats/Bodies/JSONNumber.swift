@@ -106,7 +106,7 @@ public struct JSONNumber: Sendable, Hashable {
             digits.removeLast()
             power += 1
         }
-        return (text.hasPrefix("-") ? "-" : "") + digits.map { String($0) }.joined() + "e\(power)"
+        return (text.utf8.first == UInt8(ascii: "-") ? "-" : "") + digits.map { String($0) }.joined() + "e\(power)"
     }
 
     /// The nearest `Double`; 0 for a number that is too small for one.
@@ -122,7 +122,7 @@ public struct JSONNumber: Sendable, Hashable {
         switch storage {
         case .integer: true
         // A fraction is written with a point alone, or with a negative exponent.
-        case .text(let text): text.utf8.contains(UInt8(ascii: "e")) ? !text.contains("e-") : !text.utf8.contains(UInt8(ascii: "."))
+        case .text(let text): text.utf8.contains(UInt8(ascii: "e")) ? !text.containsOctets("e-") : !text.utf8.contains(UInt8(ascii: "."))
         }
     }
 

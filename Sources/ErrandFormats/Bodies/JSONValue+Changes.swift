@@ -95,7 +95,7 @@ extension JSONValue {
         } else if var elements = arrayValue {
             self = .null
             defer { self = .array(elements) }
-            let index = token == "-" ? elements.count : JSONPointer.index(token)
+            let index = token.isExactly("-") ? elements.count : JSONPointer.index(token)
             guard let index, index < elements.count else {
                 // There is nothing: an element may come at the end, and one that is to be removed is not there already.
                 let new = isLast ? make(nil) : nil

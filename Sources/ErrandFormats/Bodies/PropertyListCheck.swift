@@ -115,11 +115,11 @@ private struct XMLList {
         guard bytes[offset...].starts(with: "<?xml".utf8) else { return true }
         let declaration = bytes[offset...].prefix(1024).prefix { $0 != UInt8(ascii: ">") }
         guard declaration.count < 1024 else { return false }
-        let text = String(decoding: declaration, as: UTF8.self).lowercased()
-        let places = text.ranges(of: "encoding")
+        let text = declaration.map(\.asciiLowercased)
+        let places = text.ranges(of: "encoding".utf8)
         guard let mark = places.first else { return true }
-        let name = text[mark.upperBound...].drop { " \t\r\n=\"'".contains($0) }.prefix { !"\"'? ".contains($0) }
-        return places.count == 1 && ["utf-8", "utf8", "us-ascii"].contains(name)
+        let name = text[mark.upperBound...].drop { " \t\r\n=\"'".utf8.contains($0) }.prefix { !"\"'? ".utf8.contains($0) }
+        return places.count == 1 && ["utf-8", "utf8", "us-ascii"].contains { name.elementsEqual($0.utf8) }
     }
 
     /// Returns the place after the next `text`; `nil` if it does not come.

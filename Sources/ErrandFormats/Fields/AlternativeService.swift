@@ -111,7 +111,7 @@ extension FieldReader {
             skip(\.isOptionalSpace)
             guard let parameter = token(), take("="), let value = next == UInt8(ascii: "\"") ? quoted() : token() else { return nil }
             // Names of parameters don't depend on case, and those that are not known are ignored.
-            switch parameter.lowercased() {
+            switch parameter.lowercased() {  // octets: a token is ASCII
             case "ma":
                 guard let seconds = AlternativeService.age(value) else { return nil }
                 age = seconds

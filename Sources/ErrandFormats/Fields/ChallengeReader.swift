@@ -171,7 +171,7 @@ struct ChallengeReader {
         let start = reader.position
         if let word = reader.token() {
             let isWord: Bool =
-                switch name {
+                switch name {  // octets: a token is ASCII
                 case "qop": word.isExactlyIgnoringCase("auth") || word.isExactlyIgnoringCase("auth-int")
                 case "algorithm": word.lowercased().hasOctetPrefix("md5") || word.lowercased().hasOctetPrefix("sha")
                 default: false

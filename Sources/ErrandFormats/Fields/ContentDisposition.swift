@@ -58,7 +58,7 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
     }
 
     private static func safeFileName(_ name: String) -> String? {
-        let last = name.unicodeScalars.split(omittingEmptySubsequences: false) { $0 == "/" || $0 == "\\" }.last ?? .init()
+        let last = name.unicodeScalars.split(omittingEmptySubsequences: false) { scalar in scalar == "/" || scalar == "\\" }.last ?? .init()
         var scalars: [Unicode.Scalar] = []
         for scalar in last {
             switch scalar.properties.generalCategory {
@@ -87,7 +87,7 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
         func text(_ scalars: ArraySlice<Unicode.Scalar>) -> String { String(String.UnicodeScalarView(scalars)) }
         let whole = text(name)
         guard whole.utf8.count > limit else { return whole }
-        let dot = name.lastIndex(of: ".") ?? name.endIndex
+        let dot = name.lastIndex { scalar in scalar == "." } ?? name.endIndex
         var suffix = text(name[dot...])
         var stem = name[..<dot]
         if suffix.utf8.count > 32 { (suffix, stem) = ("", name) }

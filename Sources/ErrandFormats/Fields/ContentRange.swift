@@ -28,7 +28,7 @@ public struct ContentRange: Sendable, Hashable, CustomStringConvertible {
         guard text.utf8.count <= FieldLimits.shortValueBytes else { return nil }
         var reader = FieldReader(text)
         reader.skip(\.isOptionalSpace)
-        guard reader.token()?.lowercased() == "bytes", reader.take(" ") else { return nil }
+        guard reader.token()?.isExactlyIgnoringCase("bytes") == true, reader.take(" ") else { return nil }
         reader.skip(\.isOptionalSpace)
         var range: Range<Int64>?
         if !reader.take("*") {
@@ -86,7 +86,7 @@ public enum ByteRange: Sendable, Hashable, CustomStringConvertible {
         guard text.utf8.count <= FieldLimits.valueBytes else { return nil }
         var reader = FieldReader(text)
         reader.skip(\.isOptionalSpace)
-        guard reader.token()?.lowercased() == "bytes", reader.take("=") else { return nil }
+        guard reader.token()?.isExactlyIgnoringCase("bytes") == true, reader.take("=") else { return nil }
         var ranges: [ByteRange] = []
         while true {
             reader.skip { $0.isOptionalSpace || $0 == UInt8(ascii: ",") }

@@ -9,27 +9,28 @@ package enum ExtendedValue {
         let parts = value.utf8.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[2].allSatisfy({ allowed.contains($0) || $0 == UInt8(ascii: "%") }) else { return nil }
         let text = Substring(parts[2])
-        switch Substring(parts[0]).lowercased() {
-        case "utf-8": return PercentEncoding.decode(text)
-        case "iso-8859-1":
-            guard PercentEncoding.firstInvalidByte(in: text, allowing: allowed) == nil else { return nil }
-            var scalars = String.UnicodeScalarView()
-            let bytes = Array(text.utf8)
-            var index = 0
-            while index < bytes.count {
-                if bytes[index] == UInt8(ascii: "%"), let high = PercentEncoding.hexValue(bytes[index + 1]),
-                    let low = PercentEncoding.hexValue(bytes[index + 2])
-                {
-                    scalars.append(Unicode.Scalar(high << 4 | low))
-                    index += 3
-                } else {
-                    scalars.append(Unicode.Scalar(bytes[index]))
-                    index += 1
-                }
+        let charset = Substring(parts[0])
+        if charset.isExactlyIgnoringCase("utf-8") { return PercentEncoding.decode(text) }
+        return charset.isExactlyIgnoringCase("iso-8859-1") ? decodeISO88591(text) : nil
+    }
+
+    private static func decodeISO88591(_ text: Substring) -> String? {
+        guard PercentEncoding.firstInvalidByte(in: text, allowing: allowed) == nil else { return nil }
+        var scalars = String.UnicodeScalarView()
+        let bytes = Array(text.utf8)
+        var index = 0
+        while index < bytes.count {
+            if bytes[index] == UInt8(ascii: "%"), let high = PercentEncoding.hexValue(bytes[index + 1]),
+                let low = PercentEncoding.hexValue(bytes[index + 2])
+            {
+                scalars.append(Unicode.Scalar(high << 4 | low))
+                index += 3
+            } else {
+                scalars.append(Unicode.Scalar(bytes[index]))
+                index += 1
             }
-            return String(scalars)
-        default: return nil
         }
+        return String(scalars)
     }
 
     /// Returns the value that stands for `text`, in UTF-8.

@@ -21,12 +21,12 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
     public init?(_ text: some StringProtocol, now: HTTPDate) {
         // The longest form has 33 octets; further octets can only be spaces.
         guard text.utf8.count <= FieldLimits.shortValueBytes else { return nil }
-        let words = Substring(text).split { $0 == " " || $0 == "," }.map(String.init)
+        let words = Substring(text).utf8.split { $0 == 0x20 || $0 == UInt8(ascii: ",") }.map { String(Substring($0)) }
         let fields: (day: String, month: String, year: String, time: String)
         switch words.count {
-        case 6 where words[5] == "GMT": fields = (words[1], words[2], words[3], words[4])
-        case 4 where words[3] == "GMT":
-            let date = words[1].split(separator: "-", omittingEmptySubsequences: false).map(String.init)
+        case 6 where words[5].isExactly("GMT"): fields = (words[1], words[2], words[3], words[4])
+        case 4 where words[3].isExactly("GMT"):
+            let date = words[1].split(atOctet: UInt8(ascii: "-"), omittingEmptyPieces: false).map(String.init)
             guard date.count == 3, date[2].utf8.count == 2 else { return nil }
             fields = (date[0], date[1], date[2], words[2])
         case 5: fields = (words[2], words[1], words[4], words[3])
@@ -35,7 +35,7 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
         guard let month = Self.months.firstIndex(of: fields.month), let day = Self.number(fields.day, digits: 1...2),
             var year = Self.number(fields.year, digits: 2...4), fields.year.utf8.count != 3
         else { return nil }
-        let time = fields.time.split(separator: ":", omittingEmptySubsequences: false).map { Self.number(String($0), digits: 2...2) }
+        let time = fields.time.split(atOctet: UInt8(ascii: ":"), omittingEmptyPieces: false).map { Self.number(String($0), digits: 2...2) }
         guard time.count == 3, let hour = time[0], let minute = time[1], let second = time[2], hour < 24, minute < 60, second <= 60
         else { return nil }
         if fields.year.utf8.count == 2 {

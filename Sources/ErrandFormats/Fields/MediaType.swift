@@ -57,7 +57,9 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
 
     /// Whether it is JSON: `application/json`, `text/json`, or a subtype that ends in `+json`
     /// ([RFC 6839, section 3.1](https://www.rfc-editor.org/rfc/rfc6839#section-3.1)).
-    public var isJSON: Bool { essence == "application/json" || essence == "text/json" || subtype.hasSuffix("+json") }
+    public var isJSON: Bool {
+        subtype.hasOctetSuffix("+json") || (subtype.isExactly("json") && (type.isExactly("application") || type.isExactly("text")))
+    }
 
     public var description: String {
         parameters.reduce(into: essence) { $0 += "; \($1.name)=\(Self.isToken($1.value.utf8) ? $1.value : Self.quoted($1.value))" }
@@ -79,24 +81,24 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         var isQuoted = false
         var isEscaped = false
         var length = 0
-        for character in text.unicodeScalars {
-            length += UTF8.width(character)
+        for scalar in text.unicodeScalars {
+            length += UTF8.width(scalar)
             guard length <= FieldLimits.valueBytes, parts.count <= parameterLimit else {
                 return parts.map { $0.trimmingOptionalWhitespace() }
             }
-            if character == ";" && !isQuoted {
+            if scalar == ";" && !isQuoted {
                 parts.append(current)
                 current = ""
                 continue
             }
             if isEscaped {
                 isEscaped = false
-            } else if character == "\\" && isQuoted {
+            } else if scalar == "\\" && isQuoted {
                 isEscaped = true
-            } else if character == "\"" {
+            } else if scalar == "\"" {
                 isQuoted.toggle()
             }
-            current.unicodeScalars.append(character)
+            current.unicodeScalars.append(scalar)
         }
         return (parts + [current]).map { $0.trimmingOptionalWhitespace() }
     }
@@ -104,7 +106,7 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
     /// Returns the text without quotation marks; `nil` for a quoted string that does not end at the end of the text.
     private static func unquoted(_ text: Substring) -> String? {
         let text = String(text).trimmingOptionalWhitespace()
-        guard text.unicodeScalars.first == "\"" else { return text }
+        guard text.utf8.first == UInt8(ascii: "\"") else { return text }
         var value = ""
         var isEscaped = false
         var isClosed = false

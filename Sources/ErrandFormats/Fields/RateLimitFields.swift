@@ -104,7 +104,7 @@ public struct RateLimitFields: Sendable, Hashable {
             guard let name = item.value.stringValue, let limit = count(item.parameters["q"]) else { continue }
             let unit = item.parameters["qu"].map { $0.stringValue ?? $0.tokenValue ?? "" } ?? "requests"
             policies[name] = Policy(
-                limit: limit, window: seconds(item.parameters["w"], orIfMissing: nil), countsRequests: unit == "requests")
+                limit: limit, window: seconds(item.parameters["w"], orIfMissing: nil), countsRequests: unit.isExactly("requests"))
         }
         return policies
     }
@@ -175,7 +175,7 @@ public struct RateLimitFields: Sendable, Hashable {
     private static func number(_ value: String) -> Double? {
         let text = value.trimmingOptionalWhitespace()
         guard text.utf8.count <= 20 else { return nil }
-        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        let parts = text.split(atOctet: UInt8(ascii: "."), omittingEmptyPieces: false)
         guard parts.count <= 2,
             parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } })
         else { return nil }

@@ -72,7 +72,7 @@ public struct WebLink: Sendable, Hashable {
         }
         guard !relations.isEmpty else { return nil }
         (anchor, type, title) = (parameters["anchor"], parameters["type"], parameters.extendedValue(of: "title"))
-        languages = parameters.compactMap { $0.name == "hreflang" ? $0.value : nil }
+        languages = parameters.compactMap { $0.name.isExactly("hreflang") ? $0.value : nil }
         let known: Set = ["rel", "anchor", "title", "title*", "hreflang", "type"]
         let others = parameters.filter { !known.contains($0.name) }.map { ($0.name, $0.value ?? "") }
         extensions = Dictionary(others) { first, _ in first }

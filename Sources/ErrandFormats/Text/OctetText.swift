@@ -22,6 +22,9 @@ extension StringProtocol {
     /// Returns whether this text contains `octet`, as in `text.containsOctet(UInt8(ascii: "/"))`.
     package func containsOctet(_ octet: UInt8) -> Bool { utf8.contains(octet) }
 
+    /// Returns whether this text contains the octets of `other`.
+    package func containsOctets(_ other: some StringProtocol) -> Bool { utf8.firstRange(of: other.utf8) != nil }
+
     /// Returns the pieces between the octets equal to `octet`. Empty pieces are left out unless `omittingEmptyPieces` is false.
     package func split(atOctet octet: UInt8, maxSplits: Int = .max, omittingEmptyPieces: Bool = true) -> [SubSequence] {
         utf8.split(separator: octet, maxSplits: maxSplits, omittingEmptySubsequences: omittingEmptyPieces).map {

@@ -66,7 +66,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
         } catch {
             throw invalid(error)
         }
-        if current.scheme == "https", target.scheme == "http", !allowsDowngrade { throw refused(.downgrade) }
+        if current.scheme.isExactly("https"), target.scheme.isExactly("http"), !allowsDowngrade { throw refused(.downgrade) }
 
         var next = request
         switch (head.status.code, request.method) {

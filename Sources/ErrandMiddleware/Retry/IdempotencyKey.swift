@@ -29,7 +29,7 @@ public struct IdempotencyKey: Sendable, Hashable {
     /// As it stands in the field: quoted, with `"` and `\` escaped.
     var field: String {
         let text = value ?? UUID().uuidString.lowercased()
-        return "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+        return "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""  // octets: ASCII
     }
 }
 

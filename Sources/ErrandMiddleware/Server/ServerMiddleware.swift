@@ -94,7 +94,7 @@ public struct ServerMiddleware: HTTPMiddleware {
     ///   - query: stands before the query of the request.
     public init(scheme: String, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) {
         let name = scheme.lowercased()
-        let isKnown = name == "https" || name == "http"
+        let isKnown = name.isExactly("https") || name.isExactly("http")
         let base: Result<String, InvalidURLError> =
             isKnown ? .success(name) : .failure(InvalidURLError("\(scheme)://", .unsupportedScheme(scheme)))
         self.init(base: .scheme(base), headers: headers, query: query)
@@ -108,7 +108,7 @@ public struct ServerMiddleware: HTTPMiddleware {
     ///   - query: stands between the query of `path` and the query of the request.
     public init(path: String, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) {
         let prefix = Result { () throws(InvalidURLError) in
-            try HTTPURL("http://localhost").joined(with: path.hasPrefix("/") ? path : "/" + path)
+            try HTTPURL("http://localhost").joined(with: path.hasOctetPrefix("/") ? path : "/" + path)
         }
         self.init(base: .path(path, prefix), headers: headers, query: query)
     }
@@ -196,7 +196,7 @@ public struct ServerMiddleware: HTTPMiddleware {
             case .url(let result):
                 try complete(&request, with: try result.get())
             case .host(let https, let http):
-                try complete(&request, with: try (request.head.scheme == "http" ? http : https).get())
+                try complete(&request, with: try (request.head.scheme?.isExactly("http") == true ? http : https).get())
             case .scheme(let result):
                 let scheme = try result.get()
                 if !query.isEmpty { request.setPath(checked: Self.withDefaults(query, try request.checkedPath())) }

@@ -28,6 +28,8 @@ struct ActiveExchange {
     var continueDue: NIODeadline?
     /// The limit of the rest of the request, whose whole response was received; `nil` before.
     var rest: RestLimit?
+    /// How many bytes of the request the network had taken when `rest` was looked at last, over HTTP/1.1.
+    var restProgressBytes: Int64 = 0
     var head: Head?
     /// What was received, and not given to the stream.
     private var chunks: [Data] = []

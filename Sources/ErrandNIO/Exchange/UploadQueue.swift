@@ -26,7 +26,7 @@ final class UploadQueue: Sendable {
 
         /// Adds a piece.
         ///
-        /// - Returns: whether the connection has to be told; `nil` if the queue is closed, and drops the piece.
+        /// - Returns: whether the connection must be notified; `nil` if the queue is closed. A closed queue drops the piece.
         mutating func add(_ piece: Data) -> Bool? {
             guard !isClosed else { return nil }
             defer {
@@ -36,7 +36,7 @@ final class UploadQueue: Sendable {
             return batch.isEmpty
         }
 
-        /// Adds the end of the body. Returns whether the connection has to be told. A closed queue drops the end.
+        /// Adds the end of the body. Returns whether the connection must be notified. A closed queue drops the end.
         mutating func finish(_ end: End) -> Bool {
             guard !isClosed else { return false }
             defer { batch.end = end }
@@ -59,13 +59,13 @@ final class UploadQueue: Sendable {
 
     /// Adds a piece.
     ///
-    /// - Returns: whether the connection has to be told: it knows already if something was queued before.
+    /// - Returns: whether the connection must be notified: it was already if something is queued.
     /// - Throws: `CancellationError` if the queue is closed.
     func add(_ piece: Data) throws -> Bool {
         try window.count(piece.count)
         // The queue may be closed since then: only this lock decides.
-        guard let isToldNow = state.withLock({ $0.add(piece) }) else { throw CancellationError() }
-        return isToldNow
+        guard let mustNotify = state.withLock({ $0.add(piece) }) else { throw CancellationError() }
+        return mustNotify
     }
 
     /// Nothing is added any more. Returns whether the connection has to be told.

@@ -6,7 +6,7 @@ struct ChunkLine {
 
     /// The size of the chunk in bytes; 0 for the last chunk.
     let size: Int64
-    /// The bytes after the size, which are checked and ignored. Of the blanks at the end, ``paddingBytes`` are not among them.
+    /// The bytes after the size, which are checked and ignored. The first ``paddingBytes`` blanks at the end do not count.
     let extensionBytes: Int
     /// How many blanks at the end of each line are free: some servers pad the size to a fixed width.
     static let paddingBytes = 16

@@ -130,8 +130,8 @@ struct FieldSection {
 
     /// Returns where the body of a response ends ([RFC 9112, section 6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
     ///
-    /// A length that is no number is refused also where there is no body. `Transfer-Encoding` is not looked at there, with or without
-    /// `Content-Length`: no end is uncertain.
+    /// An invalid length is refused even without a body. `Transfer-Encoding` is ignored without a body, because the end of the response is
+    /// certain.
     func framing(of method: HTTPRequest.Method, status: Int, minorVersion: Int) throws(ResponseParseError) -> ResponseHead.Framing {
         // These two fields must be ignored then.
         if method == .connect, (200...299).contains(status) { return .none }

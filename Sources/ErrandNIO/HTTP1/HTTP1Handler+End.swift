@@ -35,9 +35,9 @@ extension HTTP1Handler {
 
     /// Whether the rest of the request is still sent, whose whole response was received.
     private func restGoesOn(at now: NIODeadline) -> Bool {
-        let before = uploadProgress
-        uploadProgress = takenBytes
-        return current?.rest?.goesOn(at: now, hasProgress: uploadProgress != before) ?? false
+        let (before, taken) = (current?.restProgressBytes, takenBytes)
+        current?.restProgressBytes = taken
+        return current?.rest?.goesOn(at: now, hasProgress: taken != before) ?? false
     }
 
     /// How much of the upload the network has taken. With TLS, not exactly, but the value changes as long as something leaves.

@@ -113,7 +113,8 @@ extension HTTP1Handler {
             current?.stream?.complete(trailers)
             current?.endLimit()
             current?.rest = RestLimit(pool.settings.restTimes, from: .now())
-            uploadProgress = takenBytes
+            let taken = takenBytes
+            current?.restProgressBytes = taken
             setAlarm()
             // The end of the connection is noticed also before the reader has read.
             readOn()

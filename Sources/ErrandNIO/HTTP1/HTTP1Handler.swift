@@ -42,8 +42,6 @@ final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
     var keepAliveSeconds: Int?
     /// How many bytes of a proxy's challenge were received; `nil` unless a challenge is being answered.
     var challengeBytes: Int?
-    /// How much of the upload the network had taken when the limit of its rest was looked at last.
-    var uploadProgress: Int64 = 0
     /// Why the channel closes.
     var failure: (any Error)?
 

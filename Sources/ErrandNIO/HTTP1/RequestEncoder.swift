@@ -156,7 +156,7 @@ enum RequestEncoder {
     // MARK: Fields
 
     private static func isHost(_ name: HTTPField.Name) -> Bool {
-        name.canonicalName.utf8.count == 4 && name.canonicalName == "host"
+        name.canonicalName.utf8.count == 4 && name.canonicalName == "host"  // octets: ASCII
     }
 
     private static func isForProxies(_ name: HTTPField.Name) -> Bool {
@@ -187,7 +187,7 @@ enum RequestEncoder {
 extension HTTPRequest.Method {
     /// Whether this is `PRI`, which begins a connection of HTTP/2 and no request
     /// ([RFC 9113, section 3.4](https://www.rfc-editor.org/rfc/rfc9113#section-3.4)).
-    var isPreface: Bool { rawValue == "PRI" }
+    var isPreface: Bool { rawValue == "PRI" }  // octets: a token is ASCII
 }
 
 extension UInt8 {
@@ -266,7 +266,7 @@ private struct HeadWriter {
         case UInt8(ascii: "?"):
             write("/")
             try writeTargetPart(target.path)
-        case UInt8(ascii: "*") where target.path == "*" && method == .options: if form == .origin { write("*") }
+        case UInt8(ascii: "*") where target.path.isExactly("*") && method == .options: if form == .origin { write("*") }
         default: throw .invalidTarget
         }
     }

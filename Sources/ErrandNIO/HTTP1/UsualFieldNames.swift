@@ -18,7 +18,7 @@ struct UsualFieldNames {
         /// The role of the field with this name.
         init(_ name: HTTPField.Name) {
             self =
-                switch name.canonicalName {
+                switch name.canonicalName {  // octets: ASCII
                 case "content-length": .contentLength
                 case "transfer-encoding": .transferEncoding
                 case "connection": .connection

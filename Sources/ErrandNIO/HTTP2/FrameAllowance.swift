@@ -5,7 +5,8 @@
 /// cost this side work, also on an idle connection. An honest server sends them in response to frames of this side: WINDOW_UPDATE for DATA.
 /// Therefore each frame that this side has sent raises the bound.
 ///
-/// RST_STREAM has a bound of its own, as an overloaded server may refuse every request: one frame for each request, whenever the request was sent.
+/// RST_STREAM has a bound of its own, as an overloaded server may refuse every request, and some servers reset a stream again for each DATA frame that
+/// comes after: one frame for each HEADERS and DATA frame of this side, whenever it was sent.
 struct FrameAllowance: Sendable {
     struct Limits: Sendable {
         /// How many frames a server may send in each `time`, whatever this side has sent.
@@ -17,7 +18,7 @@ struct FrameAllowance: Sendable {
         /// How many bytes of this side allow one more frame.
         let sentBytesForFrame: Int
         let time: Duration
-        /// How many more RST_STREAM frames than requests a connection survives.
+        /// How many more RST_STREAM frames than HEADERS and DATA frames of this side a connection survives.
         let spareResets: Int
     }
 
@@ -40,7 +41,7 @@ struct FrameAllowance: Sendable {
     private var formerlyEarned = 0
     /// The bytes that were sent, and have not allowed a frame.
     private var sentBytes = 0
-    private var requests = 0
+    private var sentFrames = 0
     private var resets = 0
 
     init(_ limits: Limits) { self.limits = limits }
@@ -49,7 +50,7 @@ struct FrameAllowance: Sendable {
     ///
     /// - Parameter data: the length of the payload of DATA; `nil` for HEADERS.
     mutating func send(_ data: Int?) {
-        if data == nil { requests += 1 }
+        sentFrames += 1
         let bytes = data ?? 0
         sentBytes += bytes
         earned += limits.framesForEachSent + sentBytes / limits.sentBytesForFrame
@@ -60,7 +61,7 @@ struct FrameAllowance: Sendable {
     mutating func receive(_ header: FrameHeader, at now: Duration) -> Excess? {
         guard !header.isReset else {
             resets += 1
-            let limit = requests + limits.spareResets
+            let limit = sentFrames + limits.spareResets
             return resets > limit ? .resets(limit: limit) : nil
         }
         if now - start >= limits.time {

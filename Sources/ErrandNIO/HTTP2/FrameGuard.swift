@@ -67,7 +67,12 @@ final class FrameGuard: ChannelInboundHandler {
                 if !header.isOfMessage, let bound = allowance.receive(header, at: Pool.now()) { excess = .tooManyFrames(bound) }
                 return excess == nil
             } inspect: { header, payload in
-                if header.hasFields, !fields.read(header.fields(in: payload), isLast: header.endsFields) { excess = .slowField }
+                guard header.hasFields else { return true }
+                switch fields.read(header.fields(in: payload), isLast: header.endsFields) {
+                case .quick: break
+                case .slow: excess = .slowField
+                case .invalid: excess = .invalidFieldNumber
+                }
                 return excess == nil
             }
         }

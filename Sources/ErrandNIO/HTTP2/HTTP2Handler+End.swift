@@ -209,9 +209,9 @@ extension HTTP2Handler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        if let error = error as? HTTP2ConnectionError, error.isOfGuard {
+        if let error = error as? HTTP2ConnectionError, let code = error.codeOfGuard {
             // A connection that closes waits for the end of the server's side: no longer.
-            if isClosing { context.closeAtOnce() } else { breakConnection(.enhanceYourCalm, error) }
+            if isClosing { context.closeAtOnce() } else { breakConnection(code, error) }
             return
         }
         // An error of the connection comes after a GOAWAY.

@@ -29,9 +29,14 @@ enum HTTP2Limits {
     static let pongTimeout = Duration.seconds(10)
     /// The longest wait for a frame after a ping that goes with a reset. Then no further exchange begins.
     static let probeTimeout = Duration.seconds(1)
-    /// The bounds of frames other than HEADERS, CONTINUATION and DATA, in each 30 s: 4,000 frames, with 1 MiB together. Each HEADERS and DATA frame of
-    /// this side allows four more frames, and each KiB of their payloads one more, so that a large upload gets its WINDOW_UPDATE frames: some
-    /// servers send two for each 4 KiB that they read. RST_STREAM is counted apart: 200 frames more than requests on one connection. What exceeds a bound ends the connection with ENHANCE_YOUR_CALM, also an idle one.
+    /// The bounds of frames other than HEADERS, CONTINUATION and DATA, in each 30 s.
+    ///
+    /// - The server may send 4,000 frames, with 1 MiB together.
+    /// - Each HEADERS and DATA frame of the client allows four more frames, and each KiB of their payloads one more. A large upload needs them
+    ///   for its WINDOW_UPDATE frames: some servers send two for each 4 KiB that they read.
+    /// - RST_STREAM frames are counted apart: 200 more than HEADERS and DATA frames of the client.
+    ///
+    /// If a bound is exceeded, the connection ends with ENHANCE_YOUR_CALM, even if it is idle.
     static let otherFrames = FrameAllowance.Limits(
         frames: 4000, bytes: 1024 * 1024, framesForEachSent: 4, sentBytesForFrame: 1024, time: .seconds(30), spareResets: 200)
     /// How long a connection that this side closes waits for the end of the server's side: 100 ms. Bytes that arrive in this time do not
@@ -63,8 +68,8 @@ extension NIOHTTP2Handler {
         // Some servers send a ping with each batch of data.
         connection.controlFrameRateLimit.maximumCount = 2000
         var stream = StreamConfiguration()
-        // Not limited here, because an overloaded server refuses streams without malice: see `HTTP2Limits.otherFrames`, which counts resets in
-        // proportion to the requests.
+        // A window of 1 ns never holds 1,000 resets: `NIOHTTP2Handler` can't switch this limit off. An overloaded server refuses streams without
+        // malice, so `HTTP2Limits.otherFrames` counts resets in proportion to the frames of the client.
         stream.streamResetFrameRateLimit.maximumCount = 1000
         stream.streamResetFrameRateLimit.windowLength = .nanoseconds(1)
         return NIOHTTP2Handler(

@@ -260,7 +260,7 @@ struct HTTP2Machine: Sendable {
     /// The server allows more of a request ([RFC 9113, section 6.9](https://www.rfc-editor.org/rfc/rfc9113#section-6.9)). `NIOHTTP2Handler` checks
     /// that for a request that is not complete, and ignores it for one that is.
     ///
-    /// - Returns: with which code the stream must be reset: the increment is 0, or the window is more than 2^31-1; `nil` if all is well.
+    /// - Returns: with which code the stream must be reset: the increment is 0, or the increments together are more than 2^31-1; `nil` if the frame is valid.
     mutating func receiveWindowUpdate(_ number: Int32, _ bytes: Int) -> HTTP2Code? {
         guard let stream = streams[number], stream.upload == .sent else { return nil }
         guard bytes > 0 else { return .protocolError }

@@ -64,11 +64,14 @@ enum HTTP2ConnectionError: SafelyDescribedError, Equatable {
     case tooManyFrames(FrameAllowance.Excess)
     case slowField
 
-    /// Whether the handler in front of the frames has found the error.
-    var isOfGuard: Bool {
+    case invalidFieldNumber
+
+    /// The code of the GOAWAY, if the handler in front of the frames has found the error; otherwise `nil`.
+    var codeOfGuard: HTTP2Code? {
         switch self {
-        case .tooManyFrames, .slowField: true
-        default: false
+        case .tooManyFrames, .slowField: .enhanceYourCalm
+        case .invalidFieldNumber: .compressionError
+        default: nil
         }
     }
 
@@ -90,16 +93,19 @@ enum HTTP2ConnectionError: SafelyDescribedError, Equatable {
         case .tooManyMalformedResponses(let limit):
             "more than \(limit) responses on one connection were malformed; it was closed with ENHANCE_YOUR_CALM"
         case .tooManyFrames(.frames(let limit)):
-            "the server sent more than \(limit) frames without a part of a response within \(HTTP2Limits.otherFrames.time.inWords); the "
-                + "connection was closed with ENHANCE_YOUR_CALM"
+            "the server sent more than \(limit) frames that are not part of a response within "
+                + "\(HTTP2Limits.otherFrames.time.inWords); the connection was closed with ENHANCE_YOUR_CALM"
         case .tooManyFrames(.bytes(let limit)):
-            "the server sent more than \(limit) bytes of frames without a part of a response within "
+            "the server sent more than \(limit) bytes of frames that are not part of a response within "
                 + "\(HTTP2Limits.otherFrames.time.inWords); the connection was closed with ENHANCE_YOUR_CALM"
         case .tooManyFrames(.resets(let limit)):
             "the server reset too many streams: more than \(limit); the connection was closed with ENHANCE_YOUR_CALM"
         case .slowField:
             "the server sent a field whose name is longer than \(SlowFieldScan.nameBytes) bytes, or an invalid ':status'; the connection was closed "
                 + "with ENHANCE_YOUR_CALM"
+        case .invalidFieldNumber:
+            "the fields of a response can't be read: a number has more than 32 bits (RFC 7541, section 5.1); the connection was closed with "
+                + "COMPRESSION_ERROR"
         case .noPong(let time): "the server did not respond to a ping within \(time.inWords)"
         case .goAway(let code): "connection closed by the server, after GOAWAY with \(code)"
         case .notProcessed(let code): "the server did not process the request: GOAWAY with \(code)"

@@ -1,74 +1,132 @@
 #if NIO
-/// Looks for fields whose names `NIOHTTP2Handler` could only compare in a long time: a value without channels.
+/// Finds fields that `NIOHTTP2Handler` would compare in quadratic time: a value without channels.
 ///
 /// `NIOHTTP2Handler` compares names with `:status` as texts, and the first `Character` of the value of `:status` with `1`. Swift compares texts in a
 /// normal form, which takes quadratic time for a run of combining marks: 20 s for 250 KB. So such a field ends the connection before
-/// `NIOHTTP2Handler` gets it. The scan reads lengths alone ([RFC 7541, section 6](https://www.rfc-editor.org/rfc/rfc7541#section-6)), and decodes
-/// nothing.
+/// `NIOHTTP2Handler` gets it. The scan reads lengths ([RFC 7541, section 6](https://www.rfc-editor.org/rfc/rfc7541#section-6)) and decodes
+/// nothing. It remembers which entries of the dynamic table are named `:status`, so no other field is concerned.
 struct SlowFieldScan: Sendable {
     /// The longest name, in bytes as they are encoded: 1 KiB.
     static let nameBytes = 1024
-    /// How many bytes that are not ASCII the value of a field may have that may be `:status`: 1 KiB.
+    /// The most bytes outside ASCII in the value of `:status`: 1 KiB.
     static let statusBytes = 1024
-    /// How long a value in the code of Huffman may be, as it is encoded, of a field that may be `:status`: 16 KiB. A byte that is not ASCII has 20 bits
-    /// or more in that code.
+    /// The longest Huffman-coded value of `:status`, in bytes as they are encoded: 16 KiB. A byte outside ASCII takes 20 bits or more in this code.
     static let codedStatusBytes = 16 * 1024
+    /// The most entries of the dynamic table: an entry takes at least 32 of its 4,096 bytes
+    /// ([RFC 7541, section 4.1](https://www.rfc-editor.org/rfc/rfc7541#section-4.1)).
+    private static let tableEntries = 128
+    /// `:status` as it is, and Huffman-coded.
+    private static let statusName = Array(":status".utf8)
+    private static let codedStatusName: [UInt8] = [0xB8, 0x84, 0x8D, 0x36, 0xA3]
+
+    /// What a part of a section of fields is.
+    enum Verdict: Sendable, Hashable {
+        case quick
+        /// A field would take long.
+        case slow
+        /// A number has more than 32 bits: the section is unreadable.
+        case invalid
+    }
 
     private enum State: Sendable {
         case start
         /// The rest of an index, or of the size of the table.
-        case integer(isLiteral: Bool, index: Int, shift: Int)
+        case integer(Field, index: Int, shift: Int)
         case length(isName: Bool)
         case longLength(isName: Bool, isCoded: Bool, count: Int, shift: Int)
         case text(isName: Bool, isCoded: Bool, rest: Int)
     }
 
-    private var state = State.start
-    private var mayBeStatus = false
-    private var foreignBytes = 0
+    /// What begins with an index.
+    private enum Field: Sendable {
+        /// A field of the table, or a change of the table's size.
+        case indexed
+        case literal
+        /// A literal that enters the table.
+        case entering
+    }
 
-    /// Reads a part of a section of fields. Returns false if a field would take long.
+    private var state = State.start
+    private var field = Field.indexed
+    private var isStatus = false
+    /// How many bytes of the name are those of `:status`; `nil` after one that is not.
+    private var nameMatch: Int? = 0
+    private var foreignBytes = 0
+    /// Whether the entries of the dynamic table are named `:status`, the oldest first. Some of them may have left the table.
+    private var table: [Bool] = []
+
+    /// Reads a part of a section of fields. After a verdict other than ``Verdict/quick``, the scan must not be used again.
     ///
     /// - Parameter isLast: whether the section ends here.
-    mutating func read(_ bytes: some Collection<UInt8>, isLast: Bool) -> Bool {
+    mutating func read(_ bytes: some Collection<UInt8>, isLast: Bool) -> Verdict {
         var rest = bytes[...]
         while let byte = rest.first {
             if case .text(let isName, let isCoded, let count) = state {
                 let part = rest.prefix(count)
-                if !isName, mayBeStatus, !isCoded { foreignBytes += part.count { $0 >= 0x80 } }
-                guard foreignBytes <= Self.statusBytes else { return false }
+                if isName {
+                    matchName(part, isCoded)
+                } else if isStatus, !isCoded {
+                    foreignBytes += part.count { $0 >= 0x80 }
+                }
+                guard foreignBytes <= Self.statusBytes else { return .slow }
                 rest = rest.dropFirst(part.count)
-                state = count > part.count ? .text(isName: isName, isCoded: isCoded, rest: count - part.count) : after(isName)
+                if count > part.count {
+                    state = .text(isName: isName, isCoded: isCoded, rest: count - part.count)
+                } else {
+                    endText(isName, isCoded)
+                }
                 continue
             }
             rest = rest.dropFirst()
-            guard step(byte) else { return false }
+            let verdict = step(byte)
+            guard verdict == .quick else { return verdict }
         }
         if isLast { state = .start }
-        return true
+        return .quick
     }
 
-    private func after(_ isName: Bool) -> State { isName ? .length(isName: false) : .start }
+    private mutating func endText(_ isName: Bool, _ isCoded: Bool) {
+        guard isName else {
+            state = .start
+            return
+        }
+        beginValue(ofStatus: nameMatch == (isCoded ? Self.codedStatusName : Self.statusName).count)
+    }
+
+    private mutating func matchName(_ part: some Collection<UInt8>, _ isCoded: Bool) {
+        guard let start = nameMatch else { return }
+        let rest = (isCoded ? Self.codedStatusName : Self.statusName).dropFirst(start)
+        nameMatch = part.count <= rest.count && rest.starts(with: part) ? start + part.count : nil
+    }
+
+    /// The name of a literal is known.
+    private mutating func beginValue(ofStatus isStatus: Bool) {
+        self.isStatus = isStatus
+        if case .entering = field {
+            table.append(isStatus)
+            if table.count > Self.tableEntries { table.removeFirst() }
+        }
+        state = .length(isName: false)
+    }
 
     /// Reads a byte outside of texts.
-    private mutating func step(_ byte: UInt8) -> Bool {
+    private mutating func step(_ byte: UInt8) -> Verdict {
         switch state {
         case .start:
             foreignBytes = 0
             switch byte {
-            case 0x80...: begin(byte & 0x7F, of: 0x7F, isLiteral: false)
-            case 0x40...: begin(byte & 0x3F, of: 0x3F, isLiteral: true)
-            case 0x20...: begin(byte & 0x1F, of: 0x1F, isLiteral: false)
-            default: begin(byte & 0x0F, of: 0x0F, isLiteral: true)
+            case 0x80...: begin(.indexed, byte & 0x7F, of: 0x7F)
+            case 0x40...: begin(.entering, byte & 0x3F, of: 0x3F)
+            case 0x20...: begin(.indexed, byte & 0x1F, of: 0x1F)
+            default: begin(.literal, byte & 0x0F, of: 0x0F)
             }
-        case .integer(let isLiteral, let former, let shift):
-            guard shift <= 28 else { return false }
+        case .integer(let field, let former, let shift):
+            guard shift <= 28 else { return .invalid }
             let index = former + Int(byte & 0x7F) << shift
             if byte >= 0x80 {
-                state = .integer(isLiteral: isLiteral, index: index, shift: shift + 7)
+                state = .integer(field, index: index, shift: shift + 7)
             } else {
-                mayBeStatus = index >= 62
-                state = isLiteral ? .length(isName: false) : .start
+                end(field, index)
             }
         case .length(let isName):
             let (isCoded, count) = (byte >= 0x80, Int(byte & 0x7F))
@@ -79,7 +137,7 @@ struct SlowFieldScan: Sendable {
             }
         case .longLength(let isName, let isCoded, let former, let shift):
             // `NIOHTTP2Handler` refuses longer numbers.
-            guard shift <= 28 else { return false }
+            guard shift <= 28 else { return .invalid }
             let count = former + Int(byte & 0x7F) << shift
             if byte >= 0x80 {
                 state = .longLength(isName: isName, isCoded: isCoded, count: count, shift: shift + 7)
@@ -88,30 +146,45 @@ struct SlowFieldScan: Sendable {
             }
         case .text: break
         }
-        return true
+        return .quick
     }
 
-    /// A field begins, or a change of the table.
-    private mutating func begin(_ index: UInt8, of prefix: UInt8, isLiteral: Bool) {
-        // The table has `:status` from 8 to 14. From 62 on are fields that were sent before.
-        mayBeStatus = (8...14).contains(index) || index >= 62
+    /// A field begins, or a change of the table's size.
+    private mutating func begin(_ field: Field, _ index: UInt8, of prefix: UInt8) {
         if index == prefix {
-            state = .integer(isLiteral: isLiteral, index: Int(index), shift: 0)
-        } else if isLiteral {
-            state = .length(isName: index == 0)
+            state = .integer(field, index: Int(index), shift: 0)
+        } else {
+            end(field, Int(index))
         }
     }
 
-    private mutating func beginText(_ isName: Bool, _ isCoded: Bool, _ count: Int) -> Bool {
-        if isName {
-            guard count <= Self.nameBytes else { return false }
-            // `:status` has 7 bytes, and 5 in the code.
-            mayBeStatus = count == (isCoded ? 5 : 7)
-        } else if mayBeStatus, isCoded, count > Self.codedStatusBytes {
-            return false
+    /// The index is known.
+    private mutating func end(_ field: Field, _ index: Int) {
+        self.field = field
+        if case .indexed = field {
+            state = .start
+        } else if index == 0 {
+            nameMatch = 0
+            state = .length(isName: true)
+        } else {
+            // The static table has `:status` from 8 to 14, and ends with 61. The newest entry of the dynamic table is 62.
+            let entry = table.count - 1 - (index - 62)
+            beginValue(ofStatus: index < 62 ? (8...14).contains(index) : entry < 0 || table[entry])
         }
-        state = count > 0 ? .text(isName: isName, isCoded: isCoded, rest: count) : after(isName)
-        return true
+    }
+
+    private mutating func beginText(_ isName: Bool, _ isCoded: Bool, _ count: Int) -> Verdict {
+        if isName {
+            guard count <= Self.nameBytes else { return .slow }
+        } else if isStatus, isCoded, count > Self.codedStatusBytes {
+            return .slow
+        }
+        if count > 0 {
+            state = .text(isName: isName, isCoded: isCoded, rest: count)
+        } else {
+            endText(isName, isCoded)
+        }
+        return .quick
     }
 }
 

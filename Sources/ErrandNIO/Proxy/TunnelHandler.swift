@@ -43,7 +43,7 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func channelActive(context: ChannelHandlerContext) {
-        if route.peer.scheme == "https" { attempt.enterProxyTLS() } else { begin(context) }
+        if route.peer.scheme.isExactly("https") { attempt.enterProxyTLS() } else { begin(context) }
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {

@@ -5,7 +5,7 @@ internal import NIOSSL
 
 /// The names that a certificate is valid for ([RFC 9525, section 6](https://www.rfc-editor.org/rfc/rfc9525#section-6)).
 ///
-/// BoringSSL validates the chain. The names are compared here alone, because NIOSSL's comparison accepts and refuses too much:
+/// BoringSSL validates the chain. The names are compared here alone, because NIOSSL's comparison differs from RFC 9525:
 ///
 /// - It accepts a certificate for any host if it is valid for the IP address that the connection goes to. Name servers say which address that
 ///   is, and they must not decide about identity.

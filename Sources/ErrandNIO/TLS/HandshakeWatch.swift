@@ -77,15 +77,15 @@ final class HandshakeWatch: ChannelInboundHandler, RemovableChannelHandler {
             return otherHost
         }
         let description = "\(error)"
-        if description.contains("CERTIFICATE_VERIFY_FAILED"), let certificate = tls.peerCertificate {
+        if description.containsOctets("CERTIFICATE_VERIFY_FAILED"), let certificate = tls.peerCertificate {
             let text = certificateRefusalText(
                 validFrom: HTTPDate(secondsSinceEpoch: Int64(certificate.notValidBefore)),
                 until: HTTPDate(secondsSinceEpoch: Int64(certificate.notValidAfter)),
                 now: HTTPDate(secondsSinceEpoch: Int64(Date.now.timeIntervalSince1970)))
-            return text.contains("unknown authority") ? "\(text) (tls.extraRootsPEMFiles can add an authority)" : text
+            return text.containsOctets("unknown authority") ? "\(text) (tls.extraRootsPEMFiles can add an authority)" : text
         }
         let text = FailureText.of(error)
-        let isOfVersion = description.contains("UNSUPPORTED_PROTOCOL") || description.contains("ALERT_PROTOCOL_VERSION")
+        let isOfVersion = description.containsOctets("UNSUPPORTED_PROTOCOL") || description.containsOctets("ALERT_PROTOCOL_VERSION")
         return isOfVersion ? "\(text) (tls.minimumVersion is \(minimumVersion))" : text
     }
 }

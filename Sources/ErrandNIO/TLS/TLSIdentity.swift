@@ -47,14 +47,14 @@ struct TLSIdentity: Sendable {
     /// Loads the contexts for the origin and for the proxy, unless they are there already.
     func load(for route: Route, on loop: any EventLoop) -> EventLoopFuture<Void> {
         var handshakes: [Handshake] = []
-        if route.origin.scheme == "https" { handshakes.append(handshake(withOriginOf: route)) }
-        if let proxy = route.proxy, proxy.address.scheme == "https" { handshakes.append(handshake(with: proxy)) }
+        if route.origin.scheme.isExactly("https") { handshakes.append(handshake(withOriginOf: route)) }
+        if let proxy = route.proxy, proxy.address.scheme.isExactly("https") { handshakes.append(handshake(with: proxy)) }
         return .andAllSucceed(handshakes.map { contexts[$0.kind].value(on: loop).map { _ in } }, on: loop)
     }
 
     /// Adds the handlers of TLS with the other side of a channel, the origin or the proxy, if there is TLS.
     func prepare(_ channel: any Channel, for route: Route) -> EventLoopFuture<Void> {
-        guard route.peer.scheme == "https" else { return channel.eventLoop.makeSucceededVoidFuture() }
+        guard route.peer.scheme.isExactly("https") else { return channel.eventLoop.makeSucceededVoidFuture() }
         return prepare(channel, for: route.proxy.map { handshake(with: $0) } ?? handshake(withOriginOf: route))
     }
 

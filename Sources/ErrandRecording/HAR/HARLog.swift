@@ -40,7 +40,8 @@ public struct HARLog: Codable, Sendable, Hashable {
     public init(fileContent: Data) throws {
         // A byte order mark is allowed.
         let text = fileContent.starts(with: [0xEF, 0xBB, 0xBF]) ? fileContent.dropFirst(3) : fileContent
-        self = try JSONDecoder().decode(File.self, from: Data(text)).log
+        // Not by JSONCoding, which refuses long runs of marks: a recorded body may have them. The names of members are ours.
+        self = try JSONDecoder().decode(File.self, from: Data(text)).log  // octets: a file of the app
     }
 
     /// Returns the content of a file: UTF-8, indented, with sorted members, so that two versions can be compared line by line.

@@ -92,8 +92,8 @@ final class RecordedExchange: EventSink {
         let fields = response.head.headerFields
         var answer = HARResponse(
             status: response.head.status.code, statusText: response.head.status.reasonPhrase, httpVersion: version,
-            headers: [HARField](fields), content: HARContent(size: 0, mimeType: fields[.contentType] ?? ""))
-        answer.redirectURL = fields[.location] ?? ""
+            headers: [HARField](fields), content: HARContent(size: 0, mimeType: fields.single(.contentType) ?? ""))
+        answer.redirectURL = fields.single(.location) ?? ""
         answer.contentCoding = response.metadata.contentCoding
         let data = response.body.bufferedData
         if let trailers = response.body.bufferedTrailers { answer.trailers = [HARField](trailers) }
@@ -192,7 +192,7 @@ final class RecordedExchange: EventSink {
         var request = HARRequest(head, version: version)
         request.bodySize = body.isWhole ? body.totalBytes : -1
         guard !body.isWhole || body.totalBytes > 0 else { return request }
-        var data = HARPostData(mimeType: head.headerFields[.contentType] ?? "")
+        var data = HARPostData(mimeType: head.headerFields.single(.contentType) ?? "")
         if isUnreadable(request.headers) {
             data.incomplete = .coded
         } else {

@@ -107,7 +107,7 @@ struct ExchangeLog: Sendable {
         }
 
         var code: Int { response.head.status.code }
-        var contentType: String? { response.headers[.contentType] }
+        var contentType: String? { response.headers.single(.contentType) }
     }
 
     private func lineLevel(of received: Received) -> Logger.Level { received.isRefused ? failureLevel : level }

@@ -34,6 +34,9 @@ import Testing
         ("https://a.example#x", .fragment), ("a.example", .missingScheme), ("a.example:443", .unsupportedScheme("a.example")),
         ("", .empty), ("https://", .missingHost), ("ftp://a.example", .unsupportedScheme("ftp")),
         ("https://u:p@a.example", .credentials), ("https://a.example:0", .invalidPort("0")), ("https://:443", .missingHost),
+        // A combining mark hides no colon.
+        ("https://[1::\u{301}2]", .invalidHost("'1::\u{301}2' is not an IPv6 address")),
+        ("https://a.example:\u{301}443", .invalidPort("…")),
     ])
     func aTextThatIsNoOriginIsRefusedWithItsReason(_ text: String, _ reason: InvalidURLError.Reason) {
         let error = #expect(throws: InvalidURLError.self) { try Origin(text) }

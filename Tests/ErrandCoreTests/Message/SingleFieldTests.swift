@@ -56,6 +56,11 @@ import Testing
         #expect(head.text(of: Data([0xE9])) == "é")
     }
 
+    @Test(arguments: [("Latin1", "ä"), ("\"latin1\u{301}\"", "\u{FFFD}"), ("ISO-8859-1", "ä"), ("UTF-8", "\u{FFFD}")])
+    func aCharsetIsReadByItsOctets(charset: String, text: String) {
+        #expect(Self.head(.ok, .contentType, "text/plain; charset=\(charset)").text(of: Data([0xE4])) == text)
+    }
+
     @Test func twoLocationsAreARedirect() {
         #expect(Self.head(.found, .location, "/a", "/a").isRedirect)
         // What the redirect's reader refuses must not look like a response without a place.

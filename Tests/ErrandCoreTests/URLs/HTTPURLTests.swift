@@ -4,6 +4,18 @@ import Testing
 @testable import ErrandCore
 
 @Suite(.timeLimit(.minutes(5))) struct HTTPURLTests {
+    @Test func aCombiningMarkHidesNoSeparator() {
+        #expect(URLReference.removingDotSegments("/a/\u{301}b/../../c") == "/c")
+        #expect(URLReference.removingDotSegments("/a/..\u{301}/b") == "/a/..\u{301}/b")
+        #expect(PathPattern("/a/{id}").values(in: "/a/\u{301}b") == ["id": "\u{301}b"])
+        #expect(PathPattern("/a/{id}").values(in: "/a/b/\u{301}c") == nil)
+        for text in ["1::\u{301}2", "1:\u{301}:2", "1:2:3:4:5:6:7:\u{301}8", "::1\u{301}", "::192.0.2.\u{301}1"] {
+            #expect(!Host.isIPv6(text[...]))
+        }
+        #expect(Host.isIPv6("1:2:3:4:5:6:7:8") && Host.isIPv6("::") && Host.isIPv6("::192.0.2.1") && !Host.isIPv6("1:::2"))
+        #expect(Host.ipv4("192.0.2.\u{301}1") == nil && Host.ipv4("192.0.2.1") == 0xC000_0201 && Host.ipv4("192.0.2.01") == nil)
+    }
+
     @Test(arguments: [
         ("https://a.example", "https://a.example/"), ("HTTPS://A.Example/Path", "https://a.example/Path"),
         ("https://a.example:443/", "https://a.example/"), ("http://a.example:80/", "http://a.example/"),

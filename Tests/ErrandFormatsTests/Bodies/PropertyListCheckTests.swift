@@ -124,8 +124,15 @@ import Testing
             "", "x", "{ a = 1; }", "((((", "  ", "bplist", "<?xml version=\"1.0\" encoding=\"UTF-7\"?><plist/>",
             "<?xml version='1.0' encoding='utf-16'?><plist/>", "<?xml encoding utf-8 encoding=\"UTF-7\"?><plist/>",
             "<?xml \(String(repeating: " ", count: 1_100)) encoding=\"UTF-7\"?><plist/>", "<?xml encoding = \"ISO-2022-JP\"?><plist/>",
+            // A combining mark hides neither the name nor the sign before it.
+            "<?xml encoding\u{301}=\"UTF-7\"?><plist/>", "<?xml encoding=\"\u{301}utf-8\"?><plist/>",
         ])
     func otherFormatsAreRefused(_ text: String) { #expect(problem(text) != nil) }
+
+    @Test(arguments: ["encoding=\"utf-8\"", "encoding=\n'US-ASCII'", "ENCODING =\r\n\"UTF8\"", ""])
+    func aKnownEncodingIsRead(_ declaration: String) {
+        #expect(problem("<?xml version=\"1.0\" \(declaration)?><plist><array/></plist>") == nil)
+    }
 
     /// Foundation ends the process at some of these.
     @Test(arguments: [[0xF8, 0x31, 0x32, 0x33, 0x34], [0xFF, 0x31], [0xC0, 0xAF], [0xED, 0xA0, 0x80]] as [[UInt8]])

@@ -30,7 +30,8 @@ import Testing
 
     @Test(
         arguments: [
-            ("report.pdf", "report.pdf"), ("../../etc/passwd", "passwd"), (#"C:\temp\x.txt"#, "x.txt"), (#"..\..\x"#, "x"),
+            ("report.pdf", "report.pdf"), ("../../etc/passwd", "passwd"), ("../\u{301}x", "x"), ("..\\\u{301}x", "x"),
+            (#"C:\temp\x.txt"#, "x.txt"), (#"..\..\x"#, "x"),
             ("a/", "download"),
             ("..", "download"), (".", "download"), ("...", "download"), ("", "download"), (" . ", "download"), (".bashrc", "bashrc"),
             ("a\u{0}b\r\nc\u{7F}\u{85}", "abc"), ("a\u{202E}gpj.exe", "agpj.exe"), ("a:b*c?\"<>|", "a_b_c_____"), ("x. .", "x"),

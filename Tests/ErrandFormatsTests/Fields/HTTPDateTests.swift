@@ -31,6 +31,9 @@ import Testing
         "Sun, 06 nov 1994 08:49:37 GMT", "Sun, 06 Foo 1994 08:49:37 GMT", "Sun, 06 Nov 994 08:49:37 GMT", "Sun, 06 Nov 19940 08:49:37 GMT",
         "Sun, +6 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-1994 08:49:37 GMT", "Sunday, 06-Nov 08:49:37 GMT", "Sun Nov 6 08:49:37 1994 GMT X",
         "Sun, 06 Nov 1994 08:49:３7 GMT", "1994-11-06T08:49:37Z", "Sun, 06 Nov 1994 -8:49:37 GMT",
+        // A combining mark hides no separator.
+        "Sun,\u{301} 06 Nov 1994 08:49:37 GMT", "Sun, \u{301}06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:\u{301}49:37 GMT",
+        "Sunday, 06-\u{301}Nov-94 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT\u{301}",
     ])
     func anythingElseIsNil(_ text: String) {
         #expect(HTTPDate(text, now: now) == nil)

@@ -9,21 +9,6 @@ import Testing
 extension NIOTransportTests {
     /// A server that refuses streams in the middle of their uploads: each body arrives whole, or not at all.
     @Suite(.timeLimit(.minutes(5))) struct HTTP2RefusedUploadTests {
-        /// 0, 1, 2 … of 8 bytes each, one number for each piece.
-        private final class Counters: BodySource {
-            private let position = Atomic<UInt64>(0)
-            private let count: UInt64
-
-            init(_ count: UInt64) { self.count = count }
-
-            func next() async throws -> Data? {
-                let number = position.wrappingAdd(1, ordering: .relaxed).oldValue
-                return number < count ? Data((0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) }) : nil
-            }
-
-            func abandon() {}
-        }
-
         /// Refuses every other stream when its first DATA comes, and collects the rest.
         private final class Refusal: Sendable {
             private struct State {
@@ -61,20 +46,20 @@ extension NIOTransportTests {
 
         @Test(arguments: [false, true])
         func everyBodyArrivesWhole(hasLength: Bool) async throws {
-            let (count, runs) = (UInt64(500), 250)
+            let (count, runs) = (500, 250)
             let refusal = Refusal()
             try await FrameServer.with(
                 opening: [.settings([(3, 100), (4, 0x7FFF_FFFF)]), .windowUpdate(0, by: 0x3FFF_FFFF), .settingsAck],
                 answering: { refusal.answer($0) }, all: true
             ) { transport, server in
                 for _ in 0..<runs {
-                    let body = RequestBody.stream(length: hasLength ? Int64(8 * count) : nil) { _ in Counters(count) }
+                    let body = NumberedPieces.body(count, hasLength: hasLength)
                     let response = try await transport.send(server.request(.post, body: body))
                     #expect(try await response.body.collect() == Data("ok".utf8))
                 }
                 #expect(server.server.acceptedConnections == 1)
             }
-            let expected = (0..<count).flatMap { number in (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) } }
+            let expected = NumberedPieces.bytes(count)
             #expect(refusal.bodies.count == runs)
             let corrupt = refusal.bodies.filter { $0 != expected }
             #expect(corrupt.isEmpty, "\(corrupt.count) of \(runs), the first with \(corrupt.first?.count ?? 0) bytes")

@@ -4,7 +4,7 @@ import Synchronization
 
 /// Ctrl-C, a polite kill and a terminal that is closed end the work, not the process: it cleans up and says how it ended.
 ///
-/// SIGQUIT (`Ctrl-\`) keeps its meaning: it ends the process at once, with what it has left for whoever looks for a mistake.
+/// SIGQUIT (`Ctrl-\`) ends the process at once. Partial files stay, for debugging.
 enum Interrupt {
     private struct State {
         var number: Int32?
@@ -58,8 +58,7 @@ enum Interrupt {
     static func whenItComes(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.action = action } }
 }
 
-/// Calls `body`, and shuts the transport down after it. After Ctrl-C, it does not: the process ends at once, and its connections with it, and no server
-/// is waited for.
+/// Calls `body`, and shuts the transport down after it. After Ctrl-C, the process ends without a shutdown: the system closes the connections.
 func withInterruptibleTransport<Result>(
     _ transport: NIOTransport, _ body: (NIOTransport) async throws -> Result
 ) async throws -> Result {

@@ -43,7 +43,7 @@ enum JSONColoring {
                 scalars.removeFirst()
                 text.unicodeScalars.append(scalar)
                 let rest = scalars.drop(while: isBlank)
-                if let end = rest.first, end == "}" || end == "]" {
+                if let end = rest.first, end == "}" || end == "]" {  // octets: a scalar
                     text.unicodeScalars.append(end)
                     scalars = rest.dropFirst()
                 } else {
@@ -64,7 +64,7 @@ enum JSONColoring {
                 text += ": "
             case "\"":
                 let token = string(&scalars)
-                let isName = scalars.first { !isBlank($0) } == ":"
+                let isName = scalars.first { !isBlank($0) } == ":"  // octets: a scalar
                 text += colored(isForTerminal ? escaped(token) : String(token), isName ? 94 : 32)
             default:
                 let token = scalars.prefix { !",]} \n\r\t".unicodeScalars.contains($0) }

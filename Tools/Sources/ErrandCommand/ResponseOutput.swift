@@ -28,7 +28,7 @@ struct ResponseOutput {
     /// Writes head and body.
     func write() async throws {
         if let file = shown.dumpHeader {
-            if file == "-" {
+            if Self.isStandardOutput(file) {
                 try Terminal.write(headText(isColored: false, isForTerminal: Terminal.outputIsTerminal))
             } else {
                 do {
@@ -47,7 +47,7 @@ struct ResponseOutput {
         }
         let trailers = try await writeBody()
         if let trailers, !trailers.isEmpty { try writeTrailers(trailers, isShown: isHeadShown) }
-        let isFile = file != nil && file != "-"
+        let isFile = file != nil && !Self.isStandardOutput(file)
         if Terminal.errorIsTerminal, shown.showsMessages, !isHeadShown, !shown.verbose,
             StatusLine.isRedirect(response) || (isFile ? isError : written.value == 0)
         {
@@ -63,9 +63,9 @@ struct ResponseOutput {
             Terminal.say(fields.map { "< \($0): \($1.shownSafely(limit: 4000))" }.joined(separator: "\n"))
         }
         guard let path = shown.dumpHeader else { return }
-        let isForTerminal = path == "-" && Terminal.outputIsTerminal
+        let isForTerminal = Self.isStandardOutput(path) && Terminal.outputIsTerminal
         let data = Data(text(of: trailers, isColored: false, isForTerminal: isForTerminal).utf8)
-        if path == "-" { return try Terminal.write(data) }
+        if Self.isStandardOutput(path) { return try Terminal.write(data) }
         do {
             let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
             defer { try? file.close() }
@@ -76,11 +76,13 @@ struct ResponseOutput {
         }
     }
 
+    private static func isStandardOutput(_ path: String?) -> Bool { path == "-" }  // octets: an argument of the command
+
     private var isColored: Bool { shown.color.isColored(isTerminal: Terminal.outputIsTerminal) }
 
     /// Returns the trailer fields of the body.
     private func writeBody() async throws -> HTTPFields? {
-        if let file, file != "-" { return try await writeToFile(file) }
+        if let file, !Self.isStandardOutput(file) { return try await writeToFile(file) }
         let isJSON = response.headers[.contentType].flatMap { MediaType($0) }?.isJSON == true
         let refusesBinary = Terminal.outputIsTerminal && file == nil
         if refusesBinary, Self.isBinary(response.headers[.contentType]), response.body.expectedLength != 0 {

@@ -35,7 +35,7 @@ package struct MultipartSection: Sendable {
         let first = bytes.firstIndex { !$0.isSpace } ?? bytes.count
         guard bytes[first...].starts(with: "--".utf8),
             let lineEnd = bytes[first...].prefix(MultipartBoundary.maxBytes + 4).firstIndex(of: 0x0A),
-            bytes[(lineEnd + 1)...].prefix(8).lowercasedASCII == "content-"
+            bytes[(lineEnd + 1)...].prefix(8).map(\.asciiLowercased).elementsEqual("content-".utf8)
         else { return nil }
         var line = bytes[(first + 2)..<lineEnd]
         while line.last?.isSpace == true { line.removeLast() }
@@ -170,7 +170,7 @@ package struct MultipartSection: Sendable {
         var index = start
         while index + 4 <= bytes.count {
             let isFresh = index == 0 || !bytes[index - 1].isASCIILetter
-            if isFresh, bytes[index..<(index + 4)].lowercasedASCII == "name" { return index..<(index + 4) }
+            if isFresh, bytes[index..<(index + 4)].lazy.map(\.asciiLowercased).elementsEqual("name".utf8) { return index..<(index + 4) }
             index += 1
         }
         return nil

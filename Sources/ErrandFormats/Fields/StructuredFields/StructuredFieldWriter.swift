@@ -79,7 +79,7 @@ struct StructuredFieldWriter {
         guard abs(thousandths) < 1e15 else { throw error("a decimal of more than 12 digits before the point") }
         let (whole, rest) = Int64(abs(thousandths)).quotientAndRemainder(dividingBy: 1000)
         var fraction = "\(rest + 1000)".dropFirst()
-        while fraction.count > 1, fraction.last == "0" { fraction.removeLast() }
+        while fraction.count > 1, fraction.utf8.last == UInt8(ascii: "0") { fraction.removeLast() }
         write("\(thousandths < 0 ? "-" : "")\(whole).\(fraction)")
     }
 
