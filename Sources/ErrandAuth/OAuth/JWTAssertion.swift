@@ -48,7 +48,8 @@ public struct JWTSigner: Sendable, CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["algorithm": algorithm]) }
 }
 
-/// A signed JSON web token that names the client and the account for which the client asks ([RFC 7523, section 3](https://www.rfc-editor.org/rfc/rfc7523#section-3)).
+/// A signed JSON web token that names the client and the account for which the client asks
+/// ([RFC 7523, section 3](https://www.rfc-editor.org/rfc/rfc7523#section-3)).
 public struct JWTAssertion: Sendable, CustomStringConvertible, CustomReflectable {
     /// The signer's name: `iss`.
     public var issuer: String

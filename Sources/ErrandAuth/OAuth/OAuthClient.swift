@@ -4,8 +4,9 @@ public import ErrandCore
 internal import ErrandFormats
 internal import Synchronization
 
-/// A client of an OAuth 2 server ([RFC 6749](https://www.rfc-editor.org/rfc/rfc6749), with the rules of
-/// [RFC 9700](https://www.rfc-editor.org/rfc/rfc9700)): it gets tokens, refreshes and revokes them.
+/// A client of an OAuth 2 server, which gets, refreshes and revokes tokens.
+///
+/// The client follows [RFC 6749](https://www.rfc-editor.org/rfc/rfc6749) with the rules of [RFC 9700](https://www.rfc-editor.org/rfc/rfc9700).
 ///
 /// ```swift
 /// let oauth = OAuthClient(server, clientID: "my-app", via: HTTPStack.default)
@@ -19,15 +20,15 @@ internal import Synchronization
 /// let api = APIClient(.default.authenticate(.bearer(tokens)).server("https://api.example"))
 /// ```
 ///
-/// A service without a person: ``clientCredentials(scopes:parameters:)``, or ``jwtBearer(_:scopes:)`` with a key of its own. A device without a browser:
-/// ``deviceAuthorization(scopes:)``.
+/// A service without a person uses ``clientCredentials(scopes:parameters:)``, or ``jwtBearer(_:scopes:)`` with a key of its own. A device without a browser
+/// uses ``deviceAuthorization(scopes:)``.
 public struct OAuthClient: Sendable {
     /// The most bytes of a response that are read: 1 MiB.
     static let responseLimitBytes = 1 << 20
 
-    /// How the client proves who it is at the token endpoint.
+    /// The proof of the client's identity at the token endpoint.
     public enum Authentication: Sendable, CustomStringConvertible, CustomReflectable {
-        /// Not at all: a public client, such as an app (`none`).
+        /// No proof: a public client, such as an app (`none`).
         case none
         /// A secret in `Authorization: Basic`, form-encoded first ([RFC 6749, section 2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)):
         /// `client_secret_basic`.
@@ -35,7 +36,8 @@ public struct OAuthClient: Sendable {
         /// A secret in the form: `client_secret_post`.
         case post(secret: String)
         /// A signed assertion ([RFC 7523, section 2.2](https://www.rfc-editor.org/rfc/rfc7523#section-2.2)): `private_key_jwt`, or, with
-        /// ``JWTSigner/hs256(secret:keyID:)``, `client_secret_jwt`. Its audience is the token endpoint by default; some servers expect their issuer.
+        /// ``JWTSigner/hs256(secret:keyID:)``, `client_secret_jwt`. The audience is the token endpoint by default. Some servers expect
+        /// their issuer.
         case assertion(JWTSigner, audience: String? = nil)
 
         /// The name of the way, without secrets.
@@ -66,7 +68,7 @@ public struct OAuthClient: Sendable {
     /// - Parameters:
     ///   - server: the server.
     ///   - clientID: the identifier that the server has given to the client.
-    ///   - authentication: how the client proves who it is; `none` by default, for apps.
+    ///   - authentication: the proof of the client's identity; `none` by default, for apps.
     ///   - sender: sends the requests to the server. The sender must not authenticate with the tokens of this client. The sender may retry, and needs no
     ///     base URL. Redirects are not followed, because the requests have secrets in their bodies.
     ///   - now: the current date.
@@ -124,13 +126,13 @@ public struct OAuthClient: Sendable {
             url: request.url?.description ?? endpoint, redirectURI: redirectURI, state: state, verifier: verifier, scopes: scopes)
     }
 
-    /// Ends a sign-in in a browser: checks where the browser was sent to, and gets a token for the code.
+    /// Ends a sign-in in a browser: checks the redirect, and gets a token for the code.
     ///
     /// - Parameters:
-    ///   - authorization: what ``authorization(redirectURI:scopes:parameters:)`` returned.
+    ///   - authorization: the result of ``authorization(redirectURI:scopes:parameters:)``.
     ///   - redirect: the URL that the browser was sent to, with its query.
-    /// - Throws: ``OAuthError`` if the `state` or the issuer is another, if the person or the server has refused, and if the code is not accepted;
-    ///   what the sender throws.
+    /// - Throws: ``OAuthError`` if the `state` or the issuer is wrong, if the person or the server has refused, and if the code is not
+    ///   accepted; the errors of the sender.
     public func token(for authorization: OAuthAuthorization, redirect: String) async throws -> AccessToken {
         let code = try authorization.code(in: redirect, server: server)
         return try await token(
@@ -343,7 +345,7 @@ extension TokenSource {
     /// - Parameters:
     ///   - client: refreshes the token.
     ///   - store: keeps the token between runs; `nil`, the default, keeps it in memory alone.
-    ///   - policy: when the token is refreshed, and how often.
+    ///   - policy: the time and the rate of refreshes.
     public convenience init(_ client: OAuthClient, store: (any TokenStore)? = nil, policy: RefreshPolicy = .standard) {
         self.init(nil, store: store, policy: policy, now: { client.date }) { old in
             guard let old else { throw OAuthError(.noRefreshToken, "there is no token") }
@@ -351,14 +353,14 @@ extension TokenSource {
         }
     }
 
-    /// Creates a source for a client itself, which obtains each token by its credentials.
+    /// Creates a source for a client that obtains each token by its own credentials.
     ///
     /// - Parameters:
     ///   - client: obtains the tokens.
     ///   - scopes: what the tokens are to give access to.
     ///   - parameters: further parameters, such as `audience`.
     ///   - store: keeps the token between runs; `nil`, the default, keeps it in memory alone.
-    ///   - policy: when a token is replaced, and how often.
+    ///   - policy: the time and the rate at which tokens are replaced.
     public convenience init(
         clientCredentials client: OAuthClient, scopes: [String] = [], parameters: URLQuery = URLQuery(), store: (any TokenStore)? = nil,
         policy: RefreshPolicy = .standard

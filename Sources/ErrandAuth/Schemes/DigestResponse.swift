@@ -12,7 +12,7 @@ struct DigestResponse: Sendable {
             case md5 = 1
             case sha256
             case sha512256
-            /// Not of RFC 7616, but several servers and clients have it.
+            /// Used by several servers and clients, though RFC 7616 does not have it.
             case sha512
         }
 
@@ -39,7 +39,7 @@ struct DigestResponse: Sendable {
             ("md5", .md5), ("sha256", .sha256), ("sha512256", .sha512256), ("sha512", .sha512),
         ]
 
-        /// The strongest of the algorithms that a challenge names, with its name as it is written there; of two that are equally strong, the first.
+        /// The strongest of the algorithms that a challenge names, with its name in the challenge. If two are equally strong, the first.
         static func strongest(in list: String) -> (algorithm: Algorithm, name: String)? {
             DigestResponse.words(of: list).reduce(nil) { best, word in
                 guard let algorithm = Algorithm(word) else { return best }
@@ -63,7 +63,7 @@ struct DigestResponse: Sendable {
         }
     }
 
-    /// What is protected: nothing (as in [RFC 2069](https://www.rfc-editor.org/rfc/rfc2069)), the request line, or the body as well.
+    /// The part of a request that is protected: nothing (as in [RFC 2069](https://www.rfc-editor.org/rfc/rfc2069)), the request line, or also the body.
     enum Quality: String, Sendable {
         case none
         case auth
@@ -80,7 +80,7 @@ struct DigestResponse: Sendable {
     let offersAuth: Bool
     let offersAuthInt: Bool
 
-    /// `nil` for a challenge of another scheme, and for one that can't be responded to.
+    /// Returns `nil` for a challenge of another scheme, and for a challenge without a possible response.
     init?(_ challenge: AuthenticationChallenge) {
         guard challenge.isScheme("Digest"), let realm = challenge.realm, let nonce = challenge["nonce"], !nonce.isEmpty else { return nil }
         (self.challenge, self.realm, self.nonce) = (challenge, realm, nonce)
@@ -104,13 +104,13 @@ struct DigestResponse: Sendable {
         }
     }
 
-    /// Whether Digest is among the schemes, in a form that can be responded to or in any other: the password does not leave by Basic then.
+    /// Whether Digest is among the schemes, in any form. If so, the password is not sent by Basic.
     static func isOffered(in challenges: [AuthenticationChallenge]) -> Bool { challenges.contains { $0.isScheme("Digest") } }
 
     private func says(_ value: String, for name: String) -> Bool { challenge[name]?.isExactlyIgnoringCase(value) == true }
 
-    /// Whether the server says that names may have any character (RFC 7616, section 3.3, `charset`). Servers that don't know of it expect
-    /// names as they are.
+    /// Whether the server says that names may have any character (RFC 7616, section 3.3, `charset`). Servers without
+    /// `charset` expect names that are not encoded.
     private var isUTF8: Bool { says("utf-8", for: "charset") }
 
     /// Whether only the nonce was too old, and the credentials may be right.

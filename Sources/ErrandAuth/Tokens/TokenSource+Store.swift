@@ -1,5 +1,6 @@
 #if Auth
 internal import ErrandCore
+internal import Synchronization
 
 extension TokenSource {
     func readStore() async throws {

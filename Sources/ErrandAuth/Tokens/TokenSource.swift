@@ -146,8 +146,8 @@ public final class TokenSource: Sendable {
     /// Whether the error of a refresh says that a person has to sign in again.
     ///
     /// True for any failure that ``/ErrandCore/isUnauthorized``: a ``/ErrandCore/StatusError`` with the status 401, and a ``/ErrandCore/ServiceError`` with that
-    /// status or that `equivalentStatus`. True for an ``OAuthError`` that ``OAuthError/isFinal``. False for an ``AuthenticationError``: the refresh itself could
-    /// not be authenticated, which may pass.
+    /// status or that `equivalentStatus`. True for an ``OAuthError`` that ``OAuthError/isFinal``. False for an ``AuthenticationError``: the refresh itself
+    /// could not be authenticated, and a later refresh may succeed.
     public static func isFinalRefreshError(_ error: any Error) -> Bool {
         switch error {
         case is AuthenticationError: false

@@ -128,11 +128,11 @@ public struct Sensitivity: Sendable, Hashable {
         guard name.hasOctetSuffix("-key") else { return false }
         let front = name.utf8.dropLast(4)
         let start = front.lastIndex { !$0.isASCIILetter && !$0.isASCIIDigit }.map(front.index(after:)) ?? front.startIndex
-        return !plainKeys.contains(String(Substring(front[start...])))
+        return !plainKeys.contains { $0.utf8.elementsEqual(front[start...]) }
     }
 
     /// The words before `-key` in names that are not secret: names of things, and values that a protocol makes anew for each message.
-    private static let plainKeys: Set<String> = [
+    private static let plainKeys = [
         "idempotency", "idempotence", "websocket", "surrogate", "cache", "routing", "partition", "shard", "sort", "group", "message",
         "deduplication", "dedup", "public", "primary", "foreign", "row", "object", "trace", "correlation",
     ]
