@@ -108,8 +108,7 @@ private struct CURLText {
             throw InvalidURLError(target, .missingHost)
         }
         try request.head.checkForTransport()
-        let path = hasSpecialTarget ? "/" : target.hasOctetPrefix("/") ? target : "/" + target
-        return shown("\(scheme)://\(authority)\(path)")
+        return shown("\(scheme)://\(authority)\(hasSpecialTarget ? "/" : request.writtenTarget)")
     }
 
     /// `OPTIONS *`, say, which no URL can hold.

@@ -143,7 +143,7 @@ struct TokenProcessModel: Hashable {
             go(.loadForRefresh)
         case .loadForRefresh:
             go(.unlockRefresh)
-            switch own.policy.beforeRefresh(stored: record, own: own.token, isSaved: true, at: Self.now) {
+            switch own.policy.beforeRefresh(stored: record, own: own.token, isSaved: true, hasUnsaved: false, at: Self.now) {
             case .use(let token): processes[index].token = token
             case .follow(let stored): follow(stored, index)
             case .refresh(let token?): go(.refresh(token, seen: record))

@@ -575,6 +575,66 @@ import Testing
         #expect(await store.token?.value == "1")
     }
 
+    /// A server that rotates refresh tokens ends the session when one is used twice.
+    @Test func noRefreshTokenIsUsedTwiceWhileTheStoreIsFull() async throws {
+        let store = SlowStore()
+        let dates = Dates()
+        let used = Mutex<[String?]>([])
+        let tokens = TokenSource(store: store, now: { dates.now }, random: { 0 }) { old in
+            let isFirst = used.withLock { used in
+                defer { used.append(old?.refreshToken) }
+                return !used.contains(old?.refreshToken)
+            }
+            guard isFirst else { throw Self.refused }
+            let next = old?.value == "0" ? "1" : "2"
+            return AccessToken(next, expiresAt: dates.now + 1_000, refreshToken: "r" + next)
+        }
+        try await tokens.signIn(AccessToken("0", expiresAt: dates.now + 1_000, refreshToken: "r0"))
+        await store.fail(.max)
+        // Valid, and due.
+        dates.advance(by: 901)
+        #expect(try await tokens.token().value == "0")
+        await tokens.finish()
+        #expect(used.withLock { $0 } == ["r0"])
+        for _ in 0..<5 {
+            #expect(try await tokens.token().value == "0")
+            await tokens.finish()
+        }
+        // Expired.
+        dates.advance(by: 100)
+        for _ in 0..<5 {
+            let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
+            #expect(error?.reason == .storeFailed)
+        }
+        #expect(used.withLock { $0 } == ["r0"])
+        #expect(tokens.current?.value == "0")
+        await store.fail(0)
+        #expect(try await tokens.token().value == "1")
+        #expect(await store.token?.refreshToken == "r1")
+        dates.advance(by: 1_001)
+        #expect(try await tokens.token().value == "2")
+        #expect(used.withLock { $0 } == ["r0", "r1"])
+    }
+
+    /// As if a request had decided before the save failed, and began its refresh after that.
+    @Test func aRefreshThatBeginsLateSavesTheTokenOfTheOneBefore() async throws {
+        let store = SlowStore()
+        let counter = Counter()
+        let tokens = TokenSource(store: store) { _ in AccessToken("\(counter.next())", refreshToken: "r") }
+        try await tokens.signIn(AccessToken("0", refreshToken: "r0"))
+        let issued = try await tokens.issued(by: nil, for: nil)
+        let turn = tokens.state.withLock(\.machine.turn)
+        await store.fail(3)
+        await #expect(throws: AuthenticationError.self) { try await tokens.issued(refusing: issued, by: nil, for: nil) }
+        await #expect(throws: AuthenticationError.self) { try await tokens.issued(refusing: issued, by: nil, for: nil) }
+        await #expect(throws: AuthenticationError.self) { try await tokens.performRefresh(turn) }
+        #expect(tokens.current?.value == "0")
+        try await tokens.performRefresh(turn)
+        #expect(tokens.current?.value == "1")
+        #expect(await store.token?.value == "1")
+        #expect(counter.count == 1)
+    }
+
     @Test func theTokenOfTheStoreIsLoadedOnce() async throws {
         let store = MemoryTokenStore(AccessToken("kept"))
         let tokens = TokenSource(store: store) { _ in throw Self.refused }

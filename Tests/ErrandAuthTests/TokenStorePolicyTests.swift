@@ -23,13 +23,16 @@ import Testing
 
     @Test func aRefreshBeginsWithWhatTheStoreHolds() {
         let (own, policy) = (token("0", in: nil), signedIn())
-        func start(_ stored: AccessToken?, isSaved: Bool = true) -> TokenStorePolicy.Start {
-            policy.beforeRefresh(stored: stored, own: own, isSaved: isSaved, at: now)
+        func start(_ stored: AccessToken?, hasUnsaved: Bool = false) -> TokenStorePolicy.Start {
+            policy.beforeRefresh(stored: stored, own: own, isSaved: !hasUnsaved, hasUnsaved: hasUnsaved, at: now)
         }
         #expect(start(token("0", in: "x")) == .refresh(token("0", in: "x")))
         #expect(start(token("1", in: "x")) == .use(token("1", in: "x")))
         #expect(start(token("1", in: "x", hasExpired: true)) == .refresh(token("1", in: "x", hasExpired: true)))
-        #expect(start(token("1", in: "x"), isSaved: false) == .refresh(own))
+        // The write that follows compares: it may be the token of another account, or none.
+        for stored in [token("0", in: "x"), token("1", in: "x"), token("1", in: "y"), nil] {
+            #expect(start(stored, hasUnsaved: true) == .save)
+        }
         #expect(start(token("1", in: "y")) == .follow(token("1", in: "y")))
         #expect(start(token("0", in: "y")) == .follow(token("0", in: "y")))
         #expect(start(nil) == .follow(nil))
@@ -43,7 +46,11 @@ import Testing
         policy.signIn(id: "x")
         let own = token("0", in: nil)
         for stored in [nil, token("1", in: "y")] {
-            #expect(policy.beforeRefresh(stored: stored, own: own, isSaved: false, at: now) == .refresh(own))
+            func start(hasUnsaved: Bool) -> TokenStorePolicy.Start {
+                policy.beforeRefresh(stored: stored, own: own, isSaved: false, hasUnsaved: hasUnsaved, at: now)
+            }
+            #expect(start(hasUnsaved: false) == .refresh(own))
+            #expect(start(hasUnsaved: true) == .save)
             #expect(policy.outcome(of: .signIn(own), stored: stored) == .save(token("0", in: "x")))
             #expect(policy.outcome(of: .refreshed(own, seen: nil), stored: stored) == .save(token("0", in: "x")))
         }

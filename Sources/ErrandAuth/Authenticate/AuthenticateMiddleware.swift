@@ -11,19 +11,23 @@ internal import ErrandFormats
 ///     .server("https://api.example/v1")
 /// ```
 ///
-/// **Challenges:** a response that asks for a proof (status 401) is not returned if the scheme has another one: the request is sent again with
-/// that, if its body can be sent again. The challenge is one of the `attempts` in the metadata then. The response is returned if the scheme has no
-/// other proof; `metadata.authenticationStop` says why. A proof that was refused is never sent twice in a call, and a call has at most 20 rounds.
+/// **Challenges:** if a response asks for a proof (status 401), and the scheme has another proof, the request is sent again with the new proof. The body must
+/// be one that can be sent again. The challenge is then one of the `attempts` in the metadata. If the scheme has no other proof, the response is returned, and
+/// `metadata.authenticationStop` says why. A proof that was refused is never sent twice in a call. A call has at most 20 rounds.
 ///
-/// **Who gets the credentials:** the origins in `origins`, if there are any. Otherwise each origin that a request names itself: not the
-/// target of a redirect to another origin, and not an absolute URL of another origin than that of the ``/ErrandMiddleware/ServerMiddleware``
-/// outside. A request with the scheme's field (`Authorization`) is sent as it is, and its response is returned.
+/// **Origins that get the credentials:** the origins in `origins`, if there are any. Otherwise, each origin that a request names itself. These origins get no
+/// credentials then:
+/// - the target of a redirect to another origin
+/// - an absolute URL of another origin than the origin of the outer ``/ErrandMiddleware/ServerMiddleware``
+///
+/// A request that has the scheme's field (`Authorization`) is sent without a change, and its response is returned.
 ///
 /// **Place:** inside `server`, `retry` and `redirect`, so that each attempt and each hop is authenticated anew; outside `cache` and `coalesce`,
 /// which tell accounts apart by `request.options.credentialIdentity`.
 ///
-/// **Per request:** `request.options.authentication = .off` sends no credentials, `.use(.basic(…))` other ones; with `.use`, no stack needs to
-/// have a scheme of its own: ``HTTPSender/authenticate()``. `request.options.onChallenge` is asked first about each challenge.
+/// **Per request:** with `request.options.authentication = .off`, a request carries no credentials. With `.use(.basic(…))`, a request carries other
+/// credentials. If all requests have `.use`, the stack needs no scheme: ``HTTPSender/authenticate()``. `request.options.onChallenge` is asked first about each
+/// challenge.
 public struct AuthenticateMiddleware: HTTPMiddleware {
     /// The most challenges of one call.
     static let roundLimit = 20

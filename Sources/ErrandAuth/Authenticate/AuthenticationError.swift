@@ -22,7 +22,7 @@ public struct AuthenticationError: RequestFailure {
         ///   - description: the reason in words, without secrets.
         public init(_ name: String, _ description: String) { (self.name, self.description) = (name, description) }
 
-        /// The user, the password, the key or the token can't be sent as it is.
+        /// The user, the password, the key or the token can't be sent.
         public static func invalidCredentials(_ why: String) -> Reason { Reason("invalidCredentials", why) }
         /// Nobody is signed in: there is no token, and none can be obtained without a person.
         public static let signedOut = Reason("signedOut", "nobody is signed in")
@@ -48,7 +48,7 @@ public struct AuthenticationError: RequestFailure {
 
     /// Why the request can't be authenticated.
     public let reason: Reason
-    /// The error of the refresh or of the store; `nil` where there was none.
+    /// The error of the refresh or of the store; `nil` if there is none.
     public let underlying: (any Error)?
     public var request: Request?
     public var response: HTTPResponse?
@@ -59,9 +59,9 @@ public struct AuthenticationError: RequestFailure {
     ///
     /// - Parameters:
     ///   - reason: why the request can't be authenticated.
-    ///   - underlying: the error of the refresh or of the store; `nil` where there is none. A description shows the whole of it if it is an
-    ///     error of this library, and only its type otherwise, because it may have secrets.
-    ///   - request: the request, as far as it had come.
+    ///   - underlying: the error of the refresh or of the store; `nil` if there is none. A description shows the text of an error of this
+    ///     library. Of another error, the description shows only the type, because the error may have secrets.
+    ///   - request: the request in its last form.
     ///   - response: the head of the response that asked for credentials.
     public init(_ reason: Reason, underlying: (any Error)? = nil, request: Request? = nil, response: HTTPResponse? = nil) {
         (self.reason, self.underlying, self.request, self.response) = (reason, underlying, request, response)
@@ -95,18 +95,14 @@ public struct AuthenticationError: RequestFailure {
 }
 
 extension AuthenticationError: SignInFailure {
-    package var isEndedBySignIn: Bool {
+    package var failureNeedsSignIn: Bool {
         switch reason {
         case .signedOut, .refreshRefused: true
         // The refresh may itself need somebody to sign in, somewhere else.
-        case .refreshFailed, .tooManyRefreshes: (underlying as? any SignInFailure)?.isEndedBySignIn ?? false
+        case .refreshFailed, .tooManyRefreshes: (underlying as? any SignInFailure)?.failureNeedsSignIn ?? false
         default: false
         }
     }
-}
-
-extension OAuthError: SignInFailure {
-    package var isEndedBySignIn: Bool { isFinal }
 }
 
 extension AuthenticationError: CustomReflectable {

@@ -1,11 +1,11 @@
 #if Auth
 public import ErrandCore
 
-/// What to do about a challenge: the result of a request's own handler.
+/// A decision about a challenge: the result of a request's own handler.
 public enum ChallengeDisposition: Sendable {
-    /// The scheme of the stack responds. As without a handler.
+    /// The scheme of the stack responds, as if there were no handler.
     case useScheme
-    /// This scheme responds, for this challenge alone.
+    /// This scheme responds, only for this challenge.
     case use(any AuthenticationScheme)
     /// The response is returned to the caller.
     case returnResponse
@@ -25,8 +25,8 @@ private enum OnChallengeKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// The credentials of this request, or `.off`. `.inherited` (the default) leaves it to the stack. A redirect to another origin removes
-    /// them.
+    /// The credentials of this request, or `.off`. With `.inherited`, the default, the stack's scheme decides. A redirect to another origin removes
+    /// the credentials.
     ///
     /// ```swift
     /// request.options.authentication = .use(.basic(user: "joe", password: password))
@@ -38,8 +38,10 @@ extension RequestOptions {
         set { self[AuthenticationOptionKey.self] = newValue }
     }
 
-    /// Is asked about each challenge to this request, before the scheme responds. A scheme that the app keeps, such as `.password(user:password:)`, remembers
-    /// the password for later requests: ``authentication``.
+    /// The handler of each challenge to this request, which runs before the scheme responds.
+    ///
+    /// To use a password for later requests too, keep one scheme, such as `.password(user:password:)`, in the app. Give the scheme to requests by
+    /// ``authentication``.
     ///
     /// ```swift
     /// request.options.onChallenge = { challenge in
@@ -62,15 +64,15 @@ extension RequestOptions {
     }
 }
 
-/// Why a challenge was returned to the caller.
+/// The reason for which a challenge was returned to the caller.
 public enum AuthenticationStop: String, Sendable, Hashable {
     /// The scheme has no response to any of the challenges.
     case noCredentials
     /// The server has refused the proof, and the scheme has no other one.
     case refused
-    /// The body of the request can be read once only.
+    /// The body of the request can be read only once.
     case bodyCannotBeReplayed
-    /// The request has the scheme's field (`Authorization`) already, and the server has refused it.
+    /// The request has the scheme's field (`Authorization`) itself, and the server has refused that field.
     case ownCredentials
     /// The request is for another origin than the credentials.
     case otherOrigin
@@ -83,7 +85,7 @@ public enum AuthenticationStop: String, Sendable, Hashable {
 private enum AuthenticationStopKey: MetadataKey { static var defaultValue: AuthenticationStop? { nil } }
 
 extension ResponseMetadata {
-    /// Why `authenticate` returned a challenge of the server, such as a 401; `nil` where it did not.
+    /// The reason for which `authenticate` returned a challenge of the server, such as a 401; `nil` if the response is not a challenge.
     public var authenticationStop: AuthenticationStop? {
         get { self[AuthenticationStopKey.self] }
         set { self[AuthenticationStopKey.self] = newValue }

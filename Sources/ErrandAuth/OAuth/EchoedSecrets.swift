@@ -6,6 +6,10 @@ internal import ErrandFormats
 ///
 /// A secret of at least 6 octets is replaced as it is, form-encoded, percent-encoded and in Base64. A shorter one may be a part of any word: where it is
 /// a word of its own, the whole text is hidden. Use it for texts to show, after all decisions: a replaced text decides nothing.
+///
+/// `SecretScrubber` of `ErrandRedaction` does not replace this type, for two reasons:
+/// - `ErrandAuth` may not import `ErrandRedaction`, so that a program with OAuth does not link the readers of bodies.
+/// - `SecretScrubber` replaces a short secret within words too. Within an error's message, the rest of the word would reveal the secret.
 struct EchoedSecrets: Sendable {
     /// The octets of the shortest secret that is replaced within a text.
     static let shortestBytes = 6
@@ -17,7 +21,7 @@ struct EchoedSecrets: Sendable {
     /// The secret as servers show it.
     private static func forms(of secret: String) -> [String] {
         let data = Data(secret.utf8)
-        let encoded = [formEncoded(secret), PercentEncoding.encode(secret, allowing: URLCharacterSet("-._~"))]
+        let encoded = [FormURLEncoded.encode(secret), PercentEncoding.encode(secret, allowing: URLCharacterSet("-._~"))]
         let base64 = data.base64EncodedString()
         let plain = base64.replacing("=", with: "")  // octets: Base64 is ASCII
         return [secret] + encoded + encoded.map(lowercasedEscapes) + [base64, plain, base64URL(data)]
@@ -44,7 +48,7 @@ struct EchoedSecrets: Sendable {
     /// Returns the text without the secrets of at least ``shortestBytes`` octets.
     func hiddenLong(in text: String) -> String {
         var bytes = Array(text.utf8)
-        let candidates = secrets.filter { Self.shortestBytes...max(Self.shortestBytes, bytes.count) ~= $0.utf8.count }
+        let candidates = secrets.filter { $0.utf8.count >= Self.shortestBytes && $0.utf8.count <= bytes.count }
         // The longest first: one form may contain another.
         let forms = Set(candidates.flatMap(Self.forms).map { Array($0.utf8) }).sorted { $0.count > $1.count }
         for form in forms where form.count <= bytes.count {
@@ -72,7 +76,4 @@ struct EchoedSecrets: Sendable {
         return false
     }
 }
-
-/// A text as the value of a form's item.
-func formEncoded(_ text: String) -> String { String(FormURLEncoded.encode([(name: "", value: text)]).dropFirst()) }
 #endif

@@ -48,29 +48,30 @@ public struct JWTSigner: Sendable, CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["algorithm": algorithm]) }
 }
 
-/// Who asks for a token, and for whom, as a signed JSON web token ([RFC 7523, section 3](https://www.rfc-editor.org/rfc/rfc7523#section-3)).
+/// A signed JSON web token that names the client and the account for which the client asks
+/// ([RFC 7523, section 3](https://www.rfc-editor.org/rfc/rfc7523#section-3)).
 public struct JWTAssertion: Sendable, CustomStringConvertible, CustomReflectable {
-    /// Who has signed it: `iss`.
+    /// The signer's name: `iss`.
     public var issuer: String
-    /// For whom the token is: `sub`. The issuer itself by default.
+    /// The account that the token is for: `sub`. By default the issuer.
     public var subject: String
-    /// Who reads it: `aud`; `nil`, the default, for the token endpoint.
+    /// The server that reads the assertion: `aud`; `nil`, the default, for the token endpoint.
     public var audience: String?
-    /// How long it is valid.
+    /// The time for which the assertion is valid.
     public let lifetime: Duration
-    /// Further claims, such as `scope`. They come after the others, and replace none of them.
+    /// Further claims, such as `scope`. These claims come last, and replace none of the others.
     public var claims: [String: JSONValue]
     private let signer: JWTSigner
 
     /// Creates an assertion, which is signed anew for each request.
     ///
     /// - Parameters:
-    ///   - issuer: who has signed it: `iss`.
-    ///   - subject: for whom the token is: `sub`; `nil`, the default, for the issuer itself.
-    ///   - audience: who reads it: `aud`; `nil`, the default, for the token endpoint.
-    ///   - lifetime: how long it is valid: 5 minutes by default. Less than a second counts as a second, more than an hour as an hour.
-    ///   - claims: further claims, such as `scope`. They come after the others, and replace none of them.
-    ///   - signer: signs it.
+    ///   - issuer: the signer's name: `iss`.
+    ///   - subject: the account that the token is for: `sub`; `nil`, the default, for the issuer.
+    ///   - audience: the server that reads the assertion: `aud`; `nil`, the default, for the token endpoint.
+    ///   - lifetime: the time for which the assertion is valid: 5 minutes by default. At least 1 s, and at most 1 h: other values are moved to these bounds.
+    ///   - claims: further claims, such as `scope`. These claims come last, and replace none of the others.
+    ///   - signer: signs the assertion.
     public init(
         issuer: String, subject: String? = nil, audience: String? = nil, lifetime: Duration = .seconds(300),
         claims: [String: JSONValue] = [:],

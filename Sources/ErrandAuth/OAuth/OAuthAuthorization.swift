@@ -14,8 +14,9 @@ public struct OAuthAuthorization: Sendable, CustomStringConvertible, CustomRefle
     let verifier: String
     let scopes: [String]
 
-    /// Whether a URL that a browser was sent to belongs to this sign-in: it has its `state`. A program that gets several URLs waits for the right
-    /// one, and ignores the others.
+    /// Returns whether the target of a browser's redirect belongs to this sign-in: the URL has the sign-in's `state`.
+    ///
+    /// A program that gets several URLs waits for the URL of its sign-in, and ignores the others.
     public func matches(redirect: String) -> Bool {
         let states = Self.items(in: redirect).filter { $0.name.isExactly("state") }
         return states.count == 1 && states[0].value?.isExactly(state) == true
@@ -59,15 +60,15 @@ public struct OAuthAuthorization: Sendable, CustomStringConvertible, CustomRefle
     public var customMirror: Mirror { Mirror(self, children: ["authorization": description]) }
 }
 
-/// What a person needs to sign in with another device ([RFC 8628, section 3.2](https://www.rfc-editor.org/rfc/rfc8628#section-3.2)).
+/// The code and the page with which a person signs in on another device ([RFC 8628, section 3.2](https://www.rfc-editor.org/rfc/rfc8628#section-3.2)).
 public struct DeviceAuthorization: Sendable, CustomStringConvertible, CustomReflectable {
     /// The code that the person types.
     public let userCode: String
-    /// The page where the person types it.
+    /// The page on which the person types the code.
     public let verificationURI: String
     /// The same page with the code in it, for a QR code; `nil` if the server has none.
     public let verificationURIComplete: String?
-    /// When the codes expire.
+    /// The date when the codes expire.
     public let expiresAt: Date
     let deviceCode: String
     let interval: Duration
@@ -80,8 +81,9 @@ public struct DeviceAuthorization: Sendable, CustomStringConvertible, CustomRefl
 }
 
 extension OAuthClient {
-    /// Begins a sign-in with another device: show the person the code and the page, then call ``token(for:clock:)``. The codes expire after 30 minutes,
-    /// unless the server says when.
+    /// Begins a sign-in with another device. Show the person the code and the page, then call ``token(for:clock:)``.
+    ///
+    /// If the server does not say when the codes expire, the codes expire after 30 minutes.
     ///
     /// - Throws: ``OAuthError``; what the sender throws.
     public func deviceAuthorization(scopes: [String] = []) async throws -> DeviceAuthorization {
@@ -97,9 +99,10 @@ extension OAuthClient {
 
     /// Waits until the person has signed in with the other device, and returns the token.
     ///
-    /// It asks the server as often as the server permits: every 5 s, unless the server says otherwise. After each `slow_down` it waits 5 s longer, and
-    /// twice as long after each lost connection, and each response with the status 429 or 5xx
-    /// ([RFC 8628, section 3.5](https://www.rfc-editor.org/rfc/rfc8628#section-3.5)).
+    /// Asks the server at the interval that the server permits: 5 s if the server does not say. The interval grows
+    /// ([RFC 8628, section 3.5](https://www.rfc-editor.org/rfc/rfc8628#section-3.5)):
+    /// - by 5 s after each `slow_down`
+    /// - to its double after each lost connection, and after each response with the status 429 or 5xx
     ///
     /// - Parameter clock: measures the waits.
     /// - Throws: ``OAuthError`` if the person refuses, or with `expiredToken` if the codes expire; any other error of the sender, such as a certificate that

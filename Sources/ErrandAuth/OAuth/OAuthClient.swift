@@ -4,8 +4,9 @@ public import ErrandCore
 internal import ErrandFormats
 internal import Synchronization
 
-/// A client of an OAuth 2 server ([RFC 6749](https://www.rfc-editor.org/rfc/rfc6749), with the rules of
-/// [RFC 9700](https://www.rfc-editor.org/rfc/rfc9700)): it gets tokens, refreshes and revokes them.
+/// A client of an OAuth 2 server, which gets, refreshes and revokes tokens.
+///
+/// The client follows [RFC 6749](https://www.rfc-editor.org/rfc/rfc6749) with the rules of [RFC 9700](https://www.rfc-editor.org/rfc/rfc9700).
 ///
 /// ```swift
 /// let oauth = OAuthClient(server, clientID: "my-app", via: HTTPStack.default)
@@ -19,15 +20,15 @@ internal import Synchronization
 /// let api = APIClient(.default.authenticate(.bearer(tokens)).server("https://api.example"))
 /// ```
 ///
-/// A service without a person: ``clientCredentials(scopes:parameters:)``, or ``jwtBearer(_:scopes:)`` with a key of its own. A device without a browser:
-/// ``deviceAuthorization(scopes:)``.
+/// A service without a person uses ``clientCredentials(scopes:parameters:)``, or ``jwtBearer(_:scopes:)`` with a key of its own. A device without a browser
+/// uses ``deviceAuthorization(scopes:)``.
 public struct OAuthClient: Sendable {
     /// The most bytes of a response that are read: 1 MiB.
     static let responseLimitBytes = 1 << 20
 
-    /// How the client proves who it is at the token endpoint.
+    /// The proof of the client's identity at the token endpoint.
     public enum Authentication: Sendable, CustomStringConvertible, CustomReflectable {
-        /// Not at all: a public client, such as an app (`none`).
+        /// No proof: a public client, such as an app (`none`).
         case none
         /// A secret in `Authorization: Basic`, form-encoded first ([RFC 6749, section 2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)):
         /// `client_secret_basic`.
@@ -35,7 +36,8 @@ public struct OAuthClient: Sendable {
         /// A secret in the form: `client_secret_post`.
         case post(secret: String)
         /// A signed assertion ([RFC 7523, section 2.2](https://www.rfc-editor.org/rfc/rfc7523#section-2.2)): `private_key_jwt`, or, with
-        /// ``JWTSigner/hs256(secret:keyID:)``, `client_secret_jwt`. Its audience is the token endpoint by default; some servers expect their issuer.
+        /// ``JWTSigner/hs256(secret:keyID:)``, `client_secret_jwt`. The audience is the token endpoint by default. Some servers expect
+        /// their issuer.
         case assertion(JWTSigner, audience: String? = nil)
 
         /// The name of the way, without secrets.
@@ -66,9 +68,9 @@ public struct OAuthClient: Sendable {
     /// - Parameters:
     ///   - server: the server.
     ///   - clientID: the identifier that the server has given to the client.
-    ///   - authentication: how the client proves who it is; `none` by default, for apps.
-    ///   - sender: sends the requests to the server. It must not authenticate with the tokens of this client; it may retry, and needs no base URL. Redirects
-    ///     are not followed, because the requests have secrets in their bodies.
+    ///   - authentication: the proof of the client's identity; `none` by default, for apps.
+    ///   - sender: sends the requests to the server. The sender must not authenticate with the tokens of this client. The sender may retry, and needs no
+    ///     base URL. Redirects are not followed, because the requests have secrets in their bodies.
     ///   - now: the current date.
     public init(
         _ server: OAuthServer, clientID: String, authentication: Authentication = .none, via sender: some HTTPSender,
@@ -124,13 +126,13 @@ public struct OAuthClient: Sendable {
             url: request.url?.description ?? endpoint, redirectURI: redirectURI, state: state, verifier: verifier, scopes: scopes)
     }
 
-    /// Ends a sign-in in a browser: checks where the browser was sent to, and gets a token for the code.
+    /// Ends a sign-in in a browser: checks the redirect, and gets a token for the code.
     ///
     /// - Parameters:
-    ///   - authorization: what ``authorization(redirectURI:scopes:parameters:)`` returned.
+    ///   - authorization: the result of ``authorization(redirectURI:scopes:parameters:)``.
     ///   - redirect: the URL that the browser was sent to, with its query.
-    /// - Throws: ``OAuthError`` if the `state` or the issuer is another, if the person or the server has refused, and if the code is not accepted;
-    ///   what the sender throws.
+    /// - Throws: ``OAuthError`` if the `state` or the issuer is wrong, if the person or the server has refused, and if the code is not
+    ///   accepted; the errors of the sender.
     public func token(for authorization: OAuthAuthorization, redirect: String) async throws -> AccessToken {
         let code = try authorization.code(in: redirect, server: server)
         return try await token(
@@ -156,7 +158,7 @@ public struct OAuthClient: Sendable {
     /// Gets a token for a signed assertion, as service accounts do ([RFC 7523, section 2.1](https://www.rfc-editor.org/rfc/rfc7523#section-2.1)).
     ///
     /// - Parameters:
-    ///   - assertion: who asks, and for whom. Its audience is the token endpoint, unless it has one.
+    ///   - assertion: names the client and the account. If the assertion has no audience, its audience is the token endpoint.
     ///   - scopes: what the token is to give access to; some servers expect them in the assertion's own claims.
     /// - Throws: ``OAuthError``; what the signer and the sender throw.
     public func jwtBearer(_ assertion: JWTAssertion, scopes: [String] = []) async throws -> AccessToken {
@@ -171,8 +173,8 @@ public struct OAuthClient: Sendable {
 
     /// Gets a new token for an old one that has a refresh token ([RFC 6749, section 6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
     ///
-    /// A server may replace the refresh token, and revoke all tokens if the old one is used again: call it through a ``TokenSource``. If the response has no
-    /// refresh token, or an empty one, the new token keeps the old one.
+    /// A server may replace the refresh token, and revoke all tokens if the old one is used again: use a ``TokenSource``. If the response has
+    /// no refresh token, or an empty one, the new token has the old refresh token.
     ///
     /// - Throws: ``OAuthError``; what the sender throws.
     public func refresh(_ old: AccessToken) async throws -> AccessToken {
@@ -184,8 +186,9 @@ public struct OAuthClient: Sendable {
         return new
     }
 
-    /// Revokes a token ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)): the refresh token, if it has one, or else the access token. Most servers
-    /// revoke the access tokens of a refresh token with it; at others they are valid until they expire.
+    /// Revokes a token ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)): the refresh token, or, if there is none, the access token.
+    ///
+    /// Most servers revoke the access tokens of a refresh token too. At other servers, the access tokens are valid until they expire.
     ///
     /// - Throws: ``OAuthError`` if the server has no revocation endpoint, or refuses; what the sender throws.
     public func revoke(_ token: AccessToken) async throws {
@@ -206,7 +209,7 @@ public struct OAuthClient: Sendable {
     /// - Parameter needsBody: whether a response with the status 2xx whose body breaks off is an error.
     /// - Throws: what `read` throws for a response that is not a success.
     func post<Result>(
-        _ pairs: [(String, String)], to endpoint: String, needsBody: Bool = true, _ read: (OAuthReply) throws -> Result
+        _ pairs: [(String, String)], to endpoint: String, needsBody: Bool = true, _ read: (OAuthResponse) throws -> Result
     ) async throws -> Result {
         try OAuthServer.checkSecure(endpoint)
         guard case .assertion = authentication else { return try read(try await send(pairs, to: endpoint, needsBody: needsBody)) }
@@ -215,14 +218,14 @@ public struct OAuthClient: Sendable {
         }
     }
 
-    private func send(_ pairs: [(String, String)], to endpoint: String, needsBody: Bool) async throws -> OAuthReply {
+    private func send(_ pairs: [(String, String)], to endpoint: String, needsBody: Bool) async throws -> OAuthResponse {
         var pairs = pairs
         var headers: HTTPFields = [.contentType: FormURLEncoded.mediaType, .accept: "application/json", .cacheControl: "no-store"]
         var secrets: [String] = []
         switch authentication {
         case .none: pairs.append(("client_id", clientID))
         case .basic(let secret):
-            let value = formEncoded(clientID) + ":" + formEncoded(secret)
+            let value = FormURLEncoded.encode(clientID) + ":" + FormURLEncoded.encode(secret)
             let credentials = Data(value.utf8).base64EncodedString()
             headers[.authorization] = "Basic " + credentials
             secrets = [secret, credentials, Data("\(clientID):\(secret)".utf8).base64EncodedString()]
@@ -239,24 +242,24 @@ public struct OAuthClient: Sendable {
         var request = try Request(.post, url: endpoint, headers: headers, body: .text(body))
         request.options.sensitivity.formUnion(Sensitivity(fields: [], queryNames: Self.secretNames.sorted()))
         request.options.call.forbidsRedirects = true
-        return try await reply(to: request, needsBody: needsBody, sent: EchoedSecrets(secrets))
+        return try await response(to: request, needsBody: needsBody, sent: EchoedSecrets(secrets))
     }
 
-    private func reply(to request: Request, needsBody: Bool, sent: EchoedSecrets) async throws -> OAuthReply {
+    private func response(to request: Request, needsBody: Bool, sent: EchoedSecrets) async throws -> OAuthResponse {
         let response: Response
         do {
             response = try await sender.send(request)
         } catch let error as StatusError {
             // A layer of the sender has judged the status. The body decides all the same.
             skew.note(error.head, at: now())
-            return OAuthReply(error, sent: sent)
+            return OAuthResponse(error, sent: sent)
         }
         skew.note(response.head, at: now())
-        guard response.status.kind == .successful else { return OAuthReply(try await StatusError(reading: response), sent: sent) }
+        guard response.status.kind == .successful else { return OAuthResponse(try await StatusError(reading: response), sent: sent) }
         do {
-            return OAuthReply(response.status, body: try await response.body.collect(upTo: Self.responseLimitBytes), sent: sent)
+            return OAuthResponse(response.status, body: try await response.body.collect(upTo: Self.responseLimitBytes), sent: sent)
         } catch  where !needsBody && !(error is CancellationError) {
-            return OAuthReply(response.status, body: Data(), sent: sent)
+            return OAuthResponse(response.status, body: Data(), sent: sent)
         }
     }
 
@@ -273,8 +276,8 @@ public struct OAuthClient: Sendable {
 
     /// - Parameter scopes: those that were asked for: they are granted if the response does not name others.
     func token(_ pairs: [(String, String)], scopes: [String]) async throws -> AccessToken {
-        try await post(pairs, to: server.tokenEndpoint) { reply in
-            let read = try reply.value(TokenResponse.self, orElse: "the response has no token")
+        try await post(pairs, to: server.tokenEndpoint) { response in
+            let read = try response.value(TokenResponse.self, orElse: "the response has no token")
             guard (read.tokenType ?? "bearer").isExactlyIgnoringCase("bearer") else {
                 throw OAuthError(.unsupported, "the token is not of the type Bearer")
             }
@@ -342,7 +345,7 @@ extension TokenSource {
     /// - Parameters:
     ///   - client: refreshes the token.
     ///   - store: keeps the token between runs; `nil`, the default, keeps it in memory alone.
-    ///   - policy: when the token is refreshed, and how often.
+    ///   - policy: the time and the rate of refreshes.
     public convenience init(_ client: OAuthClient, store: (any TokenStore)? = nil, policy: RefreshPolicy = .standard) {
         self.init(nil, store: store, policy: policy, now: { client.date }) { old in
             guard let old else { throw OAuthError(.noRefreshToken, "there is no token") }
@@ -350,14 +353,14 @@ extension TokenSource {
         }
     }
 
-    /// Creates a source for a client itself, which obtains each token by its credentials.
+    /// Creates a source for a client that obtains each token by its own credentials.
     ///
     /// - Parameters:
     ///   - client: obtains the tokens.
     ///   - scopes: what the tokens are to give access to.
     ///   - parameters: further parameters, such as `audience`.
     ///   - store: keeps the token between runs; `nil`, the default, keeps it in memory alone.
-    ///   - policy: when a token is replaced, and how often.
+    ///   - policy: the time and the rate at which tokens are replaced.
     public convenience init(
         clientCredentials client: OAuthClient, scopes: [String] = [], parameters: URLQuery = URLQuery(), store: (any TokenStore)? = nil,
         policy: RefreshPolicy = .standard

@@ -109,4 +109,8 @@ public struct OAuthError: Error, LocalizedError, CustomStringConvertible, Custom
 }
 
 extension OAuthError: SafelyDescribedError {}
+
+extension OAuthError: SignInFailure {
+    package var failureNeedsSignIn: Bool { isFinal }
+}
 #endif

@@ -2,27 +2,28 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// The endpoints of an OAuth 2 authorization server, and what it can do ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)).
+/// The endpoints and the features of an OAuth 2 authorization server ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)).
 ///
 /// ```swift
 /// let server = try await OAuthServer.discover(issuer: "https://auth.example", via: HTTPStack.default)
 /// let known = OAuthServer(tokenEndpoint: "https://auth.example/token", authorizationEndpoint: "https://auth.example/authorize")
 /// ```
 public struct OAuthServer: Sendable, Hashable {
-    /// The URL that identifies the server; `nil` if it is not known, so that it is not checked.
+    /// The URL that identifies the server; `nil` if the URL is not known. Then the issuer of a redirect is not checked.
     public var issuer: String?
-    /// Where tokens come from.
+    /// The URL that gives out tokens.
     public var tokenEndpoint: String
-    /// Where a person signs in, in a browser.
+    /// The URL at which a person signs in with a browser.
     public var authorizationEndpoint: String?
-    /// Where a device without a browser begins ([RFC 8628](https://www.rfc-editor.org/rfc/rfc8628)).
+    /// The URL at which a device without a browser begins a sign-in ([RFC 8628](https://www.rfc-editor.org/rfc/rfc8628)).
     public var deviceAuthorizationEndpoint: String?
-    /// Where tokens are revoked ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)).
+    /// The URL that revokes tokens ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)).
     public var revocationEndpoint: String?
-    /// Whether the server names its issuer in each redirect ([RFC 9207](https://www.rfc-editor.org/rfc/rfc9207)): one without it is refused then.
+    /// Whether the server names its issuer in each redirect ([RFC 9207](https://www.rfc-editor.org/rfc/rfc9207)). If true, a redirect without an issuer is
+    /// refused.
     public var namesIssuer: Bool
 
-    /// Creates a description of a server that publishes none.
+    /// Creates a description of a server that does not publish its description.
     public init(
         issuer: String? = nil, tokenEndpoint: String, authorizationEndpoint: String? = nil, deviceAuthorizationEndpoint: String? = nil,
         revocationEndpoint: String? = nil, namesIssuer: Bool = false
@@ -32,13 +33,15 @@ public struct OAuthServer: Sendable, Hashable {
         self.namesIssuer = namesIssuer
     }
 
-    /// Fetches the description that a server publishes: `/.well-known/oauth-authorization-server`, or else that of OpenID Connect,
+    /// Fetches the description that a server publishes.
+    ///
+    /// The path is `/.well-known/oauth-authorization-server`. If there is no description, the path is that of OpenID Connect:
     /// `/.well-known/openid-configuration`.
     ///
     /// - Parameters:
     ///   - issuer: the URL that identifies the server, which must use `https`, or name this machine.
     ///   - sender: sends the requests. Redirects are not followed.
-    /// - Throws: ``OAuthError`` if the description is missing, if it can't be used, or if it names another issuer; what `sender` throws.
+    /// - Throws: ``OAuthError`` if the description is missing, is invalid, or names another issuer; the errors of `sender`.
     public static func discover(issuer: String, via sender: some HTTPSender) async throws -> OAuthServer {
         guard let url = try? HTTPURL(issuer), url.query == nil else {
             throw OAuthError(.unsupported, "the issuer '\(issuer.shownSafely(limit: 200))' is not a URL with https, and without a query")
@@ -59,7 +62,7 @@ public struct OAuthServer: Sendable, Hashable {
                 continue
             }
             let data = try await response.body.collect(upTo: OAuthClient.responseLimitBytes)
-            guard let metadata = try? OAuthReply.coding.decode(Metadata.self, from: data), let named = metadata.issuer else {
+            guard let metadata = try? OAuthResponse.coding.decode(Metadata.self, from: data), let named = metadata.issuer else {
                 // Some servers respond with a page to any path.
                 isUnreadable = true
                 continue

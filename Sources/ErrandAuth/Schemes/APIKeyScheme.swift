@@ -8,10 +8,10 @@ public import ErrandCore
 /// stack.authenticate(.apiKey(key, in: .query("appid")))
 /// ```
 ///
-/// The field and the item are declared sensitive for each request that carries them, whatever their name. Servers and proxies log URLs:
-/// prefer a field where the server offers both.
+/// Whatever their name is, the field and the item are sensitive in each request that carries the key. Servers and proxies log URLs: if the server offers
+/// both, prefer a field.
 public struct APIKeyScheme: AuthenticationScheme, CustomStringConvertible, CustomReflectable {
-    /// Where the key is.
+    /// The place of the key in a request.
     public struct Location: Sendable, Hashable {
         fileprivate enum Kind: Sendable, Hashable {
             case header(HTTPField.Name, prefix: String)
@@ -20,7 +20,7 @@ public struct APIKeyScheme: AuthenticationScheme, CustomStringConvertible, Custo
 
         fileprivate let kind: Kind
 
-        /// A header field. `prefix` stands before the key, such as `Token ` with its space; empty by default.
+        /// A header field. `prefix` is the text before the key, such as `Token ` with its space; empty by default.
         public static func header(_ name: HTTPField.Name, prefix: String = "") -> Location { Location(kind: .header(name, prefix: prefix)) }
         /// A header field, by its name: `.header("X-Api-Key")`.
         public static func header(_ name: StaticString, prefix: String = "") -> Location { header(.custom(name), prefix: prefix) }
@@ -34,8 +34,8 @@ public struct APIKeyScheme: AuthenticationScheme, CustomStringConvertible, Custo
     /// Creates the scheme.
     ///
     /// - Parameters:
-    ///   - key: the key. In a header field, one with control characters fails each request with ``AuthenticationError``.
-    ///   - location: where the key is.
+    ///   - key: the key. If the key is for a header field and has control characters, each request fails with ``AuthenticationError``.
+    ///   - location: the place of the key in a request.
     public init(_ key: String, in location: Location) { (self.key, self.location) = (key, location) }
 
     public var label: String { "apiKey" }

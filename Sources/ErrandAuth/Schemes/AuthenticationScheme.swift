@@ -2,8 +2,10 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// An authentication scheme ([RFC 9110, section 11](https://www.rfc-editor.org/rfc/rfc9110#section-11)): it makes the credentials that a request
-/// carries, and responds to the challenges of servers. It sends nothing itself, so it works on every transport.
+/// An authentication scheme ([RFC 9110, section 11](https://www.rfc-editor.org/rfc/rfc9110#section-11)).
+///
+/// A scheme makes the credentials that a request carries, and responds to the challenges of servers. A scheme itself sends no request, and works on every
+/// transport.
 ///
 /// ```swift
 /// struct TicketScheme: AuthenticationScheme {
@@ -53,16 +55,18 @@ extension AuthenticationScheme {
     public func noteAccepted(_ proof: AuthenticationProof, for request: Request, by response: HTTPResponse) {}
 }
 
-/// What a request carries to prove who asks. Its description shows names alone.
+/// The fields and query items of a request that prove who asks. The description shows only names.
 public struct AuthenticationProof: Sendable, CustomStringConvertible, CustomReflectable {
-    /// The header fields, usually `Authorization`. They are declared sensitive for the request, and replace fields of the same names.
+    /// The header fields, usually `Authorization`. These fields replace fields of the same names. The request declares their names as sensitive.
     public let headers: HTTPFields
-    /// The query items, which follow those of the request. They are declared sensitive for the request.
+    /// The query items, which follow the request's own items. The request declares their names as sensitive.
     public let query: URLQuery
-    /// Whose proof it is.
+    /// The account that the proof is for.
     public let identity: CredentialIdentity
-    /// What makes two proofs the same: a proof with a fingerprint that the server has refused in this call is not sent again. The values of the
-    /// fields and items by default. A scheme whose fields differ each time, such as Digest, says what counts.
+    /// The value by which two proofs are the same. By default, the values of the fields and items.
+    ///
+    /// If the server has refused a fingerprint in this call, no proof with that fingerprint is sent again. A scheme whose fields differ each time, such as
+    /// Digest, needs a fingerprint of its own.
     public let fingerprint: AuthenticationFingerprint
     /// What its scheme keeps with it, for ``ServerChallenge/refused`` and ``AuthenticationScheme/noteAccepted(_:for:by:)``.
     var context: Context?
@@ -98,7 +102,7 @@ public struct AuthenticationProof: Sendable, CustomStringConvertible, CustomRefl
     public var customMirror: Mirror { Mirror(self, children: ["proof": description]) }
 }
 
-/// What makes two proofs the same. It may be secret: its description shows nothing of it.
+/// The value by which two proofs are the same. The value may be secret: the description does not show it.
 public struct AuthenticationFingerprint: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
     private let parts: [OctetKey]
 
@@ -111,7 +115,7 @@ public struct AuthenticationFingerprint: Sendable, Hashable, CustomStringConvert
     public var customMirror: Mirror { Mirror(self, children: ["fingerprint": parts.count]) }
 }
 
-/// A response that asks for credentials, or refuses those that were sent.
+/// A response that asks for credentials, or refuses the credentials that were sent.
 public struct ServerChallenge: Sendable, CustomStringConvertible, CustomReflectable {
     /// The ways to authenticate that the server accepts (`WWW-Authenticate`), in its order. Empty if it lists none, as many APIs do.
     public let challenges: [AuthenticationChallenge]

@@ -2,13 +2,13 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// A user and a password ([RFC 7617](https://www.rfc-editor.org/rfc/rfc7617)), in UTF-8. They are sent as they are given: not normalized.
+/// A user and a password ([RFC 7617](https://www.rfc-editor.org/rfc/rfc7617)), in UTF-8, not normalized.
 ///
 /// ```swift
 /// stack.authenticate(.basic(user: "joe", password: password))
 /// ```
 ///
-/// Basic does not protect the password: use it over TLS alone. Descriptions and mirrors show neither user nor password.
+/// Basic does not protect the password: use Basic only over TLS. Descriptions and mirrors show neither user nor password.
 public struct BasicScheme: AuthenticationScheme {
     private let user: String
     private let password: String
@@ -20,8 +20,8 @@ public struct BasicScheme: AuthenticationScheme {
     ///   - user: without a colon and without control characters ([RFC 7617, section 2](https://www.rfc-editor.org/rfc/rfc7617#section-2)).
     ///     Any other fails each request with ``AuthenticationError``.
     ///   - password: without control characters.
-    ///   - isPreemptive: whether the first request carries the password already; true by default, which saves a round trip. False sends it
-    ///     only to a server that asks for it.
+    ///   - isPreemptive: whether the first request carries the password; true by default, which saves a round trip. If false, only a server that asks
+    ///     for the password gets it.
     public init(user: String, password: String, isPreemptive: Bool = true) {
         (self.user, self.password, self.isPreemptive) = (user, password, isPreemptive)
     }

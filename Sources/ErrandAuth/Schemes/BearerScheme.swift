@@ -9,10 +9,13 @@ internal import ErrandFormats
 /// stack.authenticate(.bearer("ghp_…"))                // a token that does not change
 /// ```
 ///
-/// With a ``TokenSource``, a 401 refreshes the token, and the request is sent again with the new one, if its body can be sent again. If that is refused
-/// too, the response is returned. For an API that has other reasons for 401, say which response means the token: ``init(_:isRefused:)``. A
-/// challenge with the error `insufficient_scope` or `invalid_request` does not, and neither does any other status, such as 403
-/// ([RFC 6750, section 3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)).
+/// With a ``TokenSource``, a response with the status 401 refreshes the token. If the body can be sent again, the request is sent again with the new token. If
+/// the server refuses the new token too, the response is returned.
+///
+/// If an API has other reasons for 401, say which responses refuse the token: ``init(_:isRefused:)``. These responses refresh no token
+/// ([RFC 6750, section 3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)):
+/// - a challenge with the error `insufficient_scope` or `invalid_request`
+/// - a response with another status, such as 403
 public struct BearerScheme: AuthenticationScheme {
     private enum Token: Sendable {
         case fixed(String)
@@ -24,7 +27,7 @@ public struct BearerScheme: AuthenticationScheme {
 
     /// A token that does not change.
     ///
-    /// - Parameter token: without control characters, and not empty. Any other fails each request with ``AuthenticationError``.
+    /// - Parameter token: the token. If the token is empty or has control characters, each request fails with ``AuthenticationError``.
     public init(_ token: String) {
         self.token = .fixed(token)
         isRefused = { $0.status == .unauthorized }
@@ -33,7 +36,7 @@ public struct BearerScheme: AuthenticationScheme {
     /// The token of a source.
     ///
     /// - Parameters:
-    ///   - source: has the token, and refreshes it.
+    ///   - source: holds and refreshes the token.
     ///   - isRefused: whether a response says that the token is not valid any more; by default, whether its status is 401.
     public init(_ source: TokenSource, isRefused: @escaping @Sendable (HTTPResponse) -> Bool = { $0.status == .unauthorized }) {
         (token, self.isRefused) = (.source(source), isRefused)
@@ -93,7 +96,7 @@ extension BearerScheme: CustomStringConvertible, CustomReflectable {
 extension AuthenticationScheme where Self == BearerScheme {
     /// A token that does not change. See ``BearerScheme``.
     public static func bearer(_ token: String) -> BearerScheme { BearerScheme(token) }
-    /// The token of a source, which refreshes it. See ``BearerScheme``.
+    /// The token of a source that refreshes the token. See ``BearerScheme``.
     public static func bearer(_ source: TokenSource) -> BearerScheme { BearerScheme(source) }
 }
 #endif

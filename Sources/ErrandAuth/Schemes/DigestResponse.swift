@@ -12,17 +12,20 @@ struct DigestResponse: Sendable {
             case md5 = 1
             case sha256
             case sha512256
-            /// Not of RFC 7616, but several servers and clients have it.
+            /// Used by several servers and clients, though RFC 7616 does not have it.
             case sha512
         }
 
         let function: Function
         let isSession: Bool
 
-        /// - Parameter name: as in a challenge, in any case, and with or without its hyphens; `nil` means MD5
-        ///   ([RFC 7616, section 3.3](https://www.rfc-editor.org/rfc/rfc7616#section-3.3)).
-        init?(_ name: String?) {
-            let name = name ?? "MD5"
+        /// The algorithm of a challenge that names none ([RFC 7616, section 3.3](https://www.rfc-editor.org/rfc/rfc7616#section-3.3)).
+        static let standard = Algorithm(function: .md5, isSession: false)
+
+        private init(function: Function, isSession: Bool) { (self.function, self.isSession) = (function, isSession) }
+
+        /// - Parameter name: as in a challenge, in any case, and with or without its hyphens.
+        init?(_ name: String) {
             guard name.utf8.count <= Self.nameBytes else { return nil }
             var plain = name.utf8.filter { $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: "_") }.map(\.asciiLowercased)
             isSession = plain.suffix(4).elementsEqual("sess".utf8)
@@ -36,7 +39,7 @@ struct DigestResponse: Sendable {
             ("md5", .md5), ("sha256", .sha256), ("sha512256", .sha512256), ("sha512", .sha512),
         ]
 
-        /// The strongest of the algorithms that a challenge names, with its name as it is written there; of two that are equally strong, the first.
+        /// The strongest of the algorithms that a challenge names, with its name in the challenge. If two are equally strong, the first.
         static func strongest(in list: String) -> (algorithm: Algorithm, name: String)? {
             DigestResponse.words(of: list).reduce(nil) { best, word in
                 guard let algorithm = Algorithm(word) else { return best }
@@ -60,7 +63,7 @@ struct DigestResponse: Sendable {
         }
     }
 
-    /// What is protected: nothing (as in [RFC 2069](https://www.rfc-editor.org/rfc/rfc2069)), the request line, or the body as well.
+    /// The part of a request that is protected: nothing (as in [RFC 2069](https://www.rfc-editor.org/rfc/rfc2069)), the request line, or also the body.
     enum Quality: String, Sendable {
         case none
         case auth
@@ -77,7 +80,7 @@ struct DigestResponse: Sendable {
     let offersAuth: Bool
     let offersAuthInt: Bool
 
-    /// `nil` for a challenge of another scheme, and for one that can't be responded to.
+    /// Returns `nil` for a challenge of another scheme, and for a challenge without a possible response.
     init?(_ challenge: AuthenticationChallenge) {
         guard challenge.isScheme("Digest"), let realm = challenge.realm, let nonce = challenge["nonce"], !nonce.isEmpty else { return nil }
         (self.challenge, self.realm, self.nonce) = (challenge, realm, nonce)
@@ -85,8 +88,7 @@ struct DigestResponse: Sendable {
             guard let known = Algorithm.strongest(in: list) else { return nil }
             (algorithm, algorithmName) = (known.algorithm, known.name)
         } else {
-            guard let standard = Algorithm(nil) else { return nil }
-            (algorithm, algorithmName) = (standard, nil)
+            (algorithm, algorithmName) = (.standard, nil)
         }
         // An empty list is as none: RFC 2069.
         let offered = Self.words(of: challenge["qop"] ?? "")
@@ -102,13 +104,13 @@ struct DigestResponse: Sendable {
         }
     }
 
-    /// Whether Digest is among the schemes, in a form that can be responded to or in any other: the password does not leave by Basic then.
+    /// Whether Digest is among the schemes, in any form. If so, the password is not sent by Basic.
     static func isOffered(in challenges: [AuthenticationChallenge]) -> Bool { challenges.contains { $0.isScheme("Digest") } }
 
     private func says(_ value: String, for name: String) -> Bool { challenge[name]?.isExactlyIgnoringCase(value) == true }
 
-    /// Whether the server says that names may have any character (RFC 7616, section 3.3, `charset`). Servers that don't know of it expect
-    /// names as they are.
+    /// Whether the server says that names may have any character (RFC 7616, section 3.3, `charset`). Servers without
+    /// `charset` expect names that are not encoded.
     private var isUTF8: Bool { says("utf-8", for: "charset") }
 
     /// Whether only the nonce was too old, and the credentials may be right.

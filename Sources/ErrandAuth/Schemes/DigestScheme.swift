@@ -9,15 +9,20 @@ internal import Synchronization
 /// stack.authenticate(.digest(user: "joe", password: password))
 /// ```
 ///
-/// It knows MD5, SHA-256, SHA-512-256 and SHA-512, each with `-sess`; the qualities `auth` and `auth-int`, and none as in
-/// [RFC 2069](https://www.rfc-editor.org/rfc/rfc2069); `userhash`; `stale`, and `nextnonce` in `Authentication-Info`. It responds to the strongest
-/// challenge of a server, also to challenges in unusual forms: see ``/ErrandFormats/AuthenticationChallenge/parse(_:)``.
+/// The scheme knows:
+/// - MD5, SHA-256, SHA-512-256 and SHA-512, each with `-sess`
+/// - the qualities `auth` and `auth-int`, and none as in [RFC 2069](https://www.rfc-editor.org/rfc/rfc2069)
+/// - `userhash`
+/// - `stale`, and `nextnonce` in `Authentication-Info`
+///
+/// The scheme responds to the strongest challenge of a server, also to challenges in unusual forms: see
+/// ``/ErrandFormats/AuthenticationChallenge/parse(_:)``. The server's own proof (`rspauth`) is not checked. The user is not normalized.
 ///
 /// The first request to an origin costs a round trip. After that, each request carries a proof with the server's last nonce and the next count. For
-/// `auth-int`, a body that is not in memory is read once more, to hash it. A layer inside that changes the body, such as `compressRequests`, makes such
-/// a proof wrong: put it outside. The server's own proof (`rspauth`) is not checked, and the user is sent as it is given: not normalized.
+/// `auth-int`, a body that is not in memory is read one more time for its hash. If an inner layer such as `compressRequests` changes the body, the proof is
+/// wrong: put such a layer outside.
 ///
-/// Copies share their nonces, for at most 1,000 origins. Digest protects the password alone, not the request: use it over TLS.
+/// Copies share their nonces, for at most 1,000 origins. Digest protects the password, and not the request: use Digest over TLS.
 public struct DigestScheme: AuthenticationScheme {
     private let user: String
     private let password: String
@@ -107,12 +112,6 @@ extension AuthenticationScheme where Self == DigestScheme {
 }
 
 extension Request {
-    /// The target as transports write it: a path begins with a slash.
-    fileprivate var writtenTarget: String {
-        let path = head.path ?? ""
-        return path.isEmpty || path.utf8.first == UInt8(ascii: "?") ? "/" + path : path
-    }
-
     /// Whether the body can be read once more than it is sent, where that is needed.
     fileprivate func canBeHashed(for response: DigestResponse) -> Bool { response.quality != .authInt || body.replay.canRestart }
 }

@@ -8,9 +8,14 @@ internal import Synchronization
 /// stack.authenticate(.password(user: "joe", password: password))
 /// ```
 ///
-/// It sends nothing before the server has asked. After that, each request to the same origin carries a proof, for at most 1,000 origins. A server that offers
-/// Digest never gets the password itself: not after it has refused the proof, not if it asks for Basic later, and not if its Digest has an algorithm or a form
-/// that is not known. To send the password to such a server, use ``BasicScheme``.
+/// The first request to an origin carries no proof. After the server's challenge, each request to the same origin carries a proof, for at most 1,000 origins.
+///
+/// A server that offers Digest never gets the password itself, also in these cases:
+/// - The server has refused the proof.
+/// - The server asks for Basic later.
+/// - The Digest challenge has an unknown algorithm or form.
+///
+/// To send the password to such a server, use ``BasicScheme``.
 public struct PasswordScheme: AuthenticationScheme {
     private let digest: DigestScheme
     private let basic: BasicScheme

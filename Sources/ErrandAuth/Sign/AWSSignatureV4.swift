@@ -30,14 +30,18 @@ public struct AWSCredentials: Sendable, Hashable, CustomStringConvertible, Custo
 /// stack.sign(with: .awsV4(AWSCredentials(accessKeyID: id, secretAccessKey: secret), region: "eu-central-1", service: "s3"))
 /// ```
 ///
-/// It signs the method, the path, the query, the body and all fields that proxies leave alone. A `Host` of the request itself is signed in place of the
-/// authority, as it is sent. The default port of the scheme is neither signed nor sent. Several `Cookie` fields are signed as one, as servers read them. In the query, and for S3 in the path, all characters but
-/// letters, digits and `-._~` are percent-encoded. A plus sign counts as a plus sign, not as a space. It adds `X-Amz-Date`, `X-Amz-Security-Token` for
-/// temporary credentials, `X-Amz-Content-Sha256` for S3, and `Authorization`. A body that is not in memory, but can be read again, is read once more to
-/// hash it. A body that can be read once only is not signed: it goes as `UNSIGNED-PAYLOAD`, which S3 accepts over TLS; for other services the
-/// request fails with ``AuthenticationError``.
+/// **Signed:** the method, the path, the query, the body and all fields that proxies leave alone.
+/// - If the request has a `Host`, the signature has that value in place of the authority.
+/// - The default port of the scheme is neither signed nor sent.
+/// - Several `Cookie` fields are signed as one field, because servers read them so.
+/// - In the query, and for S3 in the path, all characters but letters, digits and `-._~` are percent-encoded. A plus sign is not a space.
 ///
-/// A request with an `Authorization` of its own is sent as it is.
+/// **Added:** `X-Amz-Date`, `Authorization`, `X-Amz-Security-Token` for temporary credentials, and `X-Amz-Content-Sha256` for S3.
+///
+/// **Bodies:** a body that is not in memory, but can be read again, is read one more time for its hash. If a body can be read only once, S3 gets
+/// `UNSIGNED-PAYLOAD` in place of the hash, which S3 accepts over TLS. For other services, the request fails with ``AuthenticationError``.
+///
+/// A request with an `Authorization` of its own is sent without a change.
 ///
 /// A signature is valid for a few minutes: the clock of the machine must be right.
 public struct AWSSignatureV4: RequestSigner {

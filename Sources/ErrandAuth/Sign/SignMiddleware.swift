@@ -1,7 +1,7 @@
 #if Auth
 public import ErrandCore
 
-/// Signs a request as it is sent.
+/// Signs requests in their last form.
 ///
 /// ```swift
 /// struct TimestampSigner: RequestSigner {
@@ -18,7 +18,9 @@ public import ErrandCore
 public protocol RequestSigner: Sendable {
     /// The signer in the description of a stack, without secrets: `awsV4`. By default the name of the type.
     var label: String { get }
-    /// Adds the signature. The fields are complete but for those that the transport adds: `Host`, `Content-Length` and `Transfer-Encoding`.
+    /// Adds the signature.
+    ///
+    /// The fields are complete, except for the fields that the transport adds: `Host`, `Content-Length` and `Transfer-Encoding`.
     ///
     /// A field with a secret must have a sensitive name (``/ErrandCore/Sensitivity``), or be declared in `request.options.sensitivity`.
     ///
@@ -42,9 +44,9 @@ extension RequestSigner {
 ///
 /// **Place:** innermost, directly around the transport. Each attempt is signed anew, so that its time is right.
 ///
-/// **Who gets a signature:** as with ``AuthenticateMiddleware``: the origins in `origins`, or each that a request names itself.
+/// **Origins that get a signature:** the origins in `origins`, or each origin that a request names itself, as with ``AuthenticateMiddleware``.
 ///
-/// **Per request:** `request.options.sign = .off` signs nothing, `.use(signer)` with another signer.
+/// **Per request:** with `request.options.sign = .off`, a request is not signed. With `.use(signer)`, another signer signs.
 public struct SignMiddleware: HTTPMiddleware {
     private let signer: any RequestSigner
     private let scope: CredentialScope
@@ -53,7 +55,7 @@ public struct SignMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - signer: signs all requests.
-    ///   - origins: the only origins whose requests are signed; `nil`, the default, for each that a request names itself.
+    ///   - origins: the only origins whose requests are signed; `nil`, the default, for each origin that a request names itself.
     public init(_ signer: any RequestSigner, origins: Set<Origin>? = nil) {
         (self.signer, scope) = (signer, CredentialScope(origins: origins))
     }
@@ -82,7 +84,7 @@ public struct SignMiddleware: HTTPMiddleware {
 
     /// Signs the request and sends it.
     ///
-    /// - Throws: what the signer throws, and what `next` throws.
+    /// - Throws: the errors of the signer and of `next`.
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard let signer = request.options.sign.resolved(signer), scope.includes(request) else { return try await next.send(request) }
         var signed = request
@@ -103,7 +105,7 @@ private enum SignOptionKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// Another signer for this request, or `.off`. `.inherited` (the default) leaves it to the stack. A redirect to another origin removes it.
+    /// Another signer for this request, or `.off`. With `.inherited`, the default, the stack's signer signs. A redirect to another origin removes the signer.
     public var sign: OptionOverride<any RequestSigner> {
         get { self[SignOptionKey.self] }
         set { self[SignOptionKey.self] = newValue }
@@ -115,7 +117,7 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - signer: signs all requests.
-    ///   - origins: the only origins whose requests are signed; `nil`, the default, for each that a request names itself.
+    ///   - origins: the only origins whose requests are signed; `nil`, the default, for each origin that a request names itself.
     public func sign(with signer: some RequestSigner, origins: Set<Origin>? = nil) -> HTTPStack {
         wrapped(by: SignMiddleware(signer, origins: origins))
     }

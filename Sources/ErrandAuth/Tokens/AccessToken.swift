@@ -1,37 +1,42 @@
 #if Auth
 public import ErrandCore
 
-/// A token that gives access ([RFC 6749, section 1.4](https://www.rfc-editor.org/rfc/rfc6749#section-1.4)), with what is needed to refresh it.
+/// A token that gives access ([RFC 6749, section 1.4](https://www.rfc-editor.org/rfc/rfc6749#section-1.4)), with its refresh token and its dates.
 ///
-/// Descriptions and mirrors show no token: `token, expires 2026-01-01 12:00:00 +0000, can be refreshed`. What it encodes to has the tokens.
+/// Descriptions and mirrors show no token: `token, expires 2026-01-01 12:00:00 +0000, can be refreshed`. The encoded form has all tokens.
 public struct AccessToken: Sendable, Hashable, Codable {
-    /// The token as it is sent.
+    /// The access token, in the form that requests carry.
     public var value: String
-    /// When it expires; `nil` if that is not known.
+    /// The date when the access token expires; `nil` if the date is not known.
     public var expiresAt: Date?
     /// The token that gets the next access token; `nil` if the server sent none. An empty text is `nil`.
     public var refreshToken: String? { didSet { refreshToken = Self.present(refreshToken) } }
-    /// What the token gives access to; empty if that is not known.
+    /// The scopes of the access token; empty if the scopes are not known.
     public var scopes: [String]
     /// The ID token of OpenID Connect; `nil` if the server sent none. An empty text is `nil`.
     public var idToken: String? { didSet { idToken = Self.present(idToken) } }
-    /// When it was obtained; `nil` if that is not known.
+    /// The date when the access token was obtained; `nil` if the date is not known.
     public var obtainedAt: Date?
-    /// The sign-in that a stored token belongs to: a random text, which a refresh keeps. By it, processes that share a ``TokenStore`` tell accounts apart.
+    /// The identifier of the sign-in that a stored token belongs to: a random text, which a refresh keeps.
     ///
-    /// ``TokenSource`` sets it in the tokens that a store gets, and ignores that of other tokens. A store keeps it: one that encodes the whole token does.
-    /// `nil` in the tokens of a source, and in those that an earlier version of this library has stored.
+    /// Processes that share a ``TokenStore`` tell accounts apart by the identifier. ``TokenSource`` sets the identifier in the tokens that a store gets, and
+    /// ignores the identifiers of other tokens. A store must keep the identifier. A store that encodes the whole token does.
+    ///
+    /// `nil` in the tokens of a source, and in tokens that an earlier version of this library has stored.
+    ///
+    /// Two tokens of different sign-ins are not equal. So a stored token is not equal to the token that was signed in. To compare them, compare
+    /// ``value``.
     public var signInID: String?
 
     /// Creates a token.
     ///
     /// - Parameters:
-    ///   - value: the token as it is sent.
-    ///   - expiresAt: when it expires; `nil` if that is not known.
+    ///   - value: the access token, in the form that requests carry.
+    ///   - expiresAt: the date when the access token expires; `nil` if the date is not known.
     ///   - refreshToken: the token that gets the next access token; `nil` if the server sent none.
-    ///   - scopes: what it gives access to.
+    ///   - scopes: the scopes of the access token.
     ///   - idToken: the ID token of OpenID Connect.
-    ///   - obtainedAt: when it was obtained: with ``expiresAt`` it tells how long the token lives.
+    ///   - obtainedAt: the date when the access token was obtained. With ``expiresAt``, this date tells the token's lifetime.
     public init(
         _ value: String, expiresAt: Date? = nil, refreshToken: String? = nil, scopes: [String] = [], idToken: String? = nil,
         obtainedAt: Date? = nil
@@ -67,12 +72,12 @@ public struct AccessToken: Sendable, Hashable, Codable {
         return token
     }
 
-    /// Whether it has expired at `date`; false if it is not known when it does.
+    /// Returns whether the access token has expired at `date`. If ``expiresAt`` is `nil`, returns false.
     public func hasExpired(at date: Date) -> Bool { expiresAt.map { $0 <= date } ?? false }
 }
 
 extension AccessToken: CustomStringConvertible, CustomReflectable {
-    /// When it expires, and whether it can be refreshed.
+    /// The date when the token expires, and whether the token can be refreshed.
     public var description: String {
         var parts = ["token"]
         if let expiresAt { parts.append("expires \(expiresAt)") }

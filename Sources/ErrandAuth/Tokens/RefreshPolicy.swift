@@ -1,18 +1,21 @@
 #if Auth
 internal import ErrandCore
 
-/// When a ``TokenSource`` refreshes its token, and how often.
+/// The time and the rate at which a ``TokenSource`` refreshes its token.
 public struct RefreshPolicy: Sendable, Hashable {
-    /// How long before a token expires it is refreshed, while it is still used: 60 s by default. A token that lives longer than ten times as long is
-    /// refreshed after nine tenths of its life, and a short-lived one not before half of it.
+    /// The time between the refresh of a valid token and the token's end: 60 s by default.
     ///
-    /// Zero refreshes no token before it expires or is refused: for a program that may end at any moment, and would lose the new token.
+    /// - If a token's life is longer than 10 × `leadTime`, the token is refreshed after nine tenths of its life.
+    /// - If a token's life is shorter than 2 × `leadTime`, the token is refreshed after half of its life.
+    ///
+    /// With zero, no token is refreshed before a server refuses the token or the token expires. Use zero for a program that may end at any moment, because
+    /// such a program would lose the new token.
     public var leadTime: Duration
-    /// By how much of the lead time, at random, the refresh comes earlier, so that the processes of a service do not all refresh at once: 0 to 1,
-    /// 0.5 by default.
+    /// The largest random part of the lead time by which a refresh comes earlier: 0 to 1, 0.5 by default. Therefore, the processes of a service do not
+    /// all refresh at once.
     public var jitter: Double
-    /// The most refreshes within ``window``, whether they succeed or not: at least 1, 5 by default. Beyond it, requests fail with
-    /// ``AuthenticationError`` and the reason `tooManyRefreshes`.
+    /// The most refreshes within ``window``, whether they succeed or not: at least 1, 5 by default. If a request needs one more, the request
+    /// fails with ``AuthenticationError`` and the reason `tooManyRefreshes`.
     public var limit: Int
     /// The time in which refreshes are counted: 30 s by default.
     public var window: Duration
@@ -31,7 +34,7 @@ public struct RefreshPolicy: Sendable, Hashable {
     /// 60 s or a tenth of the token's life before its end; at most 5 refreshes in 30 s.
     public static let standard = RefreshPolicy()
 
-    /// When a token is refreshed although it has not expired; `nil` if it is not known when it expires.
+    /// Returns the date from which a valid token is refreshed; `nil` if the token has no date, or if `leadTime` is zero.
     ///
     /// - Parameter random: a number from 0 up to, but not including, 1.
     func proactiveDate(of token: AccessToken, obtainedAt: Date, random: Double) -> Date? {

@@ -23,14 +23,14 @@ public enum TokenChange: Sendable, CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["change": description]) }
 }
 
-/// The observers of a ``TokenSource``. Their sequences end with it.
+/// The observers of a ``TokenSource``. When the source is gone, the sequences end.
 final class TokenObservers: Sendable {
     private struct State: Sendable {
         var continuations: [Int: AsyncStream<TokenChange>.Continuation] = [:]
         var nextNumber = 0
     }
 
-    /// How many changes an observer that does not read keeps: the newest.
+    /// The most changes that are kept for an observer that does not read: the newest.
     private static let keptChanges = 16
 
     private let state = Mutex(State())

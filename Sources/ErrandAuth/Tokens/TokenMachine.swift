@@ -1,9 +1,9 @@
 #if Auth
 internal import ErrandCore
 
-/// What a ``TokenSource`` knows and decides: a value without a clock, a lock and a task.
+/// The decisions of a ``TokenSource``: a value without a clock, a lock and a task.
 struct TokenMachine: Sendable {
-    /// A token, and the numbers that tell it from the tokens before it and from those of other sources.
+    /// A token, and the numbers that tell the token from earlier tokens and from the tokens of other sources.
     struct Issued: Sendable {
         let token: AccessToken
         /// The source that issued it.
@@ -17,15 +17,15 @@ struct TokenMachine: Sendable {
         var isNew = false
     }
 
-    /// A refresh of an account, by the number of those before it. A request that decides late finds that this refresh has ended, and does not
-    /// repeat it.
+    /// A refresh of an account, by the number of earlier refreshes. A request that decides late finds that this refresh has ended, and does not repeat the
+    /// refresh.
     struct Turn: Hashable, Sendable {
         let account: Int
         let refreshes: Int
     }
 
     enum Decision: Sendable {
-        /// Use this token. With a turn: begin that refresh, which nobody waits for.
+        /// Use this token. With a turn: begin that refresh in the background.
         case use(Issued, refreshing: Turn?)
         /// Wait for a refresh.
         case refresh(Turn)
@@ -46,9 +46,9 @@ struct TokenMachine: Sendable {
     let obtainsWithoutToken: Bool
 
     private(set) var token: AccessToken?
-    /// Whether the token had expired when it was obtained: its date or this machine's clock is wrong, and only a server can refuse it.
+    /// Whether the token had expired when it was obtained. Then its date or this machine's clock is wrong, and only a server can refuse the token.
     private var hasWrongDate = false
-    /// Changes with each sign-in and each sign-out: what was begun for another account has no effect.
+    /// The number of the account, which changes with each sign-in and each sign-out. Work that was begun for another account has no effect.
     private(set) var account = 0
     private(set) var generation = 0
     /// The number of refreshes that have ended.
@@ -70,11 +70,12 @@ struct TokenMachine: Sendable {
         (self.source, self.policy, self.obtainsWithoutToken) = (source, policy, obtainsWithoutToken)
     }
 
-    /// What a request does.
+    /// Decides what a request does.
     ///
     /// - Parameters:
     ///   - refused: the token with which the server has refused the request; `nil` before the first attempt.
-    ///   - requester: the account for which the request was begun; `nil` before the first decision. It gets no token of another one.
+    ///   - requester: the account for which the request was begun; `nil` before the first decision. The request gets no token of
+    ///     another account.
     mutating func decision(refusing refused: Issued?, for requester: Int?, at now: Date) -> Decision {
         guard let token else {
             if let failure, failure.isFinal, !obtainsWithoutToken { return .fail(.refreshRefused, underlying: failure.error) }
@@ -110,7 +111,7 @@ struct TokenMachine: Sendable {
         return true
     }
 
-    /// Takes the token of a refresh; `false` if another account is signed in by now, or nobody is.
+    /// Takes the token of a refresh. If the account has changed since, returns `false`.
     mutating func end(_ new: AccessToken, account: Int, at now: Date, random: Double) -> Bool {
         guard account == self.account else { return false }
         set(new, at: now, random: random)

@@ -2,7 +2,7 @@
 public import ErrandCore
 internal import Synchronization
 
-/// The token of one account: it is refreshed once for all requests that need it, saved, and observed.
+/// The token of one account, which is refreshed once for all requests, saved, and observed.
 ///
 /// ```swift
 /// let tokens = TokenSource(store: FileTokenStore(atPath: path)) { old in
@@ -15,31 +15,35 @@ internal import Synchronization
 /// for await change in tokens.changes { print(change) }      // signed in, refreshed, signed out, …
 /// ```
 ///
-/// **Refresh:** a token is refreshed when a server refuses it, when it has expired, and, in the background, shortly before that
-/// (``RefreshPolicy``). A call refreshes it once at most: if the new token is refused as well, the call ends with that response. All requests wait for the same refresh. A request whose token was refused, but is no longer the current one, is sent
-/// again with the current one, without a refresh. A refresh goes on if the requests that wait for it are cancelled, so that no rotated refresh token
-/// is lost. If it fails, all requests that wait for it fail with its error, as do those that were sent with the same token before. If it is refused
-/// for good, a token that is still valid is used until it expires, or until a server refuses it; then nobody is signed in.
+/// **Refresh:** a token is refreshed when a server refuses the token, when the token has expired, and in the background shortly before its end
+/// (``RefreshPolicy``). All requests wait for the same refresh.
+/// - A call refreshes the token at most once. If the new token is refused too, the call ends with that response.
+/// - If the source already has a newer token than the refused one, the request is sent again with the newer token, without a refresh.
+/// - If all waiting requests are cancelled, the refresh continues, so that no rotated refresh token is lost.
+/// - If a refresh fails, all waiting requests fail with its error. Requests that were sent with the same token before fail with that error too.
+/// - If a server refuses a refresh for good, a valid token is used until the token expires or a server refuses it. Then nobody is signed in.
 ///
-/// **Within a refresh:** requests through a stack that authenticates with this very source are sent without its token, so that a refresh, and a store,
-/// may use the same client. ``token(by:)`` throws there.
+/// **Within a refresh:** requests through a stack that authenticates with this very source are sent without its token. So a refresh, and a store, may use
+/// the same client. ``token(by:)`` throws there.
 ///
-/// **Store:** the token is loaded when it is first needed. A new one is saved before any request uses it. With a ``FileTokenStore``, processes that
-/// share the file refresh one after the other, and each takes over the token that another one has obtained. If another process has signed in or out, this
-/// source does the same at its next refresh.
+/// **Store:** the first request loads the token. A new token is saved before any request uses it. If the store can't save the new token, no refresh begins
+/// until the store has taken it: each request tries to save it, and a request that needs it fails with the reason `storeFailed`.
 ///
-/// **Signing out** beats a refresh in progress: its result is dropped, and the requests that wait for it fail at once. A request that was begun for
-/// one account never gets the token of another: it fails with ``AuthenticationError`` and the reason `accountChanged`.
+/// With a ``FileTokenStore``, processes that share the file refresh one after the other. Each process takes over the token that another process has obtained.
+/// If another process has signed in or out, this source does the same at its next refresh.
+///
+/// **Signing out** beats a refresh in progress: the result of the refresh is dropped, and the waiting requests fail at once. A request that was begun for
+/// one account never gets the token of another account: the request fails with ``AuthenticationError`` and the reason `accountChanged`.
 ///
 /// Each account needs a source of its own. Descriptions and mirrors show no token.
 public final class TokenSource: Sendable {
-    private enum Work: Hashable, Sendable {
+    enum Work: Hashable, Sendable {
         case load
         case refresh(TokenMachine.Turn)
         case write
     }
 
-    private struct State: Sendable {
+    struct State: Sendable {
         var machine: TokenMachine
         var policy = TokenStorePolicy()
         var isLoaded: Bool
@@ -75,14 +79,14 @@ public final class TokenSource: Sendable {
         func end() { hasEnded.store(true, ordering: .relaxed) }
     }
 
-    private let state: Mutex<State>
-    private let flights: SingleFlight<Work, Void>
-    private let observers = TokenObservers()
-    private let store: (any TokenStore)?
+    let state: Mutex<State>
+    let flights: SingleFlight<Work, Void>
+    let observers = TokenObservers()
+    let store: (any TokenStore)?
     private let refresh: @Sendable (AccessToken?) async throws -> AccessToken
     private let isFinal: @Sendable (any Error) -> Bool
-    private let now: @Sendable () -> Date
-    private let random: @Sendable () -> Double
+    let now: @Sendable () -> Date
+    let random: @Sendable () -> Double
     private let executor: (any TaskExecutor)?
     /// A number that no other source of this process has.
     let number: Int
@@ -93,17 +97,18 @@ public final class TokenSource: Sendable {
     /// Creates a source for an account that signs in.
     ///
     /// - Parameters:
-    ///   - token: the token to begin with, which replaces that of the store. `nil`, the default: that of the store, or nobody is signed in.
+    ///   - token: the first token, which replaces the store's token. If `nil`, the default, the first token is the store's. If the store is empty, nobody is
+    ///     signed in.
     ///   - store: keeps the token between runs; `nil`, the default, keeps it in memory alone.
-    ///   - policy: when the token is refreshed, and how often.
+    ///   - policy: the time and the rate of refreshes.
     ///   - obtainsWithoutToken: whether `refresh` can obtain a token without an earlier one, as with client credentials. By default `false`: without a
     ///     token, requests fail with ``AuthenticationError`` and the reason `signedOut`.
-    ///   - isFinal: whether an error of `refresh` means that no refresh can succeed. A token that has expired or was refused is dropped then, and
+    ///   - isFinal: whether an error of `refresh` means that no refresh can succeed. If so, a token that has expired or was refused is dropped, and
     ///     requests fail with the reason `refreshRefused`. By default ``isFinalRefreshError(_:)``.
     ///   - now: the current date.
     ///   - random: a number from 0 up to, but not including, 1: the jitter.
-    ///   - refresh: returns a new token for the old one, by any work; the old one is `nil` if there is none. If the new token has no refresh token,
-    ///     that of the old one stays ([RFC 6749, section 6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
+    ///   - refresh: returns a new token for the old token, by any work. If there is no old token, the argument is `nil`. If the new token has no refresh
+    ///     token, the old refresh token stays ([RFC 6749, section 6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
     public convenience init(
         _ token: AccessToken? = nil, store: (any TokenStore)? = nil, policy: RefreshPolicy = .standard, obtainsWithoutToken: Bool = false,
         isFinal: @escaping @Sendable (any Error) -> Bool = TokenSource.isFinalRefreshError,
@@ -141,8 +146,8 @@ public final class TokenSource: Sendable {
     /// Whether the error of a refresh says that a person has to sign in again.
     ///
     /// True for any failure that ``/ErrandCore/isUnauthorized``: a ``/ErrandCore/StatusError`` with the status 401, and a ``/ErrandCore/ServiceError`` with that
-    /// status or that `equivalentStatus`. True for an ``OAuthError`` that ``OAuthError/isFinal``. False for an ``AuthenticationError``: the refresh itself could
-    /// not be authenticated, which may pass.
+    /// status or that `equivalentStatus`. True for an ``OAuthError`` that ``OAuthError/isFinal``. False for an ``AuthenticationError``: the refresh itself
+    /// could not be authenticated, and a later refresh may succeed.
     public static func isFinalRefreshError(_ error: any Error) -> Bool {
         switch error {
         case is AuthenticationError: false
@@ -153,8 +158,9 @@ public final class TokenSource: Sendable {
 
     // MARK: Requests
 
-    /// Loads the token from the store, if that was not done yet, and returns it; `nil` if nobody is signed in. It sends no request: the token may have
-    /// expired. For the start of an app, which shows whether somebody is signed in.
+    /// Returns the token, which is loaded from the store the first time; `nil` if nobody is signed in.
+    ///
+    /// This function sends no request: the token may have expired. Use it at the start of an app that shows whether somebody is signed in.
     ///
     /// - Throws: ``AuthenticationError`` with the reason `storeFailed`; `CancellationError`.
     public func load() async throws -> AccessToken? {
@@ -162,9 +168,9 @@ public final class TokenSource: Sendable {
         return current
     }
 
-    /// Returns the current token, refreshed if it has expired.
+    /// Returns the current token. If the token has expired, refreshes it first.
     ///
-    /// - Parameter deadline: how long to wait for a refresh; `nil`, the default, as long as it takes.
+    /// - Parameter deadline: the instant at which the wait for a refresh ends. `nil`, the default, sets no end.
     /// - Throws: ``AuthenticationError``; ``/ErrandCore/TransportError`` if the deadline passes; `CancellationError`.
     public func token(by deadline: Deadline? = nil) async throws -> AccessToken { try await issued(by: deadline, for: nil).token }
 
@@ -196,11 +202,11 @@ public final class TokenSource: Sendable {
             switch decision {
             case .use(var issued, refreshing: let turn):
                 issued.isNew = hasWaited
-                if let turn { flights.begin(.refresh(turn)) { [self] in try await performRefresh(turn) } }
+                if let turn, !hasUnsaved { flights.begin(.refresh(turn)) { [self] in try await performRefresh(turn) } }
                 return issued
             case .fail(let reason, let underlying): throw AuthenticationError(reason, underlying: underlying, request: request)
             case .refresh(let turn):
-                // The refresh token that this one used up is in the store until then.
+                // The store has the refresh token that is used up until then.
                 if hasUnsaved, let storeError { throw storeError }
                 try await wait(for: .refresh(turn), by: deadline, request) { [self] in try await performRefresh(turn) }
                 hasWaited = true
@@ -244,18 +250,29 @@ public final class TokenSource: Sendable {
 
     // MARK: Refresh
 
-    /// A refresh that has begun, and its token; `nil` if there is none.
-    private struct Begun { let token: AccessToken? }
+    /// What a refresh does.
+    private enum Beginning {
+        /// Refreshes this token; `nil` if there is none.
+        case refresh(AccessToken?)
+        /// Saves the token of an earlier refresh.
+        case save
+        /// Leaves all as it is: callers decide anew.
+        case nothing
+    }
 
-    private func performRefresh(_ turn: TokenMachine.Turn) async throws {
+    func performRefresh(_ turn: TokenMachine.Turn) async throws {
         guard let store else {
-            if let begun = try begin(turn, stored: nil) { try await obtain(turn, from: begun.token, seen: nil) }
+            if case .refresh(let old) = try begin(turn, stored: nil) { try await obtain(turn, from: old, seen: nil) }
             return
         }
         do {
             try await store.exclusively { [self] in
                 let stored = try await store.load()
-                if let begun = try begin(turn, stored: stored) { try await obtain(turn, from: begun.token, seen: stored) }
+                switch try begin(turn, stored: stored) {
+                case .refresh(let old): try await obtain(turn, from: old, seen: stored)
+                case .save: try await writeIfNeeded()
+                case .nothing: break
+                }
             }
         } catch let error where error is AuthenticationError || error is CancellationError {
             throw error
@@ -267,27 +284,28 @@ public final class TokenSource: Sendable {
     /// Begins a refresh.
     ///
     /// - Parameter stored: the token of the store, which another process may have refreshed or replaced.
-    /// - Returns: the token to refresh; `nil` if there is nothing to do: the decision is made anew.
-    private func begin(_ turn: TokenMachine.Turn, stored: AccessToken?) throws -> Begun? {
+    private func begin(_ turn: TokenMachine.Turn, stored: AccessToken?) throws -> Beginning {
         try state.withLock { state in
             // It has ended by now.
-            guard state.machine.turn == turn else { return nil }
+            guard state.machine.turn == turn else { return .nothing }
             let start: TokenStorePolicy.Start =
                 store == nil
                 ? .refresh(state.machine.token)
-                : state.policy.beforeRefresh(stored: stored, own: state.machine.token, isSaved: state.isSaved, at: now())
+                : state.policy.beforeRefresh(
+                    stored: stored, own: state.machine.token, isSaved: state.isSaved, hasUnsaved: state.unsaved != nil, at: now())
             switch start {
             case .use(let token):
                 _ = use(token.belonging(to: nil), account: turn.account, &state)
-                return nil
+                return .nothing
             case .follow(let token):
                 follow(token, &state)
-                return nil
+                return .nothing
+            case .save: return .save
             case .refresh(let token):
                 guard state.machine.begin(at: now()) else {
                     throw AuthenticationError(.tooManyRefreshes, underlying: state.machine.lastError)
                 }
-                return Begun(token: token?.belonging(to: nil))
+                return .refresh(token?.belonging(to: nil))
             }
         }
     }
@@ -351,35 +369,8 @@ public final class TokenSource: Sendable {
         throw AuthenticationError(isFinal ? .refreshRefused : .refreshFailed, underlying: error)
     }
 
-    /// Saves a token that was obtained, and uses it then.
-    private func adopt(_ new: AccessToken, account: Int, seen: AccessToken?) async throws {
-        let isCurrent = state.withLock { state in
-            guard state.machine.account == account else { return false }
-            state.want(state.policy.obtain(new, seen: seen, newID: TokenStorePolicy.newID()))
-            // If it can't be saved, it is kept, and saved before the next request.
-            if store != nil { state.unsaved = (new, account) }
-            return true
-        }
-        guard isCurrent else { throw CancellationError() }
-        if store != nil {
-            try await flights.run(.write, mustFinish: true) { [self] in try await write() }
-            try await writeIfNeeded()
-        } else {
-            guard state.withLock({ use(new, account: account, &$0) }) else { throw CancellationError() }
-        }
-    }
-
-    /// Signs in or out as another process has done. Requests that were begun before decide anew, and get no token of the other account.
-    private func follow(_ stored: AccessToken?, _ state: inout State) {
-        let token = stored?.belonging(to: nil)
-        state.machine.sign(in: token, at: now(), random: random())
-        state.policy.follow(stored)
-        state.wantNothing()
-        observers.report(token.map { .signedIn($0) } ?? .signedOut(because: nil))
-    }
-
     /// Uses a token from now on; `false` if another account is signed in by now, or nobody is.
-    private func use(_ new: AccessToken, account: Int, _ state: inout State) -> Bool {
+    func use(_ new: AccessToken, account: Int, _ state: inout State) -> Bool {
         guard state.machine.end(new, account: account, at: now(), random: random()) else { return false }
         // Under the lock, so that observers get the changes in their order.
         observers.report(.refreshed(new))
@@ -387,7 +378,7 @@ public final class TokenSource: Sendable {
     }
 
     /// Runs work of a refresh: requests within it go without the token.
-    private func marked<Result>(_ work: () async throws -> Result) async throws -> Result {
+    func marked<Result>(_ work: () async throws -> Result) async throws -> Result {
         let mark = Mark(source: number)
         defer { mark.end() }
         return try await Self.$work.withValue(Self.work + [mark]) { try await work() }
@@ -395,9 +386,9 @@ public final class TokenSource: Sendable {
 
     // MARK: The account
 
-    /// Signs in: the token is saved, and used from now on. A refresh in progress is given up. It is saved also if the task is cancelled.
+    /// Signs in: the token is saved, and used from now on. A refresh in progress is cancelled. If the task is cancelled, the token is saved all the same.
     ///
-    /// - Throws: ``AuthenticationError`` with the reason `storeFailed`. The token is used all the same, and each request tries to save it.
+    /// - Throws: ``AuthenticationError`` with the reason `storeFailed`. The token is used all the same, and each request tries to save the token.
     public func signIn(_ token: AccessToken) async throws {
         var token = token.belonging(to: nil)
         if token.obtainedAt == nil { token.obtainedAt = now() }
@@ -405,10 +396,10 @@ public final class TokenSource: Sendable {
         try await writeToTheEnd()
     }
 
-    /// Signs out: the token is removed from the store, also if the task is cancelled. A refresh in progress is given up, and requests that wait for it
+    /// Signs out: the token is removed from the store, also if the task is cancelled. A refresh in progress is cancelled. Requests that wait for the refresh
     /// fail with ``AuthenticationError`` and the reason `signedOut`.
     ///
-    /// - Returns: the token that was obtained last, for example to revoke it; `nil` if there was none.
+    /// - Returns: the token that was obtained last, for example to revoke that token; `nil` if there was none.
     /// - Throws: ``AuthenticationError`` with the reason `storeFailed`, if the store can't be read or emptied. Nobody is signed in all the same.
     @discardableResult
     public func signOut() async throws -> AccessToken? {
@@ -447,103 +438,14 @@ public final class TokenSource: Sendable {
         return old
     }
 
-    // MARK: The store
-
-    private func readStore() async throws {
-        guard let store else { return }
-        let token: AccessToken?
-        do {
-            token = try await marked { try await store.load() }
-        } catch {
-            throw AuthenticationError(.storeFailed, underlying: error)
-        }
-        state.withLock { state in
-            // Somebody has signed in meanwhile.
-            guard !state.isLoaded else { return }
-            state.isLoaded = true
-            guard let token else { return }
-            state.machine.sign(in: token.belonging(to: nil), at: now(), random: random())
-            state.policy.follow(token)
-            observers.report(.signedIn(token.belonging(to: nil)))
-        }
-    }
-
-    private func writeIfNeeded() async throws {
-        guard store != nil else { return }
-        while state.withLock({ $0.written < $0.wanted.version }) {
-            try await flights.run(.write, mustFinish: true) { [self] in try await write() }
-        }
-    }
-
-    /// Brings the store up to date, also if the caller is cancelled.
-    private func writeToTheEnd() async throws { try await shielded { [self] in try await writeIfNeeded() } }
-
     /// Does work that the cancellation of the caller does not reach.
-    private func shielded(_ work: @escaping @Sendable () async throws -> Void) async throws {
+    func shielded(_ work: @escaping @Sendable () async throws -> Void) async throws {
         try await Task(executorPreference: executor) { try await work() }.value
     }
 
-    /// Brings the store to what is wanted at this moment. Never runs twice at a time.
-    private func write() async throws {
-        guard let store else { return }
-        do {
-            try await marked {
-                try await store.atomically { [self] in
-                    let (change, version) = state.withLock(\.wanted)
-                    guard let change else { return }
-                    let outcome = try await outcome(of: change, version, in: store)
-                    switch outcome {
-                    case .save(let token): try await store.save(token)
-                    case .remove: try await store.remove()
-                    case .keep, .follow: break
-                    }
-                    state.withLock { end(outcome, version, &$0) }
-                }
-            }
-        } catch {
-            throw AuthenticationError(.storeFailed, underlying: error)
-        }
-    }
-
-    /// Compares a change with the store.
-    private func outcome(
-        of change: TokenStorePolicy.Change, _ version: Int, in store: any TokenStore
-    ) async throws -> TokenStorePolicy.Outcome {
-        let stored: AccessToken?
-        switch change {
-        // Whatever it holds, or if it can't be read.
-        case .signIn: stored = nil
-        case .signOut(id: nil): return .remove
-        case .signOut:
-            do {
-                stored = try await store.load()
-            } catch {
-                return .remove
-            }
-        case .refreshed, .obtained, .refused: stored = try await store.load()
-        }
-        return state.withLock { state in
-            // If somebody has signed in or out here meanwhile, that change is written next, and this one never.
-            state.wanted.version == version ? state.policy.outcome(of: change, stored: stored) : .keep
-        }
-    }
-
-    /// Takes note of what was written.
-    private func end(_ outcome: TokenStorePolicy.Outcome, _ version: Int, _ state: inout State) {
-        if case .save(let token) = outcome { state.policy.saved(token) }
-        // Somebody has signed in or out meanwhile.
-        guard state.wanted.version == version else {
-            state.written = max(state.written, version)
-            return
-        }
-        if case .follow(let token) = outcome { return follow(token, &state) }
-        let unsaved = state.unsaved
-        state.wantNothing()
-        if let unsaved { _ = use(unsaved.token, account: unsaved.account, &state) }
-    }
-
-    /// Waits until a refresh and a write to the store that are in progress have ended, for a program that is about to end: otherwise, a new token could be
-    /// lost. It waits also if the task is cancelled.
+    /// Waits until refreshes and writes to the store that are in progress have ended. Use this before a program ends: otherwise, a new token could be lost.
+    ///
+    /// If the task is cancelled, the wait continues.
     ///
     /// - Parameter limit: the longest wait: 10 s by default.
     public func finish(within limit: Duration = .seconds(10)) async {
@@ -555,10 +457,10 @@ public final class TokenSource: Sendable {
 
     // MARK: Observers
 
-    /// The changes of the account from now on, in their order. Each call returns a sequence of its own, for any number of observers. To know where they
-    /// begin, read ``current`` after this call.
+    /// The changes of the account from now on, in their order. Each call returns a sequence of its own, for any number of observers. For the token before the
+    /// first change, read ``current`` after this call.
     ///
-    /// For an observer that does not read, the newest 16 changes are kept.
+    /// If an observer does not read, the newest 16 changes are kept.
     public var changes: AsyncStream<TokenChange> { observers.changes() }
 }
 

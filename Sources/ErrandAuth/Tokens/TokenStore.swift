@@ -2,33 +2,40 @@
 public import ErrandCore
 internal import Synchronization
 
-/// Where a ``TokenSource`` keeps its token between runs of an app.
+/// A place in which a ``TokenSource`` keeps its token between runs of an app.
 ///
-/// A store keeps the whole token, with ``AccessToken/signInID``: by it, a source sees that another process has signed in with another account. If several
-/// processes share a store, they sign in, sign out and refresh by the same rules as with a ``FileTokenStore``, provided that the store has both locks:
-/// ``exclusively(_:)`` and ``atomically(_:)``.
+/// A store keeps the whole token, with ``AccessToken/signInID``. By this identifier, a source sees that another process has signed in with another account.
+/// A store that several processes share needs both locks: ``exclusively(_:)`` and ``atomically(_:)``. With both locks, the processes sign in, sign out and
+/// refresh by the same rules as with a ``FileTokenStore``.
 ///
 /// A source saves or removes one token at a time.
 public protocol TokenStore: Sendable {
     /// Returns the token; `nil` if the store is empty.
+    ///
+    /// `nil` means that nobody is signed in: the next refresh signs out, and the session is lost. If the token can't be read, throw. An example is a
+    /// keychain that is locked.
+    ///
+    /// - Throws: any error if the token can't be read. Requests that need the store then fail with ``AuthenticationError`` and the reason `storeFailed`.
     func load() async throws -> AccessToken?
-    /// Replaces the token. When it returns, the token is safe: the source uses it only then.
+    /// Replaces the token. The token must be safe when this function returns: the source uses the token only then.
     func save(_ token: AccessToken) async throws
     /// Removes the token. Does nothing if the store is empty.
     func remove() async throws
-    /// Runs `work`, a whole refresh, while no other process does so. By default, it runs it at once. Within it, the source also calls ``atomically(_:)``.
+    /// Runs `work`, a whole refresh, while no other process does so. By default, runs `work` at once. Within `work`, the source also calls
+    /// ``atomically(_:)``.
     ///
-    /// A store that several processes share waits here until the others are done: a server that rotates refresh tokens may end the session when
-    /// two of them use the same one.
+    /// A store that several processes share waits here until the other processes are done. If two processes use the same refresh token, a server that
+    /// rotates refresh tokens may end the session.
     ///
-    /// - Throws: what `work` throws, and an error if the others do not end.
+    /// - Throws: the errors of `work`, and an error if the other processes do not end.
     func exclusively(_ work: @Sendable () async throws -> Void) async throws
-    /// Runs `work`, which loads the token and then saves or removes it, while no other process does so. By default, it runs it at once.
+    /// Runs `work`, which loads the token and then saves or removes it, while no other process does so. By default, runs `work` at
+    /// once.
     ///
-    /// `work` sends no request. A sign-in or a sign-out waits here for the writes of other processes, and not for their refreshes. So the lock must be
-    /// another one than that of ``exclusively(_:)``.
+    /// `work` sends no request. A sign-in or a sign-out waits here for the writes of other processes, and not for their refreshes. Use a lock
+    /// other than that of ``exclusively(_:)``.
     ///
-    /// - Throws: what `work` throws, and an error if the others do not end.
+    /// - Throws: the errors of `work`, and an error if the other processes do not end.
     func atomically(_ work: @Sendable () async throws -> Void) async throws
 }
 
@@ -59,14 +66,14 @@ public final class MemoryTokenStore: TokenStore {
 /// Several processes may share the file: their refreshes run one after the other. For that, the empty files `PATH.lock` and `PATH.write-lock` are beside
 /// the file, and stay.
 /// - A process takes over the token that another process has refreshed.
-/// - If another process has signed in, requests that were begun before fail with the reason `accountChanged`, and later ones are those of the new account.
+/// - If another process has signed in, requests that were begun before fail with the reason `accountChanged`. Later requests belong to the new account.
 /// - If another process has signed out, or the file was removed, the next refresh signs out.
 ///
-/// The file is JSON, and also has a random identifier of the sign-in. A file of an earlier version, without it, can be read. If a process with an earlier
-/// version refreshes or signs in, the others take that for another account.
+/// The file is JSON, and also has a random identifier of the sign-in. A file of an earlier version has no identifier, and can be read. If a process with an
+/// earlier version refreshes or signs in, the other processes see a sign-in with another account.
 ///
-/// The file is replaced as a whole: a crash leaves the old token or the new one. Anybody who can read the file can use the token: on
-/// Apple's platforms prefer the keychain.
+/// The file is replaced as a whole: a crash leaves the old token or the new token. Anybody who can read the file can use the token. On Apple's platforms,
+/// prefer the keychain.
 public struct FileTokenStore: TokenStore, CustomStringConvertible {
     /// How long a refresh waits for those of other processes: longer than one takes.
     private static let patience: Duration = .seconds(120)
@@ -79,13 +86,13 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
 
     /// Creates a store.
     ///
-    /// - Parameter path: the path of the file, which need not be there. Its folder must be.
+    /// - Parameter path: the path of the file. The file may be missing. Its folder must exist.
     public init(atPath path: String) { self.path = path }
 
     /// Returns the token; `nil` if there is no file.
     ///
-    /// - Throws: ``/ErrandCore/FileReadError``, also for a file that others than its owner can read or write, and for one of more than 1 MiB;
-    ///   ``TokenFileError`` for one that has no token.
+    /// - Throws: ``/ErrandCore/FileReadError``, also if others than the owner can read or write the file, and if the file has more than 1 MiB;
+    ///   ``TokenFileError`` if the file has no token.
     public func load() async throws -> AccessToken? {
         let path = path
         guard let data = try await PrivateFile.read(path) else { return nil }

@@ -17,7 +17,7 @@ internal import ErrandFormats
 /// | The first use | none | loads the record |
 /// | A sign-in | `atomically` | saves the token with a new identifier, whatever the store holds |
 /// | A sign-out | `atomically` | removes the record if it is of this sign-in. If nobody is signed in here, or the store has not taken the sign-in yet: removes any record |
-/// | Before a refresh | `exclusively` | loads the record: ``beforeRefresh(stored:own:isSaved:at:)`` |
+/// | Before a refresh | `exclusively` | loads the record: ``beforeRefresh(stored:own:isSaved:hasUnsaved:at:)`` |
 /// | After a refresh | both | loads the record again, compares, and saves the new token: ``outcome(of:stored:)`` |
 /// | A refresh that the server refuses for good | both | loads the record again: ``afterRefusal(of:stored:at:)`` |
 ///
@@ -28,8 +28,9 @@ internal import ErrandFormats
 /// **What follows from it:**
 /// - A token of one sign-in is used for no request of another.
 /// - No sign-out is undone by a refresh.
-/// - A refresh token that the server has replaced is in the store when the locks are released. Only a process that dies between the response of the
-///   server and the save loses it. The others then use the old refresh token, and only the server can refuse it.
+/// - A refresh token that the server has replaced is in the store when the locks are released, unless the save fails.
+/// - If the save fails, the source keeps the new token in memory, and begins no refresh until the store has taken it.
+/// - If a process dies before the save, the new token is lost. The other processes then use the old refresh token, and only the server can refuse it.
 struct TokenStorePolicy: Sendable, Hashable {
     /// The sign-in of a source.
     struct SignIn: Sendable, Hashable {
@@ -70,6 +71,8 @@ struct TokenStorePolicy: Sendable, Hashable {
         case use(AccessToken)
         /// Not at all: another process has signed in or out.
         case follow(AccessToken?)
+        /// Not at all: the source has a token that the store has not taken. The refresh token of the one before is used up.
+        case save
     }
 
     /// What a refusal of the server means.
@@ -144,7 +147,9 @@ struct TokenStorePolicy: Sendable, Hashable {
     ///   - stored: the record; `nil` if there is none.
     ///   - own: the token of this source.
     ///   - isSaved: whether the store has taken all changes of this source.
-    func beforeRefresh(stored: AccessToken?, own: AccessToken?, isSaved: Bool, at now: Date) -> Start {
+    ///   - hasUnsaved: whether one of these changes is a token that a refresh has obtained. That token is not in use yet.
+    func beforeRefresh(stored: AccessToken?, own: AccessToken?, isSaved: Bool, hasUnsaved: Bool, at now: Date) -> Start {
+        if hasUnsaved { return .save }
         guard let signIn else {
             // The record may be one that could not be removed.
             guard isSaved, let stored else { return .refresh(nil) }
@@ -153,7 +158,6 @@ struct TokenStorePolicy: Sendable, Hashable {
         guard signIn.isStored else { return .refresh(own) }
         guard let stored else { return .follow(nil) }
         guard isOwn(stored, own) else { return .follow(stored) }
-        guard isSaved else { return .refresh(own) }
         return own?.value.isExactly(stored.value) == true || stored.hasExpired(at: now) ? .refresh(stored) : .use(stored)
     }
 

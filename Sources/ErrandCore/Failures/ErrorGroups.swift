@@ -53,7 +53,7 @@ extension Error {
     ///     showSignIn()
     /// }
     /// ```
-    public var needsSignIn: Bool { (self as? any SignInFailure)?.isEndedBySignIn ?? isUnauthorized }
+    public var needsSignIn: Bool { (self as? any SignInFailure)?.failureNeedsSignIn ?? isUnauthorized }
 
     /// Whether the call failed because of a response with a status from 500 to 599.
     ///
@@ -77,5 +77,5 @@ package protocol TimeLimitedFailure: RequestFailure {
 /// A failure of another module that knows whether a person has to sign in.
 package protocol SignInFailure: Error {
     /// Whether the call can succeed after a person has signed in, and not before.
-    var isEndedBySignIn: Bool { get }
+    var failureNeedsSignIn: Bool { get }
 }

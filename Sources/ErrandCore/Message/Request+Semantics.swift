@@ -14,6 +14,12 @@ extension Request {
         return head
     }
 
+    /// The path and query as transports write them: if the path is empty, a slash replaces the path.
+    package var writtenTarget: String {
+        let target = head.path ?? ""
+        return target.isEmpty || target.hasOctetPrefix("?") ? "/" + target : target
+    }
+
     /// Whether it carries an `Idempotency-Key`.
     package var hasIdempotencyKey: Bool { head.headerFields[.idempotencyKey] != nil }
 

@@ -63,7 +63,7 @@ public struct Sensitivity: Sendable, Hashable {
     public func isSensitive(queryName: String) -> Bool {
         let name = queryName.lowercased()
         return Self.isOne(of: Self.knownQueryNames, name) || Self.isOne(of: extraQueryNames, name) || Self.saysSo(name)
-            || Self.endsInPass(queryName)
+            || Self.endsInPassInCamelCase(queryName)
     }
 
     /// Whether members of a JSON object with this name are secret. As for a query item, but not `code` and `key`, which are too common in
@@ -73,7 +73,7 @@ public struct Sensitivity: Sendable, Hashable {
         if Self.isOne(of: extraQueryNames, name) || Self.isOne(of: extraFields, name) || Self.isOne(of: Self.knownFields, name) {
             return true
         }
-        return Self.saysSo(name) || Self.endsInPass(memberName)
+        return Self.saysSo(name) || Self.endsInPassInCamelCase(memberName)
             || (Self.isOne(of: Self.knownQueryNames, name) && !name.isExactly("code") && !name.isExactly("key"))
     }
 
@@ -88,10 +88,8 @@ public struct Sensitivity: Sendable, Hashable {
         if name.isExactly("access-control-allow-credentials") { return false }
         var name = name
         return name.withUTF8 { bytes in
-            let parts = tellingParts
-            return bytes.indices.contains { index in
-                let candidates = parts[Int(bytes[index])]
-                return !candidates.isEmpty && candidates.contains { hasPart($0, bytes, at: index) }
+            bytes.indices.contains { index in
+                tellingStarts.contains(bytes[index]) && tellingParts.contains { hasPart($0, bytes, at: index) }
             } || endsInPass(bytes)
         }
     }
@@ -104,14 +102,16 @@ public struct Sensitivity: Sendable, Hashable {
 
     private static let authoriz = Array("authoriz".utf8)
 
-    /// By their first octets: 256 lists.
-    private static let tellingParts: [[[UInt8]]] = {
+    private static let tellingParts: [[UInt8]] = {
         let words = ["token", "secret", "password", "passwd", "passphrase", "passcode", "credential", "jwt"].map { Array($0.utf8) }
         let keys = ["api", "access", "private", "subscription", "auth", "app"].flatMap { owner in
             ["-key", "_key", "key"].map { Array((owner + $0).utf8) }
         }
-        return (UInt8.min...UInt8.max).map { first in (words + keys + [authoriz]).filter { $0[0] == first } }
+        return words + keys + [authoriz]
     }()
+
+    /// The first octets of these parts: most octets of a name are none of them, and need no comparison.
+    private static let tellingStarts = ByteSet { octet in tellingParts.contains { $0[0] == octet } }
 
     /// Whether the last word is `pass`: `pass`, `x-auth-pass`, `user[pass]`.
     private static func endsInPass(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
@@ -121,15 +121,17 @@ public struct Sensitivity: Sendable, Hashable {
     }
 
     /// Whether a name in camel case ends in `Pass`: `userPass`.
-    private static func endsInPass(_ name: String) -> Bool { name.hasOctetSuffix("Pass") }
+    private static func endsInPassInCamelCase(_ name: String) -> Bool { name.hasOctetSuffix("Pass") }
 
-    /// Whether fields of this name, in lower case, have a key. What stands before `-key` says what the key is for.
+    /// Whether fields of this name, in lower case, have a key. The word before `-key` says what the key is for.
     private static func isKey(_ name: String) -> Bool {
         guard name.hasOctetSuffix("-key") else { return false }
-        return !plainKeys.contains { name.dropLast(4).hasOctetSuffix($0) }
+        let front = name.utf8.dropLast(4)
+        let start = front.lastIndex { !$0.isASCIILetter && !$0.isASCIIDigit }.map(front.index(after:)) ?? front.startIndex
+        return !plainKeys.contains { $0.utf8.elementsEqual(front[start...]) }
     }
 
-    /// What is no secret with `-key` after it: names of things, and what a protocol makes anew for each message.
+    /// The words before `-key` in names that are not secret: names of things, and values that a protocol makes anew for each message.
     private static let plainKeys = [
         "idempotency", "idempotence", "websocket", "surrogate", "cache", "routing", "partition", "shard", "sort", "group", "message",
         "deduplication", "dedup", "public", "primary", "foreign", "row", "object", "trace", "correlation",

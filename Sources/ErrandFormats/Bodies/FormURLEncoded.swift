@@ -28,6 +28,13 @@ public enum FormURLEncoded {
         encode(dictionary.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) })
     }
 
+    /// Returns a text as the name or the value of a form's item.
+    package static func encode(_ text: String) -> String {
+        var bytes: [UInt8] = []
+        append(text, to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
     /// The pairs in their order, with escapes resolved. A value is `nil` if there is no `=`; empty items are left out.
     ///
     /// A name or value with a broken escape, or whose octets are not UTF-8, keeps its escapes.

@@ -43,12 +43,17 @@ public struct AuthenticationChallenge: Sendable, Hashable, CustomStringConvertib
 
     /// Reads the values of all fields `WWW-Authenticate` or `Proxy-Authenticate` of a response.
     ///
-    /// A parameter that stands twice with the same value is one parameter. A challenge in which a parameter has two values is left out. Where a value is
-    /// not valid, what comes after that point is left out, and so is a value of more than 8 KiB. At most 32 challenges of a value are read.
+    /// A parameter that stands twice with the same value is one parameter. If a value is not valid, the rest after that point is left out. A value of
+    /// more than 8 KiB is left out. At most 32 challenges of a value are read.
     ///
-    /// Digest is never left out, so that a password is not sent to a server that offers Digest in an unusual form. Such a challenge is read as browsers and
-    /// curl read it: values in single quotes or without quotation marks, semicolons or spaces for commas, a list of qualities without quotation marks. What
-    /// can't be read is a challenge without parameters, and a parameter that has two values is missing.
+    /// If a parameter of another scheme than Digest has two values, the challenge is left out.
+    ///
+    /// Digest is never left out, so that a password is not sent to a server that offers Digest in an unusual form. Browsers, curl and this library read:
+    /// - values in single quotes or without quotation marks
+    /// - semicolons or spaces in place of commas
+    /// - a list of qualities without quotation marks
+    ///
+    /// An unreadable Digest challenge has no parameters. A parameter with two values is left out.
     ///
     /// - Returns: the challenges in their order.
     public static func parse(_ values: some Sequence<String>) -> [AuthenticationChallenge] {

@@ -7,11 +7,12 @@ struct ChallengeReader {
 
     private typealias Parameter = AuthenticationChallenge.Parameter
 
-    private let bytes: [UInt8]
     private var reader: FieldReader
     private var read: [AuthenticationChallenge] = []
 
-    init(_ value: String) { (bytes, reader) = (Array(value.utf8), FieldReader(value)) }
+    private var bytes: [UInt8] { reader.bytes }
+
+    init(_ value: String) { reader = FieldReader(value) }
 
     /// Returns the challenges.
     mutating func challenges() -> [AuthenticationChallenge] {

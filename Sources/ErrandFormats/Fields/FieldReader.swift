@@ -1,7 +1,7 @@
 /// Reads the value of a field from its first byte to its last: tokens, quoted strings and what is between them
 /// ([RFC 9110, section 5.6](https://www.rfc-editor.org/rfc/rfc9110#section-5.6)).
 struct FieldReader {
-    private let bytes: [UInt8]
+    let bytes: [UInt8]
     var position = 0
 
     init(_ value: some StringProtocol) { bytes = Array(value.utf8) }

@@ -38,9 +38,8 @@ extension Exchange {
 
     /// The target as ``RequestEncoder`` writes it in absolute form.
     private var absoluteTarget: String {
-        let path = request.head.path ?? ""
-        let slash = path.isEmpty || path.hasOctetPrefix("?") ? "/" : ""
-        return "\(request.head.scheme ?? "")://\(request.head.authority ?? "")\(path.isExactly("*") ? "" : slash + path)"
+        let target = request.writtenTarget
+        return "\(request.head.scheme ?? "")://\(request.head.authority ?? "")\(target.isExactly("*") ? "" : target)"
     }
 
     /// The failure of a request that the proxy has refused for want of credentials (407).

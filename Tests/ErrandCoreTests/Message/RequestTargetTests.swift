@@ -21,6 +21,15 @@ import Testing
         #expect(request.url == nil && request.origin == nil)
     }
 
+    @Test(arguments: [("", "/"), ("?x=1", "/?x=1"), ("/x?y", "/x?y"), ("*", "*"), ("?\u{301}", "/?\u{301}")])
+    func aTargetIsWrittenWithASlash(_ path: String, _ written: String) throws {
+        var request = try Request(.get, url: "https://a.example/x")
+        request.head.path = path
+        #expect(request.writtenTarget == written)
+        request.head.path = nil
+        #expect(request.writtenTarget == "/")
+    }
+
     @Test func aPathHasNoURLUntilItHasAnAuthority() throws {
         var request = try Request(.get, "/x", query: ["y": 1])
         #expect(request.url == nil && request.origin == nil)

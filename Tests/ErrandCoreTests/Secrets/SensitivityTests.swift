@@ -27,7 +27,8 @@ import Testing
         "Db-Password",
         "x-goog-iap-jwt-assertion", "DPoP", "X-Credential-Id", "X-Authorization", "X-Emby-Authorization", "X-Original-Authorization",
         "X-Forwarded-Authorization", "X-ClickHouse-Key", "X-Access-Key", "X-Passphrase", "X-JWT", "X-Auth-Pass", "Pass", "Subscription-Key",
-        "X-Amz-Server-Side-Encryption-Customer-Key", "X-Private_Key", "X-Anything-Key", "X-AppKey",
+        "X-Amz-Server-Side-Encryption-Customer-Key", "X-Private_Key", "X-Anything-Key", "X-AppKey", "X-Nonpublic-Key", "X-Unsort-Key",
+        "X-CacheGroup-Key",
     ])
     func namesOfSecretFieldsAreKnownOrTelling(_ name: String) throws {
         #expect(try shown(name, "S1") == "<redacted>")

@@ -123,15 +123,18 @@ struct StoredLogin: Codable, Sendable {
         try await ResponseBody(try encoder.encode(self)).write(toFile: path, options: options)
     }
 
-    /// Removes all files.
+    /// Removes all files. If another process refreshes the token, waits for the end of that refresh, for at most 120 s.
     ///
     /// - Throws: `FileWriteError`; `TokenFileError`.
     func remove() async throws {
         let paths = try ["token", "json", "token.lock", "token.write-lock"].map { try Self.path(name, $0) }
-        // Only its holder may remove a lock: who waits for it locks a new file then.
-        try await FileTokenStore(atPath: paths[0]).atomically {
-            for path in paths {
-                guard unlink(path) == 0 || errno == ENOENT else { throw FileWriteError(path: path, operation: "remove", code: errno) }
+        let store = FileTokenStore(atPath: paths[0])
+        // Only the holder of a lock may remove its file: queued processes lock a new file then. The locks are taken in the order of a refresh.
+        try await store.exclusively {
+            try await store.atomically {
+                for path in paths {
+                    guard unlink(path) == 0 || errno == ENOENT else { throw FileWriteError(path: path, operation: "remove", code: errno) }
+                }
             }
         }
     }

@@ -2,17 +2,18 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// A response of an OAuth 2 server, read whole. Its body decides what it means; its status decides only if the body does not.
+/// A response of an OAuth 2 server with its whole body. The body decides the result. If the body does not, the status decides.
 ///
-/// | Status | Body with what was asked for | Body with `error` | Any other body |
-/// |---|---|---|---|
-/// | 2xx | success | that error | invalid response |
-/// | 4xx | success, unless it has `error` | that error | the status; for 401 `invalid_client` |
-/// | other | success, unless it has `error` | the status | the status |
+/// | Status | Body with the value | Body with `error` | Both | Any other body |
+/// |---|---|---|---|---|
+/// | 2xx | success | that error | success | invalid response |
+/// | 4xx | success | that error | that error | the status; for 401 `invalid_client` |
+/// | other | success | the status | the status | the status |
 ///
-/// GitHub and Slack send errors with the status 200, and a token that was rotated must not be lost because of its status. A gateway's 429 is a status too,
-/// unless its error belongs to the sign-in of a device.
-struct OAuthReply: Sendable {
+/// For 429, the status decides, unless the error is `slow_down` or `authorization_pending`. A value without an error is a success for 429 too.
+///
+/// GitHub and Slack send errors with the status 200. A rotated token must not be lost because of its status.
+struct OAuthResponse: Sendable {
     /// Reads the JSON of servers, whose names have underscores.
     static let coding = JSONCoding(keys: .snakeCase)
     /// The most bytes of a body in which an error is looked for: 64 KiB.
@@ -34,9 +35,9 @@ struct OAuthReply: Sendable {
         (status, body, self.failure, self.sent) = (failure.status, failure.bodyPrefix, failure, sent)
     }
 
-    /// Returns what was asked for.
+    /// Returns the value in the body.
     ///
-    /// - Parameter missing: the message of the error if a response with the status 2xx has neither that nor an error.
+    /// - Parameter missing: the message of the error if a response with the status 2xx has neither a value nor an error.
     /// - Throws: ``OAuthError`` or `StatusError`, as in the table.
     func value<Value: Decodable>(_ type: Value.Type, orElse missing: String) throws -> Value {
         let refusal = refusal
