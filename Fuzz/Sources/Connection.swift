@@ -135,7 +135,7 @@ private func http2Frames(_ input: inout Input) {
     var (places, position) = (Set([0]), 0)
     for header in results[0].headers {
         let end = position + FrameHeader.bytes + header.length
-        if header.isData || header.length > longest {
+        if header.isDivisible || header.length > longest {
             places.formUnion(min(position + FrameHeader.bytes, bytes.count)...min(end, bytes.count))
         }
         position = end

@@ -16,7 +16,8 @@ struct FrameHeader: Sendable, Hashable {
         stream = bytes[5..<9].reduce(0) { $0 << 8 | UInt32($1) } & 0x7FFF_FFFF
     }
 
-    var isData: Bool { type == 0 }
+    /// Whether the payload can be handed on in parts: DATA without padding.
+    var isDivisible: Bool { type == 0 && flags & 0x8 == 0 }
     var isReset: Bool { type == 3 }
     /// Whether the frame is a part of a message: DATA, HEADERS or CONTINUATION.
     var isOfMessage: Bool { type == 0 || type == 1 || type == 9 }
@@ -24,8 +25,8 @@ struct FrameHeader: Sendable, Hashable {
 
 /// Finds the frames in what an HTTP/2 server sends: a value without channels.
 ///
-/// The parser of `NIOHTTP2Handler` frees its buffer only if a read ends at the end of a frame, or within DATA. Otherwise it keeps everything that
-/// it has read. Therefore bytes are handed on up to such a place, and the rest of a read waits for more: at most one frame.
+/// The parser of `NIOHTTP2Handler` frees its buffer only if a read ends at the end of a frame, or within DATA without padding. Otherwise it keeps
+/// everything that it has read. Therefore bytes are handed on up to such a place, and the rest of a read waits for more: at most one frame.
 struct FrameSplitter: Sendable {
     /// What to do with bytes that were received.
     struct Step: Sendable, Hashable {
@@ -48,7 +49,7 @@ struct FrameSplitter: Sendable {
     ///
     /// - Parameter report: gets the header of each frame, once, when the header is complete. If the closure returns false, the step ends, and
     ///   nothing more must be handed on.
-    /// - Parameter inspect: gets the payload of each frame that is complete, and not DATA. If the closure returns false, the step ends as well.
+    /// - Parameter inspect: gets the payload of each frame that is complete, except DATA without padding. If the closure returns false, the step ends as well.
     mutating func next(
         in bytes: UnsafeRawBufferPointer, report: (FrameHeader) -> Bool,
         inspect: (FrameHeader, UnsafeRawBufferPointer) -> Bool = { _, _ in true }
@@ -67,7 +68,7 @@ struct FrameSplitter: Sendable {
                 guard report(header) else { return Step(consumed: position, missing: 0) }
             }
             let whole = FrameHeader.bytes + header.length
-            if header.isData || header.length > longestBytes {
+            if header.isDivisible || header.length > longestBytes {
                 position += FrameHeader.bytes
                 restBytes = header.length
             } else if left >= whole {

@@ -76,6 +76,14 @@ import Testing
         #expect(reading.mostKept == 0)
     }
 
+    @Test func paddedDataIsKeptUntilItIsComplete() {
+        var data = Self.frame(0, 256)
+        data[4] = 0x8
+        let reading = Reading([Array(data[..<9]), Array(data[9..<10]), Array(data[10..<200]), Array(data[200...] + data)])
+        #expect(reading.pieces == [data + data])
+        #expect(reading.types == [0, 0])
+    }
+
     /// `NIOHTTP2Handler` refuses it by its header.
     @Test func aFrameThatIsTooLongIsHandedOnAtOnce() {
         let long = Self.frame(0x42, Self.limit + 1)

@@ -4,6 +4,7 @@ import ErrandNIO
 import Foundation
 import NIOCore
 import NIOEmbedded
+import NIOHPACK
 import NIOHTTP2
 import TestSupport
 import Testing
@@ -38,6 +39,39 @@ import Testing
             while try channel.readInbound(as: HTTP2Frame.self) != nil {}
         }
         return channel
+    }
+
+    /// Frames of one byte of data and 254 bytes of padding, in reads that end within the padding.
+    private func keptOfPadding(of count: Int, offset: Int) throws -> EmbeddedChannel {
+        let channel = EmbeddedChannel()
+        try channel.pipeline.syncOperations.addHandler(FrameGuard())
+        try channel.pipeline.syncOperations.addHandler(NIOHTTP2Handler(mode: .client))
+        try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+        try channel.writeInbound(ByteBuffer(bytes: H2Frame.settings().bytes + H2Frame.settingsAck.bytes))
+        let request: HPACKHeaders = [":method": "GET", ":path": "/", ":scheme": "http", ":authority": "a"]
+        try channel.writeOutbound(HTTP2Frame(streamID: 1, payload: .headers(.init(headers: request, endStream: true))))
+        try channel.writeInbound(ByteBuffer(bytes: H2Frame(type: 1, flags: 0x4, stream: 1, payload: [0x88]).bytes))
+        let data = H2Frame(type: 0, flags: 0x8, stream: 1, payload: [254, 1] + Array(repeating: 0, count: 254))
+        let reads = Self.reads(of: data, count, offset: offset)
+        for read in reads {
+            try channel.writeInbound(ByteBuffer(bytes: read))
+            for stream in [HTTP2StreamID.rootStream, 1] where read.count > 1000 {
+                let bytes = read.count / data.bytes.count * 256
+                try channel.writeOutbound(HTTP2Frame(streamID: stream, payload: .windowUpdate(windowSizeIncrement: bytes)))
+            }
+            while try channel.readOutbound(as: ByteBuffer.self) != nil {}
+            while try channel.readInbound(as: HTTP2Frame.self) != nil {}
+        }
+        return channel
+    }
+
+    @Test(arguments: [0, 5, 20, 200])
+    func paddingIsNotKept(offset: Int) async throws {
+        try await expectKept(atMost: 256 * 1024, of: 1 << 20) { count in
+            let channel = try keptOfPadding(of: count, offset: offset)
+            defer { _ = try? channel.finish(acceptAlreadyClosed: true) }
+            return channel
+        }
     }
 
     private static let frames = [
