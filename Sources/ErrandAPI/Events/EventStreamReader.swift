@@ -52,7 +52,7 @@ struct EventStreamReader: Sendable {
             switch machine.endConnection(end, canReplay: request.body.canBeSent, random: random) {
             case .connect(let wait):
                 if let deadline = request.deadline, deadline.remaining <= wait {
-                    if let failure { throw stream.client.mapped(failure, of: request, in: stream.client.envelopeReader) }
+                    if let failure { throw stream.client.mapped(failure, of: request) }
                     throw TransportError.timedOut(
                         .backoff, after: nil, deadline.passedMessage + ", before the stream connects again", request: sentRequest,
                         delivery: .sent)
@@ -61,7 +61,7 @@ struct EventStreamReader: Sendable {
                 if wait > .zero { try await stream.clock.sleep(for: wait) }
                 try Task.checkCancellation()
             case .fail:
-                if let failure { throw stream.client.mapped(failure, of: request, in: stream.client.envelopeReader) }
+                if let failure { throw stream.client.mapped(failure, of: request) }
                 throw EventStreamError.endedTooOften(machine.reconnects, request: sentRequest, response?.head)
             case .finish: return nil
             }
