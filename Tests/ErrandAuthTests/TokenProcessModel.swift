@@ -147,7 +147,7 @@ struct TokenProcessModel: Hashable {
             case .use(let token): processes[index].token = token
             case .follow(let stored): follow(stored, index)
             case .refresh(let token?): go(.refresh(token, seen: record))
-            case .refresh(nil): break
+            case .refresh(nil), .save: break
             }
         case .refresh(let token, let seen):
             let account = Self.account(token.value)!

@@ -93,7 +93,7 @@ import Testing
         let change = policy.refuse(used)
         #expect(policy.outcome(of: change, stored: token("0", in: "x")) == .remove)
         #expect(policy.outcome(of: change, stored: token("1", in: "x")) == .keep)
-        #expect(policy.beforeRefresh(stored: token("0", in: "x"), own: nil, isSaved: false, at: now) == .refresh(nil))
+        #expect(policy.beforeRefresh(stored: token("0", in: "x"), own: nil, isSaved: false, hasUnsaved: false, at: now) == .refresh(nil))
         used.refreshToken = ""
         #expect(used.refreshToken == nil)
     }
