@@ -125,7 +125,6 @@ public struct APIClient: Sendable {
         }
     }
 
-
     /// How the envelope of a call is read; `nil` if it has none.
     func envelopeReader<Output>(for endpoint: Endpoint<Output>) -> EnvelopeReader? {
         guard let envelope, !endpoint.decoding.ignoresEnvelope else { return nil }

@@ -19,7 +19,6 @@ struct EnvelopeReader: Sendable {
     /// The error that a body describes; `nil` if it describes none, or is no such envelope.
     func failure(in data: Data) -> ServiceError? { envelope.failure(in: data, coding) }
 
-
     /// Returns the error that the body describes, if the body is the output itself. Only JSON of at most 64 KiB is read.
     func failure(inOutput data: Data, _ head: HTTPResponse) -> ServiceError? {
         Self.failure(inOutput: data, head, envelope, coding)

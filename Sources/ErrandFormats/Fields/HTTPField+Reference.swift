@@ -15,7 +15,11 @@ extension HTTPField {
         var (text, isInURL) = ("", !isLink)
         for octet in octets {
             if isLink, octet == UInt8(ascii: "<") || octet == UInt8(ascii: ">") { isInURL = octet == UInt8(ascii: "<") }
-            if octet >= 0x80, isInURL { text += PercentEncoding.escape(of: octet) } else { text.unicodeScalars.append(Unicode.Scalar(octet)) }
+            if octet >= 0x80, isInURL {
+                text += PercentEncoding.escape(of: octet)
+            } else {
+                text.unicodeScalars.append(Unicode.Scalar(octet))
+            }
         }
         return text
     }

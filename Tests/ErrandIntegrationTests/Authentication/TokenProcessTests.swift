@@ -82,7 +82,7 @@ internal import Testing
             return
         }
         let (name, base, path) = (words[0], words[1], words[2])
-        try await withTransport(try NIOTransport()) { transport in
+        try await withTransport(NIOTransport()) { transport in
             let plain = transport.timeout(.seconds(30))
             let oauth = OAuthClient(OAuthServer(tokenEndpoint: base + "token"), clientID: name, via: plain)
             let tokens = TokenSource(

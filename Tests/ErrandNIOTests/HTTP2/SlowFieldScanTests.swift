@@ -45,7 +45,10 @@ import Testing
         ("a field of the table with a long index", joined([0x40], text(Array("x-a".utf8)), text(marks), [0x7F, 0x00], text(marks)), .slow),
         ("the status of the table, with marks", joined([0x48], text([0x31]), [0x7E], text(marks)), .slow),
         ("a status of the table by its name", joined([0x40], text(status), text([0x31]), [0x0F, 0x2F], text(marks)), .slow),
-        ("a status of the table that is not the newest", joined([0x48], text([0x31]), [0x41], text([0x61]), [0x0F, 0x30], text(marks)), .slow),
+        (
+            "a status of the table that is not the newest", joined([0x48], text([0x31]), [0x41], text([0x61]), [0x0F, 0x30], text(marks)),
+            .slow
+        ),
         ("another field after a status", joined([0x48], text([0x31]), [0x41], text([0x61]), [0x0F, 0x2F], text(marks)), .quick),
         (
             "a status that the table still has after 127 others",
