@@ -83,7 +83,8 @@ import Testing
         try await withMockServer { server in
             try await withTransport(NIOTransport()) { transport in
                 let challenge = MockResponse.data(
-                    Data(count: 200_000), status: .unauthorized,
+                    // More than the buffers on the way hold, so that the connection is never used again.
+                    Data(count: 16_000_000), status: .unauthorized,
                     headers: [.wwwAuthenticate: #"Digest realm="a", nonce="n", qop="auth""#])
                 server.enqueue(challenge.fault(fault, at: point))
                 server.dispatch { _ in .text("fine") }
