@@ -43,7 +43,7 @@ extension NIOTransportTests {
             try await FrameServer.with(answering: { _ in [.write(bytes)] }) { transport, server in
                 let failure = try await transportError { try await transport.send(server.request(.post)) }
                 #expect(failure.code == .invalidResponse, "\(failure)")
-                #expect(failure.message.contains("without a part of a response"), "\(failure)")
+                #expect(failure.message.contains("frames that are not part of a response"), "\(failure)")
                 #expect(failure.message.contains("ENHANCE_YOUR_CALM"), "\(failure)")
                 try await server.noConnectionIsOpen()
             }
