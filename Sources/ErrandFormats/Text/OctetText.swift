@@ -34,6 +34,7 @@ extension StringProtocol {
 
     /// Returns this text with each octet in `octets` replaced by `replacement(octet)`. Other octets stay as they are.
     package func escapingOctets(_ octets: ByteSet, by replacement: (UInt8) -> String) -> String {
+        guard utf8.contains(where: octets.contains) else { return String(self) }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(utf8.count)
         for byte in utf8 {

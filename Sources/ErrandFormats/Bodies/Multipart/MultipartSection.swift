@@ -35,7 +35,7 @@ package struct MultipartSection: Sendable {
         let first = bytes.firstIndex { !$0.isSpace } ?? bytes.count
         guard bytes[first...].starts(with: "--".utf8),
             let lineEnd = bytes[first...].prefix(MultipartBoundary.maxBytes + 4).firstIndex(of: 0x0A),
-            bytes[(lineEnd + 1)...].prefix(8).map(\.asciiLowercased).elementsEqual("content-".utf8)
+            bytes[(lineEnd + 1)...].prefix(8).lazy.map(\.asciiLowercased).elementsEqual("content-".utf8)
         else { return nil }
         var line = bytes[(first + 2)..<lineEnd]
         while line.last?.isSpace == true { line.removeLast() }
