@@ -1,9 +1,12 @@
 #if NIO
-/// Bounds the frames of a server that are not part of a message: a value without channels and timers.
+/// Bounds the frames of a server that are not part of a message that this side reads: a value without channels and timers.
 ///
-/// DATA is bounded by the windows, and HEADERS and CONTINUATION by the requests and by the length of a head. Nothing bounds the other frames, which
-/// cost this side work, also on an idle connection. An honest server sends them in response to frames of this side: WINDOW_UPDATE for DATA.
-/// Therefore each frame that this side has sent raises the bound.
+/// The exchange of a stream bounds DATA, HEADERS and CONTINUATION, and `NIOHTTP2Handler` bounds empty DATA. Nothing bounds the other frames, which cost this side work, also on an idle
+/// connection. An honest server sends them in response to frames of this side: WINDOW_UPDATE for DATA. Therefore each frame that this side has sent
+/// raises the bound.
+///
+/// A stream that this side has left has no exchange. Until the server knows the reset, it may send what the window of the stream allows. Therefore
+/// each such stream raises a bound for the bytes of all of them.
 ///
 /// RST_STREAM has a bound of its own, as an overloaded server may refuse every request, and some servers reset a stream again for each DATA frame that
 /// comes after: one frame for each HEADERS and DATA frame of this side, whenever it was sent.
@@ -20,6 +23,11 @@ struct FrameAllowance: Sendable {
         let time: Duration
         /// How many more RST_STREAM frames than HEADERS and DATA frames of this side a connection survives.
         let spareResets: Int
+        /// How many bytes a server may send in each `time` on streams that nobody reads, with the headers of the frames. A frame counts as
+        /// ``leastUnreadBytes`` at least.
+        let unreadBytes: Int
+        /// How many more of these bytes a server may send for each stream that this side has left.
+        let unreadBytesForEachLeft: Int
     }
 
     /// Which bound was exceeded.
@@ -27,10 +35,13 @@ struct FrameAllowance: Sendable {
         case frames(limit: Int)
         case bytes(limit: Int)
         case resets(limit: Int)
+        case unread(limit: Int)
     }
 
     /// The length of WINDOW_UPDATE, in bytes.
     static let usualFrameBytes = 13
+    /// What a frame on a stream that nobody reads counts at least, in bytes: a short frame costs this side as much work as a longer one.
+    static let leastUnreadBytes = 64
 
     private let limits: Limits
     private var start = Duration.zero
@@ -43,6 +54,10 @@ struct FrameAllowance: Sendable {
     private var sentBytes = 0
     private var sentFrames = 0
     private var resets = 0
+    private var unreadBytes = 0
+    /// How many bytes of streams that nobody reads are allowed because of streams that were left since `start`, and in the time before.
+    private var earnedUnread = 0
+    private var formerlyEarnedUnread = 0
 
     init(_ limits: Limits) { self.limits = limits }
 
@@ -57,6 +72,17 @@ struct FrameAllowance: Sendable {
         sentBytes %= limits.sentBytesForFrame
     }
 
+    /// This side has left a stream before the end of its response.
+    mutating func leave() { earnedUnread += limits.unreadBytesForEachLeft }
+
+    /// A frame begins that is part of a message, on a stream that nobody reads. Returns the bound that is exceeded now, otherwise `nil`.
+    mutating func receiveUnread(_ header: FrameHeader, at now: Duration) -> Excess? {
+        beginTime(at: now)
+        unreadBytes += max(Self.leastUnreadBytes, FrameHeader.bytes + header.length)
+        let limit = limits.unreadBytes + earnedUnread + formerlyEarnedUnread
+        return unreadBytes > limit ? .unread(limit: limit) : nil
+    }
+
     /// A frame begins that is not part of a message. Returns the bound that is exceeded now; `nil` if none is.
     mutating func receive(_ header: FrameHeader, at now: Duration) -> Excess? {
         guard !header.isReset else {
@@ -64,16 +90,21 @@ struct FrameAllowance: Sendable {
             let limit = sentFrames + limits.spareResets
             return resets > limit ? .resets(limit: limit) : nil
         }
-        if now - start >= limits.time {
-            (start, frames, bytes) = (now, 0, 0)
-            (formerlyEarned, earned) = (earned, 0)
-        }
+        beginTime(at: now)
         frames += 1
         bytes += FrameHeader.bytes + header.length
         let allowed = earned + formerlyEarned
         if frames > limits.frames + allowed { return .frames(limit: limits.frames + allowed) }
         let allowedBytes = limits.bytes + allowed * Self.usualFrameBytes
         return bytes > allowedBytes ? .bytes(limit: allowedBytes) : nil
+    }
+
+    /// The counts begin again when `time` is over.
+    private mutating func beginTime(at now: Duration) {
+        guard now - start >= limits.time else { return }
+        (start, frames, bytes, unreadBytes) = (now, 0, 0, 0)
+        (formerlyEarned, earned) = (earned, 0)
+        (formerlyEarnedUnread, earnedUnread) = (earnedUnread, 0)
     }
 }
 #endif

@@ -2,7 +2,7 @@
 internal import NIOCore
 
 /// Stands in front of `NIOHTTP2Handler`: hands bytes on so that it keeps nothing that it has read, and ends a connection whose server sends too
-/// many frames that are not part of a message.
+/// many frames that are not part of a message that somebody reads.
 ///
 /// ``FrameSplitter`` and ``FrameAllowance`` decide. At most one incomplete frame is kept, which is copied out of the buffer of the read.
 final class FrameGuard: ChannelInboundHandler {
@@ -19,6 +19,8 @@ final class FrameGuard: ChannelInboundHandler {
     /// Why the connection ends.
     private var excess: HTTP2ConnectionError?
     private var isReported = false
+    /// Returns whether somebody reads the response of a stream.
+    var isRead: (Int32) -> Bool = { _ in true }
 
     init(_ limits: FrameAllowance.Limits = HTTP2Limits.otherFrames) { allowance = FrameAllowance(limits) }
 
@@ -26,6 +28,9 @@ final class FrameGuard: ChannelInboundHandler {
     ///
     /// - Parameter data: the length of the payload of DATA; `nil` for HEADERS.
     func countSent(_ data: Int?) { allowance.send(data) }
+
+    /// This side has left a stream before the end of its response.
+    func countLeft() { allowance.leave() }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var buffer = unwrapInboundIn(data)
@@ -64,7 +69,11 @@ final class FrameGuard: ChannelInboundHandler {
             splitter.next(in: bytes) { header in
                 // `NIOHTTP2Handler` refuses a longer frame by its header, and ends the connection.
                 guard header.length <= HTTP2Limits.frameBytes else { return true }
-                if !header.isOfMessage, let bound = allowance.receive(header, at: Pool.now()) { excess = .tooManyFrames(bound) }
+                if !header.isOfMessage {
+                    excess = allowance.receive(header, at: Pool.now()).map { .tooManyFrames($0) }
+                } else if !isRead(Int32(header.stream)) {
+                    excess = allowance.receiveUnread(header, at: Pool.now()).map { .tooManyFrames($0) }
+                }
                 return excess == nil
             } inspect: { header, payload in
                 guard header.hasFields else { return true }

@@ -100,7 +100,7 @@ extension HTTP2Handler {
     /// - Parameter code: the code of the RST_STREAM; `nil`: none is sent.
     func settle(_ number: Int32, _ error: (any Error)?, code: HTTP2Code?, _ probe: ResetProbe.Action = .none) {
         guard let connection, var done = remove(number) else { return }
-        if machine.end(number), let code { reset(number, code) }
+        if leave(number), let code { reset(number, code) }
         if probe == .ping {
             ping()
             probeDue = .now() + HTTP2Limits.probeTimeout.timeAmount
@@ -110,6 +110,12 @@ extension HTTP2Handler {
         rest.stop()
         done.settle(error, on: connection)
         if probe == .none { release(connection) }
+    }
+
+    /// A stream ends before its response is complete. Returns whether it must be reset.
+    private func leave(_ number: Int32) -> Bool {
+        frameGuard?.countLeft()
+        return machine.end(number)
     }
 
     /// `NIOHTTP2Handler` has refused to write the head of a request.
@@ -128,7 +134,7 @@ extension HTTP2Handler {
         let failure = done.failure(
             .connectionLost, at: ExchangePosition(phase: phase, delivery: delivery, mayBeStale: false), message: "\(error)",
             underlying: error)
-        _ = machine.end(number)
+        _ = leave(number)
         // First, so that the task that sends the body can't open it for this connection any more.
         let rest = done.takeUpload()
         rest.stop()
@@ -152,7 +158,7 @@ extension HTTP2Handler {
         stopUpload(number)
         guard exchange.moveOnAsMisdirected() else { return false }
         _ = remove(number)
-        if machine.end(number) { reset(number, .cancel) }
+        if leave(number) { reset(number, .cancel) }
         if !isGuest {
             machine.drain()
             pool.drain(connection)
@@ -170,7 +176,7 @@ extension HTTP2Handler {
         stopUpload(number)
         guard exchange.moveOnWithoutExpect() else { return false }
         _ = remove(number)
-        if machine.end(number) { reset(number, .cancel) }
+        if leave(number) { reset(number, .cancel) }
         exchange.events?.beginAgain(after: CancellationError())
         release(connection)
         pool.send(exchange)

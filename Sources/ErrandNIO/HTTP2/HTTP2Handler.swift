@@ -24,8 +24,8 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
     var numbers: [ObjectIdentifier: Int32] = [:]
     var context: ChannelHandlerContext?
     var connection: Connection?
-    /// Counts what is sent; `nil` in tests.
-    private let frameGuard: FrameGuard?
+    /// Counts what is sent, and what comes on streams that were left; `nil` in tests.
+    let frameGuard: FrameGuard?
     var alarm = Alarm()
     var idleDue: NIODeadline?
     /// `nil` if the connection is never asked whether it still stands.
@@ -66,6 +66,7 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
         flushTurn = { bound.value.endTurn() }
         ringAlarm = { bound.value.alarmRang() }
+        frameGuard?.isRead = { [self] in machine.isActive($0) }
         if let interval = pool.settings.pingInterval {
             pings = PingWatch(every: interval, from: .now())
             setAlarm(at: pings?.due)
@@ -77,6 +78,7 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
         self.context = nil
         alarm.cancel()
         (flushTurn, ringAlarm) = (nil, nil)
+        frameGuard?.isRead = { _ in true }
         lose(failure)
         if let connection { pool.forget(connection) }
         connection = nil

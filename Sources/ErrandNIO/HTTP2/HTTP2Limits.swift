@@ -29,16 +29,19 @@ enum HTTP2Limits {
     static let pongTimeout = Duration.seconds(10)
     /// The longest wait for a frame after a ping that goes with a reset. Then no further exchange begins.
     static let probeTimeout = Duration.seconds(1)
-    /// The bounds of frames other than HEADERS, CONTINUATION and DATA, in each 30 s.
+    /// The bounds of frames that are not part of a response that the client reads, in each 30 s.
     ///
     /// - The server may send 4,000 frames, with 1 MiB together.
     /// - Each HEADERS and DATA frame of the client allows four more frames, and each KiB of their payloads one more. A large upload needs them
     ///   for its WINDOW_UPDATE frames: some servers send two for each 4 KiB that they read.
     /// - RST_STREAM frames are counted apart: 200 more than HEADERS and DATA frames of the client.
+    /// - On streams that the client has left, the server may send 1 MiB, and two windows (2 MiB) more for each stream that the client leaves.
+    ///   The second window is for short frames, which count as 64 bytes each.
     ///
     /// If a bound is exceeded, the connection ends with ENHANCE_YOUR_CALM, even if it is idle.
     static let otherFrames = FrameAllowance.Limits(
-        frames: 4000, bytes: 1024 * 1024, framesForEachSent: 4, sentBytesForFrame: 1024, time: .seconds(30), spareResets: 200)
+        frames: 4000, bytes: 1024 * 1024, framesForEachSent: 4, sentBytesForFrame: 1024, time: .seconds(30), spareResets: 200,
+        unreadBytes: 1024 * 1024, unreadBytesForEachLeft: 2 * streamWindowBytes)
     /// How long a connection that this side closes waits for the end of the server's side: 100 ms. Bytes that arrive in this time do not
     /// reset the connection, so that the server can read the GOAWAY. A shutdown does not wait.
     static let closeTimeout = Duration.milliseconds(100)

@@ -150,6 +150,9 @@ struct HTTP2Machine: Sendable {
         }
     }
 
+    /// Whether an exchange has the stream.
+    func isActive(_ number: Int32) -> Bool { streams.contains(number) }
+
     /// Whether the whole response was received, and only the rest of the request is missing.
     func isReceived(_ number: Int32) -> Bool { streams[number]?.download == .ended }
 

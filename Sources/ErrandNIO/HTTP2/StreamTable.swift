@@ -13,6 +13,7 @@ struct StreamTable<Value> {
     init() {}
 
     var isEmpty: Bool { count == 0 }
+    func contains(_ number: Int32) -> Bool { place(of: number) != nil }
     /// The identifiers in their order.
     var keys: [Int32] { numbers.filter { $0 != 0 }.sorted() }
 

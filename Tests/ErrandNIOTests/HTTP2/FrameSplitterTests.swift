@@ -112,7 +112,8 @@ import Testing
     private func header(_ type: UInt8, _ length: Int = 0) -> FrameHeader { Self.frame(type, length).withUnsafeBytes { FrameHeader($0) } }
 
     private static let limits = FrameAllowance.Limits(
-        frames: 10, bytes: 500, framesForEachSent: 2, sentBytesForFrame: 100, time: .seconds(30), spareResets: 3)
+        frames: 10, bytes: 500, framesForEachSent: 2, sentBytesForFrame: 100, time: .seconds(30), spareResets: 3,
+        unreadBytes: 300, unreadBytesForEachLeft: 1000)
 
     /// How many frames pass until one exceeds a bound.
     private func passing(
@@ -148,6 +149,31 @@ import Testing
         expect(passing(&allowance, header(8, 4), at: .seconds(29)).count == 0)
         expect(passing(&allowance, header(8, 4), at: .seconds(30)).count == 12)
         expect(passing(&allowance, header(8, 4), at: .seconds(60)).count == 10)
+    }
+
+    /// The bytes of a message that comes after its reset, in frames of 100 bytes.
+    @Test func aStreamThatWasLeftHasABoundOfItsOwn() {
+        func passing(_ allowance: inout FrameAllowance, at now: Duration) -> Int {
+            var count = 0
+            while allowance.receiveUnread(header(0, 91), at: now) == nil { count += 1 }
+            return count
+        }
+        var allowance = FrameAllowance(Self.limits)
+        expect(passing(&allowance, at: .seconds(1)) == 3)
+        allowance = FrameAllowance(Self.limits)
+        allowance.leave()
+        allowance.leave()
+        expect(passing(&allowance, at: .seconds(29)) == 23)
+        expect(allowance.receiveUnread(header(0, 91), at: .seconds(29)) == .unread(limit: 2300))
+        // What was left in the time before counts as well, and no longer.
+        expect(passing(&allowance, at: .seconds(30)) == 23)
+        expect(passing(&allowance, at: .seconds(60)) == 3)
+        // An empty frame counts as 64 bytes.
+        allowance = FrameAllowance(Self.limits)
+        for _ in 0..<4 { expect(allowance.receiveUnread(header(0, 0), at: .seconds(1)) == nil) }
+        expect(allowance.receiveUnread(header(0, 0), at: .seconds(1)) == .unread(limit: 300))
+        // It takes nothing of the bounds of other frames.
+        expect(allowance.receive(header(8, 4), at: .seconds(60)) == nil)
     }
 
     /// However long ago the frames were sent. Some servers reset a stream again for each DATA frame that comes after.

@@ -49,6 +49,61 @@ extension NIOTransportTests {
             }
         }
 
+        /// Empty DATA is no part of a body: no window bounds it.
+        @Test func emptyDataInABodyIsAFlood() async throws {
+            let bytes = H2Frame.headers(1).bytes + Flood("", H2Frame(type: 0, stream: 1)).bytes
+            try await FrameServer.with(answering: { _ in [.write(bytes)] }) { transport, server in
+                let failure = try await transportError {
+                    let response = try await transport.send(server.request())
+                    return try await response.body.collect()
+                }
+                #expect(failure.message.contains("too many empty frames"), "\(failure)")
+                try await server.noConnectionIsOpen()
+            }
+        }
+
+        /// Nobody reads the stream: its call was canceled.
+        @Test(arguments: [
+            H2Frame.data(1, [], ends: false), .data(1, [0], ends: false), .data(1, Array(repeating: 0, count: 16_000), ends: false),
+            .headers(1), .headers(1, [0x88, 0x00, 0x01, 0x61, 0x7F, 0x81, 0x3E] + Array(repeating: 0x61, count: 8192)),
+        ])
+        func aFloodOnAStreamThatWasLeftEndsTheConnection(flood: H2Frame) async throws {
+            // 4 MiB, where each frame counts as at least 64 bytes.
+            let bytes = Array(repeatElement(flood.bytes, count: (4 << 20) / max(64, flood.bytes.count)).joined())
+            try await FrameServer.with(
+                answering: { frame in frame.type == 3 ? [.write(bytes)] : [] }, all: true
+            ) { transport, server in
+                let call = Task { try await transport.send(server.request()) }
+                try await server.frames.wait("the request") { $0.contains { $0.type == 1 } }
+                call.cancel()
+                _ = try? await call.value
+                try await server.noConnectionIsOpen()
+                #expect(server.codes(of: 3) == [8])
+            }
+        }
+
+        /// A server that fills the window before it knows of the reset is honest, also with short frames.
+        @Test(arguments: [100, 16_000]) func theRestOfAWindowIsNoFlood(size: Int) async throws {
+            let frame = H2Frame.data(1, Array(repeating: 0, count: size), ends: false)
+            let rest = Array(repeatElement(frame.bytes, count: (1000 << 10) / size).joined())
+            try await FrameServer.with(
+                answering: { frame in
+                    switch (frame.type, frame.stream) {
+                    case (1, 1): [H2Frame.headers(1)].together
+                    case (3, 1): [.write(rest)]
+                    case (1, _): FrameServer.ok(frame.stream, "next")
+                    default: []
+                    }
+                }, all: true
+            ) { transport, server in
+                let left = try await transport.send(server.request())
+                left.body.abandon()
+                let next = try await transport.send(server.request())
+                #expect(String(decoding: try await next.body.collect(), as: UTF8.self) == "next")
+                #expect(server.server.acceptedConnections == 1)
+            }
+        }
+
         /// Nobody sends a request.
         @Test(arguments: floods)
         func aFloodEndsAnIdleConnection(flood: Flood) async throws {
