@@ -77,7 +77,7 @@ struct EventStreamReader: Sendable {
             do throws(EventTooLargeError) {
                 item = try parser.next()
             } catch {
-                throw TransportError.bodyTooLarge(limitBytes: error.limitBytes, request: response?.request)
+                throw TransportError.bodyTooLarge(error.excess, request: response?.request)
             }
             machine.record(lastEventID: parser.lastEventID, reconnectionTime: parser.reconnectionTime)
             switch item {

@@ -8,7 +8,8 @@ extension ResponseBody {
     /// ```
     ///
     /// It reads one response, whatever its media type, and ends with it: an event that is cut off is dropped. A client's `events` connects again. An
-    /// event larger than 1 MiB is an error: see ``events(upTo:)``.
+    /// event larger than 1 MiB is an error: see ``events(upTo:)``. So is an event with more than 128 combining marks in a row, as Swift takes
+    /// quadratic time to compare it.
     public var events: Events { events(upTo: EventStreamParser.defaultMaxEventBytes) }
 
     /// Returns the body as events, as ``events`` does, with a limit of your own.
@@ -40,13 +41,13 @@ extension ResponseBody {
 
             /// Returns the next event; `nil` at the end.
             ///
-            /// - Throws: ``TransportError`` with the code `bodyTooLarge` for an event over the limit; what the body throws.
+            /// - Throws: ``TransportError`` with the code `bodyTooLarge` for an event over a limit; what the body throws.
             public mutating func next() async throws -> ServerSentEvent? {
                 while true {
                     do throws(EventTooLargeError) {
                         if case .event(let event) = try parser.next() { return event }
                     } catch {
-                        throw body.tooLarge(error.limitBytes)
+                        throw body.tooLarge(error.excess)
                     }
                     guard let chunk = try await body.next() else { return nil }
                     parser.append(chunk)

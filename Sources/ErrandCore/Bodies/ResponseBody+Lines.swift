@@ -8,7 +8,8 @@ extension ResponseBody {
     /// ```
     ///
     /// A line ends with LF, CR LF or CR, however the chunks divide them. The last line needs no ending. Octets that are not valid UTF-8
-    /// become U+FFFD. A line longer than 1 MiB is an error: see ``lines(upTo:)``.
+    /// become U+FFFD. A line longer than 1 MiB is an error: see ``lines(upTo:)``. So is a line with more than 128 combining marks in a row, as
+    /// Swift takes quadratic time to compare it.
     public var lines: Lines { lines(upTo: LineSplitter.defaultMaxLineBytes) }
 
     /// Returns the body as lines, as ``lines`` does, with a limit of your own.
@@ -44,12 +45,12 @@ extension ResponseBody {
 
             /// Returns the next line; `nil` at the end.
             ///
-            /// - Throws: ``TransportError`` with the code `bodyTooLarge` for a line over the limit; what the body throws.
+            /// - Throws: ``TransportError`` with the code `bodyTooLarge` for a line over a limit; what the body throws.
             public mutating func next() async throws -> String? {
                 while true {
                     if let line = splitter.next() {
                         guard splitter.lineBytes <= limitBytes else { break }
-                        return line
+                        return try checked(line)
                     }
                     guard splitter.pendingBytes <= limitBytes else { break }
                     guard !isAtEnd else { return nil }
@@ -57,10 +58,15 @@ extension ResponseBody {
                         splitter.append(chunk)
                     } else {
                         isAtEnd = true
-                        return splitter.finish()
+                        return try splitter.finish().map { try checked($0) }
                     }
                 }
                 throw body.tooLarge(limitBytes)
+            }
+
+            private func checked(_ line: String) throws -> String {
+                if splitter.hasLongMarkRun { throw body.tooLarge(MarkRun.excess) }
+                return line
             }
 
             public mutating func next(isolation actor: isolated (any Actor)?) async throws -> String? { try await next() }

@@ -235,9 +235,14 @@ public struct ResponseBody: Sendable, AsyncSequence {
         }
 
         /// See ``ResponseBody/tooLarge(_:)``.
-        func tooLarge(_ limitBytes: Int) -> TransportError {
-            guard case .stream(let reader) = kind else { return .bodyTooLarge(limitBytes: limitBytes, request: nil) }
-            return .bodyTooLarge(limitBytes: limitBytes, request: reader.request)
+        func tooLarge(_ limitBytes: Int) -> TransportError { tooLarge("more than \(limitBytes) bytes") }
+
+        /// The error for a part of the body that exceeds another limit.
+        ///
+        /// - Parameter excess: what the part has.
+        func tooLarge(_ excess: String) -> TransportError {
+            guard case .stream(let reader) = kind else { return .bodyTooLarge(excess, request: nil) }
+            return .bodyTooLarge(excess, request: reader.request)
         }
     }
 

@@ -105,7 +105,12 @@ public struct TransportError: RequestFailure {
     }
 
     package static func bodyTooLarge(limitBytes: Int, request: Request?) -> TransportError {
-        TransportError(.bodyTooLarge, phase: .body, message: "more than \(limitBytes) bytes", request: request, delivery: .sent)
+        bodyTooLarge("more than \(limitBytes) bytes", request: request)
+    }
+
+    /// - Parameter excess: what the body, or a part of it, has: `more than 1024 bytes`.
+    package static func bodyTooLarge(_ excess: String, request: Request?) -> TransportError {
+        TransportError(.bodyTooLarge, phase: .body, message: excess, request: request, delivery: .sent)
     }
 
     /// The request, or the origin of a connection without one; what happened, in which phase, after how long, and why; whether this attempt

@@ -8,6 +8,9 @@ package struct LineSplitter: Sendable {
     /// The length of the last line in bytes on the wire. The text may be longer: invalid UTF-8 grows when it is repaired.
     package private(set) var lineBytes = 0
 
+    /// Whether the last line has more combining marks in a row than ``MarkRun/limit``.
+    package private(set) var hasLongMarkRun = false
+
     package init() {}
 
     /// The number of bytes of the incomplete line.
@@ -23,6 +26,7 @@ package struct LineSplitter: Sendable {
 
     private mutating func text(_ line: Range<Int>) -> String {
         lineBytes = line.count
+        hasLongMarkRun = lines.bytes[line].withUnsafeBytes { MarkRun.isTooLong(in: $0) }
         return String(decoding: lines.bytes[line], as: UTF8.self)
     }
 }

@@ -6,7 +6,9 @@ package enum MarkRun {
     /// The longest run that is read: 128 marks.
     package static let limit = 128
     /// The problem of a text that has a longer run.
-    package static let problem = "a text has more than \(limit) combining marks in a row"
+    package static let problem = "a text has \(excess)"
+    /// What a text has whose run is too long.
+    package static let excess = "more than \(limit) combining marks in a row"
 
     /// The escapes that a text may contain.
     package enum Syntax: Sendable {

@@ -33,6 +33,20 @@ import Testing
         #expect(inMemory?.code == .bodyTooLarge && inMemory?.request == nil)
     }
 
+    /// Swift compares such a text in quadratic time.
+    @Test(arguments: ["\n", ""]) func aLineWithManyMarksIsRefused(ending: String) async throws {
+        func lines(_ count: Int) -> ResponseBody { body("a\nb", String(repeating: "\u{301}", count: count) + ending) }
+        #expect(try await lines(128).lines.reduce(into: 0) { count, _ in count += 1 } == 2)
+        var iterator = lines(129).lines.makeAsyncIterator()
+        #expect(try await iterator.next() == "a")
+        let error = await #expect(throws: TransportError.self) { try await iterator.next() }
+        #expect(error?.code == .bodyTooLarge)
+        #expect(error?.message == "more than 128 combining marks in a row")
+        var events = body("event: b", String(repeating: "\u{301}", count: 129), "\ndata: x\n\n").events.makeAsyncIterator()
+        let ofEvents = await #expect(throws: TransportError.self) { try await events.next() }
+        #expect(ofEvents?.message == "more than 128 combining marks in a row")
+    }
+
     // MARK: - Many JSON texts
 
     private struct Entry: Decodable, Equatable {

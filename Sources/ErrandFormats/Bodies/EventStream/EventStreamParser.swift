@@ -11,6 +11,8 @@
 /// }
 /// ```
 ///
+/// The parser refuses a text with more than 128 combining marks in a row, as Swift takes quadratic time to compare it: `event.type == "added"`.
+///
 /// It does no I/O. Chunks can end anywhere, also within a character or between CR and LF: the same bytes give the same items. A byte order mark at the
 /// beginning is removed. Octets that are not valid UTF-8 become U+FFFD. An event is complete at its empty line: an event that the end of the
 /// stream cuts off is dropped, together with its ID.
@@ -66,13 +68,13 @@ public struct EventStreamParser: Sendable {
 
     /// Returns the next item; `nil` if more bytes are needed.
     ///
-    /// - Throws: ``EventTooLargeError``, also at each later call.
+    /// - Throws: ``EventTooLargeError`` for an event or a comment that exceeds a limit, also at each later call.
     public mutating func next() throws(EventTooLargeError) -> Item? {
         if let failure { throw failure }
         guard isBegun || removeByteOrderMark() else { return nil }
         while let line = lines.next() {
             if line.isEmpty {
-                if let event = completeEvent() { return .event(event) }
+                if let event = try completeEvent() { return .event(event) }
             } else if let comment = try read(line) {
                 return .comment(comment)
             }
@@ -96,18 +98,29 @@ public struct EventStreamParser: Sendable {
     private mutating func checkSize(_ line: Range<Int>) throws(EventTooLargeError) -> Bool {
         let isComment = !line.isEmpty && lines.bytes[line.lowerBound] == UInt8(ascii: ":")
         guard line.count <= maxEventBytes - (isComment ? 0 : eventBytes) else {
-            let error = EventTooLargeError(limitBytes: maxEventBytes)
-            failure = error
-            (lines, data) = (LineFinder(.any), [])
-            throw error
+            throw fail(.bytes(maxEventBytes))
         }
         return isComment
+    }
+
+    /// Returns the error, which each later call throws as well.
+    private mutating func fail(_ limit: EventTooLargeError.Limit) -> EventTooLargeError {
+        let error = EventTooLargeError(limit)
+        failure = error
+        (lines, data) = (LineFinder(.any), [])
+        return error
+    }
+
+    /// Returns octets as a text.
+    private mutating func text(_ octets: ArraySlice<UInt8>) throws(EventTooLargeError) -> String {
+        if octets.withUnsafeBytes({ MarkRun.isTooLong(in: $0) }) { throw fail(.combiningMarks(MarkRun.limit)) }
+        return String(decoding: octets, as: UTF8.self)
     }
 
     /// Reads a line that is not empty. Returns its text if it is a comment that is reported.
     private mutating func read(_ line: Range<Int>) throws(EventTooLargeError) -> String? {
         if try checkSize(line) {
-            return reportsComments ? String(decoding: lines.bytes[line].dropFirst(), as: UTF8.self) : nil
+            return reportsComments ? try text(lines.bytes[line].dropFirst()) : nil
         }
         eventBytes += line.count
         let (name, value) = field(of: line)
@@ -117,9 +130,9 @@ public struct EventStreamParser: Sendable {
             hasData = true
             data.append(contentsOf: lines.bytes[value])
         case .event:
-            type = value.isEmpty ? nil : String(decoding: lines.bytes[value], as: UTF8.self)
+            type = value.isEmpty ? nil : try text(lines.bytes[value])
         case .id:
-            if !lines.bytes[value].contains(0) { id = String(decoding: lines.bytes[value], as: UTF8.self) }
+            if !lines.bytes[value].contains(0) { id = try text(lines.bytes[value]) }
         case .retry:
             if let time = milliseconds(lines.bytes[value]) { reconnectionTime = time }
         case nil: break
@@ -168,12 +181,12 @@ public struct EventStreamParser: Sendable {
     }
 
     /// Ends the event at its empty line. Returns it if it has data.
-    private mutating func completeEvent() -> ServerSentEvent? {
+    private mutating func completeEvent() throws(EventTooLargeError) -> ServerSentEvent? {
         defer { (type, hasData, eventBytes) = (nil, false, 0) }
         lastEventID = id
         guard hasData else { return nil }
         defer { data.removeAll(keepingCapacity: true) }
-        return ServerSentEvent(data: String(decoding: data, as: UTF8.self), type: type ?? ServerSentEvent.defaultType, lastEventID: id)
+        return ServerSentEvent(data: try text(data[...]), type: type ?? ServerSentEvent.defaultType, lastEventID: id)
     }
 }
 

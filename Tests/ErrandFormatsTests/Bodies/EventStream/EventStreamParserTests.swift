@@ -76,7 +76,7 @@ import Testing
         var random = SeededGenerator(seed: 1)
         for pieces in Array(stream.utf8).divisions(&random) {
             let parsed = ParsedStream(pieces, EventStreamParser(maxEventBytes: 11))
-            #expect(parsed.error?.limitBytes == (eventsBefore == nil ? nil : 11), "\(pieces.map(\.count))")
+            #expect(parsed.error?.limit == (eventsBefore == nil ? nil : .bytes(11)), "\(pieces.map(\.count))")
             if let eventsBefore { #expect(parsed.events.count == eventsBefore) }
         }
     }
@@ -89,6 +89,24 @@ import Testing
             #expect(error?.description == "an event of the stream is larger than the limit of 4 bytes; maxEventBytes sets another one")
             parser.append("\n\ndata\n\n".utf8)
         }
+    }
+
+    /// Swift compares such a text in quadratic time. Each text of the stream has the limit of its own.
+    @Test(arguments: ["event: ", "id: ", "data: ", ":"])
+    func aLongRunOfCombiningMarksIsRefused(field: String) {
+        func parsed(_ count: Int) -> ParsedStream {
+            ParsedStream(field + "a" + String(repeating: "\u{301}", count: count) + "\ndata: x\n\n")
+        }
+        let longest = parsed(128)
+        #expect(longest.error == nil)
+        #expect(longest.events.count == 1)
+        let refused = parsed(129)
+        #expect(refused.error?.limit == .combiningMarks(128))
+        #expect(refused.items == [])
+        #expect(refused.error?.description == "an event of the stream has more than 128 combining marks in a row")
+        // A line feed ends a run.
+        let marks = String(repeating: "\u{301}", count: 100)
+        #expect(ParsedStream("data: a\(marks)\ndata: \(marks)\n\n").error == nil)
     }
 
     @Test func aDescriptionShowsNoPayload() throws {
