@@ -20,6 +20,21 @@ import Testing
         #expect(earlier)
     }
 
+    /// Such a date says nothing about the end of the token.
+    @Test func aTokenThatHasExpiredWhenItComesIsNotRefreshedAhead() {
+        var machine = machine()
+        machine.sign(in: AccessToken("old", expiresAt: date(900)), at: date(1_000), random: 0)
+        let isTaken = machine.end(
+            AccessToken("new", expiresAt: date(910), obtainedAt: date(1_000)), account: machine.account, at: date(1_000), random: 0)
+        #expect(isTaken)
+        guard case .use(let issued, let turn) = machine.decision(refusing: nil, for: nil, at: date(1_001)) else {
+            Issue.record("the token is not used")
+            return
+        }
+        #expect(issued.token.value == "new")
+        #expect(turn == nil)
+    }
+
     @Test func inTheLastSecondsATokenIsRefreshedOnceASecondAtMost() {
         var machine = machine()
         machine.sign(in: AccessToken("t", expiresAt: date(1_000), obtainedAt: date(0)), at: date(0), random: 0)

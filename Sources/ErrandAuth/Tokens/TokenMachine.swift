@@ -116,6 +116,8 @@ struct TokenMachine: Sendable {
         guard account == self.account else { return false }
         set(new, at: now, random: random)
         hasWrongDate = new.hasExpired(at: now)
+        // Such a date says nothing about the end of the token.
+        if hasWrongDate { proactiveDate = nil }
         refreshes += 1
         failure = nil
         return true
