@@ -53,6 +53,32 @@ struct RecordingModeTests {
         #expect(try folder.read("deep/er/a.har") == before)
     }
 
+    @Test func aFileIsForItsOwnerAndKeepsItsPermissionsAndItsLinks() async throws {
+        let folder = try TestFolder("recording")
+        let files = FileManager.default
+        func permissions() throws -> Int? { try files.attributesOfItem(atPath: folder.file("a.har"))[.posixPermissions] as? Int }
+        try await folder.record([get("/a")], over: counting("old"))
+        #expect(try permissions() == 0o600)
+        try files.setAttributes([.posixPermissions: 0o640], ofItemAtPath: folder.file("a.har"))
+        try files.createSymbolicLink(atPath: folder.file("link.har"), withDestinationPath: "a.har")
+        let recording = try Recording(path: folder.file("link.har"), mode: .all)
+        _ = try await text(counting("new").record(on: recording), get("/b"))
+        try recording.save()
+        #expect(try permissions() == 0o640)
+        #expect(try files.destinationOfSymbolicLink(atPath: folder.file("link.har")) == "a.har")
+        #expect(String(decoding: try folder.read("a.har"), as: UTF8.self).contains("/b"))
+    }
+
+    @Test func aDeviceIsNotReplaced() async throws {
+        let folder = try TestFolder("recording")
+        let path = folder.file("null.har")
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "/dev/null")
+        let recording = try Recording(path: path, mode: .all)
+        _ = try await text(counting("new").record(on: recording), get("/b"))
+        #expect(throws: FileWriteError.self) { try recording.save() }
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path) == "/dev/null")
+    }
+
     @Test func newEpisodesReplaysWhatItHasAndAddsTheRest() async throws {
         let folder = try TestFolder("recording")
         try await folder.record([get("/a")], over: counting("old"))

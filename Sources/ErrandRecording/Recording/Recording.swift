@@ -134,10 +134,10 @@ public final class Recording: Sendable, CustomStringConvertible {
     ///
     /// An exchange that has no head yet is left out. If the body of an exchange is still being read, the part so far is written, and
     /// marked; saving again later writes all of it. If nothing was recorded, nothing is written, except that the mode `all` always replaces
-    /// the file.
+    /// the file. A new file is for its owner alone, and a file that is replaced keeps its permissions.
     ///
     /// - Throws: ``SecretFoundError`` if a registered secret is in the content to be written: as it is, percent-encoded, with the escapes
-    ///   of JSON, or in base64; errors of writing a file. In both cases, an existing file stays unchanged.
+    ///   of JSON, or in base64; `FileWriteError`, also for a path that leads to a device or a pipe. In both cases, an existing file stays unchanged.
     public func save() throws {
         guard !isReplayOnly else { return }
         let log = log
@@ -145,9 +145,14 @@ public final class Recording: Sendable, CustomStringConvertible {
         try check(log)
         let content = try log.fileContent()
         if let secrets, secrets.finds(in: Array(content)) { throw SecretFoundError(entry: nil, exchange: "", place: "file") }
-        let file = URL(filePath: path)
+        // A link stays a link.
+        let file = URL(filePath: path).resolvingSymlinksInPath()
         try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
-        try content.write(to: file, options: .atomic)
+        let permissions = (try? FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int) ?? nil
+        let options = permissions.map { FileWriteOptions(permissions: UInt16($0 & 0o777)) } ?? .standard
+        let output = try OutputFile(path: file.path, options: options, calls: .system)
+        try output.append(content)
+        try output.commit()
     }
 
     /// Calls `body`, and then writes the file, even if `body` throws.
