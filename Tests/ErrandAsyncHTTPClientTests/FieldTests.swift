@@ -52,6 +52,17 @@ extension AsyncHTTPClientTransportTests {
             #expect(order == ["x-twice", "x-empty", "x-twice", "x-text"])
         }
 
+        /// Credentials for a proxy never reach an origin ([RFC 9110, section 11.7.2](https://www.rfc-editor.org/rfc/rfc9110#section-11.7.2)).
+        @Test(arguments: TestedTransport.allCases) func credentialsForAProxyDoNotReachAnOrigin(by tested: TestedTransport) async throws {
+            let (seen, _) = try await exchange(
+                by: tested,
+                { url in
+                    try Request(.get, url: url, headers: [.proxyAuthorization: "Basic c2VjcmV0", .authorization: "Basic b3JpZ2lu"])
+                }, answer: "")
+            #expect(seen.values("proxy-authorization") == [])
+            #expect(seen.values("authorization") == ["Basic b3JpZ2lu"])
+        }
+
         /// `HTTPFields` splits it, for HTTP/2.
         @Test(arguments: TestedTransport.allCases) func aCookieThatIsSetAsOneValueIsOneField(by tested: TestedTransport) async throws {
             let (seen, _) = try await exchange(
