@@ -251,7 +251,10 @@ private struct BinaryList {
         let each: Int
         switch marker >> 4 {
         case 0x0: (each, length) = (1, 1)
-        case 0x1, 0x2, 0x3: (each, length) = (1, 1 << min(length, 8))
+        case 0x1, 0x2: (each, length) = (1, 1 << min(length, 8))
+        case 0x3:
+            guard length == 3, place + 8 <= table, isFinite(at: place) else { return nil }
+            (each, length) = (1, 8)
         case 0x4, 0x5, 0x7: each = 1
         case 0x6: each = 2
         case 0x8: (each, length) = (1, length + 1)
@@ -266,6 +269,11 @@ private struct BinaryList {
         }
         return Content(
             isContainer: true, start: place, references: size / referenceSize, names: marker >> 4 == 0xD ? length : 0, length: size + 1)
+    }
+
+    /// Whether 8 bytes are a floating-point number that is finite. Foundation traps when it writes a date that is none.
+    private func isFinite(at place: Int) -> Bool {
+        Double(bitPattern: (0..<8).reduce(UInt64(0)) { $0 << 8 | UInt64(bytes[place + $1]) }).isFinite
     }
 
     /// A number of up to 8 bytes; negative for one that is larger than any place.

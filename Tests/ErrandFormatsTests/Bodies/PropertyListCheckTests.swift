@@ -50,6 +50,18 @@ import Testing
         for text in texts.prefix(6) { #expect(problem(text) != nil, "\(text.prefix(80))") }
     }
 
+    /// Foundation reads a date that is no number, and traps when it is written.
+    @Test(arguments: [Double.nan, .signalingNaN, .infinity, -.infinity])
+    func aDateThatIsNoNumberIsRefused(value: Double) {
+        func list(_ value: Double, marker: UInt8 = 0x33) -> Data {
+            binary([[marker] + (0..<8).map { UInt8(truncatingIfNeeded: value.bitPattern >> (56 - 8 * $0)) }])
+        }
+        #expect(problem(list(value)) == "it is damaged")
+        #expect(problem(list(0)) == nil)
+        #expect(problem(list(-1e300)) == nil)
+        #expect(problem(list(0, marker: 0x32)) == "it is damaged")
+    }
+
     private func problem(_ data: Data) -> String? { data.withUnsafeBytes { PropertyListCheck.problem(in: $0) } }
 
     private func problem(_ text: String) -> String? { problem(Data(text.utf8)) }
