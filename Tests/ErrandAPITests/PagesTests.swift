@@ -421,11 +421,15 @@ import Testing
     /// Who is cancelled requests nothing, and the page ahead ends, although its iterator is still there.
     @Test func whoIsCancelledRequestsNothing() async throws {
         let (begun, ended) = (Gate(), Gate())
+        let wasCancelled = Watched(false)
         let stub = StubTransport(
             Stub().query("page", "2").responds(
                 .custom { _ in
                     begun.open()
-                    defer { ended.open() }
+                    defer {
+                        wasCancelled.change { $0 = Task.isCancelled }
+                        ended.open()
+                    }
                     try await Task.sleep(for: .seconds(60))
                     return (HTTPResponse(status: .ok), Data())
                 }), Stub().responds(.json(Items(items: [1]))))
@@ -437,7 +441,10 @@ import Testing
                 if prefetches { await begun.passed() }
                 withUnsafeCurrentTask { $0?.cancel() }
                 let error = await #expect(throws: CancellationError.self) { try await pages.next() }
-                if prefetches { await ended.passed() }
+                if prefetches {
+                    await ended.passed()
+                    #expect(wasCancelled.value)
+                }
                 return error != nil
             }
             #expect(try await task.value)
@@ -491,11 +498,15 @@ import Testing
     /// The page ahead belongs to the iterator, and ends with it.
     @Test func whoLeavesCancelsThePageAhead() async throws {
         let (begun, ended) = (Gate(), Gate())
+        let wasCancelled = Watched(false)
         let stub = StubTransport(
             Stub().query("page", "2").responds(
                 .custom { _ in
                     begun.open()
-                    defer { ended.open() }
+                    defer {
+                        wasCancelled.change { $0 = Task.isCancelled }
+                        ended.open()
+                    }
                     try await Task.sleep(for: .seconds(60))
                     return (HTTPResponse(status: .ok), Data())
                 }), Stub().responds(.json(Items(items: [1]))))
@@ -505,6 +516,7 @@ import Testing
             break
         }
         await ended.passed()
+        #expect(wasCancelled.value)
         #expect(stub.openBodyCount == 0)
     }
 

@@ -190,6 +190,12 @@ import Testing
         #expect("\(stack)".hasSuffix("sign(awsV4(r, s3)) > StubTransport"), "\(stack)")
     }
 
+    /// The caller has authorized the request already.
+    @Test func aRequestWithItsOwnAuthorizationIsNotSigned() async throws {
+        let request = try Request(.get, url: "https://a.example/b?c=d", headers: [.authorization: "Bearer own"])
+        #expect(try await signed(request, service: "s3").head == request.head)
+    }
+
     /// Some servers compare the query as they get it with what is signed.
     @Test func theQueryIsSentAsItIsSigned() async throws {
         let request = try Request(.get, url: "https://a.example/b?prefix=a/b:%7e&x=a+b&uploads&c=&d=%C3%A4%2F&&e=f=g")

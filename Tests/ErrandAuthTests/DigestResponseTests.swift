@@ -47,6 +47,7 @@ struct DigestResponseTests {
         (#"realm="r", nonce="n""#, "53e5b46628080b405f34d0d7ac3dd5c6"),
         (#"realm="r", nonce="n", qop="auth-int""#, "63fc70457c2782c541a8e15d81fc3869"),
         (#"realm="r", nonce="n", qop="auth", algorithm=MD5-sess"#, "f50deabcf378f2c9efccfa6a32691483"),
+        (#"realm="r", nonce="n", algorithm=MD5-sess"#, "a8fa5ff4717ec9de2c261199fd0c7cc9"),
         (#"realm="r", nonce="n", qop="auth", algorithm=sha-256-SESS"#, "ebb3e2d22161680271254136c881d98d51c90b03b678e843037be6fecbb9ee11"),
         (
             #"realm="r", nonce="n", qop="auth", algorithm=SHA-512"#,
@@ -58,7 +59,20 @@ struct DigestResponseTests {
         let field = try response("Digest \(parameters)").field(
             user: "u", password: "p", method: "POST", target: "/x?y=1", count: 0xAB, clientNonce: "c",
             bodyDigits: DigestResponse.Algorithm.standard.digits(of: "body"))
-        #expect(AuthenticationChallenge.parse([field]).first?["response"] == digits, "\(field)")
+        let read = AuthenticationChallenge.parse([field]).first
+        #expect(read?["response"] == digits, "\(field)")
+        // What a server needs to check the proof.
+        #expect(read?["cnonce"] == (parameters.contains("qop") || parameters.lowercased().contains("-sess") ? "c" : nil))
+    }
+
+    /// Two origins may send the same nonce.
+    @Test func eachOriginHasACountOfItsOwn() throws {
+        var counts = NonceCounts(limit: 10)
+        let (first, second) = (try Request(.get, url: "https://a.example/").origin, try Request(.get, url: "https://b.example/").origin)
+        #expect(counts.next(for: "n", at: first) == 1)
+        #expect(counts.next(for: "n", at: first) == 2)
+        #expect(counts.next(for: "n", at: second) == 1)
+        #expect(counts.next(for: "n", at: nil) == 1)
     }
 
     @Test func theStrongestOfSeveralChallengesIsChosen() throws {

@@ -659,8 +659,10 @@ import Testing
         try await store.save(token)
         #expect(try await store.load() == token)
         #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
-        try setPermissions(0o644)
-        await #expect(throws: FileReadError.self) { try await store.load() }
+        for permissions in [0o640, 0o620, 0o604, 0o602, 0o644] {
+            try setPermissions(permissions)
+            await #expect(throws: FileReadError.self) { try await store.load() }
+        }
         try setPermissions(0o600)
         try Data("{}".utf8).write(to: URL(fileURLWithPath: path))
         await #expect(throws: TokenFileError.self) { try await store.load() }

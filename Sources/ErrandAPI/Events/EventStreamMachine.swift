@@ -31,7 +31,7 @@ struct EventStreamMachine: Sendable {
     private let policy: EventStreamPolicy
     /// Whether the method of the request lets it be sent again.
     private let isIdempotent: Bool
-    /// What the next connection sends as `Last-Event-ID`; empty for no field.
+    /// What the next connection sends as `Last-Event-ID`; empty for no field. An ID of more than 8192 bytes is not sent.
     private(set) var lastEventID: String
     /// As the server has set it, or the policy.
     private(set) var reconnectionTime: Duration

@@ -98,7 +98,9 @@ struct EventStreamReader: Sendable {
         observer?.report(.connecting)
         response = nil
         var request = request
-        request.headers[.lastEventID] = machine.lastEventID.isEmpty ? nil : machine.lastEventID
+        // No server takes a longer field.
+        let isSent = !machine.lastEventID.isEmpty && machine.lastEventID.utf8.count <= FieldLimits.valueBytes
+        request.headers[.lastEventID] = isSent ? machine.lastEventID : nil
         let (client, sent) = (stream.client, request)
         let response = try await notSilent(
             discard: { $0.body.abandon() }, { try await client.unmappedResponse(to: sent, in: client.envelopeReader) })

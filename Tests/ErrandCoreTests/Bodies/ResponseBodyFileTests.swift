@@ -141,6 +141,25 @@ import Testing
         #expect(source.abandonCount > 0)
     }
 
+    /// The body is whole, and the file has no name yet.
+    @Test func cancellationAtTheEndOfTheBodyGivesNoName() async throws {
+        struct CancellingSource: BodySource {
+            let isRead = Watched(false)
+
+            func next() async throws -> Data? {
+                defer { isRead.change { $0 = true } }
+                guard isRead.value else { return Data("one".utf8) }
+                withUnsafeCurrentTask { $0?.cancel() }
+                return nil
+            }
+
+            func abandon() {}
+        }
+        let task = Task { [target] in try await ResponseBody(CancellingSource()).write(to: target) }
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(try names == [])
+    }
+
     @Test func aFullDiskIsNamedAndLeavesNothing() async throws {
         let full = try #require(FileHandle(forWritingAtPath: "/dev/full"))
         let device = full.fileDescriptor

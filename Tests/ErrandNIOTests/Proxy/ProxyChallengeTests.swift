@@ -89,6 +89,21 @@ extension NIOTransportTests {
             #expect(seen.value.map { $0.value("proxy-authorization") } == [nil, "N good", "N good"])
         }
 
+        /// A proxy that has refused a large body may read the rest of it as the next request: a connection of its own has none.
+        @Test(arguments: [(32 * 1024, 1), (32 * 1024 + 1, 2)])
+        func aConnectionWithALargeRefusedBodyIsNotUsedAgain(bytes: Int, connections: Int) async throws {
+            let proxy = try RawServer.answering { connection, request, _ in try Self.answer(connection, request) }
+            defer { proxy.stop() }
+            let settings = settings(proxy) { _ in "N good" }
+            try await withNIO {
+                $0.proxy = .all(settings)
+            } _: { transport in
+                let request = try Request(.post, url: "http://a.invalid/", body: .data(Data(count: bytes))).within(.seconds(10))
+                #expect(try await transport.send(request).status == .ok)
+                #expect(proxy.counts.value.accepted == connections)
+            }
+        }
+
         /// It is no answer, as `nil` is.
         @Test(arguments: ["http", "https"]) func anEmptyValueIsNoAnswer(scheme: String) async throws {
             let seen = Watched<[RawRequest]>([])

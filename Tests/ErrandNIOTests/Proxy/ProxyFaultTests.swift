@@ -42,7 +42,7 @@ extension NIOTransportTests {
             let settings = settings(kind, proxy)
             try await withNIO {
                 $0.proxy = .all(settings)
-                $0.connectTimeout = .milliseconds(160)
+                $0.connectTimeout = .milliseconds(500)
                 // Reading the roots of the system takes longer.
                 $0.tls.trustsAnyCertificateForTesting = .loopback
             } _: { transport in

@@ -72,6 +72,14 @@ extension NIOTransportTests {
             #expect(error.message.contains(text), "\(error)")
         }
 
+        /// The certificate of another host has the pinned key.
+        @Test func aRightPinDoesNotMakeACertificateOfAnotherHostValid() async throws {
+            let server = try await BadTLSServer.shared()
+            let pins = try CertificatePins(["localhost": [try server.pin("wronghost"), Self.backup]])
+            let error = try await transportError { try await get(server.url("wronghost"), pins: pins) }
+            #expect(error.code == .tls && error.message.contains("for another host"), "\(error)")
+        }
+
         @Test func aHostThatNoPatternMatchesIsNotCompared() async throws {
             let server = try await BadTLSServer.shared()
             let pins = try CertificatePins(["*.localhost": [Self.another, Self.backup], "a.example": [Self.another, Self.backup]])
