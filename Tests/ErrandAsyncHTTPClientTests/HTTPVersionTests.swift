@@ -1,5 +1,6 @@
 #if AsyncHTTPClient && NIO && MockServer
 internal import Errand
+internal import ErrandMockServer
 internal import Foundation
 internal import TestSupport
 internal import Testing
@@ -19,6 +20,22 @@ extension AsyncHTTPClientTransportTests {
                 #expect(response.metadata.httpVersion == version)
                 #expect(try await (response.body.collect() == NginxServer.large) as Bool)
                 #expect(try await response.end().isComplete)
+            }
+        }
+
+        /// The server has not processed the request ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
+        @Test(arguments: TestedTransport.allCases) func aRequestWhoseStreamIsRefusedWasNotSent(by tested: TestedTransport) async throws {
+            let files = try FileAuthority()
+            try await withMockServer(.tls(try files.authority.certificate(), protocols: [.http2])) { server in
+                server.dispatch { _ in .status(.ok).fault(.refusedStream, at: .requestStart) }
+                try await tested.run {
+                    $0.tls.extraRootsPEMFiles = [files.path]
+                } _: { transport in
+                    let failure = try await transportError {
+                        try await transport.send(Request(.post, url: server.url("/"), body: .text("tea")))
+                    }
+                    #expect(failure.code == .connectionLost && failure.delivery == .notSent, "\(failure)")
+                }
             }
         }
 

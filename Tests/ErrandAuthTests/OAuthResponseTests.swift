@@ -174,6 +174,77 @@ import Testing
         #expect(server.revocationEndpoint == nil && server.authorizationEndpoint == nil)
     }
 
+    // MARK: Members that nobody needs
+
+    private static let needed = #""access_token":"at2","token_type":"Bearer","expires_in":60,"refresh_token":"rt2","scope":"a b""#
+    private static let manyMarks = "a" + String(repeating: "\u{301}\u{316}", count: 200)
+    private static let tooDeep = String(repeating: "[", count: 200) + String(repeating: "]", count: 200)
+
+    /// A server that rotates refresh tokens has used up the old one by then.
+    @Test(arguments: [
+        ("marks", #"{"x":"\#(manyMarks)",\#(needed)}"#), ("marks in a name", #"{\#(needed),"\#(manyMarks)":1}"#),
+        ("a long name", #"{"\#(String(repeating: "ä", count: 300))":{"access_token":"other"},\#(needed)}"#),
+        ("depth", #"{\#(needed),"x":\#(tooDeep)}"#), ("depth before", #"{"x":\#(tooDeep),\#(needed)}"#),
+        ("mixed depth", #"{"x":\#(String(repeating: #"{"a":["#, count: 100))\#(String(repeating: "]}", count: 100)),\#(needed)}"#),
+        ("a trailing NUL", "{\(needed)}\0"), ("NULs and spaces", " {\(needed)} \n\0\0"),
+        ("a trailing comment", "{\(needed)} // served by a1"),
+        ("a trailing element", "{\(needed)}\n<!-- cached [x] -->"), ("a number of JavaScript", #"{"x":NaN,\#(needed)}"#),
+        ("a quotation mark in a text", #"{"x":"\"}{",\#(needed)} //"#), ("an octet in a text", "{\"x\":\"\t\u{1}\",\(needed)}"),
+        ("a byte order mark", "\u{FEFF}{\(needed),\"x\":\(tooDeep)}"),
+    ])
+    func aTokenIsNotLostByAMemberThatNobodyNeeds(what: String, body: String) async throws {
+        let new = try await client(StubTransport(Stub().responds(Self.reply(200, body)))).refresh(
+            AccessToken("old", refreshToken: "rt1", scopes: ["c"]))
+        #expect(new.value == "at2" && new.refreshToken == "rt2" && new.scopes == ["a", "b"], "\(what)")
+        #expect(new.expiresAt == Date(timeIntervalSince1970: 1_000_060), "\(what)")
+    }
+
+    @Test func aTokenIsNotLostByBytesThatAreNotUTF8() async throws {
+        let body = Data("{\"x\":\"".utf8) + [0xFF, 0xC0] + Data("\",\(Self.needed)}".utf8)
+        let new = try await client(StubTransport(Stub().responds(.data(body)))).refresh(AccessToken("old", refreshToken: "rt1"))
+        #expect(new.value == "at2" && new.refreshToken == "rt2")
+    }
+
+    /// A needed member that can't be read counts as missing.
+    @Test func aScopeThatCannotBeReadCountsAsMissing() async throws {
+        for scope in [#""\#(Self.manyMarks)""#, Self.tooDeep, "NaN"] {
+            let body = #"{"access_token":"at2","refresh_token":"rt2","scope":\#(scope),"expires_in":60}"#
+            let new = try await client(StubTransport(Stub().responds(Self.reply(200, body)))).refresh(
+                AccessToken("old", refreshToken: "rt1", scopes: ["c"]))
+            #expect(new.value == "at2" && new.refreshToken == "rt2" && new.scopes == ["c"] && new.expiresAt != nil)
+        }
+    }
+
+    @Test func anErrorAndACodeAreNotLostEither() async throws {
+        let stub = StubTransport(
+            Stub().responds(Self.reply(400, #"{"x":\#(Self.tooDeep),"error":"invalid_grant","error_description":"why"}"#)))
+        let error = await #expect(throws: OAuthError.self) { try await client(stub).clientCredentials() }
+        #expect(error?.code == .invalidGrant && error?.message == "why")
+        let device = #"{"x":\#(Self.tooDeep),"device_code":"d","user_code":"u","verification_url":"https://a.example/d"} "#
+        let code = try await client(StubTransport(Stub().responds(Self.reply(200, device)))).deviceAuthorization()
+        #expect(code.userCode == "u" && code.verificationURI == "https://a.example/d")
+    }
+
+    /// It is not known what the server means.
+    @Test(arguments: [
+        "{\(needed)", "{\(needed),}x", "{\(needed)}{\(needed)}", "{\(needed)} // {", "x{\(needed)}", "[{\(needed)}]", #"{"x":"\#(needed)}"#,
+        #"{"x":[},\#(needed)}"#, #"{"x":{],\#(needed)}"#, #"{"x":,\#(needed)}"#, #"{"x":[\#(needed)}"#, #"{"data":{\#(needed)}} //"#,
+        "{} //", "", "\0",
+        #"{"x":"\"#, #"{"access_token":{"access_token":"at2"}} //"#,
+    ])
+    func aBodyThatIsNotOneWholeObjectHasNoToken(body: String) async throws {
+        let stub = StubTransport(Stub().responds(Self.reply(200, body)))
+        let error = await #expect(throws: OAuthError.self) { try await client(stub).clientCredentials() }
+        #expect(error?.code == .invalidResponse)
+    }
+
+    @Test(arguments: [("Bearer ", true), (" bearer", true), ("\tBEARER\t", true), (" ", true), ("Bearer x", false), ("mac ", false)])
+    func spacesAroundTheTypeOfATokenSayNothing(type: String, isBearer: Bool) async throws {
+        let body = try JSONEncoder().encode(["access_token": "at", "token_type": type])
+        let client = client(StubTransport(Stub().responds(.data(body))))
+        #expect((try? await client.clientCredentials())?.value == (isBearer ? "at" : nil))
+    }
+
     // MARK: Texts that are slow to compare
 
     private static let marks = String(repeating: "\u{300}\u{316}", count: 60_000)

@@ -37,6 +37,10 @@ struct LinearWorkTests {
         }
     }
 
+    private static let readMembers: @Sendable (String) -> Void = { text in
+        Array(text.utf8).withUnsafeBytes { _ = JSONMembers.needed(["a"], in: $0) }
+    }
+
     private static let readMultipart: @Sendable (String) -> Void = { text in
         guard let boundary = MultipartBoundary("b") else { return }
         var reader = MultipartReader(boundary: boundary, maxHeadBytes: .max, maxParts: .max)
@@ -128,6 +132,9 @@ struct LinearWorkTests {
         Parser("problem, members", text: { "{" + (0..<$0).map { "\"m\($0)\":[[[1]]]," }.joined() + "\"z\":1}" }) {
             _ = try? ProblemDetails(parsing: $0.utf8)
         },
+        Parser("needed members, brackets", text: { #"{"x":"# + String(repeating: "[{\"a\":", count: $0) }, readMembers),
+        Parser("needed members, many", text: { "{" + String(repeating: "\"a\":1,", count: $0) + "\"z\":{}}" }, readMembers),
+        Parser("needed members, marks", text: { "{\"a\":\"b" + String(repeating: "\u{301}\u{316}", count: $0) + "\"}" }, readMembers),
         Parser("depth", text: repeated("[]{}\"\\\"")) { text in Array(text.utf8).withUnsafeBytes { _ = JSONDepth.problem(in: $0) } },
         Parser("marks, of words", text: repeated("a\u{301}日\u{316}\u{301}")) { text in
             Array(text.utf8).withUnsafeBytes { _ = MarkRun.isTooLong(in: $0) }

@@ -61,16 +61,14 @@ import Testing
 
         func send(_ request: Request) async throws -> Response {
             let number = generator.withLock { Int.random(in: 0..<16, using: &$0) }
-            func failure(
-                _ code: TransportError.Code, _ sent: Delivery, isUnprocessed: Bool = false
-            ) -> TransportError {
-                TransportError(code, phase: .send, request: request, delivery: sent, isUnprocessed: isUnprocessed)
+            func failure(_ code: TransportError.Code, _ sent: Delivery) -> TransportError {
+                TransportError(code, phase: .send, request: request, delivery: sent)
             }
             switch number {
             case 0: throw failure(.cannotConnect, .notSent)
             case 1: throw failure(.timedOut, .notSent)
             case 2: throw failure(.connectionLost, .notSent)
-            case 3: throw failure(.connectionLost, .unknown, isUnprocessed: true)
+            case 3: throw failure(.connectionLost, .notSent)
             case 4: throw failure(.cannotFindHost, .notSent)
             default: break
             }

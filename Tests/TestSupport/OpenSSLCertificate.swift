@@ -3,6 +3,10 @@ struct OpenSSLCertificate: Sendable {
     enum Purpose: Sendable {
         /// Signs other certificates.
         case authority
+        /// Signs other certificates, with name constraints as `openssl` writes them: `permitted;DNS:a.example`.
+        case constrainedAuthority(String)
+        /// Of a server with these alternative names, whose extended key usage is that of clients.
+        case serverForClients(String)
         /// Of a server with these alternative names, as `openssl` writes them: `DNS:localhost, IP:127.0.0.1`.
         case server(String)
         case client
@@ -42,10 +46,12 @@ struct OpenSSLCertificate: Sendable {
     }
 
     private var section: String {
+        let authority = "basicConstraints = critical, CA:TRUE\nkeyUsage = critical, keyCertSign, cRLSign\nsubjectKeyIdentifier = hash"
         let extensions =
             switch purpose {
-            case .authority:
-                "basicConstraints = critical, CA:TRUE\nkeyUsage = critical, keyCertSign, cRLSign\nsubjectKeyIdentifier = hash"
+            case .authority: authority
+            case .constrainedAuthority(let constraints): authority + "\nnameConstraints = critical, \(constraints)"
+            case .serverForClients(let names): "subjectAltName = \(names)\nextendedKeyUsage = clientAuth"
             case .server(let names): "subjectAltName = \(names)\nextendedKeyUsage = serverAuth"
             case .client: "extendedKeyUsage = clientAuth"
             }

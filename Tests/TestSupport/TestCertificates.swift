@@ -10,6 +10,10 @@ public struct TestCertificates: Sendable {
         case expired
         /// For the right host, self-signed.
         case selfSigned
+        /// Signed by the authority, for the right host, with the extended key usage of clients alone.
+        case clientsOnly
+        /// For the right host, signed by ``TestCertificates/constrainedAuthority``, whose name constraints permit `inside.example` alone.
+        case outside
     }
 
     /// The certificates of clients, each with its key.
@@ -24,22 +28,27 @@ public struct TestCertificates: Sendable {
 
     /// The path of the authority's certificate: the only one to trust.
     public var authority: String { "\(folder)/authority.pem" }
+    /// The path of the certificate of an authority with name constraints.
+    public var constrainedAuthority: String { "\(folder)/constrained.pem" }
     public func certificate(_ server: Server) -> String { "\(folder)/\(server.rawValue).pem" }
     public func key(_ server: Server) -> String { "\(folder)/\(server.rawValue).key" }
     public func certificate(_ client: Client) -> String { "\(folder)/\(client.rawValue).pem" }
     public func key(_ client: Client) -> String { "\(folder)/\(client.rawValue).key" }
 
     /// Creates the certificates in `folder`, which must exist.
-    static func make(in folder: String) async throws -> TestCertificates {
+    public static func make(in folder: String) async throws -> TestCertificates {
         let here = OpenSSLCertificate.Purpose.server("DNS:localhost, DNS:*.localhost, IP:127.0.0.1, IP:::1")
         try await OpenSSLCertificate.make(
             [
                 OpenSSLCertificate("authority", "Errand test authority", .authority),
                 OpenSSLCertificate("other", "Another authority", .authority),
+                OpenSSLCertificate("constrained", "A constrained authority", .constrainedAuthority("permitted;DNS:inside.example")),
                 OpenSSLCertificate("selfSigned", "localhost", here),
                 OpenSSLCertificate("good", "localhost", here, by: "authority"),
                 OpenSSLCertificate("wrongHost", "elsewhere.example", .server("DNS:elsewhere.example"), by: "authority"),
                 OpenSSLCertificate("expired", "localhost", here, by: "authority", .expired),
+                OpenSSLCertificate("clientsOnly", "localhost", .serverForClients("DNS:localhost"), by: "authority"),
+                OpenSSLCertificate("outside", "localhost", .server("DNS:inside.example, DNS:localhost"), by: "constrained"),
                 OpenSSLCertificate("client", "test client", .client, by: "authority"),
                 OpenSSLCertificate("stranger", "test client", .client, by: "other"),
             ], in: folder)

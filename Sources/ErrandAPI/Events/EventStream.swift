@@ -17,7 +17,7 @@ public import ErrandFormats
 /// - When the server ends the stream, the connection is lost, or the server responds with 429 or 5xx, the stream connects again, after the wait of its
 ///   ``EventStreamPolicy``, with the last event ID as `Last-Event-ID`. The status 204 ends the sequence. Any other status is an error.
 /// - A request that is not idempotent, such as a POST, is sent again only if the stream has a last event ID, or if the server has not processed the
-///   request: it was not sent, the server says so over HTTP/2 (``/ErrandCore/TransportError/isUnprocessed``), or the response has the status 429
+///   request: its ``/ErrandCore/Delivery`` is `notSent`, or the response has the status 429
 ///   ([RFC 6585, section 4](https://www.rfc-editor.org/rfc/rfc6585#section-4)), or 503 with `Retry-After`
 ///   ([RFC 9110, section 15.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.6.4)). Otherwise the sequence ends where the server ends the stream,
 ///   and throws where the connection is lost or silent, or the response has the status 503 without `Retry-After` or another 5xx. With

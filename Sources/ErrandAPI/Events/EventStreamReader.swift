@@ -174,7 +174,7 @@ extension EventStream {
         case let error as TransportError:
             switch error.code {
             case .cannotFindHost, .cannotConnect, .connectionLost, .timedOut:
-                .failed(mayBeProcessed: error.delivery != .notSent && !error.isUnprocessed, retryAfter: nil)
+                .failed(mayBeProcessed: error.delivery != .notSent, retryAfter: nil)
             // What worked before works again when the server or the proxy is back.
             case .tls where hasReceived && error.delivery == .notSent, .proxy where hasReceived && error.delivery == .notSent:
                 .failed(mayBeProcessed: false, retryAfter: nil)

@@ -55,7 +55,8 @@ struct FailureMapping {
         case let error as NIOHTTP2Errors.StreamClosed where error.errorCode == .refusedStream:
             // RFC 9113, 8.7: it was not processed. A GOAWAY that excludes the stream can't be told from a cancellation here.
             var failure = made(.connectionLost, message: "the server refused the stream", underlying: error)
-            failure.isUnprocessed = true
+            // A server that has sent a part of its response has processed the request, whatever it says.
+            if head == nil { failure.delivery = .notSent }
             return failure
         case HTTPParserError.invalidEOFState:
             return lost(error)  // the end came in the middle of the message

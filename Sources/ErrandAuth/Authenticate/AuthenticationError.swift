@@ -89,6 +89,7 @@ public struct AuthenticationError: RequestFailure {
         switch reason {
         case .signedOut, .refreshRefused: "Sign in again, then try again."
         case .refreshFailed, .tooManyRefreshes: underlying is OAuthError ? nil : "Try again later."
+        case .storeFailed: (underlying as? FileWriteError)?.recoverySuggestion
         default: nil
         }
     }

@@ -129,7 +129,11 @@ extension OAuthClient {
     /// The failures after which another attempt may succeed.
     private static let lost: Set<TransportError.Code> = [.cannotFindHost, .cannotConnect, .connectionLost, .timedOut]
 
-    private struct DeviceResponse: Decodable {
+    private struct DeviceResponse: OAuthResponseValue {
+        static let memberNames = [
+            "device_code", "user_code", "verification_uri", "verification_url", "verification_uri_complete", "expires_in", "interval",
+        ]
+
         let deviceCode: String
         let userCode: String
         let verificationUri: String

@@ -278,7 +278,8 @@ public struct OAuthClient: Sendable {
     func token(_ pairs: [(String, String)], scopes: [String]) async throws -> AccessToken {
         try await post(pairs, to: server.tokenEndpoint) { response in
             let read = try response.value(TokenResponse.self, orElse: "the response has no token")
-            guard (read.tokenType ?? "bearer").isExactlyIgnoringCase("bearer") else {
+            let type = read.tokenType?.trimmingOptionalWhitespace() ?? ""
+            guard type.isEmpty || type.isExactlyIgnoringCase("bearer") else {
                 throw OAuthError(.unsupported, "the token is not of the type Bearer")
             }
             let now = now()
@@ -300,7 +301,9 @@ public struct OAuthClient: Sendable {
     }
 
     /// A member that is empty, or is not of its type, counts as missing: a token that was issued is not lost.
-    private struct TokenResponse: Decodable {
+    private struct TokenResponse: OAuthResponseValue {
+        static let memberNames = ["access_token", "token_type", "expires_in", "refresh_token", "scope", "id_token"]
+
         let accessToken: String
         let tokenType: String?
         let expiresIn: Lifetime?

@@ -13,6 +13,9 @@ internal import ErrandFormats
 /// For 429, the status decides, unless the error is `slow_down` or `authorization_pending`. A value without an error is a success for 429 too.
 ///
 /// GitHub and Slack send errors with the status 200. A rotated token must not be lost because of its status.
+///
+/// Nor must a rotated token be lost because of the rest of the body. If the body can't be decoded as a whole, the needed members are read alone:
+/// ``/ErrandFormats/JSONMembers``.
 struct OAuthResponse: Sendable {
     /// Reads the JSON of servers, whose names have underscores.
     static let coding = JSONCoding(keys: .snakeCase)
@@ -39,10 +42,16 @@ struct OAuthResponse: Sendable {
     ///
     /// - Parameter missing: the message of the error if a response with the status 2xx has neither a value nor an error.
     /// - Throws: ``OAuthError`` or `StatusError`, as in the table.
-    func value<Value: Decodable>(_ type: Value.Type, orElse missing: String) throws -> Value {
+    func value<Value: OAuthResponseValue>(_ type: Value.Type, orElse missing: String) throws -> Value {
         let refusal = refusal
-        if failure == nil || refusal == nil, let value = try? Self.coding.decode(type, from: body) { return value }
+        if failure == nil || refusal == nil, let value = read(type) { return value }
         throw error(refusal) ?? OAuthError(.invalidResponse, missing)
+    }
+
+    private func read<Value: OAuthResponseValue>(_ type: Value.Type) -> Value? {
+        if let value = try? Self.coding.decode(type, from: body) { return value }
+        guard let object = body.withUnsafeBytes({ JSONMembers.needed(type.memberNames, in: $0) }) else { return nil }
+        return try? Self.coding.decode(type, from: Data(object))
     }
 
     /// Checks a response that needs no body.
@@ -54,7 +63,7 @@ struct OAuthResponse: Sendable {
 
     /// The error in the body.
     private var refusal: OAuthError? {
-        guard body.count <= Self.errorLimitBytes, let read = try? Self.coding.decode(ErrorResponse.self, from: body) else { return nil }
+        guard body.count <= Self.errorLimitBytes, let read = read(ErrorResponse.self) else { return nil }
         // A code is compared as it was sent, and shown without the secrets.
         let code = OAuthError.Code(read.error, shownAs: sent.hiddenLong(in: read.error))
         return OAuthError(code, sent.hidden(in: read.description ?? ""), uri: read.uri.map(sent.hidden))
@@ -73,7 +82,9 @@ struct OAuthResponse: Sendable {
     }
 
     /// A member that is empty, or is not text, counts as missing.
-    private struct ErrorResponse: Decodable {
+    private struct ErrorResponse: OAuthResponseValue {
+        static let memberNames = ["error", "error_description", "error_uri"]
+
         let error: String
         let description: String?
         let uri: String?
@@ -86,6 +97,12 @@ struct OAuthResponse: Sendable {
             (description, uri) = (container.text(.errorDescription), container.text(.errorUri))
         }
     }
+}
+
+/// A value in the body of a response.
+protocol OAuthResponseValue: Decodable {
+    /// The names of the members that the value is read from, as servers send them.
+    static var memberNames: [String] { get }
 }
 
 extension KeyedDecodingContainer {

@@ -262,14 +262,17 @@ public final class TokenSource: Sendable {
 
     func performRefresh(_ turn: TokenMachine.Turn) async throws {
         guard let store else {
-            if case .refresh(let old) = try begin(turn, stored: nil) { try await obtain(turn, from: old, seen: nil) }
+            if case .refresh(let old) = begin(turn, stored: nil), try count(turn) { try await obtain(turn, from: old, seen: nil) }
             return
         }
         do {
             try await store.exclusively { [self] in
                 let stored = try await store.load()
-                switch try begin(turn, stored: stored) {
-                case .refresh(let old): try await obtain(turn, from: old, seen: stored)
+                switch begin(turn, stored: stored) {
+                case .refresh(let old):
+                    // The server uses the refresh token up: a token that can't be kept must not be requested.
+                    try await marked { try await store.prepareToSave() }
+                    if try count(turn) { try await obtain(turn, from: old, seen: stored) }
                 case .save: try await writeIfNeeded()
                 case .nothing: break
                 }
@@ -281,11 +284,11 @@ public final class TokenSource: Sendable {
         }
     }
 
-    /// Begins a refresh.
+    /// Decides how a refresh begins.
     ///
     /// - Parameter stored: the token of the store, which another process may have refreshed or replaced.
-    private func begin(_ turn: TokenMachine.Turn, stored: AccessToken?) throws -> Beginning {
-        try state.withLock { state in
+    private func begin(_ turn: TokenMachine.Turn, stored: AccessToken?) -> Beginning {
+        state.withLock { state in
             // It has ended by now.
             guard state.machine.turn == turn else { return .nothing }
             let start: TokenStorePolicy.Start =
@@ -301,12 +304,21 @@ public final class TokenSource: Sendable {
                 follow(token, &state)
                 return .nothing
             case .save: return .save
-            case .refresh(let token):
-                guard state.machine.begin(at: now()) else {
-                    throw AuthenticationError(.tooManyRefreshes, underlying: state.machine.lastError)
-                }
-                return .refresh(token?.belonging(to: nil))
+            case .refresh(let token): return .refresh(token?.belonging(to: nil))
             }
+        }
+    }
+
+    /// Counts a refresh that is sent now; `false` if the refresh has ended by now, or another account is signed in.
+    ///
+    /// - Throws: ``AuthenticationError`` if there were too many refreshes.
+    private func count(_ turn: TokenMachine.Turn) throws -> Bool {
+        try state.withLock { state in
+            guard state.machine.turn == turn else { return false }
+            guard state.machine.begin(at: now()) else {
+                throw AuthenticationError(.tooManyRefreshes, underlying: state.machine.lastError)
+            }
+            return true
         }
     }
 

@@ -21,8 +21,19 @@ public protocol TokenStore: Sendable {
     func save(_ token: AccessToken) async throws
     /// Removes the token. Does nothing if the store is empty.
     func remove() async throws
+    /// Proves that the store can keep one more token. By default, does nothing.
+    ///
+    /// A source calls this function within ``exclusively(_:)``, before each refresh, and sends the refresh only if the function returns. A server that
+    /// rotates refresh tokens has used up the old one when it sends the new one, and a new token that can't be kept is lost with the process.
+    ///
+    /// A store of your own can reserve the space of a token here, or save its token once more. Whatever the refresh does not use,
+    /// give back at the end of ``exclusively(_:)``.
+    ///
+    /// - Throws: any error if the store can't keep a token, such as that of a full disk. The requests fail with ``AuthenticationError`` and the reason
+    ///   `storeFailed`, and the source keeps its token.
+    func prepareToSave() async throws
     /// Runs `work`, a whole refresh, while no other process does so. By default, runs `work` at once. Within `work`, the source also calls
-    /// ``atomically(_:)``.
+    /// ``prepareToSave()`` and ``atomically(_:)``.
     ///
     /// A store that several processes share waits here until the other processes are done. If two processes use the same refresh token, a server that
     /// rotates refresh tokens may end the session.
@@ -40,6 +51,8 @@ public protocol TokenStore: Sendable {
 }
 
 extension TokenStore {
+    /// Does nothing.
+    public func prepareToSave() async throws {}
     /// Runs `work` at once.
     public func exclusively(_ work: @Sendable () async throws -> Void) async throws { try await work() }
     /// Runs `work` at once.
@@ -74,6 +87,10 @@ public final class MemoryTokenStore: TokenStore {
 ///
 /// The file is replaced as a whole: a crash leaves the old token or the new token. Anybody who can read the file can use the token. On Apple's platforms,
 /// prefer the keychain.
+///
+/// Before a refresh is sent, the space for the new token is reserved in the file `PATH.part`. If the disk is full or the folder can't be written, no refresh
+/// is sent, and the old refresh token stays valid. At the end of the refresh, `PATH.part` is gone. A process that is killed meanwhile leaves `PATH.part`
+/// behind, and the next refresh uses it.
 public struct FileTokenStore: TokenStore, CustomStringConvertible {
     /// How long a refresh waits for those of other processes: longer than one takes.
     private static let patience: Duration = .seconds(120)
@@ -110,7 +127,24 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
     /// - Throws: ``/ErrandCore/FileWriteError``.
     public func remove() async throws { try await PrivateFile.remove(path) }
 
-    /// Runs `work` while no other process, and no other store of this one, does so for the same file.
+    /// Reserves the space of the next token on the disk: the size of the present token and 16 KiB. Until ``save(_:)`` or the end of ``exclusively(_:)``,
+    /// the file `PATH.part` has that space.
+    ///
+    /// A file system that copies on write, such as APFS, may still be full when the token is saved.
+    ///
+    /// - Throws: ``/ErrandCore/FileWriteError`` with the reason and with what helps; ``TokenFileError`` if the writes of others take more than 30 s.
+    public func prepareToSave() async throws {
+        do {
+            try await atomically { try await PrivateFile.reserve(path) }
+        } catch let error as FileWriteError {
+            let reason = [error.failureReason, "No refresh was sent, and the old token is still there.", error.recoverySuggestion]
+            let problem = reason.compactMap { $0 }.joined(separator: " ")
+            throw FileWriteError(path: path, operation: "reserve space for the next token in", code: error.code, reason: problem)
+        }
+    }
+
+    /// Runs `work` while no other process, and no other store of this one, does so for the same file. At the end, gives back what ``prepareToSave()`` has
+    /// reserved.
     ///
     /// - Throws: what `work` throws; ``/ErrandCore/FileWriteError`` if the file `PATH.lock` can't be created; ``TokenFileError`` if the work of others
     ///   takes more than 120 s.
@@ -119,7 +153,14 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
             throw TokenFileError(path: path, reason: "another process has been refreshing it for \(Self.patience)")
         }
         defer { lock.release() }
-        try await work()
+        let result: Result<Void, any Error>
+        do {
+            result = .success(try await work())
+        } catch {
+            result = .failure(error)
+        }
+        await PrivateFile.cancelReservation(path)
+        try result.get()
     }
 
     /// Runs `work` while no other process, and no other store of this one, does so for the same file.

@@ -6,7 +6,10 @@
 /// }
 /// ```
 public enum Delivery: String, Sendable, Hashable, Comparable {
-    /// Nothing of it was sent: it can be sent again, whatever its method.
+    /// No server processed the request: the request can be sent again, whatever its method.
+    ///
+    /// Either nothing was sent, or the server reported that it did not process the request. Over HTTP/2, a server reports this by `REFUSED_STREAM`,
+    /// or by GOAWAY with a lower stream ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
     case notSent
     /// Some of it may have been sent; whether the server processed it is not known.
     case unknown
@@ -33,7 +36,6 @@ extension AttemptRecord.Outcome {
     fileprivate var delivery: Delivery {
         switch self {
         case .status: .sent
-        case .failure(let error as TransportError) where error.isUnprocessed: error.attempts.delivery
         case .failure(is InvalidURLError): .notSent
         case .failure(let error as any RequestFailure): error.delivery
         case .failure: .unknown

@@ -70,9 +70,6 @@ public struct TransportError: RequestFailure {
         set { sentInThisAttempt = newValue }
     }
     private var sentInThisAttempt: Delivery
-    /// Whether the server reported that it did not process this attempt: then it can be sent again, whatever its method. It does so by
-    /// REFUSED_STREAM, or by GOAWAY with a lower stream ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
-    public var isUnprocessed: Bool
 
     /// - Parameters:
     ///   - code: what happened.
@@ -82,14 +79,14 @@ public struct TransportError: RequestFailure {
     ///   - underlying: the error of the layer below; `nil` if there is none. Only its type is ever shown.
     ///   - request: the request, as far as it had come; `nil` if it is not known.
     ///   - response: the head of the response, if one had come.
-    ///   - delivery: whether a server got the request in this attempt.
-    ///   - isUnprocessed: whether the server reported that it did not process this attempt.
+    ///   - delivery: whether a server got the request in this attempt: ``Delivery/notSent`` also if the server reported that it did not process
+    ///     the request.
     public init(
         _ code: Code, phase: ExchangePhase, message: String = "", elapsed: Duration? = nil, underlying: (any Error)? = nil,
-        request: Request?, response: HTTPResponse? = nil, delivery: Delivery, isUnprocessed: Bool = false
+        request: Request?, response: HTTPResponse? = nil, delivery: Delivery
     ) {
         (self.code, self.phase, self.message, self.elapsed, self.underlying) = (code, phase, message, elapsed, underlying)
-        (self.request, self.response, sentInThisAttempt, self.isUnprocessed) = (request, response, delivery, isUnprocessed)
+        (self.request, self.response, sentInThisAttempt) = (request, response, delivery)
     }
 
     /// - Parameters:
@@ -118,7 +115,7 @@ public struct TransportError: RequestFailure {
     public var description: String {
         var text = request.map { "\($0): " } ?? origin.map { "\($0): " } ?? ""
         text += happened
-        text += " (\(sentInThisAttempt.phrase)\(isUnprocessed ? ", not processed" : ""))"
+        text += " (\(sentInThisAttempt.phrase))"
         return text + shownAttempts
     }
 }

@@ -36,18 +36,8 @@ package final class OutputFile: Sendable {
     /// - Throws: `FileWriteError`, also where `path` is or leads to a folder, a device or a pipe, or is a file that must not be replaced.
     package init(path: String, options: FileWriteOptions, calls: FileCalls) throws {
         (self.path, self.options, self.calls) = (path, options, calls)
+        try Self.check(path)
         var status = stat()
-        // The system would take what stands before it for the path.
-        if path.utf8.contains(0) {
-            throw FileWriteError(path: path, operation: "write", code: EINVAL, reason: "a path must not contain a NUL")
-        }
-        if path.utf8.last == UInt8(ascii: "/") || (stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR) {
-            throw FileWriteError(path: path, operation: "write", code: EISDIR)
-        }
-        // A rename would put a regular file in the place of a device or a pipe, or of a link that leads to one (such as /dev/stdout).
-        if stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
-            throw FileWriteError(path: path, operation: "replace", code: EINVAL, reason: "it is not a regular file")
-        }
         if !options.replacesExistingFile, lstat(path, &status) == 0 { throw FileWriteError(path: path, operation: "write", code: EEXIST) }
         var temporary = ""
         var descriptor: Int32 = -1
@@ -63,6 +53,24 @@ package final class OutputFile: Sendable {
         // The umask may have taken some away. The default must not fail on a file system without permissions, which may refuse this.
         if fchmod(descriptor, mode_t(options.permissions)) != 0, options.permissions != FileWriteOptions.standard.permissions {
             throw failure("set the permissions of")
+        }
+    }
+
+    /// Checks that a path may name a regular file.
+    ///
+    /// - Throws: `FileWriteError` if `path` is or leads to a folder, a device or a pipe.
+    static func check(_ path: String) throws(FileWriteError) {
+        var status = stat()
+        // The system would take what stands before it for the path.
+        if path.utf8.contains(0) {
+            throw FileWriteError(path: path, operation: "write", code: EINVAL, reason: "a path must not contain a NUL")
+        }
+        if path.utf8.last == UInt8(ascii: "/") || (stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR) {
+            throw FileWriteError(path: path, operation: "write", code: EISDIR)
+        }
+        // A rename would put a regular file in the place of a device or a pipe, or of a link that leads to one (such as /dev/stdout).
+        if stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
+            throw FileWriteError(path: path, operation: "replace", code: EINVAL, reason: "it is not a regular file")
         }
     }
 
@@ -106,17 +114,19 @@ package final class OutputFile: Sendable {
             guard link(temporaryPath, path) == 0 else { throw failure("write") }
             discard()
         }
-        if options.synchronizesToDisk { try synchronizeFolder() }
+        if options.synchronizesToDisk { try Self.synchronizeFolder(of: path, calls) }
     }
 
-    /// So that the new name outlives a loss of power as well.
-    private func synchronizeFolder() throws {
+    /// Forces the folder of a file to the disk, so that the file's new name outlives a loss of power.
+    ///
+    /// - Throws: `FileWriteError`.
+    static func synchronizeFolder(of path: String, _ calls: FileCalls) throws(FileWriteError) {
         let folder = Self.folder(of: path)
         let descriptor = open(folder.isEmpty ? "." : folder, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure(FileWriteError.folderSynchronization) }
+        guard descriptor >= 0 else { throw FileWriteError(path: path, operation: FileWriteError.folderSynchronization, code: errno) }
         defer { _ = close(descriptor) }
         let code = calls.synchronize(descriptor)
-        guard code == 0 else { throw failure(FileWriteError.folderSynchronization, code) }
+        guard code == 0 else { throw FileWriteError(path: path, operation: FileWriteError.folderSynchronization, code: code) }
     }
 
     /// Removes the temporary file; does nothing once there is none.

@@ -46,11 +46,37 @@ package enum PrivateFile {
         }
     }
 
+    /// The most bytes by which the next content of a file may exceed the present one and still have its space reserved.
+    package static let reservedGrowthBytes = 16 * 1024
+
+    /// Reserves space on the disk for the next content of the file: up to ``reservedGrowthBytes`` more than it has now. The next ``write(_:to:)`` uses
+    /// that space, and does not fail because the disk is full. Until then, the file `PATH.part` is there.
+    ///
+    /// - Throws: `FileWriteError`; then nothing is left behind.
+    package static func reserve(_ path: String) async throws {
+        try await BlockingWork.run {
+            try OutputFile.check(path)
+            var status = stat()
+            let present = lstat(path, &status) == 0 ? Int(clamping: status.st_size) : 0
+            try ReservedFile.created(for: path).reserve(min(present, limitBytes) + reservedGrowthBytes)
+        }
+    }
+
+    /// Gives back what ``reserve(_:)`` has reserved, and a write has not used.
+    package static func cancelReservation(_ path: String) async {
+        try? await BlockingWork.run { ReservedFile.existing(for: path)?.discard() }
+    }
+
     /// Replaces the file, or creates it.
     ///
     /// - Throws: `FileWriteError`.
     package static func write(_ data: Data, to path: String) async throws {
         try await BlockingWork.run {
+            try OutputFile.check(path)
+            if let reserved = ReservedFile.existing(for: path) {
+                try reserved.commit(data)
+                return try OutputFile.synchronizeFolder(of: path, .system)
+            }
             let file = try OutputFile(
                 path: path, options: FileWriteOptions(permissions: 0o600, synchronizesToDisk: true), calls: .system)
             try file.append(data)
@@ -77,11 +103,12 @@ package enum PrivateFile {
         }
     }
 
-    /// Removes the file; does nothing if there is none.
+    /// Removes the file, and what a killed process has left beside it; does nothing if there is none.
     ///
     /// - Throws: `FileWriteError`.
     package static func remove(_ path: String) async throws {
         try await BlockingWork.run {
+            ReservedFile.existing(for: path)?.discard()
             guard unlink(path) != 0, errno != ENOENT else { return }
             throw FileWriteError(path: path, operation: "remove", code: errno)
         }

@@ -149,8 +149,7 @@ extension FallbackMiddleware.Cause {
     fileprivate func allowsSending(_ request: Request) -> Bool {
         if request.mayBeSentAgain { return true }
         guard case .failure(let error) = self, let failure = error as? any RequestFailure else { return false }
-        if failure.delivery == .notSent { return true }
-        return (failure as? TransportError)?.isUnprocessed == true && failure.attempts.delivery == .notSent
+        return failure.delivery == .notSent
     }
 }
 

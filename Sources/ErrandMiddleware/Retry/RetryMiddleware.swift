@@ -171,10 +171,8 @@ public struct RetryMiddleware: HTTPMiddleware {
 
     private static func kind(of error: any Error) -> RetryPolicy.Outcome {
         guard let error = error as? TransportError else { return .permanent }
-        // Layers inside may have sent it before.
-        if error.isUnprocessed, error.attempts.delivery == .notSent { return .unprocessed }
         switch error.code {
-        // A kept connection was closed before anything was sent: nobody is to blame, and another is at hand.
+        // A kept connection was closed before anything was sent, or the server reported that it did not process the request.
         case .connectionLost where error.delivery == .notSent: return .unprocessed
         case .cannotFindHost, .cannotConnect, .connectionLost, .timedOut: return error.delivery == .notSent ? .neverSent : .lost
         default: return .permanent

@@ -30,6 +30,11 @@ enum CertificateNames {
         }
     }
 
+    /// The addresses in a certificate.
+    static func addresses(in certificate: NIOSSLCertificate) -> [AlternativeName] {
+        certificate._subjectAlternativeNames().compactMap { $0.nameType == .ipAddress ? .address(Array($0.contents)) : nil }
+    }
+
     /// Whether a name of a certificate stands for a host. `*` stands for exactly one label, the leftmost, and for the whole of it: also for a
     /// label with an underscore or of an internationalized name (`xn--…`). A dot at the end of either name means nothing.
     static func matches(_ name: String, _ host: String) -> Bool {

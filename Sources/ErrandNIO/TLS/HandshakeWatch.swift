@@ -33,13 +33,15 @@ final class HandshakeWatch: ChannelInboundHandler, RemovableChannelHandler {
     private let chain: ValidatedChain?
     private let identity: Identity
     private let minimumVersion: TLSSettings.Version
+    /// The authorities that the settings add to those of the system.
+    private let roots: [NIOSSLCertificate]
 
     init(
         _ tls: NIOSSLClientHandler, of origin: Origin, _ identity: Identity, pins: CertificatePins?, chain: ValidatedChain?,
-        minimumVersion: TLSSettings.Version
+        minimumVersion: TLSSettings.Version, roots: [NIOSSLCertificate]
     ) {
         (self.tls, self.origin, self.identity, self.pins, self.chain) = (tls, origin, identity, pins, chain)
-        self.minimumVersion = minimumVersion
+        (self.minimumVersion, self.roots) = (minimumVersion, roots)
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -81,12 +83,35 @@ final class HandshakeWatch: ChannelInboundHandler, RemovableChannelHandler {
             let text = certificateRefusalText(
                 validFrom: HTTPDate(secondsSinceEpoch: Int64(certificate.notValidBefore)),
                 until: HTTPDate(secondsSinceEpoch: Int64(certificate.notValidAfter)),
-                now: HTTPDate(secondsSinceEpoch: Int64(Date.now.timeIntervalSince1970)))
+                now: HTTPDate(secondsSinceEpoch: Int64(Date.now.timeIntervalSince1970)),
+                problem: CertificateProblem(of: certificate, roots: roots))
             return text.containsOctets("unknown authority") ? "\(text) (tls.extraRootsPEMFiles can add an authority)" : text
         }
         let text = FailureText.of(error)
         let isOfVersion = description.containsOctets("UNSUPPORTED_PROTOCOL") || description.containsOctets("ALERT_PROTOCOL_VERSION")
         return isOfVersion ? "\(text) (tls.minimumVersion is \(minimumVersion))" : text
+    }
+}
+
+extension CertificateProblem {
+    /// What is wrong with the certificate of a server; `nil` if its own parts, and those of the authorities that are known here, do not show it.
+    ///
+    /// - Parameter roots: the authorities that the settings add to those of the system.
+    init?(of certificate: NIOSSLCertificate, roots: [NIOSSLCertificate]) {
+        guard let bytes = try? certificate.toDERBytes(), let rules = CertificateRules(bytes) else { return nil }
+        guard rules.allowsServers else {
+            self = .notForServers
+            return
+        }
+        let names = CertificateNames.hosts(in: certificate).map { AlternativeName.host($0) } + CertificateNames.addresses(in: certificate)
+        for root in roots {
+            guard let bytes = try? root.toDERBytes(), let authority = CertificateRules(bytes) else { continue }
+            guard authority.subject == rules.issuer else { continue }
+            guard let name = authority.firstForbidden(names) else { continue }
+            self = .forbiddenName(name.description)
+            return
+        }
+        return nil
     }
 }
 

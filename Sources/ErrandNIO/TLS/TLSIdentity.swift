@@ -11,6 +11,8 @@ struct TLSIdentity: Sendable {
     private let settings: TLSSettings
     private let allowsHTTP2: Bool
     private let contexts: TLSContexts
+    /// The authorities in the files of the settings.
+    private let roots: [NIOSSLCertificate]
 
     /// With the default settings.
     init(allowsHTTP2: Bool = false) { self.init(TLSSettings(), TLSSettings().baseConfiguration, allowsHTTP2: allowsHTTP2) }
@@ -25,6 +27,9 @@ struct TLSIdentity: Sendable {
     private init(_ settings: TLSSettings, _ configuration: TLSConfiguration, allowsHTTP2: Bool) {
         (self.settings, self.allowsHTTP2) = (settings, allowsHTTP2)
         contexts = TLSContexts(configuration)
+        roots = configuration.additionalTrustRoots.flatMap { added -> [NIOSSLCertificate] in
+            if case .certificates(let roots) = added { roots } else { [] }
+        }
     }
 
     /// A handshake with one side of a route.
@@ -92,7 +97,8 @@ struct TLSIdentity: Sendable {
         let start = try? pipeline.handler(type: ConnectionStart.self)
         try pipeline.addHandler(tls, position: start.map { .before($0) } ?? .last)
         let identity: HandshakeWatch.Identity = validates ? address.map { .address($0) } ?? .name(host) : .any
-        let watch = HandshakeWatch(tls, of: origin, identity, pins: pins, chain: chain, minimumVersion: settings.minimumVersion)
+        let watch = HandshakeWatch(
+            tls, of: origin, identity, pins: pins, chain: chain, minimumVersion: settings.minimumVersion, roots: roots)
         try pipeline.addHandler(watch, position: .after(tls))
     }
 }

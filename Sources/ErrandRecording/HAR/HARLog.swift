@@ -314,33 +314,9 @@ public struct HARFailure: Codable, Sendable, Hashable {
     public var phase: String
     /// Whether the request was sent: the raw value of an ``/ErrandCore/Delivery``.
     public var delivery: String
-    /// Whether the server stated that it did not process the request
-    /// ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)). In the file only if it is true.
-    public var isUnprocessed: Bool
 
     /// Creates a failure.
-    public init(code: String, phase: String, delivery: String, isUnprocessed: Bool = false) {
-        (self.code, self.phase, self.delivery, self.isUnprocessed) = (code, phase, delivery, isUnprocessed)
-    }
-
-    private enum CodingKeys: String, CodingKey {
-        case code, phase, delivery
-        case isUnprocessed = "_unprocessed"
-    }
-
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        code = try container.decode(String.self, forKey: .code)
-        phase = try container.decode(String.self, forKey: .phase)
-        delivery = try container.decode(String.self, forKey: .delivery)
-        isUnprocessed = try container.decodeIfPresent(Bool.self, forKey: .isUnprocessed) ?? false
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(code, forKey: .code)
-        try container.encode(phase, forKey: .phase)
-        try container.encode(delivery, forKey: .delivery)
-        if isUnprocessed { try container.encode(true, forKey: .isUnprocessed) }
+    public init(code: String, phase: String, delivery: String) {
+        (self.code, self.phase, self.delivery) = (code, phase, delivery)
     }
 }

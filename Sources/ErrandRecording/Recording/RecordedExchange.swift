@@ -130,9 +130,8 @@ final class RecordedExchange: EventSink {
         case is InvalidURLError: return .dropped
         case let error as TransportError:
             return .failed(
-                HARFailure(
-                    code: error.code.description, phase: error.phase.description, delivery: error.delivery.rawValue,
-                    isUnprocessed: error.isUnprocessed), error.recordedDescription)
+                HARFailure(code: error.code.description, phase: error.phase.description, delivery: error.delivery.rawValue),
+                error.recordedDescription)
         case let error as any RequestFailure:
             return .failed(
                 HARFailure(code: "\(type(of: error))", phase: error.phase.description, delivery: error.delivery.rawValue), error.description

@@ -24,8 +24,7 @@ extension Recording {
         let failure = recorded.failure.map { failure in
             TransportError(
                 .init(failure.code), phase: ExchangePhase(failure.phase), message: "as recorded", request: request,
-                response: recorded.status == 0 ? nil : recorded.head, delivery: Delivery(rawValue: failure.delivery) ?? .unknown,
-                isUnprocessed: failure.isUnprocessed)
+                response: recorded.status == 0 ? nil : recorded.head, delivery: Delivery(rawValue: failure.delivery) ?? .unknown)
         }
         if recorded.status == 0, let failure { throw failure }
         let head = recorded.head(decoded: isForeign)

@@ -50,8 +50,8 @@ import Testing
     }
 
     @Test func whetherItWasSentIsTheHighestOfAllAttempts() throws {
-        func failure(_ sent: Delivery, isUnprocessed: Bool = false) -> TransportError {
-            TransportError(.connectionLost, phase: .send, request: nil, delivery: sent, isUnprocessed: isUnprocessed)
+        func failure(_ sent: Delivery) -> TransportError {
+            TransportError(.connectionLost, phase: .send, request: nil, delivery: sent)
         }
         func sent(after outcome: AttemptRecord.Outcome) -> Delivery {
             var error = failure(.notSent)
@@ -59,8 +59,7 @@ import Testing
             return error.delivery
         }
         #expect(sent(after: .failure(failure(.notSent))) == .notSent && sent(after: .failure(failure(.unknown))) == .unknown)
-        #expect(sent(after: .failure(failure(.unknown, isUnprocessed: true))) == .notSent)
-        var later = failure(.unknown, isUnprocessed: true)
+        var later = failure(.notSent)
         later.attempts = [AttemptRecord(number: 1, outcome: .status(.serviceUnavailable), delay: .zero)]
         #expect(sent(after: .failure(later)) == .sent)
         #expect(sent(after: .failure(InvalidURLError("x", .missingHost))) == .notSent)

@@ -250,7 +250,7 @@ import Testing
 
     @Test func whatIsProvablyUnprocessedIsSentOnceMoreAtOnceWhateverItIs() async throws {
         for method in [HTTPRequest.Method.post, .get] {
-            let unprocessed = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown, isUnprocessed: true)
+            let unprocessed = TransportError(.connectionLost, phase: .response, request: nil, delivery: .notSent)
             let budget = RetryBudget(reserve: 0)
             let stub = StubTransport(Stub().responds(.failure(unprocessed), .status(.ok)))
             let response = try await stub.retry(budget: budget, clock: ManualClock()).send(try request(method, body: .text("x")))

@@ -24,6 +24,10 @@ import Testing
         var calls = 0
         while calls < 100, rest.goesOn(at: rest.due, hasProgress: true) { calls += 1 }
         #expect(calls == 11 && rest.due == start + .seconds(60))
+        // The end comes before the next time without progress has passed.
+        var late = RestLimit(.init(withoutProgress: .seconds(5), inAll: .seconds(7)), from: start)
+        let goesOn = late.goesOn(at: start + .seconds(5), hasProgress: true)
+        #expect(goesOn && late.due == start + .seconds(7))
         let short = RestLimit(.init(withoutProgress: .seconds(5), inAll: .seconds(2)), from: start)
         #expect(short.due == start + .seconds(2))
     }

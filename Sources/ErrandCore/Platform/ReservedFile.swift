@@ -1,0 +1,133 @@
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#elseif canImport(Darwin)
+internal import Darwin
+#endif
+
+/// The file `PATH.part`, whose blocks on the disk are reserved for the next content of `PATH`.
+///
+/// The name is fixed, so that the reservation of a process that was killed is used by the next one. One holder at a time uses the file: it has the
+/// lock of the file, and keeps that lock until the file has its new name. All calls block.
+struct ReservedFile: ~Copyable {
+    private let path: String
+    private let partPath: String
+    private let descriptor: Int32
+
+    private init(_ path: String, _ partPath: String, _ descriptor: Int32) {
+        (self.path, self.partPath, self.descriptor) = (path, partPath, descriptor)
+    }
+
+    deinit { close(descriptor) }
+
+    private static func partPath(of path: String) -> String { path + ".part" }
+
+    /// Opens the file, and takes its lock; `nil` if there is none, or if it is in use.
+    static func existing(for path: String) -> ReservedFile? {
+        let partPath = partPath(of: path)
+        let descriptor = open(partPath, flags)
+        guard descriptor >= 0 else { return nil }
+        guard isPrivate(descriptor), flock(descriptor, LOCK_EX | LOCK_NB) == 0, isSame(descriptor, partPath) else {
+            close(descriptor)
+            return nil
+        }
+        return ReservedFile(path, partPath, descriptor)
+    }
+
+    /// Opens the file, or creates it, and waits for its lock.
+    ///
+    /// - Throws: `FileWriteError`.
+    static func created(for path: String) throws(FileWriteError) -> ReservedFile {
+        let partPath = partPath(of: path)
+        // The holder before gives the file its new name: then there is none at the path any more. It happens once for each of them.
+        for _ in 0..<100 {
+            let descriptor = open(partPath, flags | O_CREAT, 0o600)
+            guard descriptor >= 0 else { throw FileWriteError(path: path, operation: "create a file beside", code: errno) }
+            let file = ReservedFile(path, partPath, descriptor)
+            guard isPrivate(descriptor) else {
+                let reason = "'\(partPath.shownSafely())' is there, and is not a private file of this user; remove it"
+                throw FileWriteError(path: path, operation: "create a file beside", code: EEXIST, reason: reason)
+            }
+            while flock(descriptor, LOCK_EX) != 0 {
+                guard errno == EINTR else { throw FileWriteError(path: path, operation: "lock a file beside", code: errno) }
+            }
+            if isSame(descriptor, partPath) { return file }
+        }
+        throw FileWriteError(path: path, operation: "lock a file beside", code: EBUSY)
+    }
+
+    private static let flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
+
+    /// Whether no other user could have put the file there, or can read it.
+    private static func isPrivate(_ descriptor: Int32) -> Bool {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_nlink <= 1 else { return false }
+        return status.st_uid == geteuid() && status.st_mode & 0o077 == 0
+    }
+
+    private static func isSame(_ descriptor: Int32, _ path: String) -> Bool {
+        var (own, there) = (stat(), stat())
+        return fstat(descriptor, &own) == 0 && lstat(path, &there) == 0 && own.st_ino == there.st_ino && own.st_dev == there.st_dev
+    }
+
+    /// Fills the file with `count` zeros, whose blocks are on the disk when this function returns.
+    ///
+    /// - Throws: `FileWriteError`; the file is removed then.
+    func reserve(_ count: Int) throws(FileWriteError) {
+        var code = ftruncate(descriptor, 0) == 0 ? 0 : errno
+        if code == 0 { code = allocate(count) }
+        if code == 0 { code = fsync(descriptor) == 0 ? 0 : errno }
+        guard code == 0 else {
+            discard()
+            throw FileWriteError(path: path, operation: "reserve space beside", code: code)
+        }
+    }
+
+    private func allocate(_ count: Int) -> Int32 {
+        #if !canImport(Darwin)
+        // The blocks of zeros that are written are given back where a file system copies on write; allocated ones stay.
+        var code = posix_fallocate(descriptor, 0, off_t(count))
+        while code == EINTR { code = posix_fallocate(descriptor, 0, off_t(count)) }
+        if code != EOPNOTSUPP, code != EINVAL, code != ENOSYS { return code }
+        #endif
+        return write([UInt8](repeating: 0, count: count).withUnsafeBytes { Data($0) })
+    }
+
+    /// Replaces the bytes at the start. Returns 0, or the error number.
+    private func write(_ data: Data) -> Int32 {
+        data.withUnsafeBytes { bytes -> Int32 in
+            var written = 0
+            while written < bytes.count {
+                let rest = UnsafeRawBufferPointer(rebasing: bytes[written...])
+                let count = pwrite(descriptor, rest.baseAddress, rest.count, off_t(written))
+                if count > 0 { written += count } else if count == 0 || errno != EINTR { return count == 0 ? EIO : errno }
+            }
+            return 0
+        }
+    }
+
+    /// Writes `data` to the reserved blocks, and gives the file the name `path`.
+    ///
+    /// - Throws: `FileWriteError`; the file is removed then, and `path` is as it was.
+    func commit(_ data: Data) throws(FileWriteError) {
+        var (operation, code) = ("write", write(data))
+        // The blocks that are not needed are given back only when all is written.
+        if code == 0, ftruncate(descriptor, off_t(data.count)) != 0 { code = errno }
+        if code == 0, fsync(descriptor) != 0 { (operation, code) = ("synchronize", errno) }
+        if code == 0, rename(partPath, path) != 0 { (operation, code) = ("move the finished file to", errno) }
+        guard code == 0 else {
+            discard()
+            throw FileWriteError(path: path, operation: operation, code: code)
+        }
+    }
+
+    /// Removes the file.
+    func discard() { _ = unlink(partPath) }
+}

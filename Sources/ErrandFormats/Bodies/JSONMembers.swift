@@ -1,0 +1,161 @@
+/// Takes the members of a JSON object that a reader needs out of a text whose other members can't be read.
+///
+/// A response with a rotated token must not be lost because of a member that nobody needs: a member that nests too deeply, has a long run of combining
+/// marks, or is not UTF-8.
+///
+/// Works in linear time, without recursion, with one bit for each level of nesting.
+package enum JSONMembers {
+    /// Returns a JSON object with the members of a JSON text that are named in `names`, in their order; `nil` if there is no whole object.
+    ///
+    /// - A member whose own value can't be read, or is an array or an object, is left out.
+    /// - Other members need quotation marks and brackets in pairs, and nothing more.
+    /// - A byte order mark before the object is ignored. Text after the object is ignored too, unless that text has another `{`: then it is not known which
+    ///   object is meant.
+    package static func needed(_ names: [String], in bytes: UnsafeRawBufferPointer) -> [UInt8]? {
+        var scan = JSONScan(bytes)
+        guard let members = scan.members(where: { name in names.contains { $0.utf8.elementsEqual(bytes[name]) } }) else { return nil }
+        var object = [UInt8(ascii: "{")]
+        for member in members {
+            let value = UnsafeRawBufferPointer(rebasing: bytes[member.value])
+            guard isReadable(value) else { continue }
+            if object.count > 1 { object.append(UInt8(ascii: ",")) }
+            object.append(UInt8(ascii: "\""))
+            object += bytes[member.name]
+            object += [UInt8(ascii: "\""), UInt8(ascii: ":")]
+            object += value
+        }
+        object.append(UInt8(ascii: "}"))
+        return object
+    }
+
+    /// Whether a decoder reads the value: one value that can't be read would spoil the whole object.
+    private static func isReadable(_ value: UnsafeRawBufferPointer) -> Bool {
+        guard let first = value.first, first != UInt8(ascii: "["), first != UInt8(ascii: "{") else { return false }
+        return (try? JSONValue(parsing: value)) != nil
+    }
+}
+
+/// Finds the members of the outermost object.
+private struct JSONScan {
+    struct Member {
+        /// The bytes between the quotation marks.
+        let name: Range<Int>
+        let value: Range<Int>
+    }
+
+    private let bytes: UnsafeRawBufferPointer
+    private var position = 0
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        self.bytes = bytes
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
+    }
+
+    private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
+
+    /// Returns the members whose names satisfy `isNeeded`, in their order; `nil` if there is no whole object.
+    mutating func members(where isNeeded: (Range<Int>) -> Bool) -> [Member]? {
+        skipSpaces()
+        guard take("{") else { return nil }
+        var members: [Member] = []
+        skipSpaces()
+        if !take("}") {
+            repeat {
+                skipSpaces()
+                guard let name = string() else { return nil }
+                skipSpaces()
+                guard take(":") else { return nil }
+                skipSpaces()
+                guard let value = value() else { return nil }
+                if isNeeded(name) { members.append(Member(name: name, value: value)) }
+                skipSpaces()
+            } while take(",")
+            guard take("}") else { return nil }
+        }
+        return bytes[position...].contains(UInt8(ascii: "{")) ? nil : members
+    }
+
+    private mutating func take(_ character: Unicode.Scalar) -> Bool {
+        guard next == UInt8(ascii: character) else { return false }
+        position += 1
+        return true
+    }
+
+    private mutating func skipSpaces() {
+        while let byte = next, [0x20, 0x09, 0x0A, 0x0D].contains(byte) { position += 1 }
+    }
+
+    /// Returns the bytes between quotation marks.
+    private mutating func string() -> Range<Int>? {
+        guard take("\"") else { return nil }
+        let start = position
+        while let byte = next {
+            position += 1
+            if byte == UInt8(ascii: "\"") { return start..<position - 1 }
+            if byte == UInt8(ascii: "\\") { position += 1 }
+        }
+        return nil
+    }
+
+    /// Returns the bytes of a text, a number or another word, an array or an object.
+    private mutating func value() -> Range<Int>? {
+        let start = position
+        switch next {
+        case UInt8(ascii: "\"")?: return string().map { _ in start..<position }
+        case UInt8(ascii: "["), UInt8(ascii: "{"): return skipBrackets() ? start..<position : nil
+        default:
+            while let byte = next, Self.ofWords.contains(byte) { position += 1 }
+            return position > start ? start..<position : nil
+        }
+    }
+
+    private static let ofWords = ByteSet { byte in
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."):
+            true
+        default: false
+        }
+    }
+
+    /// Returns whether the brackets are in pairs.
+    private mutating func skipBrackets() -> Bool {
+        var open = BitStack()
+        while let byte = next {
+            switch byte {
+            case UInt8(ascii: "\""):
+                guard string() != nil else { return false }
+                continue
+            case UInt8(ascii: "["), UInt8(ascii: "{"): open.push(byte == UInt8(ascii: "{"))
+            case UInt8(ascii: "]"), UInt8(ascii: "}"):
+                guard open.pop() == (byte == UInt8(ascii: "}")) else { return false }
+            default: break
+            }
+            position += 1
+            if open.isEmpty { return true }
+        }
+        return false
+    }
+}
+
+/// Bits that are taken in the opposite order.
+private struct BitStack {
+    private var words: [UInt64] = []
+    private var count = 0
+
+    var isEmpty: Bool { count == 0 }
+
+    mutating func push(_ bit: Bool) {
+        if count % 64 == 0 { words.append(0) }
+        if bit { words[count / 64] |= 1 << UInt64(count % 64) }
+        count += 1
+    }
+
+    /// Returns the last bit; `nil` if there is none.
+    mutating func pop() -> Bool? {
+        guard count > 0 else { return nil }
+        count -= 1
+        defer { if count % 64 == 0 { words.removeLast() } else { words[count / 64] &= ~(1 << UInt64(count % 64)) } }
+        return words[count / 64] & 1 << UInt64(count % 64) != 0
+    }
+}

@@ -1,0 +1,153 @@
+#if NIO
+internal import ErrandCore
+internal import ErrandFormats
+
+/// The parts of a certificate by which BoringSSL refuses it although its authority is known, read from its bytes in DER.
+///
+/// NIOSSL does not report why a chain was refused. These parts only choose the words for a refusal, and never accept or refuse a certificate.
+struct CertificateRules {
+    /// The bytes of the names, in DER.
+    let issuer: ArraySlice<UInt8>
+    let subject: ArraySlice<UInt8>
+    private let extensions: [ArraySlice<UInt8>: ArraySlice<UInt8>]
+
+    /// Reads a certificate; `nil` if its parts are not found. Work and memory are in proportion to its bytes.
+    init?(_ bytes: [UInt8]) {
+        var outer = DERReader(bytes[...])
+        guard var certificate = outer.read(.sequence), var fields = certificate.read(.sequence) else { return nil }
+        _ = fields.read(.version)
+        // The number and the algorithm, the issuer, the dates, the subject.
+        guard fields.read() != nil, fields.read() != nil, let issuer = fields.read(.sequence), fields.read() != nil,
+            let subject = fields.read(.sequence), fields.read() != nil
+        else { return nil }
+        (self.issuer, self.subject) = (issuer.rest, subject.rest)
+        var extensions: [ArraySlice<UInt8>: ArraySlice<UInt8>] = [:]
+        while let (tag, content) = fields.read() {
+            guard tag == .extensions else { continue }
+            var content = content
+            guard var list = content.read(.sequence) else { return nil }
+            while var item = list.read(.sequence) {
+                guard let name = item.read(.identifier) else { return nil }
+                _ = item.read(.boolean)
+                extensions[name.rest] = item.read(.octets)?.rest
+            }
+        }
+        self.extensions = extensions
+    }
+
+    /// Whether the certificate may be that of a server, by its extended key usage
+    /// ([RFC 5280, section 4.2.1.12](https://www.rfc-editor.org/rfc/rfc5280#section-4.2.1.12)).
+    var allowsServers: Bool {
+        guard let value = extensions[Self.extendedKeyUsage] else { return true }
+        var outer = DERReader(value)
+        guard var list = outer.read(.sequence) else { return true }
+        while let purpose = list.read(.identifier) {
+            if purpose.rest == Self.serverAuthentication { return true }
+        }
+        return false
+    }
+
+    /// Returns the first name in `names` that an authority with this certificate may not sign for
+    /// ([RFC 5280, section 4.2.1.10](https://www.rfc-editor.org/rfc/rfc5280#section-4.2.1.10)); `nil` if there is none.
+    func firstForbidden(_ names: [AlternativeName]) -> AlternativeName? {
+        guard let value = extensions[Self.nameConstraints] else { return nil }
+        var outer = DERReader(value)
+        guard var lists = outer.read(.sequence) else { return nil }
+        let permitted = Self.names(lists.read(.permitted))
+        let excluded = Self.names(lists.read(.excluded))
+        return names.first { name in
+            let ofKind = permitted.filter { $0.tag == name.tag }
+            return excluded.contains(where: name.isWithin) || !ofKind.isEmpty && !ofKind.contains(where: name.isWithin)
+        }
+    }
+
+    private static func names(_ list: DERReader?) -> [AlternativeName] {
+        var (list, names) = (list, [AlternativeName]())
+        while var subtree = list?.read(.sequence), let (tag, content) = subtree.read() {
+            names.append(AlternativeName(tag: tag, bytes: Array(content.rest)))
+        }
+        return names
+    }
+
+    private static let extendedKeyUsage: ArraySlice<UInt8> = [0x55, 0x1D, 0x25]
+    private static let nameConstraints: ArraySlice<UInt8> = [0x55, 0x1D, 0x1E]
+    private static let serverAuthentication: ArraySlice<UInt8> = [0x2B, 6, 1, 5, 5, 7, 3, 1]
+}
+
+/// A name that a certificate is for, or that a constraint has: a host or an address.
+struct AlternativeName: Hashable, CustomStringConvertible {
+    fileprivate let tag: DERReader.Tag
+    let bytes: [UInt8]
+
+    static func host(_ name: some StringProtocol) -> AlternativeName { AlternativeName(tag: .hostName, bytes: Array(name.utf8)) }
+    static func address(_ octets: [UInt8]) -> AlternativeName { AlternativeName(tag: .address, bytes: octets) }
+
+    fileprivate init(tag: DERReader.Tag, bytes: [UInt8]) { (self.tag, self.bytes) = (tag, bytes) }
+
+    /// The host or the address. Bytes that are not UTF-8 are replaced.
+    var description: String {
+        (tag == .address ? IPAddress(octets: bytes)?.description : nil) ?? String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Whether the name is within a subtree.
+    func isWithin(_ subtree: AlternativeName) -> Bool {
+        guard tag == subtree.tag else { return false }
+        let base = subtree.bytes
+        switch tag {
+        case .address:
+            // An address and a mask.
+            let count = bytes.count
+            guard base.count == 2 * count else { return false }
+            return (0..<count).allSatisfy { bytes[$0] & base[count + $0] == base[$0] & base[count + $0] }
+        case .hostName:
+            guard bytes.count > base.count else { return bytes.elementsEqual(base) { $0.asciiLowercased == $1.asciiLowercased } }
+            let dot = UInt8(ascii: ".")
+            return bytes.suffix(base.count).elementsEqual(base) { $0.asciiLowercased == $1.asciiLowercased }
+                && (base.isEmpty || base.first == dot || bytes[bytes.count - base.count - 1] == dot)
+        default: return false
+        }
+    }
+}
+
+/// Reads values in DER one after the other.
+private struct DERReader {
+    struct Tag: Hashable {
+        let byte: UInt8
+        init(_ byte: UInt8) { self.byte = byte }
+
+        static let (boolean, octets, identifier, sequence) = (Tag(0x01), Tag(0x04), Tag(0x06), Tag(0x30))
+        static let (version, extensions) = (Tag(0xA0), Tag(0xA3))
+        static let (permitted, excluded) = (Tag(0xA0), Tag(0xA1))
+        static let (hostName, address) = (Tag(0x82), Tag(0x87))
+    }
+
+    /// The bytes that were not read yet.
+    private(set) var rest: ArraySlice<UInt8>
+
+    init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
+
+    /// Returns the next value; `nil` at the end, and if the value is not whole.
+    mutating func read() -> (tag: Tag, content: DERReader)? {
+        var bytes = rest
+        guard let tag = bytes.popFirst(), let first = bytes.popFirst() else { return nil }
+        var count = Int(first)
+        if first >= 0x80 {
+            guard (0x81...0x83).contains(first) else { return nil }
+            count = 0
+            for _ in 0x80..<first {
+                guard let byte = bytes.popFirst() else { return nil }
+                count = count << 8 | Int(byte)
+            }
+        }
+        guard count <= bytes.count else { return nil }
+        rest = bytes.dropFirst(count)
+        return (Tag(tag), DERReader(bytes.prefix(count)))
+    }
+
+    /// Returns the next value if it has the tag `tag`. Otherwise, nothing is read.
+    mutating func read(_ tag: Tag) -> DERReader? {
+        guard rest.first == tag.byte else { return nil }
+        return read()?.content
+    }
+}
+#endif
