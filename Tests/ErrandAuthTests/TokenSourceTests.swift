@@ -362,6 +362,44 @@ import Testing
         }
     }
 
+    /// What an app asks of an error, and what it shows, must not depend on whether its token had expired.
+    @Test(arguments: [HTTPResponse.Status?.none, .unauthorized])
+    func aRefreshThatFailsForNowIsOfTheKindOfItsCause(challenge: HTTPResponse.Status?) async throws {
+        let refresh = try Request(.post, url: "https://auth.example/token")
+        func transport(_ code: TransportError.Code, _ phase: ExchangePhase) -> TransportError {
+            TransportError(code, phase: phase, request: refresh, delivery: .notSent)
+        }
+        func failed(_ cause: any Error) async throws -> AuthenticationError {
+            let tokens = TokenSource(AccessToken("0", expiresAt: challenge == nil ? .distantPast : nil)) { _ in throw cause }
+            let stub = StubTransport(Stub().responds(.status(challenge ?? .ok)))
+            let error = await #expect(throws: AuthenticationError.self) {
+                try await stub.authenticate(.bearer(tokens)).send(try request())
+            }
+            return try #require(error)
+        }
+        let offline = try await failed(transport(.cannotConnect, .connect))
+        #expect(offline.isConnectivityError && !offline.isTimeout && !offline.isUnauthorized && !offline.isClientError)
+        #expect(offline.localizedDescription == "Could not connect to the server auth.example.")
+        #expect(offline.recoverySuggestion == "Check the network connection, or try again later.")
+        #expect(!offline.needsSignIn && offline.request?.url?.host.description == "a.example")
+        let slow = try await failed(transport(.timedOut, .response))
+        #expect(slow.isTimeout && !slow.isConnectivityError)
+        #expect(slow.localizedDescription == "The server auth.example did not respond in time.")
+        let head = HTTPResponse(status: .serviceUnavailable, headerFields: [.retryAfter: "7"])
+        let down = try await failed(try await StatusError(reading: Response(head: head, request: refresh)))
+        #expect(down.isServerError && !down.isClientError && !down.isUnauthorized && down.recoverySuggestion == "Try again in 7 seconds.")
+        #expect(down.localizedDescription == "The server auth.example could not process the request (status 503).")
+        // A refresh that needs another sign-in, and an error that is not of a request.
+        let nested = AuthenticationError(.refreshFailed, underlying: offline)
+        #expect(nested.isConnectivityError && nested.localizedDescription == offline.localizedDescription)
+        let refused = try await failed(OAuthError(.invalidClient))
+        #expect(refused.isUnauthorized == (challenge != nil))
+        #expect(refused.localizedDescription == "Could not sign in to the server a.example.")
+        // The reason alone decides, whatever the cause is.
+        let final = AuthenticationError(.refreshRefused, underlying: transport(.cannotConnect, .connect))
+        #expect(!final.isConnectivityError && final.localizedDescription == "You are not signed in to the server.")
+    }
+
     @Test func aTokenThatAServerHasRefusedIsDroppedWithItsRefresh() async throws {
         let dates = Dates()
         let counter = Counter()

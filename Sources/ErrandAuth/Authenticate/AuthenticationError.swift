@@ -78,7 +78,8 @@ public struct AuthenticationError: RequestFailure {
 
     /// A sentence for people.
     public var errorDescription: String? {
-        switch reason {
+        if let decidingFailure { return decidingFailure.errorDescription }
+        return switch reason {
         case .signedOut, .refreshRefused: "You are not signed in to \(shownServer)."
         case .storeFailed: "The sign-in for \(shownServer) could not be read or saved."
         default: "Could not sign in to \(shownServer)."
@@ -86,7 +87,8 @@ public struct AuthenticationError: RequestFailure {
     }
     public var failureReason: String? { reason.description.asSentence }
     public var recoverySuggestion: String? {
-        switch reason {
+        if let decidingFailure { return decidingFailure.recoverySuggestion }
+        return switch reason {
         case .signedOut, .refreshRefused: "Sign in again, then try again."
         case .refreshFailed, .tooManyRefreshes: underlying is OAuthError ? nil : "Try again later."
         case .storeFailed: (underlying as? FileWriteError)?.recoverySuggestion
@@ -110,3 +112,13 @@ extension AuthenticationError: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }
 #endif
+extension AuthenticationError: DependentFailure {
+    /// The failure of the refresh, or of a request of the store. The other reasons decide without it.
+    package var decidingFailure: (any RequestFailure)? {
+        switch reason {
+        case .signedOut, .refreshRefused, .accountChanged: nil
+        default: underlying as? any RequestFailure
+        }
+    }
+}
+
