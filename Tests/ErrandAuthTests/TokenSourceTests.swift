@@ -445,6 +445,7 @@ import Testing
         let error = await #expect(throws: AuthenticationError.self) { try await stub.authenticate(.bearer(tokens)).send(try request()) }
         #expect(error?.reason == .accountChanged && error?.response?.status == .unauthorized && error?.attempts.count == 1)
         #expect(stub.requests.map { $0.headers[.authorization] } == ["Bearer ann"] && tokens.current?.value == "joe")
+        #expect(error?.errorDescription == "Another account has signed in." && error?.recoverySuggestion == "Try again.")
     }
 
     @Test func whoWaitsForARefreshFailsWhenAnotherAccountSignsIn() async throws {

@@ -83,6 +83,7 @@ public struct AuthenticationError: RequestFailure {
         case .signedOut, .refreshRefused: "You are not signed in to \(shownServer)."
         case .storeFailed: "The sign-in for \(shownServer) could not be read or saved."
         default: "Could not sign in to \(shownServer)."
+        case .accountChanged: "Another account has signed in."
         }
     }
     public var failureReason: String? { reason.description.asSentence }
@@ -93,6 +94,7 @@ public struct AuthenticationError: RequestFailure {
         case .refreshFailed, .tooManyRefreshes: underlying is OAuthError ? nil : "Try again later."
         case .storeFailed: (underlying as? FileWriteError)?.recoverySuggestion
         default: nil
+        case .accountChanged: "Try again."
         }
     }
 }
