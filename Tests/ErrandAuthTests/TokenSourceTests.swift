@@ -589,15 +589,47 @@ import Testing
         #expect(try await tokens.signOut()?.refreshToken == "r1")
     }
 
-    @Test func aStoreThatCannotBeReadIsSaidBySigningOut() async throws {
+    @Test func signingOutRemovesAFileThatCannotBeRead() async throws {
         let folder = try TestFolder("tokens")
         let path = folder.file("token.json")
         try Data("no token".utf8).write(to: URL(fileURLWithPath: path))
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
         let tokens = TokenSource(store: FileTokenStore(atPath: path)) { _ in throw Self.refused }
-        let error = await #expect(throws: AuthenticationError.self) { try await tokens.signOut() }
-        #expect(error?.reason == .storeFailed && error?.underlying is TokenFileError)
+        #expect(try await tokens.signOut() == nil && tokens.current == nil)
         #expect(!FileManager.default.fileExists(atPath: path))
+        // A file that can't be removed either.
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        let second = TokenSource(store: FileTokenStore(atPath: path)) { _ in throw Self.refused }
+        let error = await #expect(throws: AuthenticationError.self) { try await second.signOut() }
+        #expect(error?.reason == .storeFailed && error?.underlying is FileWriteError)
+    }
+
+    @Test func aFileThatCannotBeUsedSaysWhatToDo() async throws {
+        let folder = try TestFolder("tokens")
+        let path = folder.file("token.json")
+        func failure(_ path: String) async throws -> AuthenticationError {
+            let tokens = TokenSource(store: FileTokenStore(atPath: path)) { _ in throw Self.refused }
+            return try #require(await #expect(throws: AuthenticationError.self) { try await tokens.token() })
+        }
+        try Data("no token".utf8).write(to: URL(fileURLWithPath: path))
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+        let corrupt = try await failure(path)
+        #expect(corrupt.needsSignIn && corrupt.recoverySuggestion == "Sign in again, then try again.")
+        #expect("\(corrupt)".contains("cannot use the token in \(path): the file holds no token"), "\(corrupt)")
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+        let readable = try await failure(path)
+        #expect(!readable.needsSignIn && readable.recoverySuggestion == "Sign in again, then try again.")
+        // Signing in repairs it.
+        let tokens = TokenSource(store: FileTokenStore(atPath: path)) { _ in throw Self.refused }
+        try await tokens.signIn(AccessToken("new"))
+        #expect(try await FileTokenStore(atPath: path).load()?.value == "new")
+        let missing = TokenSource(store: FileTokenStore(atPath: folder.file("missing/token.json"))) { _ in throw Self.refused }
+        let error = await #expect(throws: AuthenticationError.self) { try await missing.signIn(AccessToken("new")) }
+        #expect(error.map { "\($0)" }?.contains("the folder '\(folder.file("missing"))' does not exist") == true)
+        #expect(error?.recoverySuggestion == "Create the folder and try again.")
+        let busy = AuthenticationError(.storeFailed, underlying: TokenFileError(path: path, reason: "it is locked"))
+        #expect(!busy.needsSignIn && busy.recoverySuggestion == "Try again later.")
+        #expect(AuthenticationError(.storeFailed, underlying: Self.refused).recoverySuggestion == nil)
     }
 
     @Test func aTokenThatCannotBeSavedIsKeptAndSavedLater() async throws {

@@ -76,44 +76,44 @@ public struct AuthenticationError: RequestFailure {
         return text + " (\(response == nil ? Delivery.notSent.phrase : Delivery.sent.phrase))" + shownAttempts
     }
 
-    /// A sentence for people.
+    /// A sentence for people. If a request failed on which the credentials depend, such as that of a refresh, its sentence: `Could not connect to the
+    /// server auth.example.`
     public var errorDescription: String? {
         if let decidingFailure { return decidingFailure.errorDescription }
         return switch reason {
         case .signedOut, .refreshRefused: "You are not signed in to \(shownServer)."
         case .storeFailed: "The sign-in for \(shownServer) could not be read or saved."
-        default: "Could not sign in to \(shownServer)."
         case .accountChanged: "Another account has signed in."
+        default: "Could not sign in to \(shownServer)."
         }
     }
     public var failureReason: String? { reason.description.asSentence }
+    /// What a person can do; `nil` if only a developer can help. If a request failed on which the credentials depend, its suggestion.
     public var recoverySuggestion: String? {
         if let decidingFailure { return decidingFailure.recoverySuggestion }
         return switch reason {
         case .signedOut, .refreshRefused: "Sign in again, then try again."
-        case .refreshFailed, .tooManyRefreshes: underlying is OAuthError ? nil : "Try again later."
-        case .storeFailed: (underlying as? FileWriteError)?.recoverySuggestion
-        default: nil
         case .accountChanged: "Try again."
+        case .refreshFailed, .tooManyRefreshes: underlying is OAuthError ? nil : "Try again later."
+        case .storeFailed: storeSuggestion
+        default: nil
         }
     }
 }
 
-extension AuthenticationError: SignInFailure {
-    package var failureNeedsSignIn: Bool {
-        switch reason {
-        case .signedOut, .refreshRefused: true
-        // The refresh may itself need somebody to sign in, somewhere else.
-        case .refreshFailed, .tooManyRefreshes: (underlying as? any SignInFailure)?.failureNeedsSignIn ?? false
-        default: false
+extension AuthenticationError {
+    /// What a person can do about a store in a file; `nil` for other stores.
+    private var storeSuggestion: String? {
+        switch underlying {
+        // Signing in replaces a file that can't be read.
+        case is FileReadError: "Sign in again, then try again."
+        case let error as FileWriteError: error.recoverySuggestion
+        case let error as TokenFileError: error.recoverySuggestion
+        default: nil
         }
     }
 }
 
-extension AuthenticationError: CustomReflectable {
-    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
-}
-#endif
 extension AuthenticationError: DependentFailure {
     /// The failure of the refresh, or of a request of the store. The other reasons decide without it.
     package var decidingFailure: (any RequestFailure)? {
@@ -124,3 +124,19 @@ extension AuthenticationError: DependentFailure {
     }
 }
 
+extension AuthenticationError: SignInFailure {
+    package var failureNeedsSignIn: Bool {
+        switch reason {
+        case .signedOut, .refreshRefused: true
+        // The refresh may itself need somebody to sign in, somewhere else.
+        // Signing in also replaces a file without a token.
+        case .refreshFailed, .tooManyRefreshes, .storeFailed: (underlying as? any SignInFailure)?.failureNeedsSignIn ?? false
+        default: false
+        }
+    }
+}
+
+extension AuthenticationError: CustomReflectable {
+    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
+}
+#endif

@@ -411,21 +411,16 @@ public final class TokenSource: Sendable {
     /// Signs out: the token is removed from the store, also if the task is cancelled. A refresh in progress is cancelled. Requests that wait for the refresh
     /// fail with ``AuthenticationError`` and the reason `signedOut`.
     ///
-    /// - Returns: the token that was obtained last, for example to revoke that token; `nil` if there was none.
-    /// - Throws: ``AuthenticationError`` with the reason `storeFailed`, if the store can't be read or emptied. Nobody is signed in all the same.
+    /// - Returns: the token that was obtained last, for example to revoke that token; `nil` if there was none, or if the store could not be read.
+    /// - Throws: ``AuthenticationError`` with the reason `storeFailed`, if the store can't be emptied. Nobody is signed in all the same.
     @discardableResult
     public func signOut() async throws -> AccessToken? {
-        var loadError: (any Error)?
         if !state.withLock(\.isLoaded) {
-            do {
-                try await shielded { [self] in try await flights.run(.load, mustFinish: true) { [self] in try await readStore() } }
-            } catch {
-                loadError = error
-            }
+            // An unreadable record is removed like any other.
+            try? await shielded { [self] in try await flights.run(.load, mustFinish: true) { [self] in try await readStore() } }
         }
         let old = change(to: nil)
         try await writeToTheEnd()
-        if let loadError { throw loadError }
         return old
     }
 
