@@ -22,6 +22,7 @@ internal import Synchronization
 /// - If all waiting requests are cancelled, the refresh continues, so that no rotated refresh token is lost.
 /// - If a refresh fails, all waiting requests fail with its error. Requests that were sent with the same token before fail with that error too.
 /// - If a server refuses a refresh for good, a valid token is used until the token expires or a server refuses it. Then nobody is signed in.
+/// - If a new token has expired already, its date or the clock of this machine is wrong: the token is used until a server refuses it.
 ///
 /// **Within a refresh:** requests through a stack that authenticates with this very source are sent without its token. So a refresh, and a store, may use
 /// the same client. ``token(by:)`` throws there.
