@@ -290,6 +290,34 @@ import _CryptoExtras
         #expect(error?.isFinal == (code == .invalidGrant))
     }
 
+    /// As GitHub says it. The endpoint is one with a secret in its URL.
+    @Test func aRefusalNamesItsRequest() async throws {
+        let refusal = #"{"error":"bad_refresh_token","error_description":"The refresh token is incorrect or expired."}"#
+        let stub = StubTransport(Stub().responds(.data(Data(refusal.utf8)), .data(Data("{}".utf8))))
+        let server = OAuthServer(issuer: "https://auth.example", tokenEndpoint: "https://auth.example/token?client_secret=S1")
+        let tokens = TokenSource(client(stub, server))
+        try await tokens.signIn(AccessToken("at1", expiresAt: .distantPast, refreshToken: "rt1"))
+        let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
+        let text =
+            "POST https://auth.example/token?client_secret=REDACTED: OAuth 2: bad_refresh_token: "
+            + "The refresh token is incorrect or expired."
+        #expect((error?.underlying as? OAuthError)?.description == text && error?.description.contains(text) == true, "\(error!)")
+        let other = await #expect(throws: OAuthError.self) { try await client(stub, server).clientCredentials() }
+        #expect(other?.request == "POST https://auth.example/token?client_secret=REDACTED" && other?.code == .invalidResponse)
+        #expect(OAuthError(.stateMismatch).request == nil)
+    }
+
+    /// GitHub separates scopes by commas. The RFC allows a comma within a scope.
+    @Test(arguments: [
+        ("repo,gist", ["repo", "gist"], ["repo", "gist"]), ("gist", ["repo", "gist"], ["gist"]), ("user,gist", ["user"], ["user", "gist"]),
+        ("a b", ["a", "b"], ["a", "b"]), ("a,b c", ["a", "c"], ["a,b", "c"]), ("a,b", ["c"], ["a,b"]), ("a,b", ["a,b"], ["a,b"]),
+        ("a,b", ["a", "x,y"], ["a,b"]), ("a,b", [], ["a,b"]),
+    ])
+    func scopesAreSeparatedAsTheServerDoes(sent: String, askedFor: [String], scopes: [String]) async throws {
+        let stub = StubTransport(Stub().responds(token(["access_token": "at", "scope": .string(sent)])))
+        #expect(try await client(stub).clientCredentials(scopes: askedFor).scopes == scopes)
+    }
+
     @Test func aBrokenServerIsAStatusError() async throws {
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable, text: #"{"error":"invalid_grant"}"#)))
         await #expect(throws: StatusError.self) { try await client(stub).clientCredentials() }

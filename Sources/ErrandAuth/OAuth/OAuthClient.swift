@@ -212,9 +212,14 @@ public struct OAuthClient: Sendable {
         _ pairs: [(String, String)], to endpoint: String, needsBody: Bool = true, _ read: (OAuthResponse) throws -> Result
     ) async throws -> Result {
         try OAuthServer.checkSecure(endpoint)
-        guard case .assertion = authentication else { return try read(try await send(pairs, to: endpoint, needsBody: needsBody)) }
-        return try await withCorrectedClock(after: .invalidClient) {
-            try read(try await send(pairs, to: endpoint, needsBody: needsBody))
+        func result() async throws -> Result {
+            let response = try await send(pairs, to: endpoint, needsBody: needsBody)
+            do {
+                return try read(response)
+            } catch var error as OAuthError {
+                error.request = response.request
+                throw error
+            }
         }
     }
 
@@ -225,6 +230,8 @@ public struct OAuthClient: Sendable {
         switch authentication {
         case .none: pairs.append(("client_id", clientID))
         case .basic(let secret):
+        guard case .assertion = authentication else { return try await result() }
+        return try await withCorrectedClock(after: .invalidClient, result)
             let value = FormURLEncoded.encode(clientID) + ":" + FormURLEncoded.encode(secret)
             let credentials = Data(value.utf8).base64EncodedString()
             headers[.authorization] = "Basic " + credentials
@@ -252,14 +259,17 @@ public struct OAuthClient: Sendable {
         } catch let error as StatusError {
             // A layer of the sender has judged the status. The body decides all the same.
             skew.note(error.head, at: now())
-            return OAuthResponse(error, sent: sent)
+            return OAuthResponse(error, sent: sent, to: "\(request)")
         }
         skew.note(response.head, at: now())
-        guard response.status.kind == .successful else { return OAuthResponse(try await StatusError(reading: response), sent: sent) }
+        guard response.status.kind == .successful else {
+            return OAuthResponse(try await StatusError(reading: response), sent: sent, to: "\(request)")
+        }
         do {
-            return OAuthResponse(response.status, body: try await response.body.collect(upTo: Self.responseLimitBytes), sent: sent)
+            let body = try await response.body.collect(upTo: Self.responseLimitBytes)
+            return OAuthResponse(response.status, body: body, sent: sent, to: "\(request)")
         } catch  where !needsBody && !(error is CancellationError) {
-            return OAuthResponse(response.status, body: Data(), sent: sent)
+            return OAuthResponse(response.status, body: Data(), sent: sent, to: "\(request)")
         }
     }
 
