@@ -392,7 +392,12 @@ import _CryptoExtras
     @Test func aRevocationThatIsRefusedIsAnError() async throws {
         let stub = StubTransport(Stub(.post, "/revoke").responds(.json(["error": "unsupported_token_type"], status: .badRequest)))
         let error = await #expect(throws: OAuthError.self) { try await client(stub).revoke(AccessToken("at")) }
-        #expect(error?.code == .init("unsupported_token_type"))
+        #expect(error?.code == .init("unsupported_token_type") && error?.errorDescription == "Could not sign out at the server.")
+        #expect(error?.description == "POST https://auth.example/revoke: OAuth 2: unsupported_token_type")
+        let without = OAuthServer(issuer: "https://auth.example", tokenEndpoint: "https://auth.example/token")
+        let missing = await #expect(throws: OAuthError.self) { try await client(stub, without).revoke(AccessToken("at")) }
+        #expect(missing?.code == .unsupported && missing?.errorDescription == "Could not sign out at the server.")
+        #expect(OAuthError(.unsupported).errorDescription == "Could not sign in.")
         #expect(form(stub.requests[0]) == ["token": "at", "token_type_hint": "access_token", "client_id": "app"])
     }
 

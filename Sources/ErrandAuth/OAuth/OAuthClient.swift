@@ -192,6 +192,15 @@ public struct OAuthClient: Sendable {
     ///
     /// - Throws: ``OAuthError`` if the server has no revocation endpoint, or refuses; what the sender throws.
     public func revoke(_ token: AccessToken) async throws {
+        do {
+            try await revokeAtServer(token)
+        } catch var error as OAuthError {
+            error.purpose = .signOut
+            throw error
+        }
+    }
+
+    private func revokeAtServer(_ token: AccessToken) async throws {
         guard let endpoint = server.revocationEndpoint else { throw OAuthError(.unsupported, "there is no revocation endpoint") }
         let refreshToken = token.refreshToken.flatMap { $0.isEmpty ? nil : $0 }
         let pairs = [

@@ -105,10 +105,12 @@ public struct OAuthError: Error, LocalizedError, CustomStringConvertible, Custom
     }
     /// A sentence for people.
     public var errorDescription: String? {
-        switch code {
+        if purpose == .signOut { return "Could not sign out at the server." }
+        return switch code {
         case .accessDenied: "Access was refused."
         case .invalidGrant: "The sign-in was not accepted, or is not valid any more."
-        case .noRefreshToken, .expiredToken: "You are not signed in any more."
+        case .noRefreshToken: "You are not signed in any more."
+        case .expiredToken: "The code has expired. Sign in again."
         default: "Could not sign in."
         }
     }
