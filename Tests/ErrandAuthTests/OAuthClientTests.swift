@@ -463,6 +463,22 @@ import _CryptoExtras
             try await clock.advancingToSleepers { try await client.token(for: authorization, clock: clock) }
         }
         #expect(error?.code == .expiredToken && stub.requests.count == 3)
+        #expect(error?.description == "OAuth 2: expired_token: the code for the device has expired")
+        #expect(error?.errorDescription == "The code has expired. Sign in again.")
+    }
+
+    @Test func aServerMaySayThatTheCodeOfADeviceHasExpired() async throws {
+        let clock = ManualClock()
+        let stub = StubTransport(
+            Stub(.post, "/device").responds(
+                .json(["device_code": "dc", "user_code": "AB-CD", "verification_uri": "https://auth.example/d"] as JSONValue)),
+            Stub(.post, "/token").responds(.json(["error": "expired_token"], status: .badRequest)))
+        let client = client(stub)
+        let authorization = try await client.deviceAuthorization()
+        let error = await #expect(throws: OAuthError.self) {
+            try await clock.advancingToSleepers { try await client.token(for: authorization, clock: clock) }
+        }
+        #expect(error?.description == "POST https://auth.example/token: OAuth 2: expired_token: the code for the device has expired")
     }
 
     // MARK: Discovery
