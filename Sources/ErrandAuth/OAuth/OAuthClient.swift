@@ -230,6 +230,8 @@ public struct OAuthClient: Sendable {
                 throw error
             }
         }
+        guard case .assertion = authentication else { return try await result() }
+        return try await withCorrectedClock(after: .invalidClient, result)
     }
 
     private func send(_ pairs: [(String, String)], to endpoint: String, needsBody: Bool) async throws -> OAuthResponse {
@@ -239,8 +241,6 @@ public struct OAuthClient: Sendable {
         switch authentication {
         case .none: pairs.append(("client_id", clientID))
         case .basic(let secret):
-        guard case .assertion = authentication else { return try await result() }
-        return try await withCorrectedClock(after: .invalidClient, result)
             let value = FormURLEncoded.encode(clientID) + ":" + FormURLEncoded.encode(secret)
             let credentials = Data(value.utf8).base64EncodedString()
             headers[.authorization] = "Basic " + credentials
@@ -304,8 +304,18 @@ public struct OAuthClient: Sendable {
             let now = now()
             return AccessToken(
                 read.accessToken, expiresAt: read.expiresIn.map { now + $0.seconds }, refreshToken: read.refreshToken,
-                scopes: read.scope?.split(atOctet: UInt8(ascii: " ")).map(String.init) ?? scopes, idToken: read.idToken, obtainedAt: now)
+                scopes: read.scope.map { Self.scopes(in: $0, askedFor: scopes) } ?? scopes, idToken: read.idToken, obtainedAt: now)
         }
+    }
+
+    /// The scopes that a response names. They are separated by spaces ([RFC 6749, section 3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)), and at
+    /// GitHub by commas. The RFC allows a comma within a scope. So commas separate scopes only if one of the parts was asked for, and no scope with a comma.
+    private static func scopes(in text: String, askedFor scopes: [String]) -> [String] {
+        let comma = UInt8(ascii: ",")
+        let parts = text.split(atOctet: UInt8(ascii: " ")).map(String.init)
+        guard parts.count == 1, !scopes.contains(where: { $0.utf8.contains(comma) }) else { return parts }
+        let divided = text.split(atOctet: comma).map(String.init)
+        return divided.contains { part in scopes.contains { $0.isExactly(part) } } ? divided : parts
     }
 
     /// Does work with an assertion, and does it once more if the server refuses it and its clock is found to be another.
