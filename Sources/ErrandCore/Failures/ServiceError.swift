@@ -19,6 +19,8 @@ public import ErrandFormats
 /// ```
 /// POST https://a.example/orders: service error 40012: the balance is too low (request ID r-17, status 200)
 /// ```
+///
+/// If the server asks for a wait (`Retry-After`), the description ends with it: `…; the server asks to wait for 7 s`.
 public struct ServiceError: RequestFailure, CustomReflectable {
     /// What went wrong, as the back end names it. An open set: declare those that your app handles.
     public struct Code: Sendable, Hashable, CustomStringConvertible, ExpressibleByIntegerLiteral, ExpressibleByStringLiteral {
@@ -76,7 +78,11 @@ public struct ServiceError: RequestFailure, CustomReflectable {
     public var phase: ExchangePhase { .response }
     public var delivery: Delivery { .sent }
 
-    /// The request, the code, the message, the identifier and the status, without control characters.
+    /// The wait that the server asks for before the next request (`Retry-After`,
+    /// [RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)); `nil` if it does not ask.
+    public var retryAfter: Duration? { response?.headerFields.retryAfter }
+
+    /// The request, the code, the message, the identifier, the status, `Retry-After` and the earlier attempts, without control characters.
     public var description: String {
         var text = (request.map { "\($0): " } ?? "") + "service error \(code.description.shownSafely(limit: 80))"
         if !message.isEmpty { text += ": \(message.shownSafely(limit: 200))" }
@@ -91,6 +97,10 @@ public struct ServiceError: RequestFailure, CustomReflectable {
     public var failureReason: String? { "The server reported the error \(code.description.shownSafely(limit: 80))." }
     /// The description.
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
+    /// What a person can do, by the status that the code corresponds to, with the wait that the server asks for; `nil` if only a developer can help.
+    public var recoverySuggestion: String? {
+        (equivalentStatus ?? status).flatMap { suggestion(after: $0, retryAfter: retryAfter) } ?? retryAfter.map { tryAgain(in: $0) }
+    }
 }
 
 extension ServiceError {
