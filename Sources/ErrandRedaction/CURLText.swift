@@ -46,6 +46,25 @@ extension Request {
     }
 }
 
+extension RequestFailure {
+    /// Returns the request of this failure as a `curl` command, with placeholders in place of secrets.
+    ///
+    /// ```swift
+    /// } catch let failure as any RequestFailure {
+    ///     logger.warning("\(failure)\n\(failure.curl() ?? "")")
+    /// }
+    /// ```
+    ///
+    /// For the parameters, see ``ErrandCore/Request/curl(pretty:showingSecrets:bodyLimitBytes:arguments:)``.
+    ///
+    /// - Returns: the command; `nil` if the failure has no request, or a request that no transport would send, such as a request without a host.
+    public func curl(
+        pretty: Bool = false, showingSecrets: Bool = false, bodyLimitBytes: Int = 64 * 1024, arguments: [String] = []
+    ) -> String? {
+        try? request?.curl(pretty: pretty, showingSecrets: showingSecrets, bodyLimitBytes: bodyLimitBytes, arguments: arguments)
+    }
+}
+
 private struct CURLText {
     /// The longest argument; Linux takes 128 KiB.
     static let argumentBytes = 100_000

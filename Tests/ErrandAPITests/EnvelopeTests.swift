@@ -261,6 +261,22 @@ import Testing
     }
 
     /// What is beside the data, such as a cursor, is a part of an output that asks for it.
+    @Test func anErrorHasTheWaitThatTheServerAsksFor() async throws {
+        let stub = StubTransport(
+            Stub().responds(
+                .json(balanceTooLow, status: .serviceUnavailable, headers: [.retryAfter: "7"]),
+                .json(balanceTooLow, headers: [.retryAfter: "7"]), .json(balanceTooLow)))
+        let error = try #require(await #expect(throws: ServiceError.self) { try await client(stub).get("/x", as: User.self) })
+        #expect(error.retryAfter == .seconds(7) && error.recoverySuggestion == "Try again in 7 seconds.")
+        #expect("\(error)".hasSuffix("(request ID r-17, status 503); the server asks to wait for 7 s"), "\(error)")
+        for suggestion in ["Try again in 7 seconds.", nil] {
+            let error = await #expect(throws: ServiceError.self) { try await client(stub).get("/x", as: User.self) }
+            #expect(error?.status == .ok && error?.recoverySuggestion == suggestion)
+        }
+        let signedOut = ServiceError(1, equivalentStatus: .unauthorized)
+        #expect(signedOut.needsSignIn && signedOut.recoverySuggestion == "Sign in again, then try again.")
+    }
+
     @Test func anOutputMayHaveTheWholeEnvelope() async throws {
         struct List: Decodable, Sendable {
             var data: [User]

@@ -92,16 +92,31 @@ import Testing
         #expect(error?.code == .invalidURL)
     }
 
+    @Test func aLinkFieldThatIsTooLongSaysSo() async throws {
+        let value = "</\(String(repeating: "a", count: 9_000))>; rel=next"
+        let stub = StubTransport(Stub().responds(.json([1], headers: [.custom("Link"): value])))
+        let error = await #expect(throws: PaginationError.self) {
+            try await all(client(stub).pages(Endpoint<[Int]>.get("/items"), next: .link()))
+        }
+        #expect(error?.message.hasPrefix("the Link field is longer than 8192 bytes") == true)
+    }
+
     /// Where the next link is the one that can't be read, the list does not end without a word.
     @Test(arguments: [
-        #"</items?page=1>; rel="first", /items?page=2; rel="next""#, #"</items?page=1>; rel="first", </items?page=2; rel="next""#,
-        #"</items?page=1>; rel="first", </items?page=2> x; rel="next""#, String(repeating: "</a>;rel=b,", count: 128) + "</c>;rel=next",
-    ]) func theNextLinkMayBeTheUnreadableOne(value: String) async throws {
+        (
+            #"</items?page=1>; rel="first", /items?page=2; rel="next""#,
+            #"a part of the Link field is malformed (expected: <URL>; rel="next")"#
+        ),
+        (#"</items?page=1>; rel="first", </items?page=2; rel="next""#, "a part of the Link field is malformed"),
+        (#"</items?page=1>; rel="first", </items?page=2> x; rel="next""#, "a part of the Link field is malformed"),
+        (String(repeating: "</a>;rel=b,", count: 128) + "</c>;rel=next", "the Link field has more than 128 links"),
+    ]) func theNextLinkMayBeTheUnreadableOne(value: String, cause: String) async throws {
         let stub = StubTransport(Stub().responds(.json([1], headers: [.custom("Link"): value])))
         var pages = client(stub).pages(Endpoint<[Int]>.get("/items"), next: .link()).makeAsyncIterator()
         #expect(try await pages.next()?.value == [1])
         let error = await #expect(throws: PaginationError.self) { try await pages.next() }
         #expect(error?.code == .invalidURL && error?.message.hasSuffix("the end of the list is not known") == true)
+        #expect(error?.message.hasPrefix(cause) == true, "\(error!)")
         // Another relation that is there is no reason to fail.
         let other = StubTransport(Stub().responds(.json([1], headers: [.custom("Link"): value + ", <?p=2>; rel=next"]), .json([2])))
         guard !value.hasSuffix("</c>;rel=next"), !value.contains("</items?page=2;") else { return }

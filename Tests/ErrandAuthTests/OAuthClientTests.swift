@@ -290,6 +290,34 @@ import _CryptoExtras
         #expect(error?.isFinal == (code == .invalidGrant))
     }
 
+    /// As GitHub says it. The endpoint is one with a secret in its URL.
+    @Test func aRefusalNamesItsRequest() async throws {
+        let refusal = #"{"error":"bad_refresh_token","error_description":"The refresh token is incorrect or expired."}"#
+        let stub = StubTransport(Stub().responds(.data(Data(refusal.utf8)), .data(Data("{}".utf8))))
+        let server = OAuthServer(issuer: "https://auth.example", tokenEndpoint: "https://auth.example/token?client_secret=S1")
+        let tokens = TokenSource(client(stub, server))
+        try await tokens.signIn(AccessToken("at1", expiresAt: .distantPast, refreshToken: "rt1"))
+        let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
+        let text =
+            "POST https://auth.example/token?client_secret=REDACTED: OAuth 2: bad_refresh_token: "
+            + "The refresh token is incorrect or expired."
+        #expect((error?.underlying as? OAuthError)?.description == text && error?.description.contains(text) == true, "\(error!)")
+        let other = await #expect(throws: OAuthError.self) { try await client(stub, server).clientCredentials() }
+        #expect(other?.request == "POST https://auth.example/token?client_secret=REDACTED" && other?.code == .invalidResponse)
+        #expect(OAuthError(.stateMismatch).request == nil)
+    }
+
+    /// GitHub separates scopes by commas. The RFC allows a comma within a scope.
+    @Test(arguments: [
+        ("repo,gist", ["repo", "gist"], ["repo", "gist"]), ("gist", ["repo", "gist"], ["gist"]), ("user,gist", ["user"], ["user", "gist"]),
+        ("a b", ["a", "b"], ["a", "b"]), ("a,b c", ["a", "c"], ["a,b", "c"]), ("a,b", ["c"], ["a,b"]), ("a,b", ["a,b"], ["a,b"]),
+        ("a,b", ["a", "x,y"], ["a,b"]), ("a,b", [], ["a,b"]),
+    ])
+    func scopesAreSeparatedAsTheServerDoes(sent: String, askedFor: [String], scopes: [String]) async throws {
+        let stub = StubTransport(Stub().responds(token(["access_token": "at", "scope": .string(sent)])))
+        #expect(try await client(stub).clientCredentials(scopes: askedFor).scopes == scopes)
+    }
+
     @Test func aBrokenServerIsAStatusError() async throws {
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable, text: #"{"error":"invalid_grant"}"#)))
         await #expect(throws: StatusError.self) { try await client(stub).clientCredentials() }
@@ -364,7 +392,12 @@ import _CryptoExtras
     @Test func aRevocationThatIsRefusedIsAnError() async throws {
         let stub = StubTransport(Stub(.post, "/revoke").responds(.json(["error": "unsupported_token_type"], status: .badRequest)))
         let error = await #expect(throws: OAuthError.self) { try await client(stub).revoke(AccessToken("at")) }
-        #expect(error?.code == .init("unsupported_token_type"))
+        #expect(error?.code == .init("unsupported_token_type") && error?.errorDescription == "Could not sign out at the server.")
+        #expect(error?.description == "POST https://auth.example/revoke: OAuth 2: unsupported_token_type")
+        let without = OAuthServer(issuer: "https://auth.example", tokenEndpoint: "https://auth.example/token")
+        let missing = await #expect(throws: OAuthError.self) { try await client(stub, without).revoke(AccessToken("at")) }
+        #expect(missing?.code == .unsupported && missing?.errorDescription == "Could not sign out at the server.")
+        #expect(OAuthError(.unsupported).errorDescription == "Could not sign in.")
         #expect(form(stub.requests[0]) == ["token": "at", "token_type_hint": "access_token", "client_id": "app"])
     }
 
@@ -430,6 +463,22 @@ import _CryptoExtras
             try await clock.advancingToSleepers { try await client.token(for: authorization, clock: clock) }
         }
         #expect(error?.code == .expiredToken && stub.requests.count == 3)
+        #expect(error?.description == "OAuth 2: expired_token: the code for the device has expired")
+        #expect(error?.errorDescription == "The code has expired. Sign in again.")
+    }
+
+    @Test func aServerMaySayThatTheCodeOfADeviceHasExpired() async throws {
+        let clock = ManualClock()
+        let stub = StubTransport(
+            Stub(.post, "/device").responds(
+                .json(["device_code": "dc", "user_code": "AB-CD", "verification_uri": "https://auth.example/d"] as JSONValue)),
+            Stub(.post, "/token").responds(.json(["error": "expired_token"], status: .badRequest)))
+        let client = client(stub)
+        let authorization = try await client.deviceAuthorization()
+        let error = await #expect(throws: OAuthError.self) {
+            try await clock.advancingToSleepers { try await client.token(for: authorization, clock: clock) }
+        }
+        #expect(error?.description == "POST https://auth.example/token: OAuth 2: expired_token: the code for the device has expired")
     }
 
     // MARK: Discovery

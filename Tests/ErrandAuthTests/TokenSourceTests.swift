@@ -362,6 +362,44 @@ import Testing
         }
     }
 
+    /// What an app asks of an error, and what it shows, must not depend on whether its token had expired.
+    @Test(arguments: [HTTPResponse.Status?.none, .unauthorized])
+    func aRefreshThatFailsForNowIsOfTheKindOfItsCause(challenge: HTTPResponse.Status?) async throws {
+        let refresh = try Request(.post, url: "https://auth.example/token")
+        func transport(_ code: TransportError.Code, _ phase: ExchangePhase) -> TransportError {
+            TransportError(code, phase: phase, request: refresh, delivery: .notSent)
+        }
+        func failed(_ cause: any Error) async throws -> AuthenticationError {
+            let tokens = TokenSource(AccessToken("0", expiresAt: challenge == nil ? .distantPast : nil)) { _ in throw cause }
+            let stub = StubTransport(Stub().responds(.status(challenge ?? .ok)))
+            let error = await #expect(throws: AuthenticationError.self) {
+                try await stub.authenticate(.bearer(tokens)).send(try request())
+            }
+            return try #require(error)
+        }
+        let offline = try await failed(transport(.cannotConnect, .connect))
+        #expect(offline.isConnectivityError && !offline.isTimeout && !offline.isUnauthorized && !offline.isClientError)
+        #expect(offline.localizedDescription == "Could not connect to the server auth.example.")
+        #expect(offline.recoverySuggestion == "Check the network connection, or try again later.")
+        #expect(!offline.needsSignIn && offline.request?.url?.host.description == "a.example")
+        let slow = try await failed(transport(.timedOut, .response))
+        #expect(slow.isTimeout && !slow.isConnectivityError)
+        #expect(slow.localizedDescription == "The server auth.example did not respond in time.")
+        let head = HTTPResponse(status: .serviceUnavailable, headerFields: [.retryAfter: "7"])
+        let down = try await failed(try await StatusError(reading: Response(head: head, request: refresh)))
+        #expect(down.isServerError && !down.isClientError && !down.isUnauthorized && down.recoverySuggestion == "Try again in 7 seconds.")
+        #expect(down.localizedDescription == "The server auth.example could not process the request (status 503).")
+        // A refresh that needs another sign-in, and an error that is not of a request.
+        let nested = AuthenticationError(.refreshFailed, underlying: offline)
+        #expect(nested.isConnectivityError && nested.localizedDescription == offline.localizedDescription)
+        let refused = try await failed(OAuthError(.invalidClient))
+        #expect(refused.isUnauthorized == (challenge != nil))
+        #expect(refused.localizedDescription == "Could not sign in to the server a.example.")
+        // The reason alone decides, whatever the cause is.
+        let final = AuthenticationError(.refreshRefused, underlying: transport(.cannotConnect, .connect))
+        #expect(!final.isConnectivityError && final.localizedDescription == "You are not signed in to the server.")
+    }
+
     @Test func aTokenThatAServerHasRefusedIsDroppedWithItsRefresh() async throws {
         let dates = Dates()
         let counter = Counter()
@@ -407,6 +445,7 @@ import Testing
         let error = await #expect(throws: AuthenticationError.self) { try await stub.authenticate(.bearer(tokens)).send(try request()) }
         #expect(error?.reason == .accountChanged && error?.response?.status == .unauthorized && error?.attempts.count == 1)
         #expect(stub.requests.map { $0.headers[.authorization] } == ["Bearer ann"] && tokens.current?.value == "joe")
+        #expect(error?.errorDescription == "Another account has signed in." && error?.recoverySuggestion == "Try again.")
     }
 
     @Test func whoWaitsForARefreshFailsWhenAnotherAccountSignsIn() async throws {
@@ -550,15 +589,47 @@ import Testing
         #expect(try await tokens.signOut()?.refreshToken == "r1")
     }
 
-    @Test func aStoreThatCannotBeReadIsSaidBySigningOut() async throws {
+    @Test func signingOutRemovesAFileThatCannotBeRead() async throws {
         let folder = try TestFolder("tokens")
         let path = folder.file("token.json")
         try Data("no token".utf8).write(to: URL(fileURLWithPath: path))
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
         let tokens = TokenSource(store: FileTokenStore(atPath: path)) { _ in throw Self.refused }
-        let error = await #expect(throws: AuthenticationError.self) { try await tokens.signOut() }
-        #expect(error?.reason == .storeFailed && error?.underlying is TokenFileError)
+        #expect(try await tokens.signOut() == nil && tokens.current == nil)
         #expect(!FileManager.default.fileExists(atPath: path))
+        // A file that can't be removed either.
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        let second = TokenSource(store: FileTokenStore(atPath: path)) { _ in throw Self.refused }
+        let error = await #expect(throws: AuthenticationError.self) { try await second.signOut() }
+        #expect(error?.reason == .storeFailed && error?.underlying is FileWriteError)
+    }
+
+    @Test func aFileThatCannotBeUsedSaysWhatToDo() async throws {
+        let folder = try TestFolder("tokens")
+        let path = folder.file("token.json")
+        func failure(_ path: String) async throws -> AuthenticationError {
+            let tokens = TokenSource(store: FileTokenStore(atPath: path)) { _ in throw Self.refused }
+            return try #require(await #expect(throws: AuthenticationError.self) { try await tokens.token() })
+        }
+        try Data("no token".utf8).write(to: URL(fileURLWithPath: path))
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+        let corrupt = try await failure(path)
+        #expect(corrupt.needsSignIn && corrupt.recoverySuggestion == "Sign in again, then try again.")
+        #expect("\(corrupt)".contains("cannot use the token in \(path): the file holds no token"), "\(corrupt)")
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+        let readable = try await failure(path)
+        #expect(!readable.needsSignIn && readable.recoverySuggestion == "Sign in again, then try again.")
+        // Signing in repairs it.
+        let tokens = TokenSource(store: FileTokenStore(atPath: path)) { _ in throw Self.refused }
+        try await tokens.signIn(AccessToken("new"))
+        #expect(try await FileTokenStore(atPath: path).load()?.value == "new")
+        let missing = TokenSource(store: FileTokenStore(atPath: folder.file("missing/token.json"))) { _ in throw Self.refused }
+        let error = await #expect(throws: AuthenticationError.self) { try await missing.signIn(AccessToken("new")) }
+        #expect(error.map { "\($0)" }?.contains("the folder '\(folder.file("missing"))' does not exist") == true)
+        #expect(error?.recoverySuggestion == "Create the folder and try again.")
+        let busy = AuthenticationError(.storeFailed, underlying: TokenFileError(path: path, reason: "it is locked"))
+        #expect(!busy.needsSignIn && busy.recoverySuggestion == "Try again later.")
+        #expect(AuthenticationError(.storeFailed, underlying: Self.refused).recoverySuggestion == nil)
     }
 
     @Test func aTokenThatCannotBeSavedIsKeptAndSavedLater() async throws {

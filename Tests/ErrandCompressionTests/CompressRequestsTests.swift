@@ -139,7 +139,7 @@ import Testing
         let stack = stub.compressRequests(clock: clock)
         let response = try await stack.send(try request(.data(Self.text)))
         #expect(response.status == .ok && response.request.options.resendCount == 1)
-        #expect(response.metadata.attempts.map(\.description) == ["attempt 1: 415, then waited 0 s"])
+        #expect(response.metadata.attempts.map(\.description) == ["attempt 1: 415"])
         _ = try await stack.send(try request(.data(Self.text)))
         _ = try await stack.send(try request(.data(Self.text), compress: .deflate))
         var other = try Request(.post, url: "https://b.example/")
@@ -194,7 +194,7 @@ import Testing
         let error = try await failure(TransportError.self) {
             try await stub.compressRequests().send(try request(.data(Self.text)))
         }
-        #expect(error.attempts.map(\.description) == ["attempt 1: 415, then waited 0 s"])
+        #expect(error.attempts.map(\.description) == ["attempt 1: 415"])
     }
 
     @Test func refusalsAreBounded() {

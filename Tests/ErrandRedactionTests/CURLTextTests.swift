@@ -1,5 +1,6 @@
 import Errand
 import ErrandTesting
+import Foundation
 import TestSupport
 import Testing
 
@@ -96,6 +97,29 @@ import Testing
         #expect(part.hasSuffix(" --data-binary @-"), "\(part)")
     }
 
+    @Test func aFileWhoseProgressIsReportedKeepsItsName() throws {
+        let folder = try TestFolder("curl")
+        let path = try folder.write("0123456789", to: "a.bin")
+        let file = try RequestBody.file(atPath: path).reportingProgress { _ in }.observed { _ in }
+        #expect(try Self.request(.put, body: file).curl().hasSuffix("--data-binary '@\(path)'"))
+        let part = try RequestBody.file(atPath: path, range: 2..<5).reportingProgress { _ in }
+        #expect(try Self.request(.put, body: part).curl().hasPrefix("tail -c +3 '\(path)' | head -c 3 | curl "))
+        #expect(file.description == "file, 10 bytes" && file.bufferedData == nil && file.replay == .seekable)
+        // Other bytes than those of the file.
+        let changed = try RequestBody.file(atPath: path).transformed(by: Doubling())
+        #expect(try Self.request(.put, body: changed).curl().hasSuffix("--data-binary @- < body.bin"))
+    }
+
+    @Test func aFailureHasItsRequestAsACommand() throws {
+        let request = Self.request(.get, "/x?token=S1")
+        let failure = TransportError(.cannotConnect, phase: .connect, request: request, delivery: .notSent)
+        #expect(failure.curl() == (try request.curl()) && failure.curl()?.contains("S1") == false)
+        #expect(failure.curl(showingSecrets: true)?.contains("S1") == true)
+        #expect(TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent).curl() == nil)
+        let relative = TransportError(.cannotConnect, phase: .connect, request: try Request(.get, "/x"), delivery: .notSent)
+        #expect(relative.curl() == nil)
+    }
+
     @Test func longBytesAreSplitSoThatNoArgumentIsTooLong() throws {
         let bytes = Data.seeded(65_536, seed: 3)
         for pretty in [false, true] {
@@ -183,5 +207,12 @@ import Testing
         #expect(!shown.contains("s3c"), "\(shown)")
         #expect(shown.contains("token=REDACTED&q=1"))
         #expect(try request.curl(showingSecrets: true).contains("Bearer s3cr3t"))
+    }
+}
+
+private struct Doubling: BodyTransform {
+    mutating func next(_ input: inout Data) -> Data? {
+        defer { input = Data() }
+        return input.isEmpty ? nil : input + input
     }
 }

@@ -38,7 +38,8 @@ func followAccount(_ source: TokenSource, show: (String) -> Void) async {
 }
 
 func endSession(_ source: TokenSource, _ oauth: OAuthClient) async throws {
-    guard let token = try await source.signOut() else { return }
+    // From here on, the app is signed out, whatever the server says.
+    guard let token = try await source.signOut(), oauth.server.revocationEndpoint != nil else { return }
     try await oauth.revoke(token)
 }
 

@@ -9,8 +9,16 @@ nonisolated struct ShopEnvelope: ResponseEnvelope {
     var requestId: String?
 
     var failure: ServiceError? {
-        code == 0 ? nil : ServiceError(.init(code), message: message ?? "", requestID: requestId)
+        let code = ServiceError.Code(code)
+        if code == 0 { return nil }
+        let status: HTTPResponse.Status? = code == .tokenExpired ? .unauthorized : nil
+        return ServiceError(code, message: message ?? "", requestID: requestId, equivalentStatus: status)
     }
+}
+
+nonisolated extension ServiceError.Code {
+    static let balanceTooLow: Self = 40_012
+    static let tokenExpired: Self = 40_101
 }
 
 func makeShop(_ stack: HTTPStack) -> APIClient {
@@ -25,10 +33,6 @@ nonisolated struct PurchaseList: Decodable, Sendable {
 func printPurchases(_ shop: APIClient) async throws {
     let list = Endpoint<PurchaseList>(.get, "/purchases", decoding: .json.includingEnvelope)
     for try await purchase in shop.pages(list, next: .cursor(\.nextCursor)).elements(\.data) { print(purchase.id) }
-}
-
-extension ServiceError.Code {
-    static let balanceTooLow: Self = 40_012
 }
 
 nonisolated struct Purchase: Codable, Sendable {
@@ -51,3 +55,22 @@ func buy(_ purchase: Purchase, in shop: APIClient, show: (String) -> Void) async
         show(error.localizedDescription)  // a sentence for people: the message of the back end, if there is one
     }
 }
+
+#if Auth
+func makeShop(_ transport: HTTPStack, tokens: TokenSource) -> APIClient {
+    let stack =
+        transport
+        .transformResponse("expired token") { response in
+            guard response.headers[.contentType]?.hasPrefix("application/json") == true else { return }
+            let data = try await response.body.collect()
+            response.body = ResponseBody(data)
+            let envelope = try? JSONCoding(keys: .snakeCase).decode(ShopEnvelope.self, from: data)
+            if envelope?.failure?.equivalentStatus == .unauthorized { response.head.status = .unauthorized }
+        }
+        .authenticate(.bearer(tokens))
+        .redirect()
+        .retry()
+        .server("https://shop.example/v1")
+    return makeShop(stack)
+}
+#endif

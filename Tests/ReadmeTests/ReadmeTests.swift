@@ -201,6 +201,37 @@ import Testing
         #expect(shown == ["Top up your account. 5 € are missing.", "Sign in again.", "You seem to be offline.", "Sold out."])
     }
 
+    #if Auth
+    @Test func anEnvelopeCanRefreshAToken() async throws {
+        let expired: JSONValue = ["code": 40_101, "message": "Expired."]
+        let stub = StubTransport(
+            Stub(.get, "/v1/moved").responds(.redirect(to: "/v1/purchases/2"), repeatingLast: true),
+            Stub(.get, "/v1/purchases/{id}").matching("old") { $0.headers[.authorization] == "Bearer old" }
+                .responds(.json(expired), repeatingLast: true),
+            Stub(.get, "/v1/purchases/{id}").responds(.json(["code": 0, "data": ["id": 2]] as JSONValue), repeatingLast: true),
+            Stub(.get, "/v1/file").responds(.data(Data("file".utf8), headers: [.contentType: "text/plain"])))
+        let refreshes = Mutex(0)
+        let tokens = TokenSource(AccessToken("old")) { _ in
+            refreshes.withLock { $0 += 1 }
+            return AccessToken("new")
+        }
+        let shop = makeShop(HTTPStack(stub), tokens: tokens)
+        #expect(shop.stack.orderProblems == [])
+        #expect(try await shop.get("/moved", as: Purchase.self).id == 2)
+        #expect(refreshes.withLock { $0 } == 1 && tokens.current?.value == "new" && stub.openBodyCount == 0)
+        #expect(try await shop.data(Endpoint<Void>.get("/file")) == Data("file".utf8))
+        #expect(makeShop(.decompressing, tokens: tokens).stack.orderProblems == [])
+        let outside = HTTPStack.default.transformResponse { _ in }.authenticate(.bearer(tokens)).orderProblems
+        #expect(outside.contains { $0.contains("redirect") })
+        // Without the layer, nothing is refreshed.
+        let plain = TokenSource(AccessToken("old")) { _ in throw CancellationError() }
+        let error = await #expect(throws: ServiceError.self) {
+            try await makeShop(stub.authenticate(.bearer(plain)).server("https://shop.example/v1")).get("/purchases/2", as: Purchase.self)
+        }
+        #expect(error?.needsSignIn == true && plain.current?.value == "old")
+    }
+    #endif
+
     @Test func theArticleOnPollingDoesWhatItSays() async throws {
         let stub = StubTransport(
             Stub(.get, "/jobs/{id}").responds(

@@ -93,9 +93,15 @@ public struct NextPage<Output: Sendable>: Sendable {
             let (links, isComplete) = WebLink.parse(checking: values)
             if let next = links.first(where: { $0.isRelated(as: relation) && $0.anchor == nil }) { return .url(next.target) }
             guard isComplete else {
-                let problem =
-                    "a part of the Link field is unreadable (malformed, longer than \(FieldLimits.valueBytes) bytes, or one link too many), "
-                    + "and no other part is the next page: the end of the list is not known"
+                let cause =
+                    if values.contains(where: { $0.utf8.count > FieldLimits.valueBytes }) {
+                        "the Link field is longer than \(FieldLimits.valueBytes) bytes"
+                    } else if links.count >= WebLink.countLimit {
+                        "the Link field has more than \(WebLink.countLimit) links"
+                    } else {
+                        "a part of the Link field is malformed (expected: <URL>; rel=\"\(relation)\")"
+                    }
+                let problem = "\(cause), and no other part is the next page: the end of the list is not known"
                 throw PaginationError(.invalidURL, problem, request: page.response.request, page.response.head)
             }
             return nil

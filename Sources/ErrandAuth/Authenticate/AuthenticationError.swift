@@ -76,21 +76,50 @@ public struct AuthenticationError: RequestFailure {
         return text + " (\(response == nil ? Delivery.notSent.phrase : Delivery.sent.phrase))" + shownAttempts
     }
 
-    /// A sentence for people.
+    /// A sentence for people. If a request failed on which the credentials depend, such as that of a refresh, its sentence: `Could not connect to the
+    /// server auth.example.`
     public var errorDescription: String? {
-        switch reason {
+        if let decidingFailure { return decidingFailure.errorDescription }
+        return switch reason {
         case .signedOut, .refreshRefused: "You are not signed in to \(shownServer)."
         case .storeFailed: "The sign-in for \(shownServer) could not be read or saved."
+        case .accountChanged: "Another account has signed in."
         default: "Could not sign in to \(shownServer)."
         }
     }
     public var failureReason: String? { reason.description.asSentence }
+    /// What a person can do; `nil` if only a developer can help. If a request failed on which the credentials depend, its suggestion.
     public var recoverySuggestion: String? {
-        switch reason {
+        if let decidingFailure { return decidingFailure.recoverySuggestion }
+        return switch reason {
         case .signedOut, .refreshRefused: "Sign in again, then try again."
+        case .accountChanged: "Try again."
         case .refreshFailed, .tooManyRefreshes: underlying is OAuthError ? nil : "Try again later."
-        case .storeFailed: (underlying as? FileWriteError)?.recoverySuggestion
+        case .storeFailed: storeSuggestion
         default: nil
+        }
+    }
+}
+
+extension AuthenticationError {
+    /// What a person can do about a store in a file; `nil` for other stores.
+    private var storeSuggestion: String? {
+        switch underlying {
+        // Signing in replaces a file that can't be read.
+        case is FileReadError: "Sign in again, then try again."
+        case let error as FileWriteError: error.recoverySuggestion
+        case let error as TokenFileError: error.recoverySuggestion
+        default: nil
+        }
+    }
+}
+
+extension AuthenticationError: DependentFailure {
+    /// The failure of the refresh, or of a request of the store. The other reasons decide without it.
+    package var decidingFailure: (any RequestFailure)? {
+        switch reason {
+        case .signedOut, .refreshRefused, .accountChanged: nil
+        default: underlying as? any RequestFailure
         }
     }
 }
@@ -100,7 +129,8 @@ extension AuthenticationError: SignInFailure {
         switch reason {
         case .signedOut, .refreshRefused: true
         // The refresh may itself need somebody to sign in, somewhere else.
-        case .refreshFailed, .tooManyRefreshes: (underlying as? any SignInFailure)?.failureNeedsSignIn ?? false
+        // Signing in also replaces a file without a token.
+        case .refreshFailed, .tooManyRefreshes, .storeFailed: (underlying as? any SignInFailure)?.failureNeedsSignIn ?? false
         default: false
         }
     }

@@ -111,10 +111,14 @@ extension OAuthClient {
         var interval = authorization.interval
         while true {
             try await clock.sleep(for: min(interval, .seconds(max(0, authorization.expiresAt.timeIntervalSince(date)))))
-            guard date < authorization.expiresAt else { throw OAuthError(.expiredToken, "nobody has signed in in time") }
+            guard date < authorization.expiresAt else { throw Self.expiredCode }
             do {
                 let pairs = [("grant_type", "urn:ietf:params:oauth:grant-type:device_code"), ("device_code", authorization.deviceCode)]
                 return try await token(pairs, scopes: authorization.scopes)
+            } catch let error as OAuthError where error.code == .expiredToken && error.message.isEmpty {
+                var expired = Self.expiredCode
+                expired.request = error.request
+                throw expired
             } catch let error as OAuthError where error.code == .authorizationPending {
             } catch let error as OAuthError where error.code == .slowDown {
                 interval += .seconds(5)
@@ -125,6 +129,8 @@ extension OAuthClient {
             }
         }
     }
+
+    private static var expiredCode: OAuthError { OAuthError(.expiredToken, "the code for the device has expired") }
 
     /// The failures after which another attempt may succeed.
     private static let lost: Set<TransportError.Code> = [.cannotFindHost, .cannotConnect, .connectionLost, .timedOut]

@@ -192,6 +192,15 @@ public struct OAuthClient: Sendable {
     ///
     /// - Throws: ``OAuthError`` if the server has no revocation endpoint, or refuses; what the sender throws.
     public func revoke(_ token: AccessToken) async throws {
+        do {
+            try await revokeAtServer(token)
+        } catch var error as OAuthError {
+            error.purpose = .signOut
+            throw error
+        }
+    }
+
+    private func revokeAtServer(_ token: AccessToken) async throws {
         guard let endpoint = server.revocationEndpoint else { throw OAuthError(.unsupported, "there is no revocation endpoint") }
         let refreshToken = token.refreshToken.flatMap { $0.isEmpty ? nil : $0 }
         let pairs = [
@@ -212,10 +221,17 @@ public struct OAuthClient: Sendable {
         _ pairs: [(String, String)], to endpoint: String, needsBody: Bool = true, _ read: (OAuthResponse) throws -> Result
     ) async throws -> Result {
         try OAuthServer.checkSecure(endpoint)
-        guard case .assertion = authentication else { return try read(try await send(pairs, to: endpoint, needsBody: needsBody)) }
-        return try await withCorrectedClock(after: .invalidClient) {
-            try read(try await send(pairs, to: endpoint, needsBody: needsBody))
+        func result() async throws -> Result {
+            let response = try await send(pairs, to: endpoint, needsBody: needsBody)
+            do {
+                return try read(response)
+            } catch var error as OAuthError {
+                error.request = response.request
+                throw error
+            }
         }
+        guard case .assertion = authentication else { return try await result() }
+        return try await withCorrectedClock(after: .invalidClient, result)
     }
 
     private func send(_ pairs: [(String, String)], to endpoint: String, needsBody: Bool) async throws -> OAuthResponse {
@@ -252,14 +268,17 @@ public struct OAuthClient: Sendable {
         } catch let error as StatusError {
             // A layer of the sender has judged the status. The body decides all the same.
             skew.note(error.head, at: now())
-            return OAuthResponse(error, sent: sent)
+            return OAuthResponse(error, sent: sent, to: "\(request)")
         }
         skew.note(response.head, at: now())
-        guard response.status.kind == .successful else { return OAuthResponse(try await StatusError(reading: response), sent: sent) }
+        guard response.status.kind == .successful else {
+            return OAuthResponse(try await StatusError(reading: response), sent: sent, to: "\(request)")
+        }
         do {
-            return OAuthResponse(response.status, body: try await response.body.collect(upTo: Self.responseLimitBytes), sent: sent)
+            let body = try await response.body.collect(upTo: Self.responseLimitBytes)
+            return OAuthResponse(response.status, body: body, sent: sent, to: "\(request)")
         } catch  where !needsBody && !(error is CancellationError) {
-            return OAuthResponse(response.status, body: Data(), sent: sent)
+            return OAuthResponse(response.status, body: Data(), sent: sent, to: "\(request)")
         }
     }
 
@@ -285,8 +304,18 @@ public struct OAuthClient: Sendable {
             let now = now()
             return AccessToken(
                 read.accessToken, expiresAt: read.expiresIn.map { now + $0.seconds }, refreshToken: read.refreshToken,
-                scopes: read.scope?.split(atOctet: UInt8(ascii: " ")).map(String.init) ?? scopes, idToken: read.idToken, obtainedAt: now)
+                scopes: read.scope.map { Self.scopes(in: $0, askedFor: scopes) } ?? scopes, idToken: read.idToken, obtainedAt: now)
         }
+    }
+
+    /// The scopes that a response names. They are separated by spaces ([RFC 6749, section 3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)), and at
+    /// GitHub by commas. The RFC allows a comma within a scope. So commas separate scopes only if one of the parts was asked for, and no scope with a comma.
+    private static func scopes(in text: String, askedFor scopes: [String]) -> [String] {
+        let comma = UInt8(ascii: ",")
+        let parts = text.split(atOctet: UInt8(ascii: " ")).map(String.init)
+        guard parts.count == 1, !scopes.contains(where: { $0.utf8.contains(comma) }) else { return parts }
+        let divided = text.split(atOctet: comma).map(String.init)
+        return divided.contains { part in scopes.contains { $0.isExactly(part) } } ? divided : parts
     }
 
     /// Does work with an assertion, and does it once more if the server refuses it and its clock is found to be another.

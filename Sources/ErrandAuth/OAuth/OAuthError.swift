@@ -6,7 +6,7 @@ internal import ErrandFormats
 /// can't be used.
 ///
 /// ```
-/// OAuth 2: invalid_grant: the refresh token has expired
+/// POST https://auth.example/token: OAuth 2: invalid_grant: the refresh token has expired
 /// ```
 public struct OAuthError: Error, LocalizedError, CustomStringConvertible, CustomReflectable {
     /// Why the request failed: a code that the server sent, or one of this library for a response that can't be used. An open set.
@@ -76,6 +76,14 @@ public struct OAuthError: Error, LocalizedError, CustomStringConvertible, Custom
     /// The address of a page about the error (`error_uri`); `nil` if the server sent none.
     public let uri: String?
 
+    /// The method and the URL of the refused request, without secrets: `POST https://auth.example/token`. `nil` if the error belongs to no request, such as
+    /// that of a redirect.
+    public internal(set) var request: String?
+    /// What the request was for: it decides the sentence for people.
+    var purpose = Purpose.signIn
+
+    enum Purpose: Sendable { case signIn, signOut }
+
     /// Creates an error.
     public init(_ code: Code, _ message: String = "", uri: String? = nil) { (self.code, self.message, self.uri) = (code, message, uri) }
 
@@ -90,16 +98,19 @@ public struct OAuthError: Error, LocalizedError, CustomStringConvertible, Custom
         Code("token_revoked"),
     ]
 
-    /// The code and the server's explanation, without control characters.
+    /// The request, the code and the server's explanation, without control characters.
     public var description: String {
-        "OAuth 2: \(code.description.shownSafely(limit: 80))" + (message.isEmpty ? "" : ": \(message.shownSafely(limit: 200))")
+        (request.map { "\($0): " } ?? "") + "OAuth 2: \(code.description.shownSafely(limit: 80))"
+            + (message.isEmpty ? "" : ": \(message.shownSafely(limit: 200))")
     }
     /// A sentence for people.
     public var errorDescription: String? {
-        switch code {
+        if purpose == .signOut { return "Could not sign out at the server." }
+        return switch code {
         case .accessDenied: "Access was refused."
         case .invalidGrant: "The sign-in was not accepted, or is not valid any more."
-        case .noRefreshToken, .expiredToken: "You are not signed in any more."
+        case .noRefreshToken: "You are not signed in any more."
+        case .expiredToken: "The code has expired. Sign in again."
         default: "Could not sign in."
         }
     }

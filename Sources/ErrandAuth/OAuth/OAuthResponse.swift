@@ -27,15 +27,17 @@ struct OAuthResponse: Sendable {
     /// What is thrown for the status; `nil` for 2xx.
     private let failure: StatusError?
     private let sent: EchoedSecrets
+    /// The method and the URL of the request, without secrets.
+    let request: String?
 
     /// A response with the status 2xx.
-    init(_ status: HTTPResponse.Status, body: Data, sent: EchoedSecrets) {
-        (self.status, self.body, failure, self.sent) = (status, body, nil, sent)
+    init(_ status: HTTPResponse.Status, body: Data, sent: EchoedSecrets, to request: String? = nil) {
+        (self.status, self.body, failure, self.sent, self.request) = (status, body, nil, sent, request)
     }
 
     /// A response with another status.
-    init(_ failure: StatusError, sent: EchoedSecrets) {
-        (status, body, self.failure, self.sent) = (failure.status, failure.bodyPrefix, failure, sent)
+    init(_ failure: StatusError, sent: EchoedSecrets, to request: String? = nil) {
+        (status, body, self.failure, self.sent, self.request) = (failure.status, failure.bodyPrefix, failure, sent, request)
     }
 
     /// Returns the value in the body.

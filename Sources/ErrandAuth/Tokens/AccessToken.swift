@@ -12,6 +12,9 @@ public struct AccessToken: Sendable, Hashable, Codable {
     /// The token that gets the next access token; `nil` if the server sent none. An empty text is `nil`.
     public var refreshToken: String? { didSet { refreshToken = Self.present(refreshToken) } }
     /// The scopes of the access token; empty if the scopes are not known.
+    ///
+    /// A server separates scopes by spaces ([RFC 6749, section 3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)), and GitHub by commas. An
+    /// ``OAuthClient`` separates at commas if the response has no space and names a scope that was asked for.
     public var scopes: [String]
     /// The ID token of OpenID Connect; `nil` if the server sent none. An empty text is `nil`.
     public var idToken: String? { didSet { idToken = Self.present(idToken) } }

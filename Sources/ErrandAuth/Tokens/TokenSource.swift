@@ -22,6 +22,7 @@ internal import Synchronization
 /// - If all waiting requests are cancelled, the refresh continues, so that no rotated refresh token is lost.
 /// - If a refresh fails, all waiting requests fail with its error. Requests that were sent with the same token before fail with that error too.
 /// - If a server refuses a refresh for good, a valid token is used until the token expires or a server refuses it. Then nobody is signed in.
+/// - If a new token has expired already, its date or the clock of this machine is wrong: the token is used until a server refuses it.
 ///
 /// **Within a refresh:** requests through a stack that authenticates with this very source are sent without its token. So a refresh, and a store, may use
 /// the same client. ``token(by:)`` throws there.
@@ -411,21 +412,16 @@ public final class TokenSource: Sendable {
     /// Signs out: the token is removed from the store, also if the task is cancelled. A refresh in progress is cancelled. Requests that wait for the refresh
     /// fail with ``AuthenticationError`` and the reason `signedOut`.
     ///
-    /// - Returns: the token that was obtained last, for example to revoke that token; `nil` if there was none.
-    /// - Throws: ``AuthenticationError`` with the reason `storeFailed`, if the store can't be read or emptied. Nobody is signed in all the same.
+    /// - Returns: the token that was obtained last, for example to revoke that token; `nil` if there was none, or if the store could not be read.
+    /// - Throws: ``AuthenticationError`` with the reason `storeFailed`, if the store can't be emptied. Nobody is signed in all the same.
     @discardableResult
     public func signOut() async throws -> AccessToken? {
-        var loadError: (any Error)?
         if !state.withLock(\.isLoaded) {
-            do {
-                try await shielded { [self] in try await flights.run(.load, mustFinish: true) { [self] in try await readStore() } }
-            } catch {
-                loadError = error
-            }
+            // An unreadable record is removed like any other.
+            try? await shielded { [self] in try await flights.run(.load, mustFinish: true) { [self] in try await readStore() } }
         }
         let old = change(to: nil)
         try await writeToTheEnd()
-        if let loadError { throw loadError }
         return old
     }
 

@@ -114,7 +114,7 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
         let path = path
         guard let data = try await PrivateFile.read(path) else { return nil }
         guard let token = try? Self.coding.decode(AccessToken.self, from: data) else {
-            throw TokenFileError(path: path, reason: "it holds no token")
+            throw TokenFileError(path: path, reason: "the file holds no token", isCorrupt: true)
         }
         return token
     }
@@ -185,12 +185,20 @@ public struct TokenFileError: Error, LocalizedError, CustomStringConvertible {
     public let path: String
     /// Why it can't be used.
     public let reason: String
+    /// Whether the file has no token. Otherwise, another process keeps the file busy.
+    var isCorrupt = false
 
     /// The path and the reason.
     public var description: String { "cannot use the token in \(path.shownSafely(limit: 200)): \(reason)" }
     /// The description.
     public var errorDescription: String? { description }
+    /// What a person can do: signing in replaces a file without a token.
+    public var recoverySuggestion: String? { isCorrupt ? "Sign in again, then try again." : "Try again later." }
 }
 
 extension TokenFileError: SafelyDescribedError {}
+
+extension TokenFileError: SignInFailure {
+    package var failureNeedsSignIn: Bool { isCorrupt }
+}
 #endif

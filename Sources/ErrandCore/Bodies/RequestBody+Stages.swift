@@ -46,7 +46,7 @@ extension RequestBody {
     func observed(
         byEach makeObserver: @escaping @Sendable () -> @Sendable (BodyEvent) -> Void
     ) -> RequestBody {
-        replacingSource(length: length, replay: replay) { source, offset in
+        replacingSource(length: length, replay: replay, keepsBytes: true) { source, offset in
             let observer = BodyObserver(makeObserver())
             observer.opened(at: offset)
             // One chunk for all bytes in memory would be a progress from 0 to 1.

@@ -34,6 +34,9 @@ public struct RequestBody: Sendable {
         case data(Data)
         case file(path: String, range: Range<Int64>, isWhole: Bool)
         case stream(@Sendable (_ offset: Int64) async throws -> any BodySource)
+        /// The bytes of a file, through layers that observe them and change nothing.
+        indirect case observedFile(
+            path: String, range: Range<Int64>, isWhole: Bool, open: @Sendable (_ offset: Int64) async throws -> any BodySource)
     }
 
     private let storage: Storage
@@ -55,12 +58,25 @@ public struct RequestBody: Sendable {
     }
 
     /// Returns a body over the sources of this one. If one of a one-shot body and its replacement was opened, the other can't be.
+    ///
+    /// - Parameter keepsBytes: whether the bytes are those of this body. If so, a file keeps its path.
     func replacingSource(
-        length: Int64?, replay: Replay, _ wrap: @escaping @Sendable (any BodySource, _ offset: Int64) -> any BodySource
+        length: Int64?, replay: Replay, keepsBytes: Bool = false,
+        _ wrap: @escaping @Sendable (any BodySource, _ offset: Int64) -> any BodySource
     ) -> RequestBody {
         let base = self
+        let open: @Sendable (Int64) async throws -> any BodySource = { wrap(try await base.source(from: $0), $0) }
         return RequestBody(
-            .stream { wrap(try await base.source(from: $0), $0) }, length: length, replay: replay, opened: replay.canRestart ? nil : opened)
+            keepsBytes ? observing(open) : .stream(open), length: length, replay: replay, opened: replay.canRestart ? nil : opened)
+    }
+
+    /// A stream of the bytes of this body.
+    private func observing(_ open: @escaping @Sendable (Int64) async throws -> any BodySource) -> Storage {
+        switch storage {
+        case .file(let path, let range, let isWhole), .observedFile(let path, let range, let isWhole, _):
+            .observedFile(path: path, range: range, isWhole: isWhole, open: open)
+        case .empty, .data, .stream: .stream(open)
+        }
     }
 
     /// No body: its length is zero.
@@ -133,13 +149,16 @@ public struct RequestBody: Sendable {
         switch storage {
         case .empty: Data()
         case .data(let data): data
-        case .file, .stream: nil
+        case .file, .stream, .observedFile: nil
         }
     }
 
-    /// The file, if the body is one; a range of `nil` means the whole file.
+    /// The file that the bytes come from, also if the body reports its progress; a range of `nil` means the whole file. `nil` for other bodies.
     package var file: (path: String, range: Range<Int64>?)? {
-        if case .file(let path, let range, let isWhole) = storage { (path, isWhole ? nil : range) } else { nil }
+        switch storage {
+        case .file(let path, let range, let isWhole), .observedFile(let path, let range, let isWhole, _): (path, isWhole ? nil : range)
+        case .empty, .data, .stream: nil
+        }
     }
 
     /// Returns this body, whose sources report to `watch` when they are read and when a chunk is being sent. Bytes in memory are returned
@@ -148,7 +167,7 @@ public struct RequestBody: Sendable {
         guard bufferedData == nil else { return self }
         let body = self
         return RequestBody(
-            .stream { WatchedBodySource(base: try await body.open(from: $0), watch: watch) }, length: length, replay: replay)
+            observing { WatchedBodySource(base: try await body.open(from: $0), watch: watch) }, length: length, replay: replay)
     }
 
     /// Opens a source of the body's bytes from `offset` on. Transports call it.
@@ -168,7 +187,7 @@ public struct RequestBody: Sendable {
         case .file(let path, let range, _):
             let file = try await BlockingWork.runUntilCancelled { try ReadOnlyFile(path: path) }
             return FileBodySource(file, path: path, from: min(range.lowerBound + offset, range.upperBound), to: range.upperBound)
-        case .stream(let open): return try await open(offset)
+        case .stream(let open), .observedFile(_, _, _, let open): return try await open(offset)
         }
     }
 }
@@ -180,7 +199,7 @@ extension RequestBody: CustomStringConvertible, CustomReflectable {
         return switch storage {
         case .empty: "empty"
         case .data: size
-        case .file: "file, \(size)"
+        case .file, .observedFile: "file, \(size)"
         case .stream: "stream, \(size), \(replay)"
         }
     }

@@ -28,14 +28,14 @@ public struct AttemptRecord: Sendable, CustomStringConvertible {
         (self.number, self.outcome, self.delay) = (number, outcome, delay)
     }
 
-    /// Number, outcome and wait, without secrets.
+    /// Number, outcome and wait, without secrets. A wait of zero is left out.
     public var description: String { text(without: nil) }
 
     /// - Parameter prefix: the request, which the text of the failure need not repeat.
     func text(without prefix: String?) -> String {
         var outcome = outcome.description
         if let prefix, outcome.hasPrefix(prefix) { outcome.removeFirst(prefix.count) }
-        return "attempt \(number): \(outcome), then waited \(delay.inWords)"
+        return "attempt \(number): \(outcome)" + (delay == .zero ? "" : ", then waited \(delay.inWords)")
     }
 }
 

@@ -1,10 +1,11 @@
-// Questions that can be asked of any error, in a `catch … where` clause.
+// Questions that can be asked of any error, in a `catch … where` clause. A failure of authentication gives the answers of the failed refresh.
 
 extension Error {
     /// Whether the server could not be reached, or the connection to it was lost.
     ///
     /// True for ``TransportError`` with the codes `cannotFindHost`, `cannotConnect` and `connectionLost`, and with `timedOut` in the phase
-    /// ``ExchangePhase/connect``. False for a failure of TLS or of a proxy, and for a timeout in another phase.
+    /// ``ExchangePhase/connect``. True for a token that could not be refreshed because of such a failure. False for a failure of TLS or of a proxy, and
+    /// for a timeout in another phase.
     ///
     /// With `connectionLost`, the server was reached and may have processed the request: ask ``RequestFailure/delivery`` before you send it again.
     ///
@@ -14,7 +15,7 @@ extension Error {
     /// }
     /// ```
     public var isConnectivityError: Bool {
-        guard let error = self as? TransportError else { return false }
+        guard let error = decidingError as? TransportError else { return false }
         switch error.code {
         case .cannotFindHost, .cannotConnect, .connectionLost: return true
         case .timedOut: return error.phase == .connect
@@ -24,9 +25,11 @@ extension Error {
 
     /// Whether a deadline or a timeout of this side passed, in any phase.
     ///
-    /// True for ``TransportError`` with the code `timedOut`, and for polling whose time is over. False for the statuses 408 and 504: there, the server responded.
+    /// True for ``TransportError`` with the code `timedOut`, for a token that could not be refreshed because of such a failure, and for polling whose time is
+    /// over. False for the statuses 408 and 504: there, the server responded.
     public var isTimeout: Bool {
-        (self as? TransportError)?.code == .timedOut || (self as? any TimeLimitedFailure)?.exceededItsTime == true
+        let error = decidingError
+        return (error as? TransportError)?.code == .timedOut || (error as? any TimeLimitedFailure)?.exceededItsTime == true
     }
 
     /// Whether the call was cancelled, by its task: true for `CancellationError`.
@@ -34,13 +37,14 @@ extension Error {
 
     /// Whether the call failed because of a response with a status from 400 to 499.
     ///
-    /// True for ``StatusError``, and for what a response validator throws when its retries are used up.
+    /// True for ``StatusError``, for a token that could not be refreshed because of such a response, and for what a response validator throws when its
+    /// retries are used up.
     public var isClientError: Bool { refusedStatus?.kind == .clientError }
 
     /// Whether the server wants credentials, or refuses those that were sent: the status 401.
     ///
-    /// True for ``StatusError`` with that status, for ``ServiceError`` with that status or ``ServiceError/equivalentStatus``, and for a token that could not be
-    /// refreshed after it.
+    /// True for ``StatusError`` with that status, and for ``ServiceError`` with that status or ``ServiceError/equivalentStatus``. True for a token that the
+    /// server refuses to refresh after that status. False for a token that could not be refreshed because of the network or of another status.
     public var isUnauthorized: Bool { refusedStatus == .unauthorized }
 
     /// Whether a person has to sign in before the call can succeed.
@@ -57,15 +61,29 @@ extension Error {
 
     /// Whether the call failed because of a response with a status from 500 to 599.
     ///
-    /// True for ``StatusError``, and for what a response validator throws when its retries are used up.
+    /// True for ``StatusError``, for a token that could not be refreshed because of such a response, and for what a response validator throws when its
+    /// retries are used up.
     public var isServerError: Bool { refusedStatus?.kind == .serverError }
 
     /// The status because of which the call failed.
     var refusedStatus: HTTPResponse.Status? {
         // A failure of the transport may have a head as well; that it failed is not because of the status.
-        guard let failure = self as? any RequestFailure, failure.phase == .response, !(failure is TransportError) else { return nil }
+        guard let failure = decidingError as? any RequestFailure, failure.phase == .response, !(failure is TransportError) else {
+            return nil
+        }
         return (failure as? ServiceError)?.equivalentStatus ?? failure.response?.status
     }
+}
+
+extension Error {
+    /// The failure that decides the groups: the failure of the refresh, for a token that could not be refreshed. Otherwise, this error.
+    private var decidingError: any Error { (self as? any DependentFailure)?.decidingFailure?.decidingError ?? self }
+}
+
+/// A failure of another module that may depend on the failure of another call, which then decides the groups.
+package protocol DependentFailure: RequestFailure {
+    /// The failure of the other call; `nil` if this failure depends on none.
+    var decidingFailure: (any RequestFailure)? { get }
 }
 
 /// A failure of another module that may be one of time.

@@ -85,6 +85,16 @@ public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringCo
         return url.path
     }
 
+    /// The failure to create a file in the folder of `path`. If the folder is the cause, the reason names the folder.
+    ///
+    /// - Parameter operation: what was tried, as a verb.
+    static func creating(at path: String, operation: String, code: Int32) -> FileWriteError {
+        let folder = OutputFile.folder(of: path)
+        let name = folder.utf8.count > 1 ? String(decoding: folder.utf8.dropLast(), as: UTF8.self) : folder
+        let shown = name.isEmpty ? "the current folder" : "the folder '\(name.shownSafely())'"
+        return FileWriteError(path: path, operation: operation, code: code, reason: creationProblem(code, in: shown))
+    }
+
     /// The operation whose failure leaves the new file in its place.
     package static let folderSynchronization = "synchronize the folder of"
 

@@ -3,7 +3,7 @@ public import ErrandFormats
 /// An error that a back end describes in the envelope of its responses: a code, a message, and the identifier of the request.
 ///
 /// ```swift
-/// extension ServiceError.Code {
+/// nonisolated extension ServiceError.Code {       // nonisolated: for envelopes in apps as Xcode 26 creates them
 ///     static let balanceTooLow: Self = 40_012
 /// }
 ///
@@ -19,6 +19,8 @@ public import ErrandFormats
 /// ```
 /// POST https://a.example/orders: service error 40012: the balance is too low (request ID r-17, status 200)
 /// ```
+///
+/// If the server asks for a wait (`Retry-After`), the description ends with it: `…; the server asks to wait for 7 s`.
 public struct ServiceError: RequestFailure, CustomReflectable {
     /// What went wrong, as the back end names it. An open set: declare those that your app handles.
     public struct Code: Sendable, Hashable, CustomStringConvertible, ExpressibleByIntegerLiteral, ExpressibleByStringLiteral {
@@ -47,8 +49,10 @@ public struct ServiceError: RequestFailure, CustomReflectable {
     /// What else the back end says, such as the fields of a form that are invalid; ``/ErrandFormats/JSONValue/null`` if it says nothing. It is not shown in the
     /// description.
     public let details: JSONValue
-    /// The status that the code corresponds to, for back ends that send their errors with the status 200; `nil`: that of the response. It decides
-    /// `isUnauthorized`, `isClientError` and `isServerError`.
+    /// The status that the code corresponds to, for back ends that send their errors with the status 200; `nil`: that of the response.
+    ///
+    /// The status decides `isUnauthorized`, `needsSignIn`, `isClientError`, `isServerError` and the suggestion for people. With 401, the error of a refresh
+    /// signs out. The error of another call refreshes no token: the layer `authenticate` sees the status of the response alone.
     public let equivalentStatus: HTTPResponse.Status?
     public var request: Request?
     public var response: HTTPResponse?
@@ -76,12 +80,16 @@ public struct ServiceError: RequestFailure, CustomReflectable {
     public var phase: ExchangePhase { .response }
     public var delivery: Delivery { .sent }
 
-    /// The request, the code, the message, the identifier and the status, without control characters.
+    /// The wait that the server asks for before the next request (`Retry-After`,
+    /// [RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)); `nil` if it does not ask.
+    public var retryAfter: Duration? { response?.headerFields.retryAfter }
+
+    /// The request, the code, the message, the identifier, the status, `Retry-After` and the earlier attempts, without control characters.
     public var description: String {
         var text = (request.map { "\($0): " } ?? "") + "service error \(code.description.shownSafely(limit: 80))"
         if !message.isEmpty { text += ": \(message.shownSafely(limit: 200))" }
         let remarks = [requestID.map { "request ID \($0.shownSafely(limit: 80))" }, status.map { "status \($0.code)" }].compactMap { $0 }
-        return text + (remarks.isEmpty ? "" : " (\(remarks.joined(separator: ", ")))") + shownAttempts
+        return text + (remarks.isEmpty ? "" : " (\(remarks.joined(separator: ", ")))") + (response?.shownRemarks ?? "") + shownAttempts
     }
     /// The back end's message, or a sentence with the code.
     public var errorDescription: String? {
@@ -89,6 +97,10 @@ public struct ServiceError: RequestFailure, CustomReflectable {
             ? "\(shownServer) reported the error \(code.description.shownSafely(limit: 80)).".asSentence : message.shownSafely(limit: 500)
     }
     public var failureReason: String? { "The server reported the error \(code.description.shownSafely(limit: 80))." }
+    /// What a person can do, by the status that the code corresponds to, with the wait that the server asks for; `nil` if only a developer can help.
+    public var recoverySuggestion: String? {
+        (equivalentStatus ?? status).flatMap { suggestion(after: $0, retryAfter: retryAfter) } ?? retryAfter.map { tryAgain(in: $0) }
+    }
     /// The description.
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }

@@ -165,14 +165,18 @@ extension StatusError {
     }
 
     /// What a person can do, with the wait that the server asks for; `nil` if only a developer can help.
-    public var recoverySuggestion: String? {
-        switch head.status.code {
-        case 401: return "Sign in again, then try again."
-        case 403: return "Check the permissions of the account."
-        case 408, 425, 429, 500...599:
-            return tryAgain(in: retryAfter)
-        default: return nil
-        }
+    public var recoverySuggestion: String? { suggestion(after: head.status, retryAfter: retryAfter) }
+}
+
+/// What a person can do after a response with an error; `nil` if only a developer can help.
+///
+/// - Parameter retryAfter: the wait that the server asks for; `nil` if it does not ask.
+func suggestion(after status: HTTPResponse.Status, retryAfter: Duration?) -> String? {
+    switch status.code {
+    case 401: "Sign in again, then try again."
+    case 403: "Check the permissions of the account."
+    case 408, 425, 429, 500...599: tryAgain(in: retryAfter)
+    default: nil
     }
 }
 

@@ -47,7 +47,7 @@ package final class OutputFile: Sendable {
             descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
             if descriptor >= 0 || errno != EEXIST { break }
         }
-        guard descriptor >= 0 else { throw FileWriteError(path: path, operation: "create a file beside", code: errno) }
+        guard descriptor >= 0 else { throw FileWriteError.creating(at: path, operation: "create a file beside", code: errno) }
         temporaryPath = temporary
         state = Mutex(State(descriptor: descriptor))
         // The umask may have taken some away. The default must not fail on a file system without permissions, which may refuse this.
@@ -75,7 +75,7 @@ package final class OutputFile: Sendable {
     }
 
     /// The folder that a file is in, up to its slash; empty for the current one.
-    private static func folder(of path: String) -> String {
+    static func folder(of path: String) -> String {
         // By octets: a combining character after the slash must not hide it.
         path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[...$0]) } ?? ""
     }

@@ -124,7 +124,10 @@ package final class FileLock: Sendable {
     init(path: String) throws(FileWriteError) {
         self.path = path
         descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw FileWriteError(path: path, operation: "lock", code: errno) }
+        guard descriptor < 0 else { return }
+        let (code, isThere) = (errno, access(path, F_OK) == 0)
+        throw isThere
+            ? FileWriteError(path: path, operation: "lock", code: code) : .creating(at: path, operation: "lock", code: code)
     }
 
     deinit { close(descriptor) }

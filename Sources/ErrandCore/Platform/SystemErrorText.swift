@@ -18,6 +18,15 @@ package func fileWriteAdvice(_ code: Int32) -> String? {
     }
 }
 
+/// Why a file can't be created in a folder; `nil` if the folder is not the cause.
+func creationProblem(_ code: Int32, in folder: String) -> String? {
+    switch code {
+    case ENOENT: "\(folder) does not exist"
+    case EACCES, EPERM, EROFS: "cannot create files in \(folder): \(systemErrorText(code))"
+    default: nil
+    }
+}
+
 /// The words for an error number of the system (`errno`), such as `connection refused` for `ECONNREFUSED`.
 ///
 /// A number without words of its own has the system's text and the number: `level 2 not synchronized (errno 45)`.

@@ -6,7 +6,7 @@
 /// ```
 public struct WebLink: Sendable, Hashable {
     /// The most links of one value.
-    static let countLimit = 128
+    package static let countLimit = 128
 
     /// The URL as it was sent, which may be relative to that of the response.
     public let target: String

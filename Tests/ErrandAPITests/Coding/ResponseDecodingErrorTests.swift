@@ -208,7 +208,7 @@ private struct User: Decodable, Sendable {
         let error = await #expect(throws: ResponseDecodingError.self) { _ = try await client.get("/x", as: Int.self) }
         #expect(
             error?.description.hasSuffix(
-                " (status 302); the redirect was not followed: add .redirect() to the stack, or change its policy; attempt 1: 503, then waited 0 s"
+                " (status 302); the redirect was not followed: add .redirect() to the stack, or change its policy; attempt 1: 503"
             )
                 == true, "\(error?.description ?? "")")
     }

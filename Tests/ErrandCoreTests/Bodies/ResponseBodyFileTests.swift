@@ -1,9 +1,10 @@
 import Errand
-import ErrandCore
 import Foundation
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import ErrandCore
 
 /// A body that is written to a file.
 @Suite(.timeLimit(.minutes(5))) struct ResponseBodyFileTests {
@@ -181,12 +182,23 @@ import Testing
         try full.close()
     }
 
+    @Test(arguments: [
+        ("/data/a.zip", ENOENT, "the folder '/data' does not exist"), ("a.zip", ENOENT, "the current folder does not exist"),
+        ("/a.zip", EACCES, "cannot create files in the folder '/': permission denied"),
+        ("/data/x/a.zip", EROFS, "cannot create files in the folder '/data/x': \(systemErrorText(EROFS))"),
+        ("/data/a.zip", ENOSPC, "\(systemErrorText(ENOSPC)) (errno \(ENOSPC))"),
+    ])
+    func aFailureToCreateAFileNamesItsFolder(path: String, code: Int32, reason: String) {
+        let error = FileWriteError.creating(at: path, operation: "lock", code: code)
+        #expect(error.description == "cannot lock '\(path)': \(reason)" && error.code == code && error.recoverySuggestion != nil)
+    }
+
     @Test func aMissingFolderIsFoundBeforeAnythingIsRead() async throws {
         let source = ScriptedBodySource(["one"])
         let path = folder.file("missing/a.bin")
         let error = await #expect(throws: FileWriteError.self) { try await body(source).write(toFile: path) }
         #expect(error?.code == ENOENT)
-        #expect(error?.description == "cannot create a file beside '\(path)': no such file or folder (errno 2)")
+        #expect(error?.description == "cannot create a file beside '\(path)': the folder '\(folder.file("missing"))' does not exist")
         #expect(error?.recoverySuggestion == "Create the folder and try again.")
         #expect(source.unreadCount == 1)
         #expect(source.abandonCount > 0)

@@ -79,9 +79,9 @@ import Testing
         ]
         #expect(
             records[0].description
-                == "attempt 1: GET https://a.example/x?token=REDACTED: connection lost while sending the request (may have been sent), then waited 0 s"
+                == "attempt 1: GET https://a.example/x?token=REDACTED: connection lost while sending the request (may have been sent)"
         )
-        #expect(records[1].description == "attempt 2: SomeError, then waited 0 s")
+        #expect(records[1].description == "attempt 2: SomeError")
         #expect(!dumped(records).contains(/S\d/))
     }
 
@@ -98,7 +98,7 @@ import Testing
         #expect(
             error.description == "GET https://a.example/x?token=REDACTED: cannot connect: connection refused (not sent); "
                 + "attempt 1: cannot connect: connection refused (not sent), then waited 16 ms; "
-                + "attempt 2: GET https://b.example/: cannot connect: connection refused (not sent), then waited 0 s")
+                + "attempt 2: GET https://b.example/: cannot connect: connection refused (not sent)")
         error.request = nil
         #expect(error.description.contains("attempt 1: GET https://a.example/x?token=REDACTED: cannot connect"))
     }

@@ -17,7 +17,7 @@ import Testing
         #expect(first.attempts.count == 2 && first.retryStop == .attemptsUsedUp)
         #expect(
             first.description
-                == "GET https://a.example/x: status 503 Service Unavailable; attempt 1: 503, then waited 0 s; attempt 2: 503, then waited 0 s; "
+                == "GET https://a.example/x: status 503 Service Unavailable; attempt 1: 503; attempt 2: 503; "
                 + "no further attempt: all attempts are used up")
         let second = try await failure(StatusError.self) { try await stack.send(try request()) }
         #expect(second.attempts.isEmpty && second.retryStop == .budgetUsedUp)

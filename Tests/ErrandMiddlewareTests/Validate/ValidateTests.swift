@@ -217,7 +217,7 @@ import Testing
         #expect(
             "\(error)"
                 == "GET https://a.example/x?token=REDACTED: status 503, refused by 'not busy' after 2 retries; "
-                + "attempt 1: 503, then waited 0 s; attempt 2: 503, then waited 0 s; no further attempt: all attempts are used up")
+                + "attempt 1: 503; attempt 2: 503; no further attempt: all attempts are used up")
         var dumped = ""
         dump(error, to: &dumped)
         #expect(!dumped.contains("s3cr3t"))

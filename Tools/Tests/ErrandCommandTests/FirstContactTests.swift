@@ -209,7 +209,7 @@ import Testing
 
     @Test(
         arguments: [
-            (["-o", "/no/such/folder/x"], "create a file beside '/no/such/folder/x': no such file or folder (errno 2)"),
+            (["-o", "/no/such/folder/x"], "create a file beside '/no/such/folder/x': the folder '/no/such/folder' does not exist"),
             (["-o", "/"], "write '/': it is a folder (errno 21)"),
             (["-D", "/no/such/folder/x"], "write '/no/such/folder/x': no such file or folder (errno 2)"),
             (["--har", "/dev/null/x"], "write '/dev/null/x': "),
