@@ -14,18 +14,17 @@ import Testing
     }
 
     private let job = Endpoint<Job>.get("/jobs/7", headers: [.acceptLanguage: "de"])
-    private let clock = ManualClock()
+    private let simulation = Simulation()
+    private var clock: ManualClock { simulation.clock }
 
     private func client(_ stub: StubTransport) -> APIClient { APIClient(stub.server("https://a.example/v1")) }
 
     /// Polls with a clock that goes on by itself, and without jitter. Returns the state, and the seconds.
-    ///
-    /// Without a timeout: on a busy machine, the clock would go on to that of a request whose response is on its way.
     private func poll(
         _ stub: StubTransport, _ endpoint: Endpoint<Job>? = nil, policy: PollingPolicy = PollingPolicy(jitter: .none, timeout: nil)
     ) async throws -> (state: String, seconds: Double) {
         let start = clock.now
-        let response = try await clock.advancingToSleepers {
+        let response = try await simulation.complete {
             try await client(stub).poll(endpoint ?? job, policy: policy, until: { $0.value.state == "done" }, clock: clock)
         }
         return (response.value.state, start.duration(to: clock.now) / .seconds(1))
@@ -119,7 +118,7 @@ import Testing
     /// Without a condition, the first response that is not 202 ends it.
     @Test func acceptedWorkEndsWithItsResult() async throws {
         let stub = StubTransport(Stub().responds(.status(.accepted), .status(.accepted), running()))
-        let response = try await clock.advancingToSleepers {
+        let response = try await simulation.complete {
             try await client(stub).poll(job, policy: PollingPolicy(timeout: nil), clock: clock, random: { 0.5 })
         }
         #expect(response.value.state == "running" && stub.requests.count == 3)
@@ -170,7 +169,7 @@ import Testing
         func poll(_ first: StubResponse) async throws -> (String, Int) {
             let stub = StubTransport(Stub().responds(first, .json(data)))
             let client = APIClient(stub.server("https://a.example"), envelope: Wrapper.self)
-            let response = try await clock.advancingToSleepers {
+            let response = try await simulation.complete {
                 try await client.poll(job, policy: PollingPolicy(timeout: nil), clock: clock, random: { 0.5 })
             }
             #expect(stub.openBodyCount == 0)
@@ -229,7 +228,7 @@ import Testing
         let stub = StubTransport(Stub().responds(running(), .status(.notFound)))
         let client = APIClient(stub.server("https://a.example")) { _ in Problem() }
         await #expect(throws: Problem.self) {
-            try await clock.advancingToSleepers {
+            try await simulation.complete {
                 try await client.poll(job, policy: PollingPolicy(timeout: nil), until: { _ in false }, clock: clock)
             }
         }

@@ -27,6 +27,13 @@ public final class Simulation: TaskExecutor {
         }
     }
 
+    /// Runs `body` to its end, and advances the clock whenever nothing else is left to do.
+    public func complete<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
+        let task = begin(body)
+        run()
+        return try await task.value
+    }
+
     /// Runs until no job is left and no task sleeps.
     public func run() {
         repeat { runUntilIdle() } while clock.advanceToNextSleeper() != nil

@@ -5,7 +5,8 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct PhaseTimeoutTests {
-    private let clock = ManualClock()
+    private let simulation = Simulation()
+    private var clock: ManualClock { simulation.clock }
 
     /// A transport that does what its script says, and then nothing.
     private struct ScriptedTransport: HTTPTransport {
@@ -45,8 +46,7 @@ import Testing
         let stack = HTTPStack(ScriptedTransport(capabilities: capabilities, clock: clock, steps: steps))
             .wrapped(by: PhaseTimeoutsMiddleware(limits))
         let call = try request(.post, body: body)
-        let task = Task { try await stack.send(call) }
-        let error = await clock.advancingToSleepers { await #expect(throws: TransportError.self) { try await task.value } }
+        let error = await #expect(throws: TransportError.self) { try await simulation.complete { try await stack.send(call) } }
         #expect(error?.code == .timedOut && clock.sleeperCount == 0)
         return error
     }
@@ -104,7 +104,7 @@ import Testing
         let stack = HTTPStack(ScriptedTransport(clock: clock, steps: steps))
             .phaseTimeouts(connect: .seconds(1), firstByte: .seconds(1), idleRead: .seconds(1), idleWrite: .seconds(1), clock: clock)
         let sent = call
-        let response = try await clock.advancingToSleepers { try await stack.send(sent) }
+        let response = try await simulation.complete { try await stack.send(sent) }
         #expect(response.status == .ok && clock.sleeperCount == 0)
         #expect(sink.kinds == [.start, .requestHeadSent, .requestSent, .responseHead], "the caller's sink is told as well")
         #expect((response.request.options.eventSink as? RecordingEventSink) === sink)
@@ -117,18 +117,18 @@ import Testing
                 .streaming { _, _ in
                     (HTTPResponse(status: .ok), PacedSource(pieces: 3, hangsThen: true) { try await clock.sleep(for: .seconds(9)) })
                 }))
-        let response = try await stub.phaseTimeouts(idleRead: .seconds(10), clock: clock).send(try request())
-        let body = response.body
-        let read = Task {
+        let stack = stub.phaseTimeouts(idleRead: .seconds(10), clock: clock)
+        let call = try request()
+        let (count, error) = try await simulation.complete {
+            let response = try await stack.send(call)
             var count = 0
             do {
-                for try await _ in body { count += 1 }
+                for try await _ in response.body { count += 1 }
                 return (count, nil as (any Error)?)
             } catch {
                 return (count, error)
             }
         }
-        let (count, error) = await clock.advancingToSleepers { await read.value }
         #expect(count == 3, "27 seconds in all, nine for each")
         let failure = error as? TransportError
         #expect(failure?.code == .timedOut && failure?.phase == .body && failure?.delivery == .sent && failure?.elapsed == .seconds(10))
@@ -139,12 +139,12 @@ import Testing
     @Test func aTimeoutOfAnAttemptSaysThatItIsOne() async throws {
         let stub = StubTransport(Stub().responds(.never))
         let stack = stub.phaseTimeouts(attempt: .seconds(2), clock: clock)
-        let attempt = try await transportError { try await clock.advancingToSleepers { try await stack.send(try request()) } }
+        let attempt = try await transportError { try await simulation.complete { [call = try request()] in try await stack.send(call) } }
         #expect(attempt.message == "the limit attempt is 2 s, set by .phaseTimeouts" && attempt.elapsed == .seconds(2))
         var hurried = try request()
         hurried.deadline = Deadline(after: .seconds(1), clock: clock)
         let sent = hurried
-        let call = try await transportError { try await clock.advancingToSleepers { try await stack.send(sent) } }
+        let call = try await transportError { try await simulation.complete { try await stack.send(sent) } }
         #expect(call.message == "the deadline of the request passed" && call.elapsed == .seconds(1))
         var own = try request()
         own.options.attemptTimeout = .use(.milliseconds(1))
@@ -160,7 +160,7 @@ import Testing
             var request = try request()
             change(&request.options)
             let sent = request
-            return try await transportError { try await clock.advancingToSleepers { try await stack.send(sent) } }.message
+            return try await transportError { try await simulation.complete { try await stack.send(sent) } }.message
         }
         #expect(try await message() == "the limit attempt is 5 s, set by .phaseTimeouts")
         #expect(try await message { $0.attemptTimeout = .off } == "the limit timeout is 30 s, set by .timeout")
@@ -180,8 +180,9 @@ import Testing
                 .streaming { _, _ in
                     (HTTPResponse(status: .ok), PacedSource(pieces: 3, hangsThen: true) { try await clock.sleep(for: .seconds(1)) })
                 }))
-        let response = try await stub.timeout(.seconds(30), clock: clock).send(try request())
-        let error = try await transportError { try await clock.advancingToSleepers { try await response.body.collect() } }
+        let stack = stub.timeout(.seconds(30), clock: clock)
+        let call = try request()
+        let error = try await transportError { try await simulation.complete { try await stack.send(call).body.collect() } }
         #expect(error.phase == .body && error.message == "the limit timeout is 30 s, set by .timeout")
     }
 
@@ -199,8 +200,7 @@ import Testing
         var own = try request()
         own.options.phaseTimeouts = .use(limits(firstByte: .seconds(2)))
         let sent = own
-        let task = Task { try await stack.send(sent) }
-        let error = await clock.advancingToSleepers { await #expect(throws: TransportError.self) { try await task.value } }
+        let error = await #expect(throws: TransportError.self) { try await simulation.complete { try await stack.send(sent) } }
         #expect(error?.elapsed == .seconds(2))
         var off = try request()
         off.options.phaseTimeouts = .off
@@ -227,8 +227,7 @@ import Testing
         let stack = stub.phaseTimeouts(attempt: .seconds(3), clock: clock)
             .retry(RetryPolicy(maxAttempts: 3, backoff: .constant(.seconds(1)), jitter: .none), clock: clock)
         let call = try request()
-        let task = Task { try await stack.send(call) }
-        let error = await clock.advancingToSleepers { await #expect(throws: TransportError.self) { try await task.value } }
+        let error = await #expect(throws: TransportError.self) { try await simulation.complete { try await stack.send(call) } }
         #expect(error?.code == .timedOut && error?.attempts.count == 2 && error?.elapsed == .seconds(3))
         #expect(stub.requests.count == 3)
     }

@@ -15,7 +15,8 @@ import Testing
         // A connection itself takes a few KiB.
         try await expectKept(atMost: 512 * 1024, of: 1 << 20) { count in
             let limits = FrameAllowance.Limits(
-                frames: .max / 2, bytes: .max / 2, framesForEachSent: 0, sentBytesForFrame: 1, time: .seconds(30), spareResets: 0)
+                frames: .max / 2, bytes: .max / 2, framesForEachSent: 0, sentBytesForFrame: 1, time: .seconds(30), spareResets: 0,
+                unreadBytes: .max / 2, unreadBytesForEachLeft: 0)
             return try (0..<count / readBytes).map { _ in
                 let channel = EmbeddedChannel()
                 try channel.pipeline.syncOperations.addHandler(FrameGuard(limits))
