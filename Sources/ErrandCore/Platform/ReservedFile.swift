@@ -29,16 +29,26 @@ struct ReservedFile: ~Copyable {
 
     private static func partPath(of path: String) -> String { path + ".part" }
 
-    /// Opens the file, and takes its lock; `nil` if there is none, or if it is in use.
+    /// Opens the file, and takes its lock; `nil` if there is no file, or if the file is in use for half a second.
     static func existing(for path: String) -> ReservedFile? {
         let partPath = partPath(of: path)
         let descriptor = open(partPath, flags)
         guard descriptor >= 0 else { return nil }
-        guard isPrivate(descriptor), flock(descriptor, LOCK_EX | LOCK_NB) == 0, isSame(descriptor, partPath) else {
+        guard isPrivate(descriptor), lockSoon(descriptor), isSame(descriptor, partPath) else {
             close(descriptor)
             return nil
         }
         return ReservedFile(path, partPath, descriptor)
+    }
+
+    /// A program that another thread starts has a copy of each descriptor until it runs, and so also the lock of a file that was closed.
+    private static func lockSoon(_ descriptor: Int32) -> Bool {
+        for _ in 0..<50 {
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
+            guard errno == EWOULDBLOCK || errno == EINTR else { return false }
+            usleep(10_000)
+        }
+        return false
     }
 
     /// Opens the file, or creates it, and waits for its lock.
