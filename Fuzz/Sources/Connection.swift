@@ -100,7 +100,9 @@ private struct Frames: Equatable {
     init(_ chunks: [[UInt8]], longestBytes: Int) {
         var splitter = FrameSplitter(longestBytes: longestBytes)
         var allowance = FrameAllowance(
-            .init(frames: 20, bytes: 4096, framesForEachSent: 1, sentBytesForFrame: 64, time: .seconds(30), spareResets: 2))
+            .init(
+                frames: 20, bytes: 4096, framesForEachSent: 1, sentBytesForFrame: 64, time: .seconds(30), spareResets: 2, unreadBytes: 4096,
+                unreadBytesForEachLeft: 0))
         var fields = SlowFieldScan()
         var kept: [UInt8] = []
         for chunk in chunks where excess == nil && verdict == .quick {
@@ -108,7 +110,12 @@ private struct Frames: Equatable {
             let step = kept.withUnsafeBytes { bytes in
                 splitter.next(in: bytes) { header in
                     headers.append(header)
-                    if !header.isOfMessage { excess = allowance.receive(header, at: .zero) }
+                    if !header.isOfMessage {
+                        excess = allowance.receive(header, at: .zero)
+                    } else if header.stream % 4 == 3 {
+                        // Nobody reads these streams.
+                        excess = allowance.receiveUnread(header, at: .zero)
+                    }
                     return excess == nil
                 } inspect: { header, payload in
                     if header.hasFields { verdict = fields.read(header.fields(in: payload), isLast: header.endsFields) }
