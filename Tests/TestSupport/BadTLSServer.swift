@@ -93,7 +93,7 @@ public final class BadTLSServer: Sendable {
         openssl=$1
         cat missing-chain.pem intermediate.pem >chain.pem
         cp missing-chain.key chain.key
-        for name in ca good untrusted expired intermediate chain; do
+        for name in ca good wronghost untrusted expired intermediate chain; do
             $openssl x509 -in $name.pem -noout -pubkey | $openssl pkey -pubin -outform DER | $openssl dgst -sha256 -binary |
                 $openssl base64 >$name.pin
         done
