@@ -25,7 +25,7 @@ extension HTTPClient.Request {
             if field.name.canonicalName == "host" { hosts += 1 }
             // How the body is framed is decided by the body.
             if field.name == .contentLength || field.name == .transferEncoding { continue }
-            // AsyncHTTPClient has the credentials of its proxy. An origin must never get those that a request has.
+            // AsyncHTTPClient sends the credentials of its own proxy. The credentials of a request must never reach an origin.
             if field.name == .proxyAuthorization { continue }
             headers.add(name: field.name.rawName, value: field.value)
         }

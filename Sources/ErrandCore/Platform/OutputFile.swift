@@ -61,7 +61,7 @@ package final class OutputFile: Sendable {
     /// - Throws: `FileWriteError` if `path` is or leads to a folder, a device or a pipe.
     static func check(_ path: String) throws(FileWriteError) {
         var status = stat()
-        // The system would take what stands before it for the path.
+        // The system reads a path up to its first NUL.
         if path.utf8.contains(0) {
             throw FileWriteError(path: path, operation: "write", code: EINVAL, reason: "a path must not contain a NUL")
         }

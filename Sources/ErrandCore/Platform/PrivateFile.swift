@@ -103,7 +103,7 @@ package enum PrivateFile {
         }
     }
 
-    /// Removes the file, and what a killed process has left beside it; does nothing if there is none.
+    /// Removes the file and the part file of a killed process. Does nothing if neither exists.
     ///
     /// - Throws: `FileWriteError`.
     package static func remove(_ path: String) async throws {

@@ -56,7 +56,7 @@ struct ReservedFile: ~Copyable {
     /// - Throws: `FileWriteError`.
     static func created(for path: String) throws(FileWriteError) -> ReservedFile {
         let partPath = partPath(of: path)
-        // The holder before gives the file its new name: then there is none at the path any more. It happens once for each of them.
+        // Another holder may rename the file while this one waits. Each holder does so once.
         for _ in 0..<100 {
             let descriptor = open(partPath, flags | O_CREAT, 0o600)
             guard descriptor >= 0 else { throw FileWriteError(path: path, operation: "create a file beside", code: errno) }

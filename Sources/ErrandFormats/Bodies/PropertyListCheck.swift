@@ -271,7 +271,7 @@ private struct BinaryList {
             isContainer: true, start: place, references: size / referenceSize, names: marker >> 4 == 0xD ? length : 0, length: size + 1)
     }
 
-    /// Whether 8 bytes are a floating-point number that is finite. Foundation traps when it writes a date that is none.
+    /// Whether 8 bytes are a finite floating-point number. Foundation traps when it prints a date that is not a number.
     private func isFinite(at place: Int) -> Bool {
         Double(bitPattern: (0..<8).reduce(UInt64(0)) { $0 << 8 | UInt64(bytes[place + $1]) }).isFinite
     }

@@ -24,7 +24,7 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
     var numbers: [ObjectIdentifier: Int32] = [:]
     var context: ChannelHandlerContext?
     var connection: Connection?
-    /// Counts what is sent, and what comes on streams that were left; `nil` in tests.
+    /// Counts the frames that this side sends, and the frames of streams that nobody reads. Tests have no guard.
     let frameGuard: FrameGuard?
     var alarm = Alarm()
     var idleDue: NIODeadline?

@@ -148,7 +148,7 @@ public final class Recording: Sendable, CustomStringConvertible {
         // A link stays a link.
         let file = URL(filePath: path).resolvingSymlinksInPath()
         try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
-        let permissions = (try? FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int) ?? nil
+        let permissions = try? FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int
         let options = permissions.map { FileWriteOptions(permissions: UInt16($0 & 0o777)) } ?? .standard
         let output = try OutputFile(path: file.path, options: options, calls: .system)
         try output.append(content)
