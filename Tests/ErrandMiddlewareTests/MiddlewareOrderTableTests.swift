@@ -33,6 +33,7 @@ import Testing
         (.redirect, .authenticate),
         (.cache, .coalesce),
         (.timeout, .coalesce),
+        (.timeout, .retry),
         (.validateStatus, .coalesce),
         (.validate, .coalesce),
         (.retry, .coalesce),
@@ -85,7 +86,8 @@ import Testing
         var declared: [Pair] = []
         for layer in Self.stack.layers {
             for neighbor in layer.neighbors {
-                guard let place = layer.place, let other = neighbor.place else { continue }
+                guard let other = neighbor.place else { continue }
+                let place = layer.place
                 declared.append(neighbor.side == .outside ? Pair(outer: place, inner: other) : Pair(outer: other, inner: place))
             }
         }

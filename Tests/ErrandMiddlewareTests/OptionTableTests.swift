@@ -48,7 +48,7 @@ import Testing
     }
 
     private struct Pass: HTTPMiddleware {
-        let place: MiddlewarePlace?
+        let place: MiddlewarePlace
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
     }
 

@@ -101,7 +101,7 @@ nonisolated extension MiddlewarePlace {
 struct SignatureMiddleware: HTTPMiddleware {
     let sign: @Sendable (Request) -> String
 
-    var place: MiddlewarePlace? { .signature }
+    var place: MiddlewarePlace { .signature }
 
     var neighbors: [MiddlewareNeighbor] {
         [

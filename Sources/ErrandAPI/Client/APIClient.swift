@@ -152,16 +152,10 @@ public struct APIClient: Sendable {
     func unmappedCall<Result>(
         _ request: Request, in envelope: EnvelopeReader?, _ read: (Response) async throws -> Result
     ) async throws -> Result {
-        var decoded = request
-        decoded.options.call.awaitsDecoding = true
-        decoded.options.call.serviceErrors = envelope?.forObservers
-        var response: Response
-        do {
-            response = try await validated.send(decoded)
-        } catch {
-            throw error.restoringCall(of: request)
-        }
-        response.restoreCall(of: request)
+        var response = try await validated.send(request, noting: { call in
+            call.awaitsDecoding = true
+            call.serviceErrors = envelope?.forObservers
+        })
         let end = response.metadata.callEnd
         response.metadata.callEnd = nil
         let result: Result

@@ -48,7 +48,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
         (self.scheme, scope, self.clock) = (scheme, CredentialScope(origins: origins), clock)
     }
 
-    public var place: MiddlewarePlace? { .authenticate }
+    public var place: MiddlewarePlace { .authenticate }
 
     public var neighbors: [MiddlewareNeighbor] {
         [

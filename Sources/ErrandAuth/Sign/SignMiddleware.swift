@@ -60,7 +60,7 @@ public struct SignMiddleware: HTTPMiddleware {
         (self.signer, scope) = (signer, CredentialScope(origins: origins))
     }
 
-    public var place: MiddlewarePlace? { .sign }
+    public var place: MiddlewarePlace { .sign }
 
     public var neighbors: [MiddlewareNeighbor] {
         [

@@ -51,7 +51,7 @@ public struct CompressRequestsMiddleware: HTTPMiddleware {
         refused = RefusedCodings(clock)
     }
 
-    public var place: MiddlewarePlace? { .compressRequests }
+    public var place: MiddlewarePlace { .compressRequests }
 
     public var neighbors: [MiddlewareNeighbor] {
         [.inside(.validateStatus, because: "a 415 would be refused before the request is sent again uncompressed")]

@@ -35,7 +35,7 @@ public struct DecompressMiddleware: HTTPMiddleware {
     /// - Parameter limits: against decompression bombs; ``DecompressionLimits/standard`` by default.
     public init(_ limits: DecompressionLimits = .standard) { self.limits = limits }
 
-    public var place: MiddlewarePlace? { .decompress }
+    public var place: MiddlewarePlace { .decompress }
 
     public var neighbors: [MiddlewareNeighbor] {
         [

@@ -200,17 +200,15 @@ extension ProfilePosition {
         _ name: String, _ request: Request, _ send: (Request) async throws -> Response
     ) async throws -> Response {
         let layer = profile.begin(name, in: self.layer)
-        let outer = request
         var request = request
         request.options.call.profilePosition = ProfilePosition(profile, layer)
         do {
-            var response = try await send(request)
+            let response = try await send(request)
             profile.end(layer, "\(response.head.status.code)")
-            response.request.options.call.profilePosition = self
             return response
         } catch {
             profile.end(layer, Self.shown(error))
-            throw error.restoringCall(of: outer)
+            throw error
         }
     }
 

@@ -2,9 +2,8 @@ internal import Synchronization
 
 /// The notes of a call's layers for one another, which its request carries.
 ///
-/// A layer may change a note, the deadline or the event sink for the layers inside it. It restores them on the way out: on the request of
-/// the response (``Response/restoreCall(of:)``), and on that of the failure (``Swift/Error/restoringCall(of:)``). So sending such a request
-/// again begins a new call, without the limits and observers of the old one.
+/// A layer may change a note, the deadline or the event sink for the layers inside it. They are restored when the layer is left, on the request of the
+/// response and on the request of the failure. So sending such a request again begins a new call, without the limits and observers of the old one.
 package struct CallState: Sendable {
     /// Whether the request is inside its outermost stack: its options were checked, and its timeout was set.
     package var hasEntered = false
@@ -12,8 +11,6 @@ package struct CallState: Sendable {
     package var hasAttemptDeadline = false
     /// Whether the response will be decoded, so that the call ends later than its exchange: see ``CallEnd``.
     package var awaitsDecoding = false
-    /// Whether a request of this call passes the layers to be looked at, and is not sent: see ``Request/isPreparing``.
-    package var isPreparing = false
     /// Whether an outer layer may follow a redirect that a response asks for.
     package var mayFollowRedirects = false
     /// Whether no layer may follow a redirect: the body has secrets, which are for the first server alone.
@@ -75,30 +72,20 @@ extension Request {
     /// Restores what a layer has changed of the call: the deadline, the event sink and the notes are those of `outer` again.
     ///
     /// A different request, which a layer has sent in between, is left as it is.
-    package mutating func restoreCall(of outer: Request) {
+    mutating func restoreCall(of outer: Request) {
         guard id == outer.id else { return }
         deadline = outer.deadline
-        options.eventSink = outer.options.eventSink
-        options.call = outer.options.call
+        options.restoreCall(of: outer.options)
     }
-}
 
-extension Response {
-    /// Restores what a layer has changed of the call for the layers inside it.
-    ///
-    /// - Parameter outer: the request as the layer got it.
-    package mutating func restoreCall(of outer: Request) { request.restoreCall(of: outer) }
-}
-
-extension HTTPSender {
-    /// Sends `changed` in place of `outer`, as part of its call, and restores the call on the way out.
-    package func send(_ changed: Request, inCallOf outer: Request) async throws -> Response {
+    /// Sends a request that was made of this one, and restores its call on the way out.
+    func restoringCall(_ send: () async throws -> Response) async throws -> Response {
         do {
-            var response = try await send(changed)
-            response.restoreCall(of: outer)
+            var response = try await send()
+            response.request.restoreCall(of: self)
             return response
         } catch {
-            throw error.restoringCall(of: outer)
+            throw error.restoringCall(of: self)
         }
     }
 }
@@ -106,13 +93,12 @@ extension HTTPSender {
 extension Error {
     /// Returns the error, with the call of its request restored as the layer got it.
     ///
-    /// - Parameters:
-    ///   - outer: the request as the layer got it.
-    ///   - restoresBody: whether the layer has replaced the body.
-    package func restoringCall(of outer: Request, restoresBody: Bool = false) -> any Error {
-        guard var failure = self as? any RequestFailure, var request = failure.request, request.id == outer.id else { return self }
+    /// - Parameter outer: the request as the layer got it.
+    func restoringCall(of outer: Request) -> any Error {
+        guard var failure = self as? any RequestFailure, var request = failure.request, request.id == outer.id,
+            request.options.callStamp != outer.options.callStamp
+        else { return self }
         request.restoreCall(of: outer)
-        if restoresBody { request.body = outer.body }
         failure.request = request
         return failure
     }

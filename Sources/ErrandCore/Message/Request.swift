@@ -19,7 +19,7 @@ public struct Request: Sendable {
     /// The body, which is sent after the head.
     public var body: RequestBody
     /// The instant by which the whole exchange must be over, the body of its response included; `nil` means never.
-    public var deadline: Deadline?
+    public var deadline: Deadline? { didSet { options.callStamp &+= 1 } }
     /// The options of this request: what it asks of the middleware and the transport.
     public var options: RequestOptions
     /// The identity of the call: unique in this process, and the same for every attempt.

@@ -13,9 +13,11 @@
 public struct RequestOptions: Sendable {
     private var values = OptionValues()
     /// The notes of the layers of the call.
-    package var call = CallState()
+    package var call = CallState() { didSet { callStamp &+= 1 } }
     /// Receives the events of this exchange; `nil` by default.
-    public var eventSink: (any EventSink)?
+    public var eventSink: (any EventSink)? { didSet { callStamp &+= 1 } }
+    /// Another number after each change of the call's notes, event sink or deadline.
+    var callStamp: UInt32 = 0
 
     /// The path of the endpoint with names in place of values, for logs, spans and metrics; `nil` if the request has no template.
     public var urlTemplate: String?
@@ -51,6 +53,9 @@ public struct RequestOptions: Sendable {
 
     /// Sets the option to its value in `outer`, or removes it if it is not set there.
     mutating func restore<Key: OptionKey>(_ key: Key.Type, of outer: RequestOptions) { values.restore(key, of: outer.values) }
+
+    /// Restores the notes and the event sink of the call as they are in `outer`.
+    mutating func restoreCall(of outer: RequestOptions) { (call, eventSink, callStamp) = (outer.call, outer.eventSink, outer.callStamp) }
 
     /// The keys of the options that were set, in the order in which they were set first.
     package var keys: [any OptionKey.Type] { values.keys }

@@ -29,35 +29,43 @@ public protocol HTTPMiddleware: Sendable {
     /// The name of this middleware in a stack's description, with its settings: `timeout(30 s)`. By default, the name of its type.
     var label: String { get }
 
-    /// Its place in the canonical order; `nil`, the default, for a middleware that no other middleware names as its neighbor.
-    ///
-    /// Declare it with its type, `MiddlewarePlace?`. A constant of the type `MiddlewarePlace` is a different member, which no stack reads.
-    var place: MiddlewarePlace? { get }
+    /// Its place in the order of middleware; ``MiddlewarePlace/unplaced``, the default, for a middleware that no other middleware names as its
+    /// neighbor.
+    var place: MiddlewarePlace { get }
 
-    /// The rules for its order relative to other middleware; none by default. A stack's description reports an order that breaks a rule.
-    /// See ``HTTPStack/orderProblems``.
+    /// The places whose options the middleware serves: its own place, by default. See ``OptionKey/servedBy``.
+    var servedPlaces: Set<MiddlewarePlace> { get }
+
+    /// The rules for its order relative to other middleware; none by default.
+    ///
+    /// A stack that sorts its layers finds the place of this layer by its rules: see ``HTTPStack/ordered(around:defaults:)``. The description of any
+    /// stack reports an order that breaks a rule: see ``HTTPStack/orderProblems``.
     ///
     /// ```swift
-    /// var place: MiddlewarePlace? { MiddlewarePlace("com.example.signature") }
+    /// let place = MiddlewarePlace("com.example.signature")
     /// var neighbors: [MiddlewareNeighbor] { [.inside(.retry, because: "all attempts would have the same timestamp")] }
     /// ```
     var neighbors: [MiddlewareNeighbor] { get }
 
     /// Whether ``HTTPStack/prepared(_:)`` sends the request through this middleware.
     ///
-    /// By default, true unless its ``place`` is `log`, `events`, `profile`, `metrics`, `trace`, `traceCall`, `number`, `cache`, `coalesce`, `hedge`,
-    /// `circuitBreaker`, `rateLimit`, `concurrencyLimit`, `delay` or `fallback`.
-    ///
-    /// Return false for a middleware that does not change requests, and that records, waits, stores or shares instead: prepared requests go past it.
+    /// True by default. Return false for a middleware that does not change requests, and that records, waits, stores or shares instead: prepared
+    /// requests go past it.
     var takesPartInPreparing: Bool { get }
 }
 
 extension HTTPMiddleware {
     /// The name of the type.
     public var label: String { String(describing: Self.self) }
-    /// `nil`: no place in the canonical order.
-    public var place: MiddlewarePlace? { nil }
+    /// No place.
+    public var place: MiddlewarePlace { .unplaced }
+    /// The place of the middleware, if it has one.
+    public var servedPlaces: Set<MiddlewarePlace> { place == .unplaced ? [] : [place] }
     /// No rules.
     public var neighbors: [MiddlewareNeighbor] { [] }
-    public var takesPartInPreparing: Bool { place.map { !MiddlewarePlace.passedWhilePreparing.contains($0) } ?? true }
+    /// True: prepared requests go through the middleware.
+    public var takesPartInPreparing: Bool { true }
 }
+
+/// A middleware that may send a request to another sender than the layers inside it, which that request does not pass then.
+package protocol DetouringMiddleware: HTTPMiddleware {}

@@ -5,100 +5,93 @@
 /// print(stack)     // server(https://api.example/) > timeout(30 s) > retry(…) > StubTransport
 /// ```
 ///
-/// A modifier wraps what stands before it, so the last one is the outermost: it sees the request first and the response last. The redirects of
-/// `HTTPStack.default` alone make room: what belongs inside them is put there. A stack has the same type whatever it holds, and can be a stored
-/// property.
+/// A stack is a list of layers around a transport. There are two rules of order:
+///
+/// - Around a transport, `HTTPStack.bare` and `HTTPStack.decompressing`, a modifier wraps what stands before it, so the last modifier is the
+///   outermost: it sees the request first and the response last.
+/// - `HTTPStack.default`, and a stack of ``ordered(around:defaults:)``, sort their layers, in whatever order they are written.
+///
+/// The description of a stack names each pair of layers whose order defeats one of them. A stack has the same type whatever it holds, and can be a
+/// stored property.
 public struct HTTPStack: HTTPSender, CustomStringConvertible {
     let top: any HTTPSender
-    /// The layers, outermost first; the last is the transport.
-    public let layers: [Layer]
-    /// The capabilities of the transport at the bottom.
-    public let capabilities: Capabilities
-    /// Whether the innermost layer is a transport: what any other sender holds is unknown.
-    private let endsInTransport: Bool
-    /// Whether every request passes a middleware that obeys ``RequestOptions/timeout``.
-    private let obeysTimeout: Bool
-    /// The outermost layer, if it makes room for what belongs inside it.
-    private var cover: Cover?
-
-    /// A layer, and the stack inside it.
-    private final class Cover: Sendable {
-        let inner: HTTPStack
-        let middleware: any HTTPMiddleware
-
-        init(_ middleware: any HTTPMiddleware, around inner: HTTPStack) { (self.inner, self.middleware) = (inner, middleware) }
-
-        /// Whether a middleware must be inside the layer, by its own rules or by those of the layer.
-        func belongsInside(_ other: some HTTPMiddleware) -> Bool {
-            guard let place = middleware.place else { return false }
-            return other.neighbors.contains { $0.side == .inside && $0.place == place }
-                || middleware.neighbors.contains { $0.side == .outside && $0.place != nil && $0.place == other.place }
-        }
-    }
+    private let list: LayerList
 
     /// One middleware, or the transport, of a stack.
     public struct Layer: Sendable, Hashable, CustomStringConvertible {
         /// The name of the layer with its settings: ``HTTPMiddleware/label``, or the description of the transport.
         public let label: String
-        /// The place of the layer in the canonical order; `nil` for a transport, and for a middleware without a place.
-        public let place: MiddlewarePlace?
+        /// The place of the layer; ``MiddlewarePlace/unplaced`` for a transport, and for a middleware without a place.
+        public let place: MiddlewarePlace
         /// The layers outside or inside which it must stand; none for a transport.
         public let neighbors: [MiddlewareNeighbor]
+        /// The places whose options it serves.
+        let servedPlaces: Set<MiddlewarePlace>
         /// Whether it is for some requests alone: see ``HTTPSender/wrapped(by:when:)``.
-        package var isConditional = false
+        let isConditional: Bool
         /// The label.
         public var description: String { label }
     }
 
-    /// A stack of a sender alone.
+    /// A stack of a sender alone, to which each modifier adds a layer on the outside. A stack that is given stays as it is, with its rule of order.
     ///
     /// Around a transport, the stack checks each request, adds the field for its priority, and enforces deadlines and timeouts that the transport
     /// does not enforce by itself (``Capabilities``).
     public init(_ sender: some HTTPSender) {
-        if let stack = sender as? HTTPStack {
-            self = stack
-        } else if let transport = sender as? any HTTPTransport {
-            top = Self.bounded(transport)
-            capabilities = transport.capabilities
-            layers = [Layer(label: Self.name(of: sender), place: nil, neighbors: [])]
-            (endsInTransport, obeysTimeout) = (true, false)
-        } else {
-            top = PreparationBoundary(sender: sender)
-            capabilities = []
-            layers = [Layer(label: Self.name(of: sender), place: nil, neighbors: [])]
-            (endsInTransport, obeysTimeout) = (false, false)
+        self = (sender as? HTTPStack) ?? HTTPStack(LayerList(around: LayerBase(sender), isSorted: false))
+    }
+
+    /// Returns a stack that sorts its layers: each modifier puts its layer where it belongs, in whatever order the modifiers are written.
+    ///
+    /// ```swift
+    /// let stack = HTTPStack.ordered(around: transport).retry().metrics().server("https://api.example").timeout(.seconds(30))
+    /// print(stack)    // server(https://api.example/) > timeout(30 s) > retry(…) > metrics > StubTransport
+    /// ```
+    ///
+    /// A middleware of the library stands at its place in ``MiddlewarePlace/canonicalOrder``. The place of any other layer follows from its own
+    /// rules (``HTTPMiddleware/neighbors``) about places in that order: directly inside the innermost place that it must be inside, or else directly
+    /// outside the outermost place that it must be outside. A layer without such rules stands directly inside `validateStatus`: it sees each call
+    /// once, with the whole URL, within the deadline of the call, and every response, whatever its status. ``HTTPSender/wrapped(by:inside:)`` and
+    /// ``HTTPSender/wrapped(by:outside:)`` name another place. Of two layers that belong at one place, the later is outside.
+    ///
+    /// - Parameters:
+    ///   - sender: the transport. A stack counts as one sender: its layers keep their order, and are inside all layers that are added.
+    ///   - defaults: layers to begin with. A later layer of the same place replaces a layer of `defaults`.
+    public static func ordered(
+        around sender: some HTTPSender, @MiddlewareBuilder defaults: () -> [any HTTPMiddleware] = { [] }
+    ) -> HTTPStack {
+        let base = (sender as? HTTPStack).map(LayerBase.init(stack:)) ?? LayerBase(sender)
+        return defaults().reduce(HTTPStack(LayerList(around: base, isSorted: true))) { stack, middleware in
+            stack.adding(middleware, isDefault: true)
         }
     }
 
-    private static func bounded(_ transport: some HTTPTransport) -> any HTTPSender { TransportBoundary(transport: transport) }
+    /// The same layers in a stack that does not sort: modifiers that follow wrap what stands before them.
+    public var keepingOrder: HTTPStack { HTTPStack(top: top, LayerList(list.entries, around: list.base, isSorted: false)) }
 
-    static func name(of sender: some HTTPSender) -> String {
-        (sender as? any CustomStringConvertible)?.description ?? String(describing: type(of: sender))
+    private init(_ list: LayerList) { self.init(top: list.folded, list) }
+
+    private init(top: any HTTPSender, _ list: LayerList) { (self.top, self.list) = (top, list) }
+
+    fileprivate func adding(
+        _ middleware: some HTTPMiddleware, by rule: MiddlewareNeighbor? = nil, isDefault: Bool = false
+    ) -> HTTPStack {
+        let entry = LayerEntry(middleware, by: rule, isDefault: isDefault)
+        var entries = list.entries
+        if list.isSorted {
+            if let index = entries.firstIndex(where: entry.replaces) { entries.remove(at: index) }
+            entries.insert(entry, at: entries.firstIndex { $0.rank >= entry.rank } ?? entries.endIndex)
+        } else {
+            entries.insert(entry, at: 0)
+        }
+        return HTTPStack(LayerList(entries, around: list.base, isSorted: list.isSorted))
     }
 
-    private init(top: any HTTPSender, around inner: HTTPStack, layer: Layer, obeysTimeout: Bool) {
-        (self.top, layers, capabilities) = (top, [layer] + inner.layers, inner.capabilities)
-        (endsInTransport, self.obeysTimeout) = (inner.endsInTransport, obeysTimeout)
-    }
+    /// The layers, outermost first; the last is the transport.
+    public var layers: [Layer] { list.layers }
 
-    /// Returns the stack in `middleware`, which makes room: the next modifiers put what belongs inside it there, until one belongs outside.
-    package func covered(by middleware: some HTTPMiddleware) -> HTTPStack {
-        var stack = adding(middleware)
-        stack.cover = Cover(middleware, around: self)
-        return stack
-    }
-
-    fileprivate func adding(_ middleware: some HTTPMiddleware) -> HTTPStack {
-        if let cover, cover.belongsInside(middleware) { return cover.inner.adding(middleware).covered(by: cover.middleware) }
-        func wrap(_ next: some HTTPSender) -> any HTTPSender { Wrapped(middleware: middleware, next: next) }
-        let place = middleware.place
-        let layer = Layer(
-            label: middleware.label, place: place, neighbors: middleware.neighbors, isConditional: middleware is any ConditionalMiddleware)
-        return HTTPStack(
-            top: wrap(top), around: self, layer: layer,
-            // A layer inside the fallback does not see what the other sender is sent.
-            obeysTimeout: place == .fallback ? false : obeysTimeout || (place == .timeout && !layer.isConditional))
-    }
+    /// The capabilities of the transport at the bottom.
+    public var capabilities: Capabilities { list.base.capabilities }
 
     /// Sends `request` through every layer. Middleware never runs on the caller's actor.
     ///
@@ -111,42 +104,54 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
         return request.options.isEmpty || request.options.call.hasEntered ? try await top.send(request) : try await enter(request)
     }
 
-    /// Sends a request as a part of the call that it is in: its options are not checked, as layers outside may serve them.
-    package func send(inCallOf request: Request) async throws -> Response {
+    /// Sends a request that belongs to a call of another stack, as a middleware does that has a stack of its own. The options of the request are not
+    /// checked, as layers outside may serve them.
+    public func send(withinCall request: Request) async throws -> Response {
         var entered = request
         entered.options.call.hasEntered = true
-        return try await send(entered, inCallOf: request)
+        return try await send(entered)
+    }
+
+    /// Sends a request with notes for the layers, which the request of the response does not have.
+    package func send(_ request: Request, noting note: (inout CallState) -> Void) async throws -> Response {
+        var noted = request
+        note(&noted.options.call)
+        return try await request.restoringCall { [noted] in try await send(noted) }
     }
 
     /// By itself, as it keeps a copy of the request: most requests have no options, or are in a call.
     @inline(never) private func enter(_ request: Request) async throws -> Response {
-        do {
-            var response = try await top.send(entering(request))
-            response.restoreCall(of: request)
-            return response
-        } catch {
-            throw error.restoringCall(of: request)
-        }
+        let entered = try entering(request)
+        return try await request.restoringCall { try await top.send(entered) }
     }
 
     /// The request as it goes through the layers of its outermost stack.
     func entering(_ request: Request) throws(UnservedOptionError) -> Request {
-        if endsInTransport, let (key, place) = request.options.unserved(serves) {
+        if list.base.endsInTransport, let (key, place) = request.options.unserved(serves) {
             throw UnservedOptionError(key, missing: place, request: request)
         }
         var request = request
         request.options.call.hasEntered = true
-        if !obeysTimeout, case .use(let timeout) = request.options.timeout {
+        if !list.obeysTimeout, case .use(let timeout) = request.options.timeout {
             request.deadline = .earlier(request.deadline, Deadline(by: .timeoutOption, after: timeout))
         }
         return request
     }
 
+    /// A sender that leads a request through the layers that take part in preparing it, to an end that keeps the request.
+    func preparing(_ preparation: Preparation) -> any HTTPSender { list.preparing(preparation) }
+
+    static func name(of sender: some HTTPSender) -> String {
+        (sender as? any CustomStringConvertible)?.description ?? String(describing: type(of: sender))
+    }
+
+    var endsInTransport: Bool { list.base.endsInTransport }
+    var obeysTimeout: Bool { list.obeysTimeout }
+
     /// Whether a middleware obeys the options of this place.
     private func serves(_ place: MiddlewarePlace) -> Bool {
-        for layer in layers where layer.place == place { return true }
-        // The span of a call has the options of an attempt's.
-        return place == .trace && contains(.traceCall)
+        for layer in layers where layer.servedPlaces.contains(place) { return true }
+        return false
     }
 
     /// Whether a middleware with this place is in the stack.
@@ -160,7 +165,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
     ///
     /// The rules are ``HTTPMiddleware/neighbors`` of the layers. Of several layers with one place, the outermost counts. Rules that contradict one
     /// another, so that no order keeps them all, are reported as such.
-    public var orderProblems: [String] { MiddlewareOrder(layers).problems }
+    public var orderProblems: [String] { MiddlewareOrder(layers, isSorted: list.isSorted).problems }
 
     /// The layers, outermost first, and the problems of their order.
     public var description: String {
@@ -176,17 +181,30 @@ extension HTTPStack: CustomReflectable {
 
 extension HTTPSender {
     /// Wraps this sender in `middleware`, which sees the request before and the response after it.
+    ///
+    /// A stack that sorts its layers puts the middleware at its place: see ``HTTPStack/ordered(around:defaults:)``.
     public func wrapped(by middleware: some HTTPMiddleware) -> HTTPStack { HTTPStack(self).adding(middleware) }
-}
 
-/// A middleware together with what it wraps.
-private struct Wrapped<Middleware: HTTPMiddleware, Next: HTTPSender>: HTTPSender {
-    let middleware: Middleware
-    let next: Next
+    /// Adds `middleware` directly inside a place of the canonical order, in a stack that sorts its layers.
+    ///
+    /// ```swift
+    /// HTTPStack.default.retry().log(to: logger)                                       // each call
+    /// HTTPStack.default.retry().wrapped(by: LogMiddleware(logger), inside: .retry)    // each attempt
+    /// ```
+    ///
+    /// Any other stack is wrapped in the middleware. Its description says if the middleware is not inside `place`.
+    ///
+    /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware stands where its own rules put it.
+    public func wrapped(by middleware: some HTTPMiddleware, inside place: MiddlewarePlace) -> HTTPStack {
+        HTTPStack(self).adding(middleware, by: .inside(place, because: "wrapped(by:inside:) asks for the other order"))
+    }
 
-    func send(_ request: Request) async throws -> Response {
-        if request.isPreparing, !middleware.takesPartInPreparing { return try await next.send(request) }
-        guard let position = request.options.call.profilePosition else { return try await middleware.send(request, to: next) }
-        return try await position.within(middleware.label, request) { try await middleware.send($0, to: next) }
+    /// Adds `middleware` directly outside a place of the canonical order, in a stack that sorts its layers.
+    ///
+    /// Any other stack is wrapped in the middleware. Its description says if the middleware is not outside `place`.
+    ///
+    /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware stands where its own rules put it.
+    public func wrapped(by middleware: some HTTPMiddleware, outside place: MiddlewarePlace) -> HTTPStack {
+        HTTPStack(self).adding(middleware, by: .outside(place, because: "wrapped(by:outside:) asks for the other order"))
     }
 }

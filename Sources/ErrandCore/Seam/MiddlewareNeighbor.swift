@@ -11,6 +11,8 @@ public struct MiddlewareNeighbor: Sendable, Hashable {
         case inside
         /// On neither: no other middleware of its own place may be around it or inside it.
         case neither
+        /// On neither, in a stack that sorts its layers. Around a transport, several layers with its place are valid.
+        case neitherWhenOrdered
     }
 
     /// The side of ``place`` on which the middleware that declares this rule must be.
@@ -40,5 +42,13 @@ public struct MiddlewareNeighbor: Sendable, Hashable {
     /// - Parameter reason: what goes wrong otherwise, for the stack's description.
     public static func once(because reason: String) -> MiddlewareNeighbor {
         MiddlewareNeighbor(side: .neither, place: nil, reason: reason)
+    }
+
+    /// Requires the middleware to be the only one of its place in a stack that sorts its layers (``HTTPStack/ordered(around:defaults:)``), where two of
+    /// them would stand directly around each other. Middleware with a condition does not count.
+    ///
+    /// - Parameter reason: what goes wrong otherwise, for the stack's description.
+    public static func onceWhenOrdered(because reason: String) -> MiddlewareNeighbor {
+        MiddlewareNeighbor(side: .neitherWhenOrdered, place: nil, reason: reason)
     }
 }

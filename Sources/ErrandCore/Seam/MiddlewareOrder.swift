@@ -15,13 +15,13 @@ struct MiddlewareOrder {
     /// Each place that must occur once and does not, as a sentence.
     private let repetitions: [String]
 
-    /// - Parameter layers: outermost first.
-    init(_ layers: [HTTPStack.Layer]) {
+    /// - Parameters:
+    ///   - layers: outermost first.
+    ///   - isSorted: whether the stack sorts its layers.
+    init(_ layers: [HTTPStack.Layer], isSorted: Bool) {
         self.layers = layers
         var first: [MiddlewarePlace: Int] = [:]
-        for (index, layer) in layers.enumerated() {
-            if let place = layer.place, first[place] == nil { first[place] = index }
-        }
+        for (index, layer) in layers.enumerated() where layer.place != .unplaced && first[layer.place] == nil { first[layer.place] = index }
         var rules: [Rule] = []
         // Of two layers with one place, only the outermost one's rule counts: `events` around a call and around each of its attempts is
         // valid.
@@ -29,7 +29,8 @@ struct MiddlewareOrder {
         for (index, layer) in layers.enumerated() {
             for neighbor in layer.neighbors {
                 guard let wanted = neighbor.place, wanted != layer.place, let other = first[wanted] else { continue }
-                if let place = layer.place, !declared.insert(MiddlewareRule(place: place, neighbor: neighbor)).inserted { continue }
+                let isRepeated = !declared.insert(MiddlewareRule(place: layer.place, neighbor: neighbor)).inserted
+                if isRepeated, layer.place != .unplaced { continue }
                 let (outer, inner) = neighbor.side == .outside ? (index, other) : (other, index)
                 if !rules.contains(where: { $0.outer == outer && $0.inner == inner }) {
                     rules.append(Rule(outer: outer, inner: inner, reason: neighbor.reason))
@@ -37,15 +38,16 @@ struct MiddlewareOrder {
             }
         }
         self.rules = rules
-        repetitions = Self.repetitions(layers)
+        repetitions = Self.repetitions(layers, isSorted: isSorted)
     }
 
-    private static func repetitions(_ layers: [HTTPStack.Layer]) -> [String] {
+    private static func repetitions(_ layers: [HTTPStack.Layer], isSorted: Bool) -> [String] {
         var reported: Set<MiddlewarePlace> = []
         return layers.flatMap { layer -> [String] in
-            guard let place = layer.place, layers.count(where: { $0.place == place && !$0.isConditional }) > 1 else { return [] }
+            let place = layer.place
+            guard place != .unplaced, layers.count(where: { $0.place == place && !$0.isConditional }) > 1 else { return [] }
             return layer.neighbors.compactMap { rule in
-                guard rule.side == .neither, reported.insert(place).inserted else { return nil }
+                guard rule.side == .neither || (isSorted && rule.side == .neitherWhenOrdered), reported.insert(place).inserted else { return nil }
                 return "\(place) is outside another \(place): \(rule.reason)"
             }
         }
@@ -88,5 +90,7 @@ struct MiddlewareOrder {
         return nil
     }
 
-    private func name(_ index: Int) -> String { layers[index].place?.description ?? layers[index].label }
+    private func name(_ index: Int) -> String {
+        layers[index].place == .unplaced ? layers[index].label : layers[index].place.description
+    }
 }

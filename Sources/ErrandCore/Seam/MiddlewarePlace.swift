@@ -1,11 +1,7 @@
 /// The name of a place in the order of middleware.
 ///
-/// The canonical order, outermost first: server, number, call span, log, events and profile, timeout, validateStatus, fallback, retry,
-/// redirect, compressRequests, authenticate, cookies, decompress, cache, coalesce, hedge, circuitBreaker, rateLimit, concurrencyLimit, metrics and trace,
-/// attempt timeout, sign, transport.
-///
-/// The library's own places are declared here, because modules refer to each other's places. Each middleware declares its own rules:
-/// ``HTTPMiddleware/neighbors``. Give a middleware of your own a place with a name of your own:
+/// The library's own places are declared here, because modules refer to each other's places, and so is their one order: ``canonicalOrder``. Each
+/// middleware declares its own rules: ``HTTPMiddleware/neighbors``. Give a middleware of your own a place with a name of your own:
 ///
 /// ```swift
 /// extension MiddlewarePlace {
@@ -25,6 +21,18 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
         description = name
     }
 
+    /// The canonical order of middleware, outermost first. A stack that sorts its layers keeps them in this order: see ``HTTPStack/ordered(around:defaults:)``.
+    ///
+    /// No two middleware of the library share a place in it. ``unplaced`` stands for a layer without rules of its own: once a call, with the whole URL,
+    /// within the deadline, and with every response, whatever its status.
+    public static let canonicalOrder: [MiddlewarePlace] = [
+        .server, .number, .traceCall, .log, .events, .profile, .timeout, .validateStatus, .unplaced, .fallback, .validate, .retry, .redirect,
+        .hsts, .compressRequests, .authenticate, .cookies, .record, .decompress, .cache, .coalesce, .hedge, .circuitBreaker, .rateLimit,
+        .waitForNetwork, .concurrencyLimit, .delay, .metrics, .trace, .phaseTimeouts, .sign,
+    ]
+
+    /// No place: the middleware is nobody's neighbor.
+    public static let unplaced = MiddlewarePlace("unplaced")
     /// The middleware that adds a server's base URL and default fields.
     public static let server = MiddlewarePlace("server")
     /// The middleware that numbers requests.
@@ -77,4 +85,12 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     public static let validate = MiddlewarePlace("validate")
     /// The middleware that delays requests.
     public static let delay = MiddlewarePlace("delay")
+    /// The middleware that limits the phases of an exchange, and each attempt.
+    public static let phaseTimeouts = MiddlewarePlace("phaseTimeouts")
+    /// The middleware that records exchanges, and replays them.
+    public static let record = MiddlewarePlace("record")
+    /// The middleware that sends requests by `https` to hosts that asked for it.
+    public static let hsts = MiddlewarePlace("hsts")
+    /// The middleware that waits until there is a network.
+    public static let waitForNetwork = MiddlewarePlace("waitForNetwork")
 }

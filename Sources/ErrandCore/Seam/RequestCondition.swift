@@ -109,13 +109,18 @@ private struct HostPattern: Sendable {
 }
 
 /// A middleware that some requests bypass.
-protocol ConditionalMiddleware: HTTPMiddleware {}
+protocol ConditionalMiddleware: HTTPMiddleware {
+    /// The middleware of the other requests.
+    var base: any HTTPMiddleware { get }
+}
 
 private struct Conditional<Middleware: HTTPMiddleware>: ConditionalMiddleware {
     let middleware: Middleware
     let condition: RequestCondition
 
-    var place: MiddlewarePlace? { middleware.place }
+    var base: any HTTPMiddleware { middleware }
+    var place: MiddlewarePlace { middleware.place }
+    var servedPlaces: Set<MiddlewarePlace> { middleware.servedPlaces }
     var neighbors: [MiddlewareNeighbor] { middleware.neighbors }
     var label: String { "\(middleware.label) when \(condition)" }
     var takesPartInPreparing: Bool { middleware.takesPartInPreparing }

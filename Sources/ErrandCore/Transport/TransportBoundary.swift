@@ -6,18 +6,10 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
     func send(_ request: Request) async throws -> Response {
         try Task.checkCancellation()
         var request = request
-        try request.readTarget()
-        // Before the fallback fields, which may include the priority.
-        let addsPriority = request.options.priority != .normal && !request.headers.contains(.priority)
-        if request.options.hasFallbackHeaders { request.headers = request.completedFields }
-        if addsPriority { request.headers[.priority] = request.options.priority.description }
-        if request.options.call.isPreparing { try request.endPreparation() }
+        try request.completeForTransport()
         // Decided here, because each further function takes its share of a call's time: most requests need nothing of what follows.
         if isPlain(request) { return try await transport.send(request) }
-        guard case .use(let timeout) = request.options.attemptTimeout, !request.options.call.hasAttemptDeadline else {
-            return try await profiled(request)
-        }
-        return try await attempted(request, within: timeout)
+        return try await request.restoringCall { [request] in try await sendAttempt(request) }
     }
 
     /// Whether there is no limit but a deadline that the transport obeys, and no profile.
@@ -28,71 +20,64 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         return transport.capabilities.contains(.deadlines) && deadline.continuousInstant != nil && !deadline.hasPassed
     }
 
-    private func attempted(_ request: Request, within timeout: Duration) async throws -> Response {
+    /// Sends the request with the limit of its attempt, if it has one of its own.
+    private func sendAttempt(_ request: Request) async throws -> Response {
+        guard case .use(let timeout) = request.options.attemptTimeout, !request.options.call.hasAttemptDeadline else {
+            return try await sendProfiling(request)
+        }
         var attempt = request
         attempt.deadline = .earlier(request.deadline, Deadline(by: .attemptTimeoutOption, after: timeout))
-        do {
-            var response = try await profiled(attempt)
-            response.restoreCall(of: request)
-            return response
-        } catch {
-            throw error.restoringCall(of: request)
-        }
+        return try await sendProfiling(attempt)
     }
 
-    private func profiled(_ request: Request) async throws -> Response {
-        guard let position = request.options.call.profilePosition else { return try await timed(request) }
+    private func sendProfiling(_ request: Request) async throws -> Response {
+        guard let position = request.options.call.profilePosition else { return try await sendWatchingPhases(request) }
         return try await position.within(HTTPStack.name(of: transport), request) { request in
-            guard let position = request.options.call.profilePosition else { return try await timed(request) }
-            let sink = request.options.eventSink
+            guard let position = request.options.call.profilePosition else { return try await sendWatchingPhases(request) }
             var profiled = request
-            profiled.options.eventSink = EventSinks.together(sink, ExchangeSink(position: position, request: request))
-            var response: Response
-            do {
-                response = try await timed(profiled)
-            } catch {
-                throw error.restoringCall(of: request)
-            }
-            response.restoreCall(of: request)
+            profiled.options.eventSink = EventSinks.together(
+                request.options.eventSink, ExchangeSink(position: position, request: request))
+            let response = try await sendWatchingPhases(profiled)
             if let layer = position.layer { position.profile.answered(layer, version: response.metadata.httpVersion) }
             return response
         }
     }
 
     /// Returns the transport's response, with a limit for each phase if there are any.
-    private func timed(_ request: Request) async throws -> Response {
-        guard let limits = request.options.effectivePhaseTimeouts, !limits.isEmpty else { return try await sent(request) }
+    private func sendWatchingPhases(_ request: Request) async throws -> Response {
+        guard let limits = request.options.effectivePhaseTimeouts, !limits.isEmpty else { return try await sendWithinDeadline(request) }
         var limited = request
         limited.options.limitPhases(by: limits)
         do {
             let obeysLimits = transport.capabilities.contains(.phaseTimeouts) && limits.clock is ContinuousClock
-            var response = try await obeysLimits ? sent(limited) : watched(limited, by: limits)
+            var response = try await obeysLimits ? sendWithinDeadline(limited) : sendWatched(limited, by: limits)
             response.request.options.restorePhaseTimeouts(of: request.options)
             return response
         } catch {
-            guard var failure = error.restoringCall(of: request, restoresBody: true) as? any RequestFailure else { throw error }
+            guard var failure = error as? any RequestFailure, failure.request?.id == request.id else { throw error }
+            failure.request?.body = request.body
             failure.request?.options.restorePhaseTimeouts(of: request.options)
             throw failure
         }
     }
 
     /// Returns the transport's response, if it comes before the deadline.
-    private func sent(_ request: Request) async throws -> Response {
+    private func sendWithinDeadline(_ request: Request) async throws -> Response {
         guard let deadline = request.deadline else { return try await transport.send(request) }
         if deadline.hasPassed { throw TransportError.timedOut(.queue, after: .zero, request: request, delivery: .notSent) }
         if transport.capabilities.contains(.deadlines), deadline.continuousInstant != nil { return try await transport.send(request) }
-        return try await raced(request, by: deadline)
+        return try await sendRacing(request, against: deadline)
     }
 
     /// Returns the transport's response, with a limit for each phase.
-    private func watched(_ request: Request, by limits: PhaseTimeouts) async throws -> Response {
+    private func sendWatched(_ request: Request, by limits: PhaseTimeouts) async throws -> Response {
         let watch = PhaseWatch(limits, reportsPhases: transport.capabilities.contains(.phaseEvents), sink: request.options.eventSink)
         var watched = request
         watched.options.eventSink = watch
         if limits.idleWrite != nil { watched.body = request.body.watched(by: watch) }
         let sent = watched
         var response: Response = try await racing(
-            { try await watch.expiry(of: request) }, discard: { $0.body.abandon() }, operation: { try await self.sent(sent) })
+            { try await watch.expiry(of: request) }, discard: { $0.body.abandon() }, operation: { try await self.sendWithinDeadline(sent) })
         response.request.body = request.body
         response.request.options.eventSink = request.options.eventSink
         guard let limit = limits.idleRead?.bounded else { return response }
@@ -109,7 +94,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         return response
     }
 
-    private func raced(_ request: Request, by deadline: Deadline) async throws -> Response {
+    private func sendRacing(_ request: Request, against deadline: Deadline) async throws -> Response {
         let started = deadline.remaining
         let transport = transport
         let response: Response = try await racing(
@@ -125,5 +110,18 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
             }
         }
         return bounded
+    }
+}
+
+extension Request {
+    /// Reads the target, and adds the fields that come last: those of the options, and the priority.
+    ///
+    /// - Throws: ``InvalidURLError`` for a request without an authority, or with a target that can't be sent.
+    mutating func completeForTransport() throws {
+        try readTarget()
+        // Before the fallback fields, which may include the priority.
+        let addsPriority = options.priority != .normal && !headers.contains(.priority)
+        if options.hasFallbackHeaders { headers = completedFields }
+        if addsPriority { headers[.priority] = options.priority.description }
     }
 }

@@ -22,7 +22,8 @@ public struct CircuitBreakerMiddleware: HTTPMiddleware {
     /// Creates the middleware. Stacks that are given the same breaker share its circuits.
     public init(_ breaker: CircuitBreaker) { self.breaker = breaker }
 
-    public var place: MiddlewarePlace? { .circuitBreaker }
+    public var place: MiddlewarePlace { .circuitBreaker }
+    public var takesPartInPreparing: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [

@@ -59,7 +59,8 @@ public struct CoalesceMiddleware: HTTPMiddleware {
         (self.fields, self.also, table) = (fields, also, SharedExchanges(limitBytes: viewLimitBytes))
     }
 
-    public var place: MiddlewarePlace? { .coalesce }
+    public var place: MiddlewarePlace { .coalesce }
+    public var takesPartInPreparing: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [

@@ -69,11 +69,7 @@ struct SharedSeat: Sendable {
 
     /// Returns the request as it was finally sent: the caller's own, unless an inner layer sent it elsewhere.
     private func own(_ sent: Request, _ request: Request) -> Request {
-        if isFirst {
-            var sent = sent
-            sent.restoreCall(of: request)
-            return sent
-        }
+        if isFirst { return sent }
         var own = request
         let isElsewhere =
             sent.head.method != own.head.method || sent.head.path != own.head.path || sent.head.authority != own.head.authority

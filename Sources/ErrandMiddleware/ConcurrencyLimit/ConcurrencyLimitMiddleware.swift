@@ -30,7 +30,8 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
         (limiter, self.scope, self.clock) = (ConcurrencyLimiter(limit), scope, clock)
     }
 
-    public var place: MiddlewarePlace? { .concurrencyLimit }
+    public var place: MiddlewarePlace { .concurrencyLimit }
+    public var takesPartInPreparing: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [

@@ -24,7 +24,8 @@ public struct DelayMiddleware: HTTPMiddleware {
         (self.delay, self.clock) = (delay, clock)
     }
 
-    public var place: MiddlewarePlace? { .delay }
+    public var place: MiddlewarePlace { .delay }
+    public var takesPartInPreparing: Bool { false }
     public var label: String { "delay(\(delay.inWords))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {

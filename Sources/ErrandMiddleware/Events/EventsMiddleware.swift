@@ -31,7 +31,8 @@ public struct EventsMiddleware: HTTPMiddleware {
     /// - Parameter sink: returns the sink for a call; `nil` reports nothing.
     public init(_ sink: @escaping @Sendable (Request) -> (any EventSink)?) { self.sink = sink }
 
-    public var place: MiddlewarePlace? { .events }
+    public var place: MiddlewarePlace { .events }
+    public var takesPartInPreparing: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [
@@ -58,12 +59,11 @@ public struct EventsMiddleware: HTTPMiddleware {
         observed.options.eventSink = log
         do {
             var response = try await next.send(observed)
-            response.restoreCall(of: request)
             response.onCallEnd(of: request, mark: {}) { log.end($0.failure) }
             return response
         } catch {
             log.end(error)
-            throw error.restoringCall(of: request)
+            throw error
         }
     }
 }

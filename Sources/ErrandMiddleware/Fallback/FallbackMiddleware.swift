@@ -26,7 +26,7 @@ public import ErrandCore
 /// they are used when the first sender has failed, even after the deadline.
 ///
 /// **Per request:** `request.options.fallback = .off`.
-public struct FallbackMiddleware: HTTPMiddleware {
+public struct FallbackMiddleware: DetouringMiddleware {
     /// The reason for a fallback.
     public enum Cause: Sendable {
         /// The inner sender threw this error.
@@ -79,11 +79,12 @@ public struct FallbackMiddleware: HTTPMiddleware {
         self.init(name: "another sender", statuses: statuses, deadlineShare: deadlineShare) { request, cause in
             guard request.body.canBeSent, cause.allowsSending(request) else { return nil }
             // The other sender's stack is part of the call: it need not support every option that the call sets.
-            return try await stack.send(inCallOf: request)
+            return try await stack.send(withinCall: request)
         }
     }
 
-    public var place: MiddlewarePlace? { .fallback }
+    public var place: MiddlewarePlace { .fallback }
+    public var takesPartInPreparing: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         guard !statuses.isEmpty else { return [] }
@@ -128,7 +129,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
         else { return try await next.send(request) }
         var first = request
         first.deadline = deadline.earlier(by: remaining * deadlineShare)
-        return try await next.send(first, inCallOf: request)
+        return try await next.send(first)
     }
 
     /// - Throws: only `CancellationError`.

@@ -46,7 +46,8 @@ public struct HedgeMiddleware: HTTPMiddleware {
         self.clock = clock
     }
 
-    public var place: MiddlewarePlace? { .hedge }
+    public var place: MiddlewarePlace { .hedge }
+    public var takesPartInPreparing: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [

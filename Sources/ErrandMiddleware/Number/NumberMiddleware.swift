@@ -18,7 +18,8 @@ public final class NumberMiddleware: HTTPMiddleware {
     /// Creates the middleware. Its count begins at 1.
     public init() {}
 
-    public var place: MiddlewarePlace? { .number }
+    public var place: MiddlewarePlace { .number }
+    public var takesPartInPreparing: Bool { false }
     public var label: String { "number" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {

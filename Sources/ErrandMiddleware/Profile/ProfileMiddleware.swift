@@ -28,7 +28,8 @@ public struct ProfileMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     public init() {}
 
-    public var place: MiddlewarePlace? { .profile }
+    public var place: MiddlewarePlace { .profile }
+    public var takesPartInPreparing: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [
@@ -54,10 +55,9 @@ public struct ProfileMiddleware: HTTPMiddleware {
             response = try await next.send(profiled)
         } catch {
             profile.end(error)
-            throw error.restoringCall(of: request)
+            throw error
         }
         response.metadata.profile = profile
-        response.restoreCall(of: request)
         let status = response.head.status
         response.onCallEnd(of: request, mark: {}) { report in
             if let failure = report.failure { profile.end(failure) } else { profile.end("\(status.code)") }

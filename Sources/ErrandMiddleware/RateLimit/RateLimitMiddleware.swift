@@ -64,7 +64,8 @@ public struct RateLimitMiddleware: HTTPMiddleware {
             store: store ?? MemoryRateLimitStore(clock: clock), clock: clock)
     }
 
-    public var place: MiddlewarePlace? { .rateLimit }
+    public var place: MiddlewarePlace { .rateLimit }
+    public var takesPartInPreparing: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [

@@ -31,7 +31,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
         (self.policy, self.clock) = (policy, clock)
     }
 
-    public var place: MiddlewarePlace? { .redirect }
+    public var place: MiddlewarePlace { .redirect }
 
     public var neighbors: [MiddlewareNeighbor] {
         [
@@ -49,7 +49,6 @@ public struct RedirectMiddleware: HTTPMiddleware {
         guard !request.options.call.forbidsRedirects, let policy = request.options.redirect.resolved(policy) else {
             return try await next.send(request)
         }
-        let first = request
         var request = request
         var way: [RedirectRecord] = []
         // What servers processed before the request became a GET: sending the call again would do it twice.
@@ -60,21 +59,19 @@ public struct RedirectMiddleware: HTTPMiddleware {
             do {
                 response = try await next.send(request)
             } catch {
-                guard var failure = error.restoringCall(of: first) as? any RequestFailure else { throw error }
+                guard var failure = error as? any RequestFailure else { throw error }
                 if !processed.isEmpty { failure.attempts = processed.followed(by: failure.attempts) }
                 throw failure
             }
             // What the layers inside have declared, such as a key in the query, is secret in the next URL, too.
             request.options.sensitivity.formUnion(response.request.options.sensitivity)
-            // An outer layer may follow redirects too.
-            response.restoreCall(of: first)
             let decision: RedirectPolicy.Decision
             do {
                 decision = try policy.decision(for: response.head, to: request, hops: way.count)
             } catch {
                 request.report(.redirectDecision, decision: .init(continues: false, "\(response.status.code), refused"))
                 response.discard()
-                throw error.restoringCall(of: first)
+                throw error
             }
             guard case .follow(let following) = decision else {
                 if response.head.isRedirect {

@@ -49,7 +49,7 @@ public struct RetryMiddleware: HTTPMiddleware {
         (self.policy, self.budget, self.clock, self.random) = (policy, budget, clock, random)
     }
 
-    public var place: MiddlewarePlace? { .retry }
+    public var place: MiddlewarePlace { .retry }
 
     public var neighbors: [MiddlewareNeighbor] {
         let rules: [MiddlewareNeighbor] = [

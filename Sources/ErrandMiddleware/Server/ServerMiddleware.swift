@@ -134,7 +134,7 @@ public struct ServerMiddleware: HTTPMiddleware {
     }
 
     /// The place of a server: the outermost.
-    public var place: MiddlewarePlace? { .server }
+    public var place: MiddlewarePlace { .server }
 
     /// Outside `authenticate` and `cache`, which need the URL.
     public var neighbors: [MiddlewareNeighbor] {

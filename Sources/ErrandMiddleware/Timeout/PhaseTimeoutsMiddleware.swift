@@ -29,6 +29,8 @@ public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
         (self.limits, self.attempt, shared) = (limits, attempt, StackLimits(limits))
     }
 
+    public var place: MiddlewarePlace { .phaseTimeouts }
+
     public var label: String {
         let named: [(String, Duration?)] = [
             ("queue", limits.queue), ("connect", limits.connect), ("firstByte", limits.firstByte), ("idleRead", limits.idleRead),
@@ -52,7 +54,7 @@ public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
             }
         if setter == .attemptTimeoutOption { bounded.options.call.hasAttemptDeadline = true }
         if let attempt { bounded.deadline = .earlier(request.deadline, Deadline(by: setter, after: attempt, clock: limits.clock)) }
-        return try await next.send(bounded, inCallOf: request)
+        return try await next.send(bounded)
     }
 }
 

@@ -27,7 +27,15 @@ public struct TimeoutMiddleware: HTTPMiddleware {
         (self.duration, self.clock) = (duration, clock)
     }
 
-    public var place: MiddlewarePlace? { .timeout }
+    public var place: MiddlewarePlace { .timeout }
+
+    public var neighbors: [MiddlewareNeighbor] {
+        [
+            .outside(.retry, because: "each attempt would have the whole time, and the call no limit; phaseTimeouts(attempt:) limits an attempt"),
+            .onceWhenOrdered(because: "both would limit the whole call; phaseTimeouts(attempt:) limits each attempt"),
+        ]
+    }
+
     public var label: String { "timeout(\(duration.inWords))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
@@ -35,7 +43,7 @@ public struct TimeoutMiddleware: HTTPMiddleware {
         var bounded = request
         let setter: LimitSetter = if case .use = request.options.timeout { .timeoutOption } else { .timeout }
         bounded.deadline = .earlier(request.deadline, Deadline(by: setter, after: duration, clock: clock))
-        return try await next.send(bounded, inCallOf: request)
+        return try await next.send(bounded)
     }
 }
 

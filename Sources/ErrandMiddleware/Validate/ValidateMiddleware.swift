@@ -26,7 +26,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
         (self.validators, self.clock) = (validators, clock)
     }
 
-    public var place: MiddlewarePlace? { .validate }
+    public var place: MiddlewarePlace { .validate }
     public var label: String { "validate(\(validators.map(\.name).joined(separator: ", ")))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {

@@ -26,7 +26,7 @@ public struct ValidateStatusMiddleware: HTTPMiddleware {
     /// requests only.
     package static let unlessJudged = ValidateStatusMiddleware(.successful, acceptsJudged: true)
 
-    public var place: MiddlewarePlace? { .validateStatus }
+    public var place: MiddlewarePlace { .validateStatus }
 
     public var neighbors: [MiddlewareNeighbor] {
         [
@@ -42,13 +42,7 @@ public struct ValidateStatusMiddleware: HTTPMiddleware {
         // Inner observers judge the status by it too.
         var judged = request
         judged.options.call.passedStatusRule = rule
-        var response: Response
-        do {
-            response = try await next.send(judged)
-        } catch {
-            throw error.restoringCall(of: request)
-        }
-        response.restoreCall(of: request)
+        var response = try await next.send(judged)
         guard !rule.accepts(response.head.status), !(acceptsJudged && response.metadata.isStatusAccepted) else {
             response.metadata.isStatusAccepted = true
             return response

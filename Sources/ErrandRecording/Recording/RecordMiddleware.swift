@@ -29,6 +29,7 @@ public struct RecordMiddleware: HTTPMiddleware {
     ///   - timing: whether a replay takes as long as the recorded exchange; by default, it takes no time.
     public init(_ recording: Recording, timing: ReplayTransport.Timing = .none) { (self.recording, self.timing) = (recording, timing) }
 
+    public var place: MiddlewarePlace { .record }
     public var label: String { "record(\(recording))" }
     /// False: a request that is prepared is neither recorded nor given a recorded response.
     public var takesPartInPreparing: Bool { false }
@@ -40,7 +41,7 @@ public struct RecordMiddleware: HTTPMiddleware {
         case .once where !recording.isReplayOnly: return try await record(request, to: next)
         case .once, .none:
             let (recording, timing) = (recording, timing)
-            return try await Answer { try await recording.replay($0, timing: timing) }.send(inCallOf: request)
+            return try await Answer { try await recording.replay($0, timing: timing) }.send(withinCall: request)
         case .newEpisodes:
             // Matching may read a one-shot body: after a miss, the body that is sent begins with the bytes that were read.
             let read = try await recording.read(request.body)
@@ -54,7 +55,7 @@ public struct RecordMiddleware: HTTPMiddleware {
             }
             read.abandon()
             let (recording, timing) = (recording, timing)
-            return try await Answer { try await recording.response(entry, to: $0, timing: timing) }.send(inCallOf: request)
+            return try await Answer { try await recording.response(entry, to: $0, timing: timing) }.send(withinCall: request)
         }
     }
 
@@ -67,13 +68,14 @@ public struct RecordMiddleware: HTTPMiddleware {
         do {
             var response = try await next.send(sent)
             exchange.answered(response)
-            response.restoreCall(of: request)
             response.body = response.body.recorded(by: exchange)
             if request.body.bufferedData == nil { response.request.body = request.body }
             return response
         } catch {
             exchange.ended(RecordedExchange.end(by: error, inBody: false))
-            throw error.restoringCall(of: request, restoresBody: request.body.bufferedData == nil)
+            guard request.body.bufferedData == nil, var failure = error as? any RequestFailure, failure.request?.id == request.id else { throw error }
+            failure.request?.body = request.body
+            throw failure
         }
     }
 }
@@ -84,7 +86,7 @@ private struct Answer: HTTPTransport {
 
     var capabilities: Capabilities { [] }
 
-    func send(inCallOf request: Request) async throws -> Response { try await HTTPStack(self).send(inCallOf: request) }
+    func send(withinCall request: Request) async throws -> Response { try await HTTPStack(self).send(withinCall: request) }
 
     func send(_ request: Request) async throws -> Response { try await answer(request) }
     func shutdown() async throws {}

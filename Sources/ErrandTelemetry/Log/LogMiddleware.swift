@@ -75,7 +75,9 @@ public struct LogMiddleware: HTTPMiddleware {
     }
 
     /// ``/ErrandCore/MiddlewarePlace/log``.
-    public var place: MiddlewarePlace? { .log }
+    public var place: MiddlewarePlace { .log }
+    /// False: a request that is prepared goes past this middleware.
+    public var takesPartInPreparing: Bool { false }
     /// Inside `server` and `number`: a record has the URL and the number of the request as they are at the log.
     public var neighbors: [MiddlewareNeighbor] {
         [
@@ -103,7 +105,7 @@ public struct LogMiddleware: HTTPMiddleware {
         let refusal = request.options.call.refusal ?? RefusalNote()
         noted.options.call.refusal = refusal
         do {
-            var response = try await next.send(noted, inCallOf: request)
+            var response = try await next.send(noted)
             log.observe(&response)
             return response
         } catch let error as StatusError {

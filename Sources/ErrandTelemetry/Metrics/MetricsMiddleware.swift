@@ -100,7 +100,9 @@ public struct MetricsMiddleware: HTTPMiddleware {
         self.clock = clock
     }
 
-    public var place: MiddlewarePlace? { .metrics }
+    public var place: MiddlewarePlace { .metrics }
+    /// False: a request that is prepared goes past this middleware.
+    public var takesPartInPreparing: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [

@@ -27,7 +27,11 @@ public struct TraceCallMiddleware: HTTPMiddleware {
     /// - Parameter tracer: the tracer; `nil`, the default: `InstrumentationSystem.tracer` at the time of each request.
     public init(tracer: (any Tracer)? = nil) { self.tracer = tracer }
 
-    public var place: MiddlewarePlace? { .traceCall }
+    public var place: MiddlewarePlace { .traceCall }
+    /// The options of `trace`, too: a span of a call has the options of the span of an attempt.
+    public var servedPlaces: Set<MiddlewarePlace> { [.traceCall, .trace] }
+    /// False: a request that is prepared goes past this middleware.
+    public var takesPartInPreparing: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [

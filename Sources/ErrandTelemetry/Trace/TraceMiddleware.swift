@@ -47,7 +47,9 @@ public struct TraceMiddleware: HTTPMiddleware {
     ///   - options: the optional attributes, and where baggage is sent; ``TraceOptions/standard`` by default.
     public init(tracer: (any Tracer)? = nil, options: TraceOptions = .standard) { (self.tracer, self.options) = (tracer, options) }
 
-    public var place: MiddlewarePlace? { .trace }
+    public var place: MiddlewarePlace { .trace }
+    /// False: a request that is prepared goes past this middleware.
+    public var takesPartInPreparing: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [

@@ -8,9 +8,9 @@ import Testing
     private struct RecordingMiddleware: HTTPMiddleware {
         let name: String
         let recorder: Recorder<String>
-        var place: MiddlewarePlace?
+        var place = MiddlewarePlace.unplaced
         var label: String { "\(name)(1)" }
-        var neighbors: [MiddlewareNeighbor] { place?.libraryNeighbors ?? [] }
+        var neighbors: [MiddlewareNeighbor] { place.libraryNeighbors }
 
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
             recorder.record("\(name) out")
@@ -86,24 +86,19 @@ import Testing
         #expect(!HTTPStack.decompressing.contains(.redirect) && HTTPStack.default.contains(.redirect))
     }
 
-    /// What belongs inside the redirects of the default stack is put there.
-    @Test func theDefaultStackMakesRoom() {
-        let stack = HTTPStack.default.metrics().trace().retry().timeout(.seconds(30)).server("https://a.example")
-        #expect(stack.orderProblems.isEmpty)
-        let places = stack.layers.dropLast().map { $0.place?.description ?? "" }
-        #expect(places == ["server", "timeout", "retry", "redirect", "trace", "metrics", "decompress"])
-        // A layer that belongs outside ends that.
-        #expect(HTTPStack.default.retry().metrics().orderProblems.count == 2)
-        #expect(HTTPStack.decompressing.redirect().metrics().orderProblems.count == 1, "a redirect of one's own stays where it is")
-    }
-
-    @Test func aCoverTakesWhatEitherSideAsksFor() {
-        let stack = HTTPStack(stub).covered(by: Placed(.redirect)).wrapped(by: Placed(.metrics, [.inside(.redirect, because: "x")]))
-        #expect(stack.layers.dropLast().map(\.place) == [.redirect, .metrics])
-        let other = HTTPStack(stub).covered(by: Placed(.redirect, [.outside(.cookies, because: "x")])).wrapped(by: Placed(.cookies))
-        #expect(other.layers.dropLast().map(\.place) == [.redirect, .cookies])
-        let unknown = HTTPStack(stub).covered(by: Placed(.redirect)).wrapped(by: Placed(nil))
-        #expect(unknown.layers.dropLast().map(\.place) == [nil, .redirect])
+    /// In whatever order its layers are written.
+    @Test func theDefaultStackSortsItsLayers() {
+        let stacks = [
+            HTTPStack.default.metrics().trace().retry().timeout(.seconds(30)).server("https://a.example"),
+            HTTPStack.default.server("https://a.example").retry().timeout(.seconds(30)).trace().metrics(),
+        ]
+        for stack in stacks {
+            #expect(stack.orderProblems.isEmpty)
+            #expect(
+                stack.layers.dropLast().map(\.place) == [.server, .timeout, .retry, .redirect, .decompress, .metrics, .trace])
+        }
+        #expect(HTTPStack.default.retry().metrics().orderProblems.isEmpty)
+        #expect(HTTPStack.decompressing.redirect().metrics().orderProblems.count == 1, "a stack that does not sort wraps")
     }
     #endif
 
@@ -191,14 +186,4 @@ private final class QueueExecutor: TaskExecutor {
         let job = UnownedJob(job)
         queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
-}
-
-/// A middleware that does nothing, with a place and rules.
-private struct Placed: HTTPMiddleware {
-    let place: MiddlewarePlace?
-    let neighbors: [MiddlewareNeighbor]
-
-    init(_ place: MiddlewarePlace?, _ neighbors: [MiddlewareNeighbor] = []) { (self.place, self.neighbors) = (place, neighbors) }
-
-    func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
 }

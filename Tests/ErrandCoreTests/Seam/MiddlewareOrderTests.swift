@@ -6,7 +6,7 @@ import Testing
     /// A middleware of somebody else: a place and rules of its own.
     private struct Foreign: HTTPMiddleware {
         let label: String
-        var place: MiddlewarePlace?
+        let place: MiddlewarePlace
         var neighbors: [MiddlewareNeighbor]
 
         init(_ name: String, _ neighbors: MiddlewareNeighbor...) {

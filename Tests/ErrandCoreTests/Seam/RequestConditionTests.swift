@@ -6,11 +6,11 @@ import Testing
     /// Notes its name in each request.
     private struct Marking: HTTPMiddleware {
         let name: String
-        var place: MiddlewarePlace?
+        let place: MiddlewarePlace
         var label: String { "mark(\(name))" }
-        var neighbors: [MiddlewareNeighbor] { place?.libraryNeighbors ?? [] }
+        var neighbors: [MiddlewareNeighbor] { place.libraryNeighbors }
 
-        init(_ name: String, place: MiddlewarePlace? = nil) { (self.name, self.place) = (name, place) }
+        init(_ name: String, place: MiddlewarePlace = .unplaced) { (self.name, self.place) = (name, place) }
 
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
             var request = request

@@ -18,7 +18,7 @@ struct Exchanged: Sendable {
 struct Wiretap: HTTPMiddleware {
     let log = Watched<[Exchanged]>([])
 
-    var place: MiddlewarePlace? { nil }
+    var place: MiddlewarePlace { .unplaced }
 
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         let response = try await next.send(request)

@@ -64,7 +64,7 @@ struct S3SignatureTests {
     /// What is changed after the signature was made is noticed.
     @Test func aRequestThatIsChangedOnTheWayIsRefused() async throws {
         struct Changing: HTTPMiddleware {
-            var place: MiddlewarePlace? { nil }
+            var place: MiddlewarePlace { .unplaced }
             func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
                 var request = request
                 request.query = ["versions": ""]

@@ -99,15 +99,52 @@ import Testing
         await #expect(throws: UnservedOptionError.self) { try await HTTPStack(other).send(again) }
     }
 
-    @Test func anotherRequestKeepsWhatItHas() throws {
+    @Test(arguments: [true, false]) func anotherRequestKeepsWhatItHas(_ hasOption: Bool) async throws {
         var other = Request(head: HTTPRequest(method: .get, scheme: "https", authority: "a.example", path: "/token"))
         other.deadline = Deadline(after: .seconds(1), clock: clock)
-        let failure = TransportError(.tls, phase: .connect, request: other, delivery: .notSent)
-        let restored = try #require(failure.restoringCall(of: request(true)) as? TransportError)
-        #expect(restored.request?.deadline != nil)
-        var response = Response(head: HTTPResponse(status: .ok), request: other)
-        response.restoreCall(of: try request(true))
-        #expect(response.request.deadline != nil)
+        let made = other
+        let failing = layered(
+            StubTransport().wrapped(
+                by: Failing(label: "other") { _ in TransportError(.tls, phase: .connect, request: made, delivery: .notSent) }))
+        let failure = await #expect(throws: TransportError.self) { try await failing.send(self.request(hasOption)) }
+        #expect(failure?.request?.id == made.id && failure?.request?.deadline != nil)
+        let answering = layered(
+            StubTransport().wrapped(by: Answering { _ in Response(head: HTTPResponse(status: .ok), request: made) }))
+        let response = try await answering.send(request(hasOption))
+        #expect(response.request.id == made.id && response.request.deadline != nil)
+    }
+
+    private struct Answering: HTTPMiddleware {
+        let answer: @Sendable (Request) -> Response
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response { answer(request) }
+    }
+
+    /// A middleware of the app leaves nothing either, whatever it changes.
+    @Test func whatAMiddlewareOfTheAppChangesEndsWithTheLayer() async throws {
+        struct Changing: HTTPMiddleware {
+            let clock: ManualClock
+            let sink: RecordingEventSink
+            func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+                var changed = request
+                changed.deadline = Deadline(after: .seconds(1), clock: clock)
+                changed.options.eventSink = sink
+                return try await next.send(changed)
+            }
+        }
+        let (sink, changing) = (RecordingEventSink(), Changing(clock: clock, sink: events))
+        var request = try Request(.get, url: "https://a.example/")
+        request.deadline = Deadline(after: .seconds(9), clock: clock)
+        request.options.eventSink = sink
+        let (deadline, original) = (try #require(request.deadline), request)
+        let stub = StubTransport(Stub(.get, "/").responds(.status(.ok)))
+        let response = try await stub.wrapped(by: changing).send(original)
+        #expect(response.request.deadline?.remaining == deadline.remaining && response.request.options.eventSink is RecordingEventSink)
+        #expect(stub.requests.first?.request.deadline?.remaining == .seconds(1))
+        let failure = await #expect(throws: TransportError.self) {
+            try await StubTransport(Stub().responds(.failure(TransportError(.connectionLost, phase: .response, request: nil, delivery: .sent))))
+                .wrapped(by: changing).send(original)
+        }
+        #expect(failure?.request?.deadline?.remaining == .seconds(9))
     }
 
     /// As an authentication does after a 401.

@@ -1,0 +1,169 @@
+/// The layers of a stack around its base, outermost first, and what follows from them: computed once for each modifier.
+final class LayerList: Sendable {
+    let entries: [LayerEntry]
+    let base: LayerBase
+    /// Whether a layer that is added goes where it belongs, and not outside all others.
+    let isSorted: Bool
+    /// The layers of the stack and of its base.
+    let layers: [HTTPStack.Layer]
+    /// Whether every request passes a middleware that obeys ``RequestOptions/timeout``.
+    let obeysTimeout: Bool
+
+    init(_ entries: [LayerEntry] = [], around base: LayerBase, isSorted: Bool) {
+        (self.entries, self.base, self.isSorted) = (entries, base, isSorted)
+        layers = entries.map(\.layer) + base.layers
+        obeysTimeout = entries.reversed().reduce(base.obeysTimeout) { isObeyed, entry in
+            // What takes a detour does not pass the layers inside.
+            entry.takesDetours ? false : isObeyed || (!entry.layer.isConditional && entry.layer.servedPlaces.contains(.timeout))
+        }
+    }
+
+    /// The layers as one sender.
+    var folded: any HTTPSender {
+        var sender = base.sender
+        for entry in entries.reversed() { sender = wrap(entry.middleware, around: sender) }
+        return sender
+    }
+
+    /// The layers as one sender, which leads the request that is prepared past the layers that take no part in it.
+    func preparing(_ preparation: Preparation) -> any HTTPSender {
+        var sender = base.preparing(preparation)
+        for entry in entries.reversed() {
+            sender =
+                entry.middleware.takesPartInPreparing
+                ? wrap(entry.middleware, around: sender) : wrap(entry.middleware, around: sender, bypassedBy: preparation.id)
+        }
+        return sender
+    }
+
+    private func wrap(_ middleware: some HTTPMiddleware, around next: any HTTPSender) -> any HTTPSender {
+        Wrapped(middleware: middleware, next: next)
+    }
+
+    private func wrap(_ middleware: some HTTPMiddleware, around next: any HTTPSender, bypassedBy id: RequestID) -> any HTTPSender {
+        Wrapped(middleware: Bypassed(middleware: middleware, id: id), next: next)
+    }
+}
+
+/// A middleware of a stack, with the position to which it belongs.
+struct LayerEntry: Sendable {
+    let middleware: any HTTPMiddleware
+    let layer: HTTPStack.Layer
+    let rank: LayerRank
+    /// Whether a later layer of its place replaces it.
+    let isDefault: Bool
+    /// Whether it may send a request past the layers inside it.
+    let takesDetours: Bool
+
+    /// - Parameter rule: what the app asks for, in place of the middleware's own position.
+    init(_ middleware: some HTTPMiddleware, by rule: MiddlewareNeighbor?, isDefault: Bool) {
+        let (place, neighbors) = (middleware.place, middleware.neighbors)
+        let condition = middleware as? any ConditionalMiddleware
+        self.middleware = middleware
+        layer = HTTPStack.Layer(
+            label: middleware.label, place: place, neighbors: neighbors + (rule.map { [$0] } ?? []), servedPlaces: middleware.servedPlaces,
+            isConditional: condition != nil)
+        rank = rule.flatMap { LayerRank(by: [$0]) } ?? LayerRank(at: place) ?? LayerRank(by: neighbors) ?? .unplaced
+        self.isDefault = isDefault
+        takesDetours = (condition?.base ?? middleware) is any DetouringMiddleware
+    }
+
+    func replaces(_ other: LayerEntry) -> Bool { other.isDefault && layer.place != .unplaced && other.layer.place == layer.place }
+}
+
+/// A position in the order of a stack that sorts its layers. It depends on one layer alone. A smaller rank is outside.
+struct LayerRank: Comparable {
+    private let position: Int
+
+    /// Each place has a position of its own, with one outside and one inside it.
+    private static let positions = Dictionary(
+        uniqueKeysWithValues: MiddlewarePlace.canonicalOrder.enumerated().map { ($1, 3 * $0 + 1) })
+
+    /// The rank of a layer without a place and without rules about places of the canonical order.
+    static let unplaced = LayerRank(at: .unplaced) ?? LayerRank(position: 0)
+
+    private init(position: Int) { self.position = position }
+
+    /// The rank of a place in the canonical order; `nil` for any other place.
+    init?(at place: MiddlewarePlace) {
+        guard let position = Self.positions[place] else { return nil }
+        self.position = position
+    }
+
+    /// The rank that rules ask for: directly inside the innermost place that the layer must be inside, or else directly outside the outermost place
+    /// that it must be outside; `nil` if no rule names a place of the canonical order.
+    init?(by rules: [MiddlewareNeighbor]) {
+        func positions(on side: MiddlewareNeighbor.Side) -> [Int] {
+            rules.compactMap { rule in rule.side == side ? rule.place.flatMap { Self.positions[$0] } : nil }
+        }
+        if let innermost = positions(on: .inside).max() {
+            position = innermost + 1
+        } else if let outermost = positions(on: .outside).min() {
+            position = outermost - 1
+        } else {
+            return nil
+        }
+    }
+
+    static func < (first: LayerRank, second: LayerRank) -> Bool { first.position < second.position }
+}
+
+/// What stands inside all layers of a stack.
+struct LayerBase: Sendable {
+    let sender: any HTTPSender
+    let layers: [HTTPStack.Layer]
+    let capabilities: Capabilities
+    /// Whether the innermost layer is a transport: what any other sender holds is unknown.
+    let endsInTransport: Bool
+    let obeysTimeout: Bool
+    private let end: @Sendable (Preparation) -> any HTTPSender
+
+    init(_ sender: some HTTPSender) {
+        let transport = sender as? any HTTPTransport
+        layers = [
+            HTTPStack.Layer(label: HTTPStack.name(of: sender), place: .unplaced, neighbors: [], servedPlaces: [], isConditional: false)
+        ]
+        (endsInTransport, obeysTimeout, capabilities) = (transport != nil, false, transport?.capabilities ?? [])
+        if let transport {
+            let boundary = Self.bounded(transport)
+            self.sender = boundary
+            end = { PreparationEnd($0, at: boundary, isTransport: true) }
+        } else {
+            self.sender = sender
+            end = { PreparationEnd($0, at: sender, isTransport: false) }
+        }
+    }
+
+    private static func bounded(_ transport: some HTTPTransport) -> any HTTPSender { TransportBoundary(transport: transport) }
+
+    /// A stack as one sender.
+    init(stack: HTTPStack) {
+        (sender, layers, capabilities) = (stack.top, stack.layers, stack.capabilities)
+        (endsInTransport, obeysTimeout) = (stack.endsInTransport, stack.obeysTimeout)
+        end = { stack.preparing($0) }
+    }
+
+    /// A sender that keeps the request that is prepared, and sends others.
+    func preparing(_ preparation: Preparation) -> any HTTPSender { end(preparation) }
+}
+
+/// A middleware together with what it wraps. Here alone, what a layer has changed of the call is restored when the layer is left.
+private struct Wrapped<Middleware: HTTPMiddleware>: HTTPSender {
+    let middleware: Middleware
+    let next: any HTTPSender
+
+    func send(_ request: Request) async throws -> Response {
+        do {
+            var response: Response
+            if let position = request.options.call.profilePosition {
+                response = try await position.within(middleware.label, request) { try await middleware.send($0, to: next) }
+            } else {
+                response = try await middleware.send(request, to: next)
+            }
+            if response.request.options.callStamp != request.options.callStamp { response.request.restoreCall(of: request) }
+            return response
+        } catch {
+            throw error.restoringCall(of: request)
+        }
+    }
+}

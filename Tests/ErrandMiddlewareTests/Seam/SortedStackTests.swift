@@ -1,0 +1,311 @@
+import Errand
+import ErrandTesting
+import TestSupport
+import Testing
+
+#if Telemetry
+import Logging
+#endif
+
+/// A stack that sorts its layers: the same stack, in whatever order its modifiers are written.
+@Suite(.timeLimit(.minutes(5))) struct SortedStackTests {
+    /// A middleware that notes when it is passed, and does nothing else. The places of middleware to come have one, too.
+    private struct Noting: HTTPMiddleware {
+        let label: String
+        let place: MiddlewarePlace
+        let neighbors: [MiddlewareNeighbor]
+        let passed: Recorder?
+
+        init(
+            _ label: String, at place: MiddlewarePlace = .unplaced, _ neighbors: [MiddlewareNeighbor] = [], passed: Recorder? = nil
+        ) {
+            (self.label, self.place, self.neighbors, self.passed) = (label, place, neighbors, passed)
+        }
+
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+            passed?.record(label)
+            return try await next.send(request)
+        }
+    }
+
+    private final class Recorder: Sendable {
+        private let names = Watched<[String]>([])
+        var all: [String] { names.value }
+        func record(_ name: String) { names.change { $0.append(name) } }
+    }
+
+    private let stub = StubTransport(Stub().responds(.status(.ok), repeatingLast: true))
+
+    private static func rules(of stack: HTTPStack) -> [MiddlewarePlace: [MiddlewareNeighbor]] {
+        Dictionary(stack.layers.map { ($0.place, $0.neighbors) }) { first, _ in first }
+    }
+
+    /// What the library's middleware says of itself, and rules for the places of middleware to come.
+    private static let libraryRules: [MiddlewarePlace: [MiddlewareNeighbor]] = {
+        var stack = StubTransport().phaseTimeouts(firstByte: .seconds(1)).delay(by: .zero).concurrencyLimit(1).rateLimit().circuitBreaker()
+            .hedge().coalesce().decompress().compressRequests().redirect().retry().validate(ResponseValidator("any") { _, _, _ in .next })
+            .fallback(data: Data(), statuses: [503]).validateStatus().timeout(.seconds(1)).profile().events { _ in nil }.number()
+            .server("https://a.example")
+        #if Auth
+        stack = stack.authenticate(.bearer("token"))
+        #endif
+        #if Telemetry
+        stack = stack.metrics().trace().traceCall().log(to: Logger(label: "order"))
+        #endif
+        var rules = rules(of: stack)
+        rules[.hsts] = [.inside(.redirect, because: "x"), .outside(.authenticate, because: "x"), .outside(.cookies, because: "x")]
+        rules[.waitForNetwork] = [.inside(.retry, because: "x"), .outside(.concurrencyLimit, because: "x")]
+        return rules
+    }()
+
+    private static let places = MiddlewarePlace.canonicalOrder.filter { $0 != .unplaced }
+
+    private func layer(_ place: MiddlewarePlace, passed: Recorder? = nil) -> Noting {
+        Noting(place.description, at: place, Self.libraryRules[place] ?? [], passed: passed)
+    }
+
+    private func sorted(_ layers: [any HTTPMiddleware]) -> HTTPStack {
+        func add(_ middleware: some HTTPMiddleware, to stack: HTTPStack) -> HTTPStack { stack.wrapped(by: middleware) }
+        return layers.reduce(HTTPStack.ordered(around: stub)) { add($1, to: $0) }
+    }
+
+    private func labels(_ stack: HTTPStack) -> [String] { stack.layers.dropLast().map(\.label) }
+
+    // MARK: The order
+
+    @Test func noTwoPlacesAreTheSame() {
+        #expect(Set(MiddlewarePlace.canonicalOrder).count == MiddlewarePlace.canonicalOrder.count)
+        #expect(Self.libraryRules.keys.allSatisfy { MiddlewarePlace.canonicalOrder.contains($0) }, "every middleware has a place")
+    }
+
+    @Test func eachPairOfPlacesIsSorted() {
+        for (index, outer) in Self.places.enumerated() {
+            for inner in Self.places[(index + 1)...] {
+                for stack in [sorted([layer(outer), layer(inner)]), sorted([layer(inner), layer(outer)])] {
+                    #expect(labels(stack) == [outer.description, inner.description] && stack.orderProblems == [])
+                }
+            }
+        }
+    }
+
+    @Test func anyPermutationIsTheSameStack() async throws {
+        var generator = SeededGenerator(seed: 37)
+        let unplaced = ["first", "second", "third"]
+        // The later of two that belong at one place is outside.
+        let expected = MiddlewarePlace.canonicalOrder.flatMap { $0 == .unplaced ? ["third", "second", "first"] : [$0.description] }
+        for round in 0..<5_000 {
+            let passed = Recorder()
+            var names = unplaced[...]
+            let kinds = (Self.places.map(Optional.some) + unplaced.map { _ in nil }).shuffled(using: &generator)
+            let stack = sorted(
+                kinds.map { place in
+                    if let place { layer(place, passed: passed) } else { Noting(names.removeFirst(), passed: passed) }
+                })
+            guard labels(stack) == expected, stack.orderProblems == [] else {
+                Issue.record("\(kinds.map { $0?.description ?? "unplaced" }): \(stack)")
+                return
+            }
+            if round % 100 == 0 {
+                _ = try await stack.send(Request(.get, url: "https://a.example/"))
+                #expect(passed.all == expected)
+            }
+        }
+    }
+
+    /// The middleware itself, not a double at its place.
+    @Test func theLibrarysModifiersMayBeWrittenInAnyOrder() async throws {
+        var generator = SeededGenerator(seed: 38)
+        var modifiers: [@Sendable (HTTPStack) -> HTTPStack] = [
+            { $0.phaseTimeouts(firstByte: .seconds(1)) }, { $0.delay(by: .zero) }, { $0.concurrencyLimit(1) }, { $0.rateLimit() },
+            { $0.circuitBreaker() }, { $0.hedge() }, { $0.coalesce() }, { $0.decompress() }, { $0.compressRequests() }, { $0.redirect() },
+            { $0.retry() }, { $0.validate(ResponseValidator("any") { _, _, _ in .next }) }, { $0.fallback(data: Data(), statuses: [503]) }, { $0.validateStatus() },
+            { $0.timeout(.seconds(1)) }, { $0.profile() }, { $0.events { _ in nil } }, { $0.number() }, { $0.server("https://a.example") },
+            { $0.transformRequest { _ in } },
+        ]
+        #if Auth
+        modifiers.append { $0.authenticate(.bearer("token")) }
+        #endif
+        #if Telemetry
+        modifiers += [{ $0.metrics() }, { $0.trace() }, { $0.traceCall() }, { $0.log(to: Logger(label: "order")) }]
+        #endif
+        let expected = modifiers.reduce(HTTPStack.ordered(around: stub)) { $1($0) }
+        #expect(expected.orderProblems == [])
+        for _ in 0..<100 {
+            let stack = modifiers.shuffled(using: &generator).reduce(HTTPStack.ordered(around: stub)) { $1($0) }
+            #expect(stack.description == expected.description)
+        }
+        let response = try await expected.send(Request(.get, "/x"))
+        #expect(response.status == .ok && response.metadata.requestNumber == 1)
+    }
+
+    // MARK: Layers of others
+
+    @Test func aLayerOfOthersStandsWhereItsOwnRulesPutIt() {
+        let signature = Noting("signature", at: MiddlewarePlace("com.example.signature"), [.inside(.retry, because: "x")])
+        let audit = Noting("audit", [.outside(.retry, because: "x"), .outside(.redirect, because: "x")])
+        let both = Noting("both", [.outside(.log, because: "x"), .inside(.cache, because: "x"), .inside(.retry, because: "x")])
+        for isFirst in [true, false] {
+            func stack(_ layer: Noting, _ modify: (HTTPStack) -> HTTPStack) -> [String] {
+                let plain = HTTPStack.ordered(around: stub)
+                return labels(isFirst ? modify(plain.wrapped(by: layer)) : modify(plain).wrapped(by: layer)).map { String($0.prefix { $0 != "(" }) }
+            }
+            #expect(stack(signature) { $0.redirect().retry().timeout(.seconds(1)) } == ["timeout", "retry", "signature", "redirect"])
+            #expect(stack(signature) { $0.redirect().timeout(.seconds(1)) } == ["timeout", "signature", "redirect"], "without retry as well")
+            #expect(stack(audit) { $0.redirect().retry().validateStatus() } == ["validateStatus", "audit", "retry", "redirect"])
+            #expect(stack(both) { $0.coalesce().retry().redirect() } == ["retry", "redirect", "both", "coalesce"])
+            #expect(
+                stack(Noting("unplaced")) { $0.retry().validateStatus().fallback(data: Data()).timeout(.seconds(1)) }
+                    == ["timeout", "validateStatus", "unplaced", "fallback", "retry"])
+        }
+    }
+
+    /// Rules about places of others move nothing, and are reported.
+    @Test func aRuleAboutAPlaceOfOthersIsOnlyReported() {
+        let place = MiddlewarePlace("com.example.a")
+        let (a, b) = (Noting("a", at: place), Noting("b", [.inside(place, because: "b needs what a adds")]))
+        #expect(labels(sorted([b, a])) == ["a", "b"] && sorted([b, a]).orderProblems == [])
+        #expect(labels(sorted([a, b])) == ["b", "a"])
+        #expect(sorted([a, b]).orderProblems == ["b is outside com.example.a: b needs what a adds"])
+    }
+
+    @Test func theAppNamesAnotherPosition() {
+        let (layer, events) = (Noting("own"), EventsMiddleware { _ in nil })
+        let stack = HTTPStack.ordered(around: stub).wrapped(by: layer, inside: .retry).wrapped(by: events, inside: .redirect).redirect().retry()
+            .wrapped(by: Noting("outer"), outside: .retry)
+        #expect(labels(stack).map { String($0.prefix { $0 != "(" }) } == ["outer", "retry", "own", "redirect", "events"])
+        // The rule of the middleware itself still stands.
+        #expect(stack.orderProblems.count == 2)
+        let wrapped = stub.retry().wrapped(by: layer, inside: .retry)
+        #expect(wrapped.orderProblems == ["own is outside retry: wrapped(by:inside:) asks for the other order"])
+        #expect(stub.retry().wrapped(by: layer, outside: .retry).orderProblems == [])
+        // A place of others has no position of its own.
+        let other = HTTPStack.ordered(around: stub).retry().wrapped(by: layer, inside: MiddlewarePlace("com.example.a"))
+        #expect(labels(other).first == "own" && other.orderProblems == [])
+    }
+
+    // MARK: Rows of their own
+
+    @Test func aConditionalLayerHasTheRankOfItsMiddleware() {
+        let stack = HTTPStack.ordered(around: stub).wrapped(by: RetryMiddleware(), when: .method(.get)).metricsOrDelay()
+            .wrapped(by: TimeoutMiddleware(.seconds(1)), when: .method(.post)).validateStatus()
+        #expect(labels(stack).map { String($0.prefix { $0 != "(" }) } == ["timeout", "validateStatus", "retry", "delay"])
+    }
+
+    @Test func aLayerOfTheAppReplacesADefaultOne() {
+        let plain = HTTPStack.ordered(around: stub) {
+            RedirectMiddleware()
+            DecompressMiddleware()
+        }
+        #expect(labels(plain).count == 2)
+        let own = plain.redirect(RedirectPolicy(maxHops: 3)).retry().decompress(DecompressionLimits(maxBytes: 9))
+        #expect(labels(own).count == 3 && labels(own)[1] == RedirectMiddleware(RedirectPolicy(maxHops: 3)).label)
+        #expect(own.orderProblems == [])
+        // Of two of the app's own, both stay, and the rule of one of them is reported.
+        #expect(own.decompress().orderProblems.count == 1)
+        #expect(labels(HTTPStack.ordered(around: stub).redirect().redirect()).count == 2)
+    }
+
+    @Test func twoTimeoutsInASortedStackAreReported() {
+        let two = HTTPStack.ordered(around: stub).timeout(.seconds(5)).retry().timeout(.seconds(30))
+        #expect(
+            two.orderProblems == [
+                "timeout is outside another timeout: both would limit the whole call; phaseTimeouts(attempt:) limits each attempt"
+            ])
+        let attempt = HTTPStack.ordered(around: stub).phaseTimeouts(attempt: .seconds(5)).retry().timeout(.seconds(30))
+        #expect(attempt.orderProblems == [])
+        let inside = stub.timeout(.seconds(5)).retry()
+        #expect(inside.orderProblems.count == 1 && inside.orderProblems[0].contains("phaseTimeouts(attempt:)"))
+        #expect(stub.timeout(.seconds(5)).retry().timeout(.seconds(30)).orderProblems == [])
+    }
+
+    @Test func aStackIsOneSender() {
+        let inner = stub.server("https://a.example").wrapped(by: Noting("inner"))
+        let stack = HTTPStack.ordered(around: inner).retry().validateStatus()
+        #expect(labels(stack).map { String($0.prefix { $0 != "(" }) } == ["validateStatus", "retry", "inner", "server"])
+        #expect(stack.capabilities == stub.capabilities && stack.contains(.server))
+        // The other sender of a fallback stays as it is.
+        let fallback = HTTPStack.ordered(around: stub).fallback(to: stub.retry().validateStatus()).retry()
+        #expect(labels(fallback).count == 2)
+        // A stack that is given keeps its rule.
+        let again = HTTPStack(stack).timeout(.seconds(1)).retry()
+        #expect(again.description.hasPrefix("timeout(1 s) > validateStatus"))
+    }
+
+    @Test func aStackCanKeepTheOrderThatItHas() {
+        let stack = HTTPStack.ordered(around: stub).retry().validateStatus().keepingOrder.timeout(.seconds(5)).wrapped(by: Noting("last"))
+        #expect(labels(stack).map { String($0.prefix { $0 != "(" }) } == ["last", "timeout", "validateStatus", "retry"])
+        #expect(stack.keepingOrder.description == stack.description)
+    }
+
+    /// In any order with `server`; the wait for a slot is not part of the attempt.
+    @Test func theAttemptOfStandardResilienceBeginsBehindTheSlot() async throws {
+        for isFirst in [true, false] {
+            let plain = HTTPStack.ordered(around: stub)
+            let stack = isFirst
+                ? plain.standardResilience().server("https://a.example") : plain.server("https://a.example").standardResilience()
+            #expect(stack.orderProblems == [])
+            #expect(
+                labels(stack).map { String($0.prefix { $0 != "(" }) }
+                    == ["server", "timeout", "retry", "circuitBreaker", "concurrencyLimit", "phaseTimeouts"])
+        }
+    }
+
+    /// Wherever it is written, it sees a refused response as a response, once a call, with the whole URL and the deadline.
+    @Test func anUnplacedLayerSeesEveryResponse() async throws {
+        struct Watching: HTTPMiddleware {
+            let seen: Watched<[String]>
+            func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+                let response = try await next.send(request)
+                seen.change { $0.append("\(response.status.code) \(request.url?.description ?? "") \(request.deadline != nil)") }
+                return response
+            }
+        }
+        let modifiers: [@Sendable (HTTPStack) -> HTTPStack] = [
+            { $0.retry(RetryPolicy(maxAttempts: 2)) }, { $0.validateStatus() }, { $0.timeout(.seconds(30)) },
+            { $0.server("https://a.example") },
+        ]
+        for isJudged in [true, false] {
+            for position in 0...modifiers.count {
+                let seen = Watched<[String]>([])
+                var all = modifiers
+                all.insert({ $0.wrapped(by: Watching(seen: seen)) }, at: position)
+                if !isJudged { all.remove(at: position <= 1 ? 2 : 1) }
+                let stub = StubTransport(Stub().responds(.status(.unauthorized)))
+                let client = APIClient(all.reduce(HTTPStack.ordered(around: stub)) { $1($0) })
+                let error = await #expect(throws: StatusError.self) { try await client.data(Endpoint<Int>.get("/x")) }
+                #expect(error?.status == .unauthorized && seen.value == ["401 https://a.example/x true"])
+            }
+        }
+    }
+
+    // MARK: Who takes part in preparing
+
+    @Test func eachMiddlewareSaysWhetherPreparedRequestsPassIt() {
+        var passing: [any HTTPMiddleware] = [
+            ServerMiddleware("https://a.example"), TimeoutMiddleware(.seconds(1)), ValidateStatusMiddleware(), RetryMiddleware(),
+            RedirectMiddleware(), DecompressMiddleware(), CompressRequestsMiddleware(),
+            PhaseTimeoutsMiddleware(PhaseTimeouts(firstByte: .seconds(1))), ValidateMiddleware([]),
+        ]
+        var bypassed: [any HTTPMiddleware] = [
+            NumberMiddleware(), EventsMiddleware { _ in nil }, ProfileMiddleware(), FallbackMiddleware { _, _ in nil }, CoalesceMiddleware(),
+            HedgeMiddleware(), CircuitBreakerMiddleware(CircuitBreaker()), RateLimitMiddleware(), ConcurrencyLimitMiddleware(1), DelayMiddleware(by: .zero),
+        ]
+        #if Auth
+        passing.append(AuthenticateMiddleware(.bearer("token")))
+        #endif
+        #if Telemetry
+        bypassed += [
+            LogMiddleware(Logger(label: "order")), MetricsMiddleware(), TraceMiddleware(), TraceCallMiddleware(),
+        ]
+        #endif
+        for middleware in passing { #expect(middleware.takesPartInPreparing, "\(middleware.label)") }
+        for middleware in bypassed { #expect(!middleware.takesPartInPreparing, "\(middleware.label)") }
+        let placed = Set((passing + bypassed).map(\.place))
+        let toCome: Set<MiddlewarePlace> = [.unplaced, .hsts, .cookies, .record, .cache, .waitForNetwork, .sign]
+        #expect(placed.union(toCome) == Set(MiddlewarePlace.canonicalOrder).union(toCome), "each place of the order has a row")
+    }
+}
+
+extension HTTPStack {
+    fileprivate func metricsOrDelay() -> HTTPStack { delay(by: .zero) }
+}
