@@ -56,7 +56,6 @@ extension OptionRow {
         OptionRow("SensitivityKey", .value) { $0.sensitivity = Sensitivity(fields: [.userAgent]) },
         OptionRow("TagsKey", observer) { $0.tags = ["tenant": "blue"] },
         OptionRow("UpgradeKey", .unique) { $0.upgrade = UpgradeRequest(protocolName: "own") },
-        OptionRow("PreparationKey", .unique) { $0.preparation = Preparation(of: RequestID()) },
         OptionRow("RequestNumberKey", note) { $0.requestNumber = 7 },
         OptionRow("ResendCountKey", note) { $0.resendCount = 1 },
         OptionRow("HasLeftOriginKey", .value) { $0.hasLeftOrigin = true },

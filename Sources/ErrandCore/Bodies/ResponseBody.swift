@@ -212,19 +212,19 @@ public struct ResponseBody: Sendable, AsyncSequence {
         private mutating func transformed(_ reader: StreamReader) async throws -> Data? {
             guard var pipeline, reader.takeTurn(turn) else { throw BodyAlreadyUsedError() }
             turn += 1
-            if try reader.isOver { return nil }
+            if try reader.pull.isOver { return nil }
             // Moved out, so that it is changed in place.
             self.pipeline = BodyPipeline([])
             defer { self.pipeline = pipeline }
             do {
                 // A chunk that needs no read would otherwise pass without this check.
                 try reader.checkLimits()
-                if let chunk = try await pipeline.next(reader) { return chunk }
+                if let chunk = try await pipeline.next(reader.pull) { return chunk }
             } catch {
                 reader.fail(error)
                 throw error
             }
-            try reader.finish()
+            try reader.pull.finish()
             return nil
         }
 

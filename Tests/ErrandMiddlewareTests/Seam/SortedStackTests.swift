@@ -52,7 +52,7 @@ import Logging
         #if Telemetry
         stack = stack.metrics().trace().traceCall().log(to: Logger(label: "order"))
         #endif
-        var rules = rules(of: stack)
+        var rules = Self.rules(of: stack)
         rules[.hsts] = [.inside(.redirect, because: "x"), .outside(.authenticate, because: "x"), .outside(.cookies, because: "x")]
         rules[.waitForNetwork] = [.inside(.retry, because: "x"), .outside(.concurrencyLimit, because: "x")]
         return rules

@@ -1,0 +1,103 @@
+internal import Synchronization
+
+/// Reads the chunks of a stream from its source: what the stages of a body are given.
+struct StreamPull: Sendable, BodyInput {
+    private let owner: StreamOwner
+    private let source: (any BodySource)?
+    /// Whether there is one: to look at it would copy it.
+    private let hasSource: Bool
+
+    /// Claims the source. Of several that claim it, the first reads.
+    init(_ owner: StreamOwner) {
+        self.owner = owner
+        source = owner.claim()
+        hasSource = source != nil
+    }
+
+    /// Whether there is nothing more to read.
+    ///
+    /// - Throws: ``BodyAlreadyUsedError`` for a second reader, and if another task abandoned the body.
+    var isOver: Bool {
+        get throws {
+            switch owner.phase {
+            case .open where hasSource: false
+            case .over where hasSource: true
+            case .open, .over, .givenUp: throw BodyAlreadyUsedError()
+            }
+        }
+    }
+
+    /// Returns the next chunk of the source; `nil` at its end.
+    func pull() async throws -> Data? {
+        if try isOver { return nil }
+        guard let source else { throw BodyAlreadyUsedError() }
+        do {
+            if let chunk = try await source.next() { return chunk }
+            // A source may end when it is cancelled or abandoned: neither is the end of the body.
+            try Task.checkCancellation()
+            if owner.phase == .givenUp { throw BodyAlreadyUsedError() }
+            return nil
+        } catch let error as BodyAlreadyUsedError {
+            // Another reader is reading, and continues.
+            throw error
+        } catch {
+            owner.sourceFailed(error)
+            throw error
+        }
+    }
+
+    var trailers: HTTPFields? { source?.trailers }
+
+    /// Records the end of the body.
+    ///
+    /// - Throws: ``BodyAlreadyUsedError`` if another task has abandoned it: then its end must not pass for a complete body.
+    func finish() throws {
+        if owner.phase == .over { return }
+        guard let source, owner.finish(trailers: source.trailers) else { throw BodyAlreadyUsedError() }
+    }
+
+    /// Abandons a stream of which this is the reader.
+    func abandon() { if hasSource { owner.abandon() } }
+}
+
+/// The state that copies of an iterator share: all read the same stream, and the last one abandons it.
+final class StreamReader: Sendable {
+    private let owner: StreamOwner
+    /// Without the stages of the body.
+    let pull: StreamPull
+    /// How often a pipeline has read.
+    private let turns = Atomic(0)
+
+    init(_ owner: StreamOwner) {
+        self.owner = owner
+        pull = StreamPull(owner)
+    }
+
+    var request: Request? { owner.request }
+
+    /// Returns the next chunk of a body without stages; `nil` at its end.
+    func next() async throws -> Data? {
+        if let chunk = try await pull.pull() { return chunk }
+        try pull.finish()
+        return nil
+    }
+
+    /// Ends the body because one of its stages has failed.
+    func fail(_ error: any Error) { owner.readerFailed(error) }
+
+    /// Checks for cancellation and for the deadline.
+    ///
+    /// - Throws: `CancellationError`; ``TransportError`` once the deadline of the exchange has passed.
+    func checkLimits() throws {
+        try Task.checkCancellation()
+        guard let request = owner.request, let deadline = request.deadline, deadline.hasPassed else { return }
+        throw TransportError.timedOut(.body, after: nil, request: request, delivery: .sent)
+    }
+
+    /// Returns false if another copy of the iterator has read since.
+    func takeTurn(_ turn: Int) -> Bool {
+        turns.compareExchange(expected: turn, desired: turn + 1, ordering: .acquiringAndReleasing).exchanged
+    }
+
+    deinit { pull.abandon() }
+}
