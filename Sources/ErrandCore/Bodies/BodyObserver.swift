@@ -58,15 +58,18 @@ final class BodyObserver: Sendable {
         if let end { handler(end) }
     }
 
-    func end(_ end: ExchangeLifetime.Outcome, trailers: HTTPFields? = nil) {
+    /// Returns whether this is the end: the first one counts.
+    @discardableResult
+    func end(_ end: ExchangeLifetime.Outcome, trailers: HTTPFields? = nil) -> Bool {
         let event = BodyEvent.end(end, trailers: trailers)
-        let isNow = state.withLock { state in
-            if state.isOver { return false }
+        let (isFirst, isNow) = state.withLock { state in
+            if state.isOver { return (false, false) }
             state.isOver = true
             if state.isDelivering { state.pending = event }
-            return !state.isDelivering
+            return (true, !state.isDelivering)
         }
         if isNow { handler(event) }
+        return isFirst
     }
 
     /// The body can't be read any more.

@@ -4,6 +4,8 @@ enum BodyStage: Sendable {
     case observe(BodyObserver)
     /// Observes other bytes than those that pass: the bytes in memory from which they were made.
     case tap(BodyTap)
+    /// Copies the bytes that pass to a sink, which may wait.
+    case copy(SinkStage)
 }
 
 /// The input of a pipeline.
@@ -44,6 +46,14 @@ package struct BodyPipeline: Sendable {
             }
             if chunk == nil { tap.observer.end(.complete, trailers: input.trailers) }
             return chunk
+        case .copy(let stage):
+            let chunk = try await next(of: index - 1, input)
+            if let chunk {
+                try await stage.sink.write(chunk)
+            } else if stage.observer.end(.complete, trailers: input.trailers) {
+                try await stage.sink.finish(trailers: input.trailers)
+            }
+            return chunk
         case .transform(var transformation):
             // Moved out, so that it is changed in place.
             steps[index] = .nothing
@@ -62,6 +72,7 @@ package struct BodyPipeline: Sendable {
         case transform(BodyTransformation)
         case observe(BodyObserver)
         case tap(BodyTap, isDelivered: Bool)
+        case copy(SinkStage)
         /// The stage is in use.
         case nothing
 
@@ -71,6 +82,7 @@ package struct BodyPipeline: Sendable {
                 case .transform(let transform): .transform(BodyTransformation(transform))
                 case .observe(let observer): .observe(observer)
                 case .tap(let tap): .tap(tap, isDelivered: false)
+                case .copy(let stage): .copy(stage)
                 }
         }
     }

@@ -61,5 +61,5 @@ extension ResponseBody {
             .stream(owner.successor(over: wrap(source), observers: owner.observers), stages), expectedLength: expectedLength)
     }
 
-    private init(usedUp request: Request?) { self.init(.stream(StreamOwner(usedUp: request), []), expectedLength: nil) }
+    init(usedUp request: Request?) { self.init(.stream(StreamOwner(usedUp: request), []), expectedLength: nil) }
 }

@@ -288,7 +288,7 @@ import Logging
         ]
         var bypassed: [any HTTPMiddleware] = [
             NumberMiddleware(), EventsMiddleware { _ in nil }, ProfileMiddleware(), FallbackMiddleware { _, _ in nil }, CoalesceMiddleware(),
-            HedgeMiddleware(), CircuitBreakerMiddleware(CircuitBreaker()), RateLimitMiddleware(), ConcurrencyLimitMiddleware(1), DelayMiddleware(by: .zero),
+            HedgeMiddleware(), CircuitBreakerMiddleware(CircuitBreaker()), RateLimitMiddleware(), ConcurrencyLimitMiddleware(.fixed(1)), DelayMiddleware(by: .zero),
         ]
         #if Auth
         passing.append(AuthenticateMiddleware(.bearer("token")))

@@ -1,0 +1,56 @@
+/// A place to which the bytes of a body are copied while a reader reads them, and which may be slower than the reader: a file, for example.
+///
+/// The copy is made in the task of the reader, chunk by chunk. So the reader waits for the sink, nothing is read ahead, and the task of the reader
+/// cancels the sink, too.
+package protocol BodySink: Sendable {
+    /// Writes the next bytes, never empty, before the reader gets them. It is not called again before it has returned.
+    ///
+    /// - Throws: the error that fails the body. A sink without which the body is of use returns instead, and ignores what follows.
+    func write(_ chunk: Data) async throws
+
+    /// All bytes were written. The reader learns of the end afterwards. Called once, and not after ``abandon(_:)``.
+    ///
+    /// - Parameter trailers: the trailer fields of the body, if there are any.
+    /// - Throws: the error that fails the body.
+    func finish(trailers: HTTPFields?) async throws
+
+    /// The body has failed, or is not read to its end. Called once, and not after ``finish(trailers:)`` has begun. It must not block, and may be called
+    /// while ``write(_:)`` waits in another task.
+    func abandon(_ end: ExchangeLifetime.Outcome)
+}
+
+/// A sink, and the observer that learns of an early end.
+struct SinkStage: Sendable {
+    let sink: any BodySink
+    let observer: BodyObserver
+
+    init(_ sink: some BodySink) {
+        self.sink = sink
+        observer = BodyObserver { event in
+            switch event {
+            case .opened, .chunk, .end(.complete, _): break
+            case .end(let end, _): sink.abandon(end)
+            }
+        }
+    }
+}
+
+extension ResponseBody {
+    /// Returns this body, and copies its bytes to `sink` as they are read.
+    ///
+    /// Use the returned body; this one can't be read any more. Bytes in memory become a stream, because a sink may wait.
+    package consuming func copied(to sink: some BodySink) -> ResponseBody {
+        let (stage, length) = (SinkStage(sink), expectedLength)
+        switch storage {
+        case .stream(let owner, let stages):
+            guard let source = owner.move() else { return ResponseBody(usedUp: owner.request) }
+            let moved = owner.successor(over: source, observers: owner.observers + [stage.observer])
+            return ResponseBody(.stream(moved, stages + [.copy(stage)]), expectedLength: length)
+        case .buffered(let bytes):
+            guard bytes.moved(bytes.data, to: []) != nil else { return ResponseBody(usedUp: nil) }
+            let observers = bytes.taps.map(\.observer) + [stage.observer]
+            let owner = StreamOwner(DataBodySource(bytes.data, trailers: bytes.trailers), request: nil, observers: observers)
+            return ResponseBody(.stream(owner, bytes.taps.map { .tap($0) } + [.copy(stage)]), expectedLength: length)
+        }
+    }
+}
