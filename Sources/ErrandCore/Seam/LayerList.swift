@@ -63,7 +63,8 @@ struct LayerEntry: Sendable {
         layer = HTTPStack.Layer(
             label: middleware.label, place: place, neighbors: neighbors + (rule.map { [$0] } ?? []), servedPlaces: middleware.servedPlaces,
             isConditional: condition != nil)
-        rank = rule.flatMap { LayerRank(by: [$0]) } ?? LayerRank(at: place) ?? LayerRank(by: neighbors) ?? .unplaced
+        let own = place == .unplaced ? nil : LayerRank(at: place)
+        rank = rule.flatMap { LayerRank(by: [$0]) } ?? own ?? LayerRank(by: neighbors) ?? .unplaced
         self.isDefault = isDefault
         takesDetours = (condition?.base ?? middleware) is any DetouringMiddleware
     }

@@ -69,7 +69,12 @@ struct SharedSeat: Sendable {
 
     /// Returns the request as it was finally sent: the caller's own, unless an inner layer sent it elsewhere.
     private func own(_ sent: Request, _ request: Request) -> Request {
-        if isFirst { return sent }
+        if isFirst {
+            // The shared exchange has no deadline: each caller has its own.
+            var sent = sent
+            sent.deadline = request.deadline
+            return sent
+        }
         var own = request
         let isElsewhere =
             sent.head.method != own.head.method || sent.head.path != own.head.path || sent.head.authority != own.head.authority

@@ -141,8 +141,9 @@ import Testing
         #expect(response.request.deadline?.remaining == deadline.remaining && response.request.options.eventSink is RecordingEventSink)
         #expect(stub.requests.first?.request.deadline?.remaining == .seconds(1))
         let failure = await #expect(throws: TransportError.self) {
-            try await StubTransport(Stub().responds(.failure(TransportError(.connectionLost, phase: .response, request: nil, delivery: .sent))))
-                .wrapped(by: changing).send(original)
+            try await StubTransport().wrapped(
+                by: Failing(label: "lost") { TransportError(.connectionLost, phase: .response, request: $0, delivery: .sent) }
+            ).wrapped(by: changing).send(original)
         }
         #expect(failure?.request?.deadline?.remaining == .seconds(9))
     }
