@@ -1,5 +1,4 @@
 internal import ErrandCore
-internal import ErrandMiddleware
 
 /// Decides whether an event stream connects again, and after which wait, from what its connections brought. It does nothing by itself.
 struct EventStreamMachine: Sendable {

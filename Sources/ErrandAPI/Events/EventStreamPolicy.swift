@@ -1,6 +1,5 @@
 public import ErrandCore
 public import ErrandFormats
-public import ErrandMiddleware
 
 /// When an event stream connects again, and what limits it.
 ///

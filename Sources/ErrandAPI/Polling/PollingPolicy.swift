@@ -1,5 +1,4 @@
 public import ErrandCore
-public import ErrandMiddleware
 
 /// How often a call is made again until its work is done, and for how long.
 public struct PollingPolicy: Sendable, CustomStringConvertible {

@@ -29,7 +29,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     public var maxAttempts: Int
     /// The wait before each further attempt: 100 ms, doubled each time, up to 20 s by default.
     public var backoff: Backoff
-    /// The part of a wait that is left to chance: ``Jitter/full`` by default.
+    /// The part of a wait that is left to chance: ``/ErrandCore/Jitter/full`` by default.
     public var jitter: Jitter
     /// The longest `Retry-After` that is waited for: 60 s by default.
     public var retryAfterCap: Duration
