@@ -1,6 +1,5 @@
 internal import ErrandCore
 internal import ErrandFormats
-internal import ErrandMiddleware
 
 /// Where a page of a list is: what a call changes to get it.
 ///

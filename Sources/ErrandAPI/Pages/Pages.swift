@@ -1,5 +1,4 @@
 public import ErrandCore
-internal import ErrandMiddleware
 
 extension APIClient {
     /// The pages of a list, one after the other.

@@ -1,6 +1,5 @@
 internal import ErrandCore
 internal import ErrandFormats
-internal import ErrandMiddleware
 
 extension APIClient {
     /// Makes a call again and again until its work is done, and returns the response that says so.

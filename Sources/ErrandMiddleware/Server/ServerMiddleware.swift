@@ -249,23 +249,11 @@ private enum ServerOptionKey: OptionKey {
     static var crossesOrigins: Bool { true }
 }
 
-private enum FieldsOfServerKey: OptionKey {
-    static var defaultValue: Set<HTTPField.Name> { [] }
-    /// The fields themselves are compared.
-    static func identity(of value: Set<HTTPField.Name>) -> OptionIdentity { .none }
-}
-
 extension RequestOptions {
     /// `.off` sends the request without the base URL, the default fields and the default query items.
     public var server: OptionOverride<Never> {
         get { self[ServerOptionKey.self] }
         set { self[ServerOptionKey.self] = newValue }
-    }
-
-    /// The names of the fields that a server added for its origin alone.
-    var fieldsOfServer: Set<HTTPField.Name> {
-        get { self[FieldsOfServerKey.self] }
-        set { self[FieldsOfServerKey.self] = newValue }
     }
 }
 

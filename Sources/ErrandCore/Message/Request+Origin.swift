@@ -1,4 +1,4 @@
-package import ErrandCore
+internal import ErrandFormats
 
 extension Request {
     /// Makes this request one for `url`, which a response has named.
@@ -86,6 +86,20 @@ package enum NamedURLError: Error {
     case invalid(InvalidURLError.Reason)
     /// It is at an origin that is not listed.
     case foreign(Origin)
+}
+
+private enum FieldsOfServerKey: OptionKey {
+    static var defaultValue: Set<HTTPField.Name> { [] }
+    /// The fields themselves are compared.
+    static func identity(of value: Set<HTTPField.Name>) -> OptionIdentity { .none }
+}
+
+extension RequestOptions {
+    /// The names of the fields that a server added for its origin alone.
+    package var fieldsOfServer: Set<HTTPField.Name> {
+        get { self[FieldsOfServerKey.self] }
+        set { self[FieldsOfServerKey.self] = newValue }
+    }
 }
 
 extension HTTPField.Name {

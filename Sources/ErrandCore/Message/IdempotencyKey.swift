@@ -1,5 +1,3 @@
-public import ErrandCore
-
 /// A name for a call, by which a server knows that two requests are one (`Idempotency-Key`, draft-ietf-httpapi-idempotency-key-header).
 ///
 /// ```swift
@@ -27,7 +25,7 @@ public struct IdempotencyKey: Sendable, Hashable {
     }
 
     /// As it stands in the field: quoted, with `"` and `\` escaped.
-    var field: String {
+    fileprivate var field: String {
         let text = value ?? UUID().uuidString.lowercased()
         return "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""  // octets: ASCII
     }
@@ -49,7 +47,7 @@ extension RequestOptions {
     /// The key that retry attaches to this request, which may be sent again then; `nil` (the default) leaves it to the policy. A field that the
     /// request already has counts instead.
     ///
-    /// The stack must have `retry`: ``/ErrandCore/UnservedOptionError`` otherwise.
+    /// The stack must have `retry`: ``UnservedOptionError`` otherwise.
     public var idempotencyKey: IdempotencyKey? {
         get { self[IdempotencyKeyOption.self] }
         set { self[IdempotencyKeyOption.self] = newValue }
@@ -58,7 +56,7 @@ extension RequestOptions {
 
 extension Request {
     /// Adds the field where the request, or the policy for its method, asks for it; whether the request has one then.
-    mutating func attachIdempotencyKey(for methods: Set<HTTPRequest.Method>) -> Bool {
+    package mutating func attachIdempotencyKey(for methods: Set<HTTPRequest.Method>) -> Bool {
         if hasIdempotencyKey { return true }
         guard let key = options.idempotencyKey ?? (methods.contains(method) && !method.isIdempotent ? .attached : nil) else { return false }
         head.headerFields[.idempotencyKey] = key.field
