@@ -1,5 +1,4 @@
 public import ErrandCore
-internal import ErrandMiddleware
 
 /// Makes typed calls over a stack.
 ///
@@ -68,7 +67,7 @@ public struct APIClient: Sendable {
         precondition(bodyLimitBytes >= 0, "bodyLimitBytes must be at least 0 (is \(bodyLimitBytes))")
         (self.stack, jsonCoding, self.envelope, self.bodyLimitBytes, self.mapError) = (stack, json, envelope, bodyLimitBytes, mapError)
         envelopeReader = envelope.map { EnvelopeReader(envelope: $0, coding: json) }
-        validated = stack.alwaysPasses(.validateStatus) ? stack : stack.wrapped(by: ValidateStatusMiddleware.unlessJudged)
+        validated = stack.validatingStatus
     }
 
     /// A client over a sender that is not a stack yet, such as a transport.

@@ -1,6 +1,5 @@
 internal import ErrandCore
 internal import ErrandFormats
-internal import ErrandMiddleware
 
 /// Performs what an ``EventStreamMachine`` decides: makes the connections of one iterator, one after another, and reads them.
 struct EventStreamReader: Sendable {
@@ -156,9 +155,7 @@ extension EventStream {
             request.options.call.decodesUnrequestedCodings = true
         }
         (request.options.timeout, request.options.attemptTimeout) = (.off, .off)
-        if case .inherited = request.options.retry { request.options.retry = .off }
-        if case .inherited = request.options.hedge { request.options.hedge = .off }
-        if case .inherited = request.options.coalesce { request.options.coalesce = .off }
+        request.options.turnOffRepetitionUnlessSet()
         return request
     }
 
@@ -181,8 +178,7 @@ extension EventStream {
             default: .permanent
             }
         // The app's own layers refuse the request for now.
-        case let error as CircuitBreakerError: .failed(mayBeProcessed: false, retryAfter: error.retryAfter)
-        case let error as RateLimitError: .failed(mayBeProcessed: false, retryAfter: error.retryAfter)
+        case let error as any TemporaryRefusal: .failed(mayBeProcessed: false, retryAfter: error.retryAfter)
         default: .permanent
         }
     }

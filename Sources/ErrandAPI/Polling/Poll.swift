@@ -1,6 +1,5 @@
 internal import ErrandCore
 internal import ErrandFormats
-internal import ErrandMiddleware
 
 /// What is requested next, and what has come so far: a value without a clock and without a task.
 struct Poll: Sendable {
@@ -81,7 +80,7 @@ struct Poll: Sendable {
     mutating func tolerates(_ error: any Error, _ policy: PollingPolicy, isLate: Bool) -> Bool {
         let status = (error as? StatusError)?.status
         let isPassing =
-            error.isConnectivityError || error.isTimeout || status.map { RetryPolicy.defaultStatuses.contains($0.code) } ?? false
+            error.isConnectivityError || error.isTimeout || status?.isTransient ?? false
         guard isPassing else { return false }
         let mayBeMadeAgain = hasBegun || method.isIdempotent || (error as? any RequestFailure)?.delivery == .notSent
         guard isLate || (mayBeMadeAgain && failures < policy.maxFailures) else { return false }

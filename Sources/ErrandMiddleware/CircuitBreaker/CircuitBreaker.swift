@@ -132,7 +132,7 @@ public final class CircuitBreaker: Sendable {
 }
 
 /// The error of a request that was refused because the circuit of its origin is open. The request was not sent.
-public struct CircuitBreakerError: RequestFailure {
+public struct CircuitBreakerError: TemporaryRefusal {
     /// The refused request.
     public var request: Request?
     /// The duration until a request may be sent; `nil` if it is unknown.

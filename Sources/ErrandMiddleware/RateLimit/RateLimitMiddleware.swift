@@ -125,7 +125,7 @@ public struct RateLimitMiddleware: HTTPMiddleware {
 }
 
 /// The error of a request that was refused because it would have to queue too long. The request was not sent.
-public struct RateLimitError: RequestFailure {
+public struct RateLimitError: TemporaryRefusal {
     /// The refused request.
     public var request: Request?
     /// The shortest duration until a request may be sent, as far as is known; `nil` if the request has queued for `maxWait`.

@@ -41,7 +41,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     var choose: (@Sendable (Attempt) -> Choice)?
 
     /// 408, 425, 429, 500, 502, 503 and 504.
-    public static let defaultStatuses: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
+    public static let defaultStatuses: Set<Int> = HTTPResponse.Status.transientCodes
 
     /// - Parameters:
     ///   - maxAttempts: the number of attempts, the first included; at least 1.
