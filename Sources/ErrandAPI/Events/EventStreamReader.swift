@@ -169,26 +169,12 @@ extension EventStream {
             policy.retriedStatuses.accepts(error.status)
                 ? .failed(mayBeProcessed: !error.saysNotProcessed, retryAfter: error.retryAfter) : .permanent
         case let error as TransportError:
-            switch error.code {
-            case .cannotFindHost, .cannotConnect, .connectionLost, .timedOut:
-                .failed(mayBeProcessed: error.delivery != .notSent, retryAfter: nil)
-            // What worked before works again when the server or the proxy is back.
-            case .tls where hasReceived && error.delivery == .notSent, .proxy where hasReceived && error.delivery == .notSent:
-                .failed(mayBeProcessed: false, retryAfter: nil)
-            default: .permanent
-            }
+            // After a connection that worked, TLS and the proxy work again when the server or the proxy is back.
+            (hasReceived ? error.isTransientAfterSuccess : error.isTransient)
+                ? .failed(mayBeProcessed: error.mayHaveBeenProcessed, retryAfter: nil) : .permanent
         // The app's own layers refuse the request for now.
         case let error as any TemporaryRefusal: .failed(mayBeProcessed: false, retryAfter: error.retryAfter)
         default: .permanent
         }
-    }
-}
-
-extension StatusError {
-    /// Whether the server says that it has not processed the request, and that the client should send it again: by the status 429
-    /// ([RFC 6585, section 4](https://www.rfc-editor.org/rfc/rfc6585#section-4)), or by 503 with `Retry-After`
-    /// ([RFC 9110, section 15.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.6.4)).
-    fileprivate var saysNotProcessed: Bool {
-        status == .tooManyRequests || status == .serviceUnavailable && retryAfter != nil
     }
 }

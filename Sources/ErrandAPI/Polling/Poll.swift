@@ -78,11 +78,8 @@ struct Poll: Sendable {
     ///
     /// - Parameter isLate: whether the time of the policy is over, and the failure is the last one.
     mutating func tolerates(_ error: any Error, _ policy: PollingPolicy, isLate: Bool) -> Bool {
-        let status = (error as? StatusError)?.status
-        let isPassing =
-            error.isConnectivityError || error.isTimeout || status?.isTransient ?? false
-        guard isPassing else { return false }
-        let mayBeMadeAgain = hasBegun || method.isIdempotent || (error as? any RequestFailure)?.delivery == .notSent
+        guard error.isTransient else { return false }
+        let mayBeMadeAgain = hasBegun || method.isIdempotent || !error.mayHaveBeenProcessed
         guard isLate || (mayBeMadeAgain && failures < policy.maxFailures) else { return false }
         (failure, failures) = (error, failures + 1)
         head = (error as? StatusError)?.head ?? head

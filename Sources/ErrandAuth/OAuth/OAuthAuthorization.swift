@@ -122,7 +122,7 @@ extension OAuthClient {
             } catch let error as OAuthError where error.code == .authorizationPending {
             } catch let error as OAuthError where error.code == .slowDown {
                 interval += .seconds(5)
-            } catch let error as TransportError where Self.lost.contains(error.code) {
+            } catch let error as TransportError where error.isTransient {
                 interval *= 2
             } catch let error as StatusError where error.head.status == .tooManyRequests || error.head.status.kind == .serverError {
                 interval *= 2
@@ -131,9 +131,6 @@ extension OAuthClient {
     }
 
     private static var expiredCode: OAuthError { OAuthError(.expiredToken, "the code for the device has expired") }
-
-    /// The failures after which another attempt may succeed.
-    private static let lost: Set<TransportError.Code> = [.cannotFindHost, .cannotConnect, .connectionLost, .timedOut]
 
     private struct DeviceResponse: OAuthResponseValue {
         static let memberNames = [

@@ -16,12 +16,27 @@ extension Error {
     /// ```
     public var isConnectivityError: Bool {
         guard let error = decidingError as? TransportError else { return false }
-        switch error.code {
-        case .cannotFindHost, .cannotConnect, .connectionLost: return true
-        case .timedOut: return error.phase == .connect
-        default: return false
-        }
+        return error.code.isOfConnection || (error.code == .timedOut && error.phase == .connect)
     }
+
+    /// Whether the same call may succeed later, without a change by the app, the user or the server's operator.
+    ///
+    /// True for ``TransportError`` with the codes `cannotFindHost`, `cannotConnect`, `connectionLost` and `timedOut` in any phase, for a token that could
+    /// not be refreshed because of such a failure, and for polling whose time is over. True for ``StatusError`` with a status for which
+    /// `HTTPResponse.Status.isTransient` is true. False for a failure of TLS or of a proxy, for an error in an envelope, for a token that could not be
+    /// refreshed because of a status, and for a refusal by a layer on this side (``TemporaryRefusal``).
+    ///
+    /// ``mayHaveBeenProcessed`` says whether the server may have processed the request. A retry of your own asks both:
+    ///
+    /// ```swift
+    /// } catch where error.isTransient && request.mayBeSentAgain(after: error) {
+    /// ```
+    public var isTransient: Bool {
+        isTimeout || (decidingError as? TransportError)?.code.isTransient == true || (self as? StatusError)?.status.isTransient == true
+    }
+
+    /// Whether a server may have processed the request: true unless the error is a ``RequestFailure`` with the delivery ``Delivery/notSent``.
+    public var mayHaveBeenProcessed: Bool { (self as? any RequestFailure)?.delivery != .notSent }
 
     /// Whether a deadline or a timeout of this side passed, in any phase.
     ///

@@ -20,12 +20,20 @@ extension Request {
         return target.isEmpty || target.hasOctetPrefix("?") ? "/" + target : target
     }
 
-    /// Whether it carries an `Idempotency-Key`.
+    /// Whether the request has the field `Idempotency-Key`.
     package var hasIdempotencyKey: Bool { head.headerFields[.idempotencyKey] != nil }
 
-    /// Whether sending it twice has the same effect as sending it once: its method is idempotent
-    /// ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)), or it carries an `Idempotency-Key`.
-    package var mayBeSentAgain: Bool { method.mayBeSentAgain(hasKey: hasIdempotencyKey) }
+    /// Whether sending this request twice has the same effect as sending it once: the method is idempotent
+    /// ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)), or the request has the field `Idempotency-Key`.
+    ///
+    /// Whether the body can be sent again is another question: ``RequestBody/replay`` answers it.
+    public var mayBeSentAgain: Bool { method.mayBeSentAgain(hasKey: hasIdempotencyKey) }
+
+    /// Whether no server can process this request twice if the request is sent again after a failure: ``mayBeSentAgain`` is true, or no server has processed
+    /// the request.
+    ///
+    /// - Parameter error: the failure of the last attempt, with the attempts before it.
+    public func mayBeSentAgain(after error: any Error) -> Bool { mayBeSentAgain || !error.mayHaveBeenProcessed }
 
     /// The count for the next attempt, given the result of this one: the layers below may have sent it several times.
     package func resendCount(after result: Result<Response, any Error>) -> Int {

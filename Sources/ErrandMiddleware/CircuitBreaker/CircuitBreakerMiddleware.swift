@@ -59,10 +59,7 @@ public struct CircuitBreakerMiddleware: HTTPMiddleware {
         if Task.isCancelled { return .cancelled }
         // A timeout while queued, under a limit inside, is no evidence about the server either.
         guard let error = error as? TransportError, error.code != .timedOut || error.phase != .queue else { return .cancelled }
-        switch error.code {
-        case .cannotFindHost, .cannotConnect, .connectionLost, .timedOut, .tls, .invalidResponse: return .failed(retryAfter: nil)
-        default: return .cancelled  // the request's own fault
-        }
+        return error.code.isEvidenceAgainstServer ? .failed(retryAfter: nil) : .cancelled
     }
 }
 

@@ -66,11 +66,7 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
         switch error {
         case _ where Task.isCancelled: .cancelled
         case let error as StatusError: [429, 503].contains(error.status.code) ? .dropped : .cancelled
-        case let error as TransportError where error.delivery != .notSent:
-            switch error.code {
-            case .cannotFindHost, .cannotConnect, .connectionLost, .timedOut, .tls, .invalidResponse: .dropped
-            default: .cancelled  // the request's own fault
-            }
+        case let error as TransportError where error.mayHaveBeenProcessed: error.code.isEvidenceAgainstServer ? .dropped : .cancelled
         default: .cancelled
         }
     }

@@ -148,9 +148,10 @@ public struct FallbackMiddleware: DetouringMiddleware {
 extension FallbackMiddleware.Cause {
     /// Whether sending `request` once more can't make a server process it twice.
     fileprivate func allowsSending(_ request: Request) -> Bool {
-        if request.mayBeSentAgain { return true }
-        guard case .failure(let error) = self, let failure = error as? any RequestFailure else { return false }
-        return failure.delivery == .notSent
+        switch self {
+        case .failure(let error): request.mayBeSentAgain(after: error)
+        case .response: request.mayBeSentAgain
+        }
     }
 }
 

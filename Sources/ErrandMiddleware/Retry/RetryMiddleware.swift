@@ -170,13 +170,10 @@ public struct RetryMiddleware: HTTPMiddleware {
     }
 
     private static func kind(of error: any Error) -> RetryPolicy.Outcome {
-        guard let error = error as? TransportError else { return .permanent }
-        switch error.code {
-        // A kept connection was closed before anything was sent, or the server reported that it did not process the request.
-        case .connectionLost where error.delivery == .notSent: return .unprocessed
-        case .cannotFindHost, .cannotConnect, .connectionLost, .timedOut: return error.delivery == .notSent ? .neverSent : .lost
-        default: return .permanent
-        }
+        // A failure of another kind, such as that of a token, is final: the layer that threw it knows better when to try again.
+        guard let error = error as? TransportError, error.isTransient else { return .permanent }
+        if error.wasLeftUnprocessed { return .unprocessed }
+        return error.mayHaveBeenProcessed ? .lost : .neverSent
     }
 }
 
