@@ -18,7 +18,7 @@ struct Poll: Sendable {
     /// The origin of the call, which alone gets its credentials; `nil` if a redirect led to another one at once.
     private var home: Origin?
     /// The `ETag` of the last response that had one.
-    private var tag: String?
+    private var tag: EntityTag?
     /// Whether a response was received: the work has begun.
     private var hasBegun = false
 
@@ -39,16 +39,8 @@ struct Poll: Sendable {
             try request.move(to: statusURL, from: home)
         }
         isConditional = tag != nil && request.head.headerFields[.ifNoneMatch] == nil
-        if isConditional { request.head.headerFields[.ifNoneMatch] = tag }
+        if isConditional { request.head.headerFields[.ifNoneMatch] = tag?.description }
         return request
-    }
-
-    /// Whether a value may come back in `If-None-Match` ([RFC 9110, section 8.8.3](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3)): `*` would match
-    /// any response.
-    private static func isEntityTag(_ value: String) -> Bool {
-        let opaque = value.hasOctetPrefix("W/") ? value.utf8.dropFirst(2) : value.utf8[...]
-        return opaque.count >= 2 && value.utf8.count <= FieldLimits.valueBytes && opaque.first == UInt8(ascii: "\"")
-            && opaque.last == UInt8(ascii: "\"") && !opaque.dropFirst().dropLast().contains(UInt8(ascii: "\""))
     }
 
     /// A response that does not end the polling.
@@ -65,7 +57,8 @@ struct Poll: Sendable {
             let reason = head.status == .accepted ? "has no Location" : "does not end the polling, and only a GET or HEAD can be made again"
             throw PollingError(.noLocation, "the response with the status \(head.status.code) \(reason)", request: sent, head)
         }
-        if head.status == .ok { tag = head.headerFields.single(.eTag).flatMap { Self.isEntityTag($0) ? $0 : nil } }
+        // Nothing else may come back in `If-None-Match`: `*` would match any response.
+        if head.status == .ok { tag = head.headerFields.single(.eTag).flatMap { EntityTag($0) } }
     }
 
     /// The response is the same as before (304).

@@ -1,0 +1,151 @@
+/// An entity tag ([RFC 9110, section 8.8.3](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3)): the value of an `ETag` field, which
+/// identifies one state of a resource.
+///
+/// ```swift
+/// let tag = EntityTag(#"W/"v17""#)
+/// tag?.isWeak          // true
+/// tag?.opaque          // v17
+/// ```
+///
+/// Two tags are equal (`==`) if they have the same octets, and both or neither are weak. To decide about a response, use ``matches(_:by:)``.
+public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
+    /// How two tags are compared ([RFC 9110, section 8.8.3.2](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3.2)).
+    public enum Comparison: Sendable, Hashable {
+        /// The tags are the same, and neither is weak: the representations have the same octets. For ranges and `If-Match`.
+        case strong
+        /// The tags are the same, whether weak or not: the representations are equivalent. For `If-None-Match`.
+        case weak
+    }
+
+    /// The text between the quotation marks.
+    public let opaque: String
+    /// Whether the tag begins with `W/`: the server changes it only if the meaning of the representation changes.
+    public let isWeak: Bool
+
+    /// Creates a tag.
+    ///
+    /// - Parameters:
+    ///   - opaque: the text between the quotation marks.
+    ///   - isWeak: whether the tag is weak; false by default.
+    /// - Returns: `nil` if `opaque` has a control character, a quotation mark, or more than 8 KiB.
+    public init?(opaque: String, isWeak: Bool = false) {
+        guard opaque.utf8.count <= FieldLimits.valueBytes, opaque.utf8.allSatisfy(\.isInEntityTag) else { return nil }
+        (self.opaque, self.isWeak) = (opaque, isWeak)
+    }
+
+    /// Reads a field's value.
+    ///
+    /// Spaces and tabs within the quotation marks are kept: the grammar has none there, but some servers send them.
+    ///
+    /// - Returns: `nil` if the value is not one entity tag, such as `*` or a text without quotation marks, or has more than 8 KiB.
+    public init?(_ text: some StringProtocol) {
+        guard text.utf8.count <= FieldLimits.valueBytes else { return nil }
+        var reader = FieldReader(text)
+        reader.skip(\.isOptionalSpace)
+        guard let tag = reader.entityTag() else { return nil }
+        reader.skip(\.isOptionalSpace)
+        guard reader.next == nil else { return nil }
+        self = tag
+    }
+
+    fileprivate init(unchecked opaque: String, isWeak: Bool) { (self.opaque, self.isWeak) = (opaque, isWeak) }
+
+    /// Returns whether this tag and `other` are the same by a comparison.
+    public func matches(_ other: EntityTag, by comparison: Comparison) -> Bool {
+        opaque.isExactly(other.opaque) && (comparison == .weak || !(isWeak || other.isWeak))
+    }
+
+    /// Whether the tags have the same octets, and both or neither are weak.
+    public static func == (first: EntityTag, second: EntityTag) -> Bool {
+        first.isWeak == second.isWeak && first.opaque.isExactly(second.opaque)
+    }
+
+    /// Hashes the octets.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(isWeak)
+        hasher.combine(OctetKey(opaque))
+    }
+
+    /// The field's value: `"v17"` or `W/"v17"`.
+    public var description: String { (isWeak ? "W/\"" : "\"") + opaque + "\"" }
+}
+
+/// The value of an `If-Match` or `If-None-Match` field ([RFC 9110, section 13.1](https://www.rfc-editor.org/rfc/rfc9110#section-13.1)).
+///
+/// ```swift
+/// let condition = EntityTagCondition(#""v16", "v17""#)
+/// condition?.matches(tag, by: .weak)       // If-None-Match: whether the client has this representation
+/// ```
+public enum EntityTagCondition: Sendable, Hashable, CustomStringConvertible {
+    /// `*`: any representation.
+    case any
+    /// The representations with these tags; at least one.
+    case tags([EntityTag])
+
+    /// The most tags of one value.
+    static let countLimit = 128
+
+    /// Reads a field's value.
+    ///
+    /// - Returns: `nil` if the value is neither `*` nor a list of entity tags, has more than 8 KiB, or has more than 128 tags.
+    public init?(_ text: some StringProtocol) {
+        guard text.utf8.count <= FieldLimits.valueBytes else { return nil }
+        var reader = FieldReader(text)
+        reader.skip(\.isOptionalSpace)
+        if reader.take("*") {
+            reader.skip(\.isOptionalSpace)
+            guard reader.next == nil else { return nil }
+            self = .any
+            return
+        }
+        var tags: [EntityTag] = []
+        while true {
+            reader.skip { $0.isOptionalSpace || $0 == UInt8(ascii: ",") }
+            guard reader.next != nil else { break }
+            guard tags.count < Self.countLimit, let tag = reader.entityTag() else { return nil }
+            tags.append(tag)
+            reader.skip(\.isOptionalSpace)
+            guard reader.next == nil || reader.next == UInt8(ascii: ",") else { return nil }
+        }
+        guard !tags.isEmpty else { return nil }
+        self = .tags(tags)
+    }
+
+    /// Returns whether the value names a tag: true for ``any``, and if one of ``tags(_:)`` matches.
+    ///
+    /// - Parameters:
+    ///   - tag: the tag of the current representation.
+    ///   - comparison: ``EntityTag/Comparison/strong`` for `If-Match`, ``EntityTag/Comparison/weak`` for `If-None-Match`.
+    public func matches(_ tag: EntityTag, by comparison: EntityTag.Comparison) -> Bool {
+        switch self {
+        case .any: true
+        case .tags(let tags): tags.contains { $0.matches(tag, by: comparison) }
+        }
+    }
+
+    /// The field's value.
+    public var description: String {
+        switch self {
+        case .any: "*"
+        case .tags(let tags): tags.map(\.description).joined(separator: ", ")
+        }
+    }
+}
+
+extension FieldReader {
+    /// Reads an entity tag. Returns `nil` if none begins at the position, or if it does not end.
+    fileprivate mutating func entityTag() -> EntityTag? {
+        let isWeak = take("W")
+        guard !isWeak || take("/"), take("\"") else { return nil }
+        let start = position
+        skip(\.isInEntityTag)
+        let opaque = text(start..<position)
+        return take("\"") ? EntityTag(unchecked: opaque, isWeak: isWeak) : nil
+    }
+}
+
+extension UInt8 {
+    /// Whether it may stand between the quotation marks of an entity tag: `etagc` of
+    /// [RFC 9110, section 8.8.3](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3), a space, or a tab.
+    fileprivate var isInEntityTag: Bool { isOptionalSpace || (self > 0x20 && self != UInt8(ascii: "\"") && self != 0x7F) }
+}
