@@ -12,7 +12,10 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
     public init(secondsSinceEpoch: Int64) { self.secondsSinceEpoch = secondsSinceEpoch }
 
     /// Reads a date in any of the three forms: `Sun, 06 Nov 1994 08:49:37 GMT`, and the obsolete `Sunday, 06-Nov-94 08:49:37 GMT` and `Sun
-    /// Nov  6 08:49:37 1994`. `nil` for any other text. The name of the day is not checked.
+    /// Nov  6 08:49:37 1994`. `nil` for any other text.
+    ///
+    /// The reading is lenient: the name of the day is not checked, commas and spaces may be missing or repeated, and the day may have one digit.
+    /// ``init(strict:now:)`` reads the grammar alone. ``init(cookieDate:)`` reads what cookies have.
     ///
     /// - Parameters:
     ///   - text: the field's value.
@@ -36,16 +39,25 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
             var year = Self.number(fields.year, digits: 2...4), fields.year.utf8.count != 3
         else { return nil }
         let time = fields.time.split(atOctet: UInt8(ascii: ":"), omittingEmptyPieces: false).map { Self.number(String($0), digits: 2...2) }
-        guard time.count == 3, let hour = time[0], let minute = time[1], let second = time[2], hour < 24, minute < 60, second <= 60
+        guard time.count == 3, let hour = time[0], let minute = time[1], let second = time[2] else { return nil }
+        if fields.year.utf8.count == 2 { year = Self.fullYear(year, now: now) }
+        self.init(year: year, month: month + 1, day: day, time: (hour, minute, second))
+    }
+
+    /// The instant with these parts; `nil` if there is no such day or time. The second 60 is a leap second: the first second of the next minute.
+    init?(year: Int, month: Int, day: Int, time: (hour: Int, minute: Int, second: Int)) {
+        guard (1...CivilCalendar.length(ofMonth: month, year: year)).contains(day), time.hour < 24, time.minute < 60, time.second <= 60
         else { return nil }
-        if fields.year.utf8.count == 2 {
-            let current = Self.year(ofDay: now.secondsSinceEpoch.flooredQuotient(86_400))
-            year += current - current % 100
-            if year > current + 50 { year -= 100 }
-        }
-        guard (1...CivilCalendar.length(ofMonth: month + 1, year: year)).contains(day) else { return nil }
-        let days = CivilCalendar.days(year: year, month: month + 1, day: day)
-        secondsSinceEpoch = Int64(days) * 86_400 + Int64(hour * 3600 + minute * 60 + second)
+        let days = CivilCalendar.days(year: year, month: month, day: day)
+        secondsSinceEpoch = Int64(days) * 86_400 + Int64(time.hour * 3600 + time.minute * 60 + time.second)
+    }
+
+    /// Returns the year with these last two digits that is at most 50 years after `now`
+    /// ([RFC 9110, section 5.6.7](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7)).
+    static func fullYear(_ digits: Int, now: HTTPDate) -> Int {
+        let current = Self.year(ofDay: now.secondsSinceEpoch.flooredQuotient(86_400))
+        let year = digits + current - current % 100
+        return year > current + 50 ? year - 100 : year
     }
 
     /// Whether the first date is earlier.
@@ -73,8 +85,8 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
     private static func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
     private static func four(_ year: Int) -> String { String(repeating: "0", count: max(0, 4 - String(year).count)) + String(year) }
 
-    private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-    private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+    static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
 
     private static func number(_ text: String, digits: ClosedRange<Int>) -> Int? {
         guard digits.contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }

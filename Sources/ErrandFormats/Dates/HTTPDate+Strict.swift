@@ -1,0 +1,76 @@
+extension HTTPDate {
+    /// Reads a date by the grammar of [RFC 9110, section 5.6.7](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7), octet by octet, in any of the
+    /// three forms:
+    ///
+    /// - `Sun, 06 Nov 1994 08:49:37 GMT` (IMF-fixdate)
+    /// - `Sunday, 06-Nov-94 08:49:37 GMT` (obsolete, RFC 850)
+    /// - `Sun Nov  6 08:49:37 1994` (obsolete, asctime)
+    ///
+    /// Upper and lower case differ, each space is one space, and the numbers have all their digits. The name of the day must be a name, but need not be
+    /// that of the date.
+    ///
+    /// Use this reading for `Expires`: a value that is not a date means that the response has expired
+    /// ([RFC 9111, section 5.3](https://www.rfc-editor.org/rfc/rfc9111#section-5.3)).
+    ///
+    /// - Parameters:
+    ///   - text: the field's value, without white space around it.
+    ///   - now: the reference for a year of two digits: one that would be more than 50 years in the future is in the previous century.
+    /// - Returns: `nil` for any other text, and if there is no such day or time.
+    public init?(strict text: some StringProtocol, now: HTTPDate) {
+        // The longest form has 33 octets.
+        guard text.utf8.count <= FieldLimits.shortValueBytes else { return nil }
+        var reader = FieldReader(text)
+        guard let name = reader.token() else { return nil }
+        if Self.longWeekdays.contains(where: name.isExactly) {
+            guard reader.take(", "), let day = reader.digits(2), reader.take("-"), let month = reader.month(), reader.take("-"),
+                let year = reader.digits(2), reader.take(" "), let time = reader.time(), reader.take(" GMT"), reader.next == nil
+            else { return nil }
+            self.init(year: Self.fullYear(year, now: now), month: month, day: day, time: time)
+            return
+        }
+        guard Self.weekdays.contains(where: name.isExactly) else { return nil }
+        if reader.take(", ") {
+            guard let day = reader.digits(2), reader.take(" "), let month = reader.month(), reader.take(" "), let year = reader.digits(4),
+                reader.take(" "), let time = reader.time(), reader.take(" GMT"), reader.next == nil
+            else { return nil }
+            self.init(year: year, month: month, day: day, time: time)
+        } else {
+            guard reader.take(" "), let month = reader.month(), reader.take(" "),
+                let day = reader.take(" ") ? reader.digits(1) : reader.digits(2),
+                reader.take(" "), let time = reader.time(), reader.take(" "), let year = reader.digits(4), reader.next == nil
+            else { return nil }
+            self.init(year: year, month: month, day: day, time: time)
+        }
+    }
+
+    private static let longWeekdays = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
+}
+
+extension FieldReader {
+    /// Reads these octets. Returns false, and reads nothing, if others stand there.
+    fileprivate mutating func take(_ text: String) -> Bool {
+        guard bytes[position...].starts(with: text.utf8) else { return false }
+        position += text.utf8.count
+        return true
+    }
+
+    /// Reads a number of exactly this many digits, unless a further digit follows.
+    fileprivate mutating func digits(_ count: Int) -> Int? {
+        let start = position
+        skip(\.isASCIIDigit)
+        return position - start == count ? Int(text(start..<position)) : nil
+    }
+
+    /// Reads the name of a month. Returns its number, from 1.
+    fileprivate mutating func month() -> Int? {
+        let start = position
+        skip(\.isASCIILetter)
+        return HTTPDate.months.firstIndex { text(start..<position).isExactly($0) }.map { $0 + 1 }
+    }
+
+    /// Reads `08:49:37`.
+    fileprivate mutating func time() -> (hour: Int, minute: Int, second: Int)? {
+        guard let hour = digits(2), take(":"), let minute = digits(2), take(":"), let second = digits(2) else { return nil }
+        return (hour, minute, second)
+    }
+}
