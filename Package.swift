@@ -25,10 +25,14 @@ let package = Package(
     traits: [
         .default(enabledTraits: ["Telemetry", "NIO", "Auth"]),
         .trait(name: "Telemetry", description: "Logs, metrics and traces, over swift-log, swift-metrics and swift-distributed-tracing."),
-        .trait(name: "Auth", description: "Authentication, token refresh and OAuth 2, over swift-crypto."),
+        .trait(name: "Crypto", description: "Hash functions for what needs them, over swift-crypto. Auth and NIO switch it on."),
+        .trait(
+            name: "Auth", description: "Authentication, token refresh and OAuth 2, over swift-crypto.", enabledTraits: ["Crypto"]
+        ),
         .trait(
             name: "NIO",
-            description: "The transport over SwiftNIO, which is the default on Linux. It needs SwiftNIO, NIOSSL, NIOHTTP2 and swift-crypto."
+            description: "The transport over SwiftNIO, which is the default on Linux. It needs SwiftNIO, NIOSSL, NIOHTTP2 and swift-crypto.",
+            enabledTraits: ["Crypto"]
         ),
         .trait(
             name: "AsyncHTTPClient",
@@ -61,7 +65,7 @@ let package = Package(
         // Behind the trait `MockServer`.
         .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
         .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
-        // Behind the traits `Auth`, `NIO` and `MockServer`.
+        // Behind the traits `Crypto`, `Auth` and `MockServer`.
         .package(url: "https://github.com/apple/swift-crypto", "3.12.3"..<"5.0.0"),
         // Behind the trait `ServiceLifecycle`.
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -71,6 +75,11 @@ let package = Package(
         .target(
             name: "ErrandFormats",
             dependencies: [.product(name: "HTTPTypes", package: "swift-http-types")]
+        ),
+        // Hash functions, for all that needs them.
+        .target(
+            name: "ErrandHashing",
+            dependencies: [.product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"]))]
         ),
         .target(
             name: "ErrandCore",
@@ -106,7 +115,7 @@ let package = Package(
         .target(
             name: "ErrandAuth",
             dependencies: [
-                "ErrandCore", "ErrandFormats",
+                "ErrandCore", "ErrandFormats", "ErrandHashing",
                 .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Auth"])),
             ]
         ),
@@ -116,7 +125,7 @@ let package = Package(
         .target(
             name: "ErrandNIO",
             dependencies: [
-                "ErrandCore", "ErrandFormats",
+                "ErrandCore", "ErrandFormats", "ErrandHashing",
                 .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["NIO"])),
                 .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["NIO"])),
                 .product(name: "NIOFoundationEssentialsCompat", package: "swift-nio", condition: .when(traits: ["NIO"])),
@@ -124,7 +133,6 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["NIO"])),
                 .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: .when(traits: ["NIO"])),
                 .product(name: "NIOHPACK", package: "swift-nio-http2", condition: .when(traits: ["NIO"])),
-                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["NIO"])),
             ]
         ),
         .target(
@@ -211,6 +219,7 @@ let package = Package(
             ],
             path: "Tests/TestSupport"
         ),
+        .testTarget(name: "ErrandHashingTests", dependencies: ["ErrandHashing"]),
         .testTarget(name: "ErrandCoreTests", dependencies: ["Errand", "ErrandTesting", "TestSupport"]),
         .testTarget(name: "ErrandFormatsTests", dependencies: ["ErrandFormats", "ErrandTesting", "TestSupport"]),
         .testTarget(

@@ -1,6 +1,7 @@
 #if Auth
 internal import Crypto
 public import ErrandCore
+internal import ErrandHashing
 
 /// Signs JSON web tokens ([RFC 7515](https://www.rfc-editor.org/rfc/rfc7515)) with a key.
 public struct JWTSigner: Sendable, CustomStringConvertible, CustomReflectable {
@@ -38,8 +39,7 @@ public struct JWTSigner: Sendable, CustomStringConvertible, CustomReflectable {
     public static func hs256(secret: String, keyID: String? = nil) -> JWTSigner { hs256(secret: Data(secret.utf8), keyID: keyID) }
 
     static func hs256(secret: Data, keyID: String? = nil) -> JWTSigner {
-        let key = SymmetricKey(data: secret)
-        return JWTSigner(algorithm: "HS256", keyID: keyID) { Data(HMAC<SHA256>.authenticationCode(for: $0, using: key)) }
+        JWTSigner(algorithm: "HS256", keyID: keyID) { Data(KeyedHash.hmacSHA256.code(of: $0, key: secret)) }
     }
 
     /// The name of the algorithm.

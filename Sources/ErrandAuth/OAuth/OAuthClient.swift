@@ -1,7 +1,7 @@
 #if Auth
-internal import Crypto
 public import ErrandCore
 internal import ErrandFormats
+internal import ErrandHashing
 internal import Synchronization
 
 /// A client of an OAuth 2 server, which gets, refreshes and revokes tokens.
@@ -114,7 +114,7 @@ public struct OAuthClient: Sendable {
         let (state, verifier) = (base64URL(randomBytes(32)), base64URL(randomBytes(32)))
         var query: URLQuery = [
             "response_type": "code", "client_id": clientID, "redirect_uri": redirectURI, "state": state,
-            "code_challenge": base64URL(SHA256.hash(data: Data(verifier.utf8))), "code_challenge_method": "S256",
+            "code_challenge": base64URL(OctetHash.of(verifier.utf8, by: .sha256)), "code_challenge_method": "S256",
         ]
         if !scopes.isEmpty { query.append("scope", scopes.joined(separator: " ")) }
         for item in parameters.items {

@@ -2,6 +2,7 @@
 internal import Crypto
 internal import ErrandCore
 internal import ErrandFormats
+internal import ErrandHashing
 
 /// The response to a challenge of the scheme Digest ([RFC 7616](https://www.rfc-editor.org/rfc/rfc7616)): a value without a clock and
 /// without chance.
@@ -50,9 +51,9 @@ struct DigestResponse: Sendable {
         var hash: DigestHash {
             switch function {
             case .md5: .md5(Insecure.MD5())
-            case .sha256: .sha256(SHA256())
+            case .sha256: .other(OctetHash(.sha256))
             case .sha512256: .sha512256(SHA512T256())
-            case .sha512: .sha512(SHA512())
+            case .sha512: .other(OctetHash(.sha512))
             }
         }
 

@@ -1,7 +1,7 @@
 #if Auth
-internal import Crypto
 public import ErrandCore
 internal import ErrandFormats
+internal import ErrandHashing
 
 /// Credentials of Amazon Web Services. Descriptions and mirrors show none of them.
 public struct AWSCredentials: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
@@ -99,12 +99,12 @@ public struct AWSSignatureV4: RequestSigner {
         let (path, query) = canonicalTarget(request.head.path ?? "/")
         let canonical = [request.method.rawValue, path, query, fields, names, bodyHash].joined(separator: "\n")
         let scope = "\(day)/\(region)/\(service)/aws4_request"
-        let toSign = ["AWS4-HMAC-SHA256", text, scope, hex(SHA256.hash(data: Data(canonical.utf8)))].joined(separator: "\n")
-        var key = SymmetricKey(data: Data("AWS4\(credentials.secretAccessKey)".utf8))
+        let toSign = ["AWS4-HMAC-SHA256", text, scope, hex(OctetHash.of(canonical.utf8, by: .sha256))].joined(separator: "\n")
+        var key = Array("AWS4\(credentials.secretAccessKey)".utf8)
         for part in [day, region, service, "aws4_request"] {
-            key = SymmetricKey(data: HMAC<SHA256>.authenticationCode(for: Data(part.utf8), using: key))
+            key = KeyedHash.hmacSHA256.code(of: part.utf8, key: key)
         }
-        let signature = hex(HMAC<SHA256>.authenticationCode(for: Data(toSign.utf8), using: key))
+        let signature = hex(KeyedHash.hmacSHA256.code(of: toSign.utf8, key: key))
         request.head.headerFields[.authorization] =
             "AWS4-HMAC-SHA256 Credential=\(try checkedFieldValue(credentials.accessKeyID, "an access key ID"))/\(scope), "
             + "SignedHeaders=\(names), Signature=\(signature)"
@@ -114,7 +114,7 @@ public struct AWSSignatureV4: RequestSigner {
 
     private func bodyHash(of request: Request) async throws -> String {
         if let own = request.head.headerFields[Self.contentHash] { return own }
-        if let data = request.body.bufferedData { return hex(SHA256.hash(data: data)) }
+        if let data = request.body.bufferedData { return hex(OctetHash.of(data, by: .sha256)) }
         guard request.body.replay.canRestart else {
             guard isS3, request.head.scheme == "https" else {
                 throw AuthenticationError(
@@ -122,11 +122,11 @@ public struct AWSSignatureV4: RequestSigner {
             }
             return Self.unsignedPayload
         }
-        var hash = SHA256()
+        var hash = OctetHash(.sha256)
         let source = try await request.body.open()
         defer { source.abandon() }
-        while let piece = try await source.next() { hash.update(data: piece) }
-        return hex(hash.finalize())
+        while let piece = try await source.next() { hash.update(piece) }
+        return hex(hash.finalized())
     }
 
     /// Without the default port of the scheme.

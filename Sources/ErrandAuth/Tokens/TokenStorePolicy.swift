@@ -1,7 +1,7 @@
 #if Auth
-internal import Crypto
 internal import ErrandCore
 internal import ErrandFormats
+internal import ErrandHashing
 
 /// What a ``TokenSource`` does with its store, which other processes may share: a value without a store, a clock and a task.
 ///
@@ -98,7 +98,7 @@ struct TokenStorePolicy: Sendable, Hashable {
     /// The identifier of the sign-in that a record belongs to.
     static func id(of stored: AccessToken) -> String {
         if let id = stored.signInID { return id }
-        return "token-" + hex(SHA256.hash(data: Data("\(stored.value)\n\(stored.refreshToken ?? "")".utf8)))
+        return "token-" + hex(OctetHash.of("\(stored.value)\n\(stored.refreshToken ?? "")".utf8, by: .sha256))
     }
 
     /// Takes note of an account that signs in here.

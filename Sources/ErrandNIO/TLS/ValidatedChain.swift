@@ -1,6 +1,6 @@
 #if NIO
-internal import Crypto
 internal import ErrandCore
+internal import ErrandHashing
 internal import NIOSSL
 
 /// Follows the validation of a chain of certificates, which BoringSSL does, and changes nothing about it.
@@ -37,7 +37,7 @@ extension NIOSSLCertificate {
     /// The pin of the certificate's public key; a text that no pin is equal to if the key can't be read.
     var pin: String {
         guard let key = try? extractPublicKey().toSPKIBytes() else { return "an unreadable key" }
-        return CertificatePins.pin(sha256: SHA256.hash(data: key))
+        return CertificatePins.pin(sha256: OctetHash.of(key, by: .sha256))
     }
 }
 #endif
