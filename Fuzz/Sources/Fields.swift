@@ -6,7 +6,7 @@ let fieldTargets = [
     Target("content-disposition", contentDisposition), Target("extended-value", extendedValue), Target("link", link),
     Target("content-range", contentRange), Target("http-date", httpDate), Target("media-type", mediaType),
     Target("rfc3339-date", rfc3339Date), Target("challenges", challenges), Target("retry-after", retryAfter),
-    Target("rate-limit", rateLimit), Target("alt-svc", altSvc),
+    Target("rate-limit", rateLimit), Target("alt-svc", altSvc), Target("entity-tag", entityTag), Target("cookie-date", cookieDate),
 ]
 
 private func isControl(_ byte: UInt8) -> Bool { byte < 0x20 || byte == 0x7F }
@@ -48,6 +48,25 @@ private func link(_ input: inout Input) {
     }
 }
 
+private func entityTag(_ input: inout Input) {
+    let text = input.text()
+    let condition = EntityTagCondition(text)
+    if let tag = EntityTag(text) {
+        expectEqual(EntityTag(tag.description), tag, "a tag changes when it is written and read")
+        expectEqual(EntityTag(opaque: tag.opaque, isWeak: tag.isWeak), tag, "a tag that was read can't be made")
+        expectEqual(condition, .tags([tag]), "a tag is no list of one tag")
+        expect(tag.matches(tag, by: .weak) && tag.matches(tag, by: .strong) == !tag.isWeak, "a tag does not match itself")
+    }
+    guard let condition else { return }
+    let written = condition.description
+    if written.utf8.count <= FieldLimits.valueBytes {
+        expectEqual(EntityTagCondition(written), condition, "a list changes when it is written and read")
+    }
+    guard case .tags(let tags) = condition else { return }
+    expect((1...128).contains(tags.count), "more tags than the limit")
+    for tag in tags { expect(condition.matches(tag, by: .weak) && HTTPField.isValidValue(tag.description), "a tag of the list") }
+}
+
 private func contentRange(_ input: inout Input) {
     let length = input.shortBytes().prefix(8).reduce(Int64(0)) { ($0 << 8) | Int64($1) } & .max
     let text = input.text()
@@ -74,11 +93,23 @@ private func instant(_ bytes: [UInt8]) -> HTTPDate {
 private func httpDate(_ input: inout Input) {
     let now = instant(input.shortBytes())
     expectEqual(HTTPDate(now.description, now: now), now, "an instant changes when it is written and read")
-    guard let date = HTTPDate(input.text(), now: now) else { return }
+    expectEqual(HTTPDate(strict: now.description, now: now), now, "an instant changes when it is written and read strictly")
+    let text = input.text()
+    let strict = HTTPDate(strict: text, now: now)
+    if strict != nil { expectEqual(HTTPDate(text, now: now), strict, "the lenient reading is another date") }
+    guard let date = HTTPDate(text, now: now) else { return }
     let again = HTTPDate(date.description, now: now)
     // A leap second is the first second of the next minute, which may be in the year 10000; the year 0000 has none before it.
     let isInRange = (-62_167_219_200..<253_402_300_800).contains(date.secondsSinceEpoch)
     if isInRange { expectEqual(again, date, "a date changes when it is written and read") }
+}
+
+private func cookieDate(_ input: inout Input) {
+    let text = input.text()
+    guard let date = HTTPDate(cookieDate: text) else { return }
+    expect((-11_644_473_600..<253_402_300_800).contains(date.secondsSinceEpoch), "\(date.secondsSinceEpoch) seconds")
+    expectEqual(HTTPDate(cookieDate: date.description), date, "a date changes when it is written and read")
+    expectEqual(HTTPDate(cookieDate: text + " 1 Jan 2000 00:00:00"), date, "what follows a date changes it")
 }
 
 private func rfc3339Date(_ input: inout Input) {
