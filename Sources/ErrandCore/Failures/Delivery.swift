@@ -18,6 +18,16 @@ public enum Delivery: String, Sendable, Hashable, Comparable {
 
     public static func < (first: Delivery, second: Delivery) -> Bool { first.rank < second.rank }
 
+    /// Whether a server got the request that failed with `error`: as the failure says; `notSent` for an invalid URL; `unknown` for any other error.
+    init(of error: any Error) {
+        self =
+            switch error {
+            case is InvalidURLError: .notSent
+            case let error as any RequestFailure: error.delivery
+            default: .unknown
+            }
+    }
+
     private var rank: Int {
         switch self {
         case .notSent: 0
@@ -36,9 +46,7 @@ extension AttemptRecord.Outcome {
     fileprivate var delivery: Delivery {
         switch self {
         case .status: .sent
-        case .failure(is InvalidURLError): .notSent
-        case .failure(let error as any RequestFailure): error.delivery
-        case .failure: .unknown
+        case .failure(let error): Delivery(of: error)
         }
     }
 }

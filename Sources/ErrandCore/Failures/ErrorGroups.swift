@@ -35,8 +35,9 @@ extension Error {
         isTimeout || (decidingError as? TransportError)?.code.isTransient == true || (self as? StatusError)?.status.isTransient == true
     }
 
-    /// Whether a server may have processed the request: true unless the error is a ``RequestFailure`` with the delivery ``Delivery/notSent``.
-    public var mayHaveBeenProcessed: Bool { (self as? any RequestFailure)?.delivery != .notSent }
+    /// Whether a server may have processed the request: false for a ``RequestFailure`` with the delivery ``Delivery/notSent`` and for
+    /// ``InvalidURLError``, true for any other error.
+    public var mayHaveBeenProcessed: Bool { Delivery(of: self) != .notSent }
 
     /// Whether a deadline or a timeout of this side passed, in any phase.
     ///

@@ -101,6 +101,7 @@ import Testing
 
     static let others: [(any Error, Questions)] = [
         (CancellationError(), [.processed]), (SomeError(), [.processed]),
+        (InvalidURLError("", .empty), []),
         (ServiceError(7, equivalentStatus: .serviceUnavailable), [.processed]),
         (CircuitBreakerError(request: .sample(), retryAfter: .seconds(1)), [.refusal]),
         (RateLimitError(request: .sample(), retryAfter: nil, cause: .limit), [.refusal]),
