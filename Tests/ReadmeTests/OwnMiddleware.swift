@@ -65,6 +65,122 @@ struct MaintenanceMiddleware: HTTPMiddleware {
     }
 }
 
+struct TryAgainMiddleware: HTTPMiddleware {
+    var wait: Duration = .seconds(1)
+    var clock: any Clock<Duration> = ContinuousClock()
+
+    var place: MiddlewarePlace { .tryAgain }
+    var neighbors: [MiddlewareNeighbor] { [.inside(.validateStatus, because: "it would see an error where it looks for a status")] }
+
+    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        guard !request.options.followUps.isOff else { return try await next.send(request) }
+        var request = request
+        var attempts = CallAttempts()
+        while true {
+            let result = try await next.attempt(request)
+            guard attempts.records.count < 2, result.isTransient, request.body.canBeSent, request.mayBeSentAgain(after: result),
+                request.deadline.map({ $0.remaining > wait }) ?? true
+            else { return try attempts.finish(result) }
+            request = try await attempts.followUp(with: request, after: result, waiting: wait, on: clock)
+        }
+    }
+}
+
+/// Sends a request to the mirror that a busy server names.
+struct MirrorMiddleware: HTTPMiddleware {
+    var neighbors: [MiddlewareNeighbor] { [.outside(.authenticate, because: "the mirror would get no credentials of its own")] }
+
+    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        guard !request.options.followUps.isOff else { return try await next.send(request) }
+        let response = try await next.send(request)
+        guard response.status == .serviceUnavailable, let mirror = response.headers[.mirror], request.method.isSafe else { return response }
+        var other = request
+        try other.move(to: HTTPURL(mirror), from: request.origin)
+        var attempts = CallAttempts()
+        other = try await attempts.followUp(with: other, after: .success(response))
+        return try attempts.finish(await next.attempt(other))
+    }
+}
+
+// swift-format-ignore
+/// Sends the key of a session, and gets a new key when the server refuses the old one.
+struct SessionMiddleware: HTTPMiddleware {
+    let session: Session
+
+    var neighbors: [MiddlewareNeighbor] {
+        [
+            .inside(.redirect, because: "the next origin would get the key"),
+            .outside(.coalesce, because: "the keys would not be compared"),
+        ]
+    }
+
+    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        guard !request.options.followUps.isOff else { return try await next.send(request) }
+        let key = try await session.key(insteadOf: nil)
+        var response = try await next.send(request.carrying(key))
+        guard response.status == .unauthorized, request.body.canBeSent else { return response }
+        try await response.hold(within: .milliseconds(100))    // the refresh may need its connection
+        let newKey: String
+        do {
+            newKey = try await session.key(insteadOf: key)
+        } catch {
+            response.discard()
+            throw error
+        }
+        var attempts = CallAttempts()
+        let second = try await attempts.followUp(with: request.carrying(newKey), after: .success(response))
+        return try attempts.finish(await next.attempt(second))
+    }
+}
+
+private enum FollowUpsOptionKey: OptionKey { static var defaultValue: OptionOverride<Never> { .inherited } }
+
+nonisolated extension RequestOptions {
+    /// `.off`: this request is sent once.
+    var followUps: OptionOverride<Never> {
+        get { self[FollowUpsOptionKey.self] }
+        set { self[FollowUpsOptionKey.self] = newValue }
+    }
+}
+
+nonisolated extension MiddlewarePlace {
+    static let tryAgain = MiddlewarePlace("com.example.tryAgain")
+}
+
+nonisolated extension HTTPField.Name {
+    static let mirror = HTTPField.Name.custom("X-Mirror")
+    static let sessionKey = HTTPField.Name.custom("X-Session-Key")
+}
+
+nonisolated extension Request {
+    fileprivate func carrying(_ key: String) -> Request {
+        var request = self
+        request.headers[.sessionKey] = key
+        request.options.sensitivity.formUnion(Sensitivity(fields: [.sessionKey]))
+        return request
+    }
+}
+
+/// One refresh at a time, for all requests that were refused with the same key.
+actor Session {
+    private var key: String?
+    private var refresh: Task<String, any Error>?
+    private let signIn: @Sendable () async throws -> String
+
+    init(signIn: @escaping @Sendable () async throws -> String) { self.signIn = signIn }
+
+    func key(insteadOf refused: String?) async throws -> String {
+        if let key, key != refused { return key }
+        if let refresh { return try await refresh.value }
+        let task = Task { try await signIn() }
+        refresh = task
+        defer { refresh = nil }
+        let new = try await task.value
+        key = new
+        return new
+    }
+}
+
 // swift-format-ignore
 struct OpenCallsMiddleware: HTTPMiddleware {
     let changed: @Sendable (_ by: Int) -> Void

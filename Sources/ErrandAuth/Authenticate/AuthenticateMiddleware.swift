@@ -83,7 +83,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
             return response
         }
         var refused: Set<AuthenticationFingerprint> = []
-        var attempts: [AttemptRecord] = []
+        var attempts = CallAttempts()
         // Layers inside compare the proof, not the option.
         var current = request
         if request.options.hasAuthenticationOption {
@@ -98,11 +98,11 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
             do {
                 response = try await next.send(proof.map { current.carrying($0) } ?? current)
             } catch {
-                throw error.following(attempts)
+                throw attempts.finish(error)
             }
             guard author.isChallenge(response.head) else {
                 if let proof { author.noteAccepted(proof, for: request, by: response.head) }
-                if !attempts.isEmpty { response.metadata.attempts = attempts.followed(by: response.metadata.attempts) }
+                response = attempts.finish(response)
                 if response.head.status == .forbidden { response.noteMissingScope() }
                 return response
             }
@@ -114,25 +114,20 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
             let sendsNothing = hook == nil && (scheme is BasicScheme || scheme is DigestScheme || scheme is PasswordScheme)
             if !sendsNothing { try await response.hold(within: Self.drainTimeout, on: clock) }
             let step: Step
-            let record = AttemptRecord(
-                number: attempts.followed(by: response.metadata.attempts).count + 1, outcome: .status(response.head.status), delay: .zero)
             do {
                 step = try await self.step(after: challenge, for: request, scheme, hook, refused)
             } catch {
                 response.discard()
-                throw error.following(attempts.followed(by: response.metadata.attempts) + [record])
+                attempts.append(.success(response))
+                throw attempts.finish(error)
             }
             guard case .send(let next, by: let nextAuthor) = step else {
                 if case .stop(let reason) = step { response.note(reason, by: scheme, challenge) }
                 request.report(.authenticationDecision, decision: .init(continues: false, "\(response.status.code), returned"))
-                if !attempts.isEmpty { response.metadata.attempts = attempts.followed(by: response.metadata.attempts) }
-                return response
+                return attempts.finish(response)
             }
             request.report(.authenticationDecision, decision: .init(continues: true, "\(response.status.code), \(scheme.label)"))
-            attempts = attempts.followed(by: response.metadata.attempts) + [record]
-            if sendsNothing { try await response.body.drain(within: Self.drainTimeout, on: clock) }
-            response.discard()
-            current.options.resendCount = current.resendCount(after: .success(response))
+            current = try await attempts.followUp(with: current, after: .success(response), on: clock)
             (proof, author) = (next, nextAuthor)
         }
     }
@@ -246,17 +241,8 @@ extension Response {
     /// Says which scope a token lacks ([RFC 6750, section 3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)).
     fileprivate mutating func noteMissingScope() {
         let challenges = AuthenticationChallenge.parse(head.headerFields[values: .wwwAuthenticate])
-        guard let challenge = challenges.first(where: { $0["error"]?.isExactly("insufficient_scope") == true }) else { return }
+        guard let challenge = challenges.first(where: { $0["error"].map { Array($0.utf8) } == Array("insufficient_scope".utf8) }) else { return }
         metadata.statusNote = "the token lacks the scope" + (challenge["scope"].map { " '\($0.shownSafely(limit: 80))'" } ?? "")
-    }
-}
-
-extension Error {
-    /// The error after earlier attempts of the call.
-    fileprivate func following(_ attempts: [AttemptRecord]) -> any Error {
-        guard !attempts.isEmpty, var failure = self as? any RequestFailure else { return self }
-        failure.attempts = attempts.followed(by: failure.attempts)
-        return failure
     }
 }
 

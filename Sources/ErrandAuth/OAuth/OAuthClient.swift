@@ -257,7 +257,7 @@ public struct OAuthClient: Sendable {
         let body = FormURLEncoded.encode(pairs.map { (name: $0.0, value: $0.1) })
         var request = try Request(.post, url: endpoint, headers: headers, body: .text(body))
         request.options.sensitivity.formUnion(Sensitivity(fields: [], queryNames: Self.secretNames.sorted()))
-        request.options.call.forbidsRedirects = true
+        request.options.forbidsRedirects = true
         return try await response(to: request, needsBody: needsBody, sent: EchoedSecrets(secrets))
     }
 

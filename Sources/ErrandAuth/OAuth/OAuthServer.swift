@@ -55,7 +55,7 @@ public struct OAuthServer: Sendable, Hashable {
         for place in places {
             var request = try Request(.get, url: base + place)
             request.headers[.accept] = "application/json"
-            request.options.call.forbidsRedirects = true
+            request.options.forbidsRedirects = true
             let response = try await sender.send(request)
             guard response.status.kind == .successful else {
                 response.discard()

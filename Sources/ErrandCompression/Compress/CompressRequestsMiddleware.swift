@@ -34,8 +34,6 @@ internal import ErrandFormats
 public struct CompressRequestsMiddleware: HTTPMiddleware {
     /// The most bytes in memory that are compressed before the request is sent. This takes a millisecond or two.
     static let atOnceLimitBytes = 64 * 1024
-    /// How long the body of a refusal may take, so that its connection can be reused. A new connection costs about as much.
-    static let courtesy: Duration = .milliseconds(100)
 
     private let compression: RequestCompression?
     private let refused: RefusedCodings
@@ -91,21 +89,14 @@ public struct CompressRequestsMiddleware: HTTPMiddleware {
     private func sendUncompressed(
         _ request: Request, after refusal: Response, _ compressed: Request, to next: some HTTPSender
     ) async throws -> Response {
-        try await refusal.body.drain(within: Self.courtesy, on: clock)
-        refusal.discard()
-        let attempts = refusal.metadata.attempts.followed(by: [
-            AttemptRecord(number: 1, outcome: .status(refusal.head.status), delay: .zero)
-        ])
+        var attempts = CallAttempts()
         var request = request
-        request.options.resendCount = compressed.resendCount(after: .success(refusal))
+        request.options.resendCount = compressed.options.resendCount
+        request = try await attempts.followUp(with: request, after: .success(refusal), on: clock)
         do {
-            var response = try await next.send(request)
-            response.metadata.attempts = attempts.followed(by: response.metadata.attempts)
-            return response
+            return attempts.finish(try await next.send(request))
         } catch {
-            guard var failure = error as? any RequestFailure else { throw error }
-            failure.attempts = attempts.followed(by: failure.attempts)
-            throw failure
+            throw attempts.finish(error)
         }
     }
 }

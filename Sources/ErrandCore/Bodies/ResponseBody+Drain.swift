@@ -21,7 +21,7 @@ extension ResponseBody {
     /// must arrive within `limit`. A body that ends early is not a failure, because the call continues.
     ///
     /// - Throws: only `CancellationError`.
-    package func drain(within limit: Duration, on clock: any Clock<Duration>) async throws {
+    func drain(within limit: Duration, on clock: any Clock<Duration>) async throws {
         if bufferedData != nil { return }
         guard let expectedLength, expectedLength <= Self.briefDrainLimitBytes else { return abandon() }
         do {
@@ -39,13 +39,14 @@ extension ResponseBody {
 }
 
 extension Response {
-    /// Reads the body into memory, so that its connection is free while the call does other work, which may need that connection.
+    /// Reads the body into memory, so that its connection is free while the call does other work, which may need that connection: a refresh of a token,
+    /// for example.
     ///
-    /// Of a body that is longer than ``ResponseBody/drainLimitBytes``, or does not come within `limit`, the beginning is kept. The rest is abandoned: reading
+    /// Of a body that is longer than 64 KiB, or does not come within `limit`, the beginning is kept. The rest is abandoned: reading
     /// the body throws after the beginning.
     ///
     /// - Throws: only `CancellationError`.
-    package mutating func hold(within limit: Duration, on clock: any Clock<Duration>) async throws {
+    public mutating func hold(within limit: Duration, on clock: any Clock<Duration> = ContinuousClock()) async throws {
         if body.bufferedData != nil { return }
         let (body, kept) = (body, HeldBytes())
         let problem: any Error

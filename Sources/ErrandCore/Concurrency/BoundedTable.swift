@@ -4,7 +4,7 @@
 /// value is pinned is never evicted and does not count toward the bound: it carries a decision made by hand, or work in progress.
 /// Every operation takes constant time on average, whatever the number of entries and pins. Its methods are compiled for the types of each
 /// user: unspecialized they cost thousands of instructions.
-@usableFromInline package struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     @usableFromInline struct Slot: Sendable {
         @usableFromInline var key: Key
         @usableFromInline var value: Value
@@ -17,7 +17,7 @@
     }
 
     /// The largest number of entries that are not pinned.
-    @usableFromInline package let limit: Int
+    public let limit: Int
     @usableFromInline let isPinned: @Sendable (Value) -> Bool
     @usableFromInline var indices: [Key: Int] = [:]
     @usableFromInline var slots: [Slot?] = []
@@ -31,27 +31,27 @@
     /// - Parameters:
     ///   - limit: the largest number of entries that are not pinned, at least 1.
     ///   - isPinned: whether a value must be kept. Called after each change of the value.
-    @inlinable package init(limit: Int, isPinned: @escaping @Sendable (Value) -> Bool = { _ in false }) {
+    @inlinable public init(limit: Int, isPinned: @escaping @Sendable (Value) -> Bool = { _ in false }) {
         precondition(limit >= 1, "limit must be at least 1 (is \(limit))")
         (self.limit, self.isPinned) = (limit, isPinned)
     }
 
     /// The number of entries, including pinned ones.
-    @inlinable package var count: Int { indices.count }
+    @inlinable public var count: Int { indices.count }
 
-    @inlinable package var isEmpty: Bool { indices.isEmpty }
+    @inlinable public var isEmpty: Bool { indices.isEmpty }
 
     /// The number of places for entries, including free ones. The memory is proportional to it.
-    @inlinable package var capacity: Int { slots.count }
+    @inlinable public var capacity: Int { slots.count }
 
     /// The value of `key`, or `nil`. Reading it here does not count as a use.
-    @inlinable package subscript(key: Key) -> Value? { indices[key].flatMap { slots[$0]?.value } }
+    @inlinable public subscript(key: Key) -> Value? { indices[key].flatMap { slots[$0]?.value } }
 
     /// Changes the value of `key` in place, which counts as a use of it. A new key may evict the entry that was used least recently.
     ///
     /// - Returns: what `body` returns.
     @discardableResult
-    @inlinable package mutating func update<Result>(
+    @inlinable public mutating func update<Result>(
         _ key: Key, default value: @autoclosure () -> Value, _ body: (inout Value) throws -> Result
     ) rethrows -> Result {
         let index = indices[key] ?? insert(key, value())
@@ -63,14 +63,14 @@
     ///
     /// - Returns: what `body` returns; `nil` if the table has no such key.
     @discardableResult
-    @inlinable package mutating func updateIfPresent<Result>(_ key: Key, _ body: (inout Value) throws -> Result) rethrows -> Result? {
+    @inlinable public mutating func updateIfPresent<Result>(_ key: Key, _ body: (inout Value) throws -> Result) rethrows -> Result? {
         guard let index = indices[key] else { return nil }
         defer { settle(index) }
         return try body(&slots[index]!.value)
     }
 
     @discardableResult
-    @inlinable package mutating func removeValue(forKey key: Key) -> Value? {
+    @inlinable public mutating func removeValue(forKey key: Key) -> Value? {
         defer { compactIfSparse() }
         return remove(key)
     }

@@ -3,5 +3,5 @@ extension Duration {
     package static let longest = Duration.seconds(Int64(100 * 366 * 86_400))
 
     /// This duration, limited to 100 years in either direction. Pass every duration from outside through it before giving it to a clock.
-    package var bounded: Duration { Swift.min(Swift.max(self, .zero - .longest), .longest) }
+    public var bounded: Duration { Swift.min(Swift.max(self, .zero - .longest), .longest) }
 }

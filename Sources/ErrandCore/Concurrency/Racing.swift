@@ -12,7 +12,7 @@ private enum Finisher<Result: Sendable>: Sendable {
 ///   - discard: called with a result that comes too late to be returned, also if the caller is cancelled. It must release what the result
 ///     holds.
 ///   - operation: the work.
-package func racing<Result: Sendable>(
+public func racing<Result: Sendable>(
     _ expiry: @escaping @Sendable () async throws -> TransportError, onExpiry: @Sendable (TransportError) -> Void = { _ in },
     discard: @escaping @Sendable (Result) -> Void,
     operation: @escaping @Sendable () async throws -> Result
@@ -37,7 +37,7 @@ package func racing<Result: Sendable>(
 }
 
 /// Returns the result of `operation`, unless `deadline` passes first: then it throws the error of `onTimeout`.
-package func racing<Result: Sendable>(
+public func racing<Result: Sendable>(
     _ deadline: Deadline, onTimeout: @escaping @Sendable () -> TransportError, discard: @escaping @Sendable (Result) -> Void,
     operation: @escaping @Sendable () async throws -> Result
 ) async throws -> Result {

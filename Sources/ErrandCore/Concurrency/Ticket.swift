@@ -1,17 +1,17 @@
 internal import Synchronization
 
 /// The state that the two sides of a queued wait share. Read and changed only under the queue's lock.
-package final class Ticket: Sendable {
+public final class Ticket: Sendable {
     private let state = Mutex<(place: Int?, isCancelled: Bool)>((nil, false))
 
     /// The waiter's number in its queue; `nil` while it is in none.
-    package var place: Int? {
+    public var place: Int? {
         get { state.withLock(\.place) }
         set { state.withLock { $0.place = newValue } }
     }
 
     /// Whether the caller has left, possibly before it was queued.
-    package var isCancelled: Bool {
+    public var isCancelled: Bool {
         get { state.withLock(\.isCancelled) }
         set { state.withLock { $0.isCancelled = newValue } }
     }
@@ -24,7 +24,7 @@ package final class Ticket: Sendable {
 ///     ticket has its place.
 ///   - leave: called under the queue's lock. Marks the ticket, and removes the continuation from the queue if it is there.
 /// - Throws: `CancellationError`; the error of the turn.
-package func parked<Turn: Sendable>(
+public func parked<Turn: Sendable>(
     _ enter: (Ticket, CheckedContinuation<Turn, any Error>) -> Result<Turn, any Error>?,
     leave: @escaping @Sendable (Ticket) -> CheckedContinuation<Turn, any Error>?
 ) async throws -> Turn {

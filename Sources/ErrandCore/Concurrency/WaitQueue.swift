@@ -3,12 +3,12 @@
 /// Removal is immediate; vacated places are skipped and compacted later, before they outnumber the waiters.
 ///
 /// With priority alone, the least urgent could wait forever. So every tenth turn of ``popNext()`` goes to the longest waiter.
-package struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
+public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
     /// Every n-th turn goes to the longest waiter: 10.
-    package static var fairTurn: Int { 10 }
+    public static var fairTurn: Int { 10 }
 
     /// The number of places that were examined or moved, for tests that count steps instead of measuring time.
-    package private(set) var steps = 0
+    public private(set) var steps = 0
 
     private struct Lane: Sendable {
         var places: [Int] = []
@@ -23,13 +23,13 @@ package struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
     private var nextID = 0
     private var turns = 0
 
-    package init(lanes count: Int = 8) { lanes = Array(repeating: Lane(), count: count) }
+    public init(lanes count: Int = 8) { lanes = Array(repeating: Lane(), count: count) }
 
-    package var count: Int { waiters.count }
-    package var isEmpty: Bool { waiters.isEmpty }
+    public var count: Int { waiters.count }
+    public var isEmpty: Bool { waiters.isEmpty }
 
     /// Adds a waiter. Returns the number with which it can be removed.
-    package mutating func append(_ waiter: Waiter, lane: Int) -> Int {
+    public mutating func append(_ waiter: Waiter, lane: Int) -> Int {
         steps += 1
         nextID += 1
         lanes[lane].places.append(nextID)
@@ -38,7 +38,7 @@ package struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
     }
 
     /// Removes a waiter. Returns `nil` if it had its turn or was removed before.
-    package mutating func remove(_ id: Int) -> Waiter? {
+    public mutating func remove(_ id: Int) -> Waiter? {
         steps += 1
         guard let (lane, waiter) = waiters.removeValue(forKey: id) else { return nil }
         lanes[lane].left += 1
@@ -47,13 +47,13 @@ package struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
     }
 
     /// Returns a waiter without removing it; `nil` if it had its turn or was removed.
-    package func peek(_ id: Int) -> Waiter? { waiters[id]?.waiter }
+    public func peek(_ id: Int) -> Waiter? { waiters[id]?.waiter }
 
     /// Returns the number of waiters in the lanes up to `lane`: a new waiter there has all of them ahead.
-    package func count(upTo lane: Int) -> Int { lanes[...lane].reduce(0) { $0 + $1.places.count - $1.first - $1.left } }
+    public func count(upTo lane: Int) -> Int { lanes[...lane].reduce(0) { $0 + $1.places.count - $1.first - $1.left } }
 
     /// Removes the most urgent waiter; `nil` if there is none in the lanes before `end`, which is after the last by default.
-    package mutating func popFirst(before end: Int? = nil) -> Waiter? {
+    public mutating func popFirst(before end: Int? = nil) -> Waiter? {
         for lane in 0..<(end ?? lanes.count) {
             if let id = head(of: lane) { return take(id, from: lane) }
         }
@@ -61,7 +61,7 @@ package struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
     }
 
     /// Removes the waiter whose turn it is: the most urgent, and every tenth time the longest waiter.
-    package mutating func popNext() -> Waiter? {
+    public mutating func popNext() -> Waiter? {
         turns += 1
         guard turns >= Self.fairTurn else { return popFirst() }
         turns = 0
@@ -69,10 +69,10 @@ package struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
     }
 
     /// Removes the longest waiter, whatever its lane.
-    package mutating func popOldest() -> Waiter? { oldestPlace().flatMap { take($0.id, from: $0.lane) } }
+    public mutating func popOldest() -> Waiter? { oldestPlace().flatMap { take($0.id, from: $0.lane) } }
 
     /// Returns the longest waiter without removing it.
-    package mutating func oldest() -> Waiter? { oldestPlace().flatMap { waiters[$0.id]?.waiter } }
+    public mutating func oldest() -> Waiter? { oldestPlace().flatMap { waiters[$0.id]?.waiter } }
 
     private mutating func oldestPlace() -> (id: Int, lane: Int)? {
         var oldest: (id: Int, lane: Int)?
@@ -106,14 +106,14 @@ package struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
     }
 
     /// Removes all waiters, in order.
-    package mutating func removeAll() -> [Waiter] {
+    public mutating func removeAll() -> [Waiter] {
         var all: [Waiter] = []
         while let waiter = popFirst() { all.append(waiter) }
         return all
     }
 
     /// Removes the waiters that satisfy the condition, and returns them in order of arrival. It examines all waiters.
-    package mutating func removeAll(where isLeaving: (Waiter) -> Bool) -> [Waiter] {
+    public mutating func removeAll(where isLeaving: (Waiter) -> Bool) -> [Waiter] {
         steps += waiters.count
         return waiters.filter { isLeaving($0.value.waiter) }.keys.sorted().compactMap { remove($0) }
     }

@@ -93,12 +93,6 @@ extension Response {
         exchange.onEnd { observer.exchangeEnded($0, $1) }
         end.onEnd { observer.callEnded($0) }
     }
-
-    /// Releases a response that is not the call's own: its body, and the wait for its decoding.
-    package func discard() {
-        body.abandon()
-        metadata.callEnd?.end(.discarded)
-    }
 }
 
 /// Waits for both ends of a typed call, that of the exchange and that of decoding, and reports once.

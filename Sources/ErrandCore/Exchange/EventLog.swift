@@ -261,7 +261,7 @@ package struct EventSinks: EventSink {
 
 extension Request {
     /// Reports an event to this call's sink, if it has one.
-    package func report(_ kind: ExchangeEvent.Kind, decision: @autoclosure () -> ExchangeEvent.Decision? = nil) {
+    public func report(_ kind: ExchangeEvent.Kind, decision: @autoclosure () -> ExchangeEvent.Decision? = nil) {
         guard let sink = options.eventSink else { return }
         sink.record(ExchangeEvent(kind, request: id, decision: decision()))
     }

@@ -57,7 +57,7 @@ extension AttemptRecord: CustomReflectable {
 
 extension [AttemptRecord] {
     /// Returns these attempts and then `later`, whose numbers go on.
-    package func followed(by later: [AttemptRecord]) -> [AttemptRecord] {
+    func followed(by later: [AttemptRecord]) -> [AttemptRecord] {
         self + later.enumerated().map { AttemptRecord(number: count + $0 + 1, outcome: $1.outcome, delay: $1.delay) }
     }
 }

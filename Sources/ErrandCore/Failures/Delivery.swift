@@ -39,7 +39,7 @@ public enum Delivery: String, Sendable, Hashable, Comparable {
 
 extension Sequence<AttemptRecord> {
     /// Whether a server got the request in any of these attempts: the highest value of all; `notSent` for an empty sequence.
-    package var delivery: Delivery { map(\.outcome.delivery).max() ?? .notSent }
+    public var delivery: Delivery { map(\.outcome.delivery).max() ?? .notSent }
 }
 
 extension AttemptRecord.Outcome {

@@ -4,7 +4,7 @@ extension Duration {
     /// A whole number of hours or minutes is shown as such. Anything else from 1 s on is shown in seconds, to the millisecond. Below, it is
     /// shown in milliseconds: whole ones from 10 ms on, and to the microsecond below. What is shorter than 1 µs is shown in whole nanoseconds,
     /// and what would be 0 ns as `<1 ns`: only zero is shown as zero.
-    package var inWords: String {
+    public var inWords: String {
         let milliseconds = self / .milliseconds(1)
         if milliseconds == 0 { return "0 s" }
         let nanoseconds = (milliseconds * 1_000_000).rounded()
@@ -23,11 +23,11 @@ extension Duration {
 
 extension Double {
     /// With at most three digits after the point, and none where they are zeros.
-    package var inWords: String {
+    public var inWords: String {
         let rounded = (self * 1000).rounded() / 1000
         return abs(rounded) < 1e15 && rounded == rounded.rounded() ? "\(Int64(rounded))" : "\(rounded)"
     }
 
     /// A share as a percentage: `50 %`, `99.9 %`.
-    package var inPercent: String { "\((self * 100).inWords) %" }
+    public var inPercent: String { "\((self * 100).inWords) %" }
 }

@@ -53,10 +53,10 @@ extension RequestFailure {
     public var failureReason: String? { description }
 
     /// The earlier attempts, and why there is no further one, as text to end a description with; empty if retry did nothing.
-    package var shownAttempts: String { attempts.shown(until: retryStop, of: request) }
+    public var shownAttempts: String { attempts.shown(until: retryStop, of: request) }
 
     /// `the server a.example`; `the server` where the host is not known.
-    package var shownServer: String { "the server" + (request?.origin.map { " \($0.host.shownSafely(limit: 80))" } ?? "") }
+    public var shownServer: String { "the server" + (request?.origin.map { " \($0.host.shownSafely(limit: 80))" } ?? "") }
 }
 
 extension [AttemptRecord] {
@@ -71,7 +71,7 @@ extension [AttemptRecord] {
 
 extension StringProtocol {
     /// With a capital first letter and a full stop.
-    package var asSentence: String {
+    public var asSentence: String {
         let isClosed = last.map { ".!?…".contains($0) } ?? true
         return "\(prefix(1).uppercased())\(dropFirst())\(isClosed ? "" : ".")"
     }
@@ -98,7 +98,7 @@ extension RepeatedFieldError: SafelyDescribedError {}
 
 /// What of an error may stand in a message: the description of an error of this library. Of any other error, only the type is known to be
 /// without secrets.
-package func shownError(_ error: any Error) -> String {
+public func shownError(_ error: any Error) -> String {
     switch error {
     case let failure as any RequestFailure: failure.description
     case let error as any SafelyDescribedError: error.description

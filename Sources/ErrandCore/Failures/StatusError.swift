@@ -121,7 +121,7 @@ private enum StatusNoteKey: MetadataKey { static var defaultValue: String? { nil
 
 extension ResponseMetadata {
     /// What a layer knows about the status, for the description of a ``StatusError``: half a sentence without secrets; `nil` for nothing.
-    package var statusNote: String? {
+    public var statusNote: String? {
         get { self[StatusNoteKey.self] }
         set { self[StatusNoteKey.self] = newValue }
     }

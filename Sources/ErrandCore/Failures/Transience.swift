@@ -2,7 +2,7 @@
 
 extension HTTPResponse.Status {
     /// The codes of ``isTransient``.
-    package static let transientCodes: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
+    public static let transientCodes: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
 
     /// Whether the same request may succeed later: true for 408, 425, 429, 500, 502, 503 and 504.
     public var isTransient: Bool { Self.transientCodes.contains(code) }
@@ -13,21 +13,21 @@ extension TransportError.Code {
     var isOfConnection: Bool { [.cannotFindHost, .cannotConnect, .connectionLost].contains(self) }
 
     /// Whether the same request may succeed later: the failure is one of the connection, or a timeout.
-    package var isTransient: Bool { isOfConnection || self == .timedOut }
+    public var isTransient: Bool { isOfConnection || self == .timedOut }
 
     /// Whether the failure is evidence that the server, or the way to it, does not work: it may pass, or it is one of TLS or of the protocol. Any other code
     /// is the fault of the request, of a limit of this side, or of a proxy.
-    package var isEvidenceAgainstServer: Bool { isTransient || [.tls, .invalidResponse].contains(self) }
+    public var isEvidenceAgainstServer: Bool { isTransient || [.tls, .invalidResponse].contains(self) }
 }
 
 extension TransportError {
     /// Whether the request may be sent again at once, whatever its method: a kept connection was closed before anything was sent, or the server reported
     /// that it did not process the request ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
-    package var wasLeftUnprocessed: Bool { code == .connectionLost && !mayHaveBeenProcessed }
+    public var wasLeftUnprocessed: Bool { code == .connectionLost && !mayHaveBeenProcessed }
 
     /// Whether a request may succeed later that has succeeded before: also after a failure of TLS or of a proxy before the request was sent, since TLS or
     /// the proxy worked then.
-    package var isTransientAfterSuccess: Bool {
+    public var isTransientAfterSuccess: Bool {
         code.isTransient || ([.tls, .proxy].contains(code) && !mayHaveBeenProcessed)
     }
 }
@@ -38,7 +38,7 @@ extension StatusError {
     /// ([RFC 9110, section 15.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.6.4)).
     ///
     /// ``delivery`` is `sent` all the same: `retry` does not rely on what the status says.
-    package var saysNotProcessed: Bool {
+    public var saysNotProcessed: Bool {
         status == .tooManyRequests || status == .serviceUnavailable && retryAfter != nil
     }
 }

@@ -121,7 +121,7 @@ public struct TransportError: RequestFailure {
 }
 
 extension Delivery {
-    package var phrase: String {
+    public var phrase: String {
         switch self {
         case .notSent: "not sent"
         case .unknown: "may have been sent"

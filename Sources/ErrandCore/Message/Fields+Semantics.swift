@@ -3,7 +3,7 @@ internal import ErrandFormats
 extension HTTPFields {
     /// The wait that `Retry-After` asks for ([RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)), measured
     /// from the response's own `Date`; `nil` if the field is missing or invalid.
-    package var retryAfter: Duration? {
+    public var retryAfter: Duration? {
         guard let value = single(.retryAfter) else { return nil }
         let now = HTTPDate(secondsSinceEpoch: Int64(Date.now.timeIntervalSince1970))
         return RetryAfter.wait(value, date: single(.date), now: now)
@@ -11,5 +11,5 @@ extension HTTPFields {
 }
 
 extension HTTPField.Name {
-    package static let idempotencyKey = known("Idempotency-Key")
+    public static let idempotencyKey = known("Idempotency-Key")
 }

@@ -56,7 +56,7 @@ extension RequestOptions {
 
 extension Request {
     /// Adds the field where the request, or the policy for its method, asks for it; whether the request has one then.
-    package mutating func attachIdempotencyKey(for methods: Set<HTTPRequest.Method>) -> Bool {
+    public mutating func attachIdempotencyKey(for methods: Set<HTTPRequest.Method>) -> Bool {
         if hasIdempotencyKey { return true }
         guard let key = options.idempotencyKey ?? (methods.contains(method) && !method.isIdempotent ? .attached : nil) else { return false }
         head.headerFields[.idempotencyKey] = key.field

@@ -10,10 +10,10 @@ extension HTTPRequest.Method {
     }
 
     /// Whether a request with this method may be sent twice: the method is idempotent, or the server recognizes a repetition by its key.
-    package func mayBeSentAgain(hasKey: Bool) -> Bool { isIdempotent || hasKey }
+    public func mayBeSentAgain(hasKey: Bool) -> Bool { isIdempotent || hasKey }
 
     /// Whether the method asks for no change on the server
     /// ([RFC 9110, section 9.2.1](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1); QUERY:
     /// [RFC 10008](https://www.rfc-editor.org/rfc/rfc10008)). TRACE is excluded, because its response echoes the request of one caller.
-    package var isSafe: Bool { [.get, .head, .options, .query].contains(self) }
+    public var isSafe: Bool { [.get, .head, .options, .query].contains(self) }
 }

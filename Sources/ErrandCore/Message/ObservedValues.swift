@@ -8,7 +8,10 @@ public struct RedirectRecord: Sendable, Hashable {
     /// The URL that was redirected, without secrets.
     public let from: String
 
-    package init(status: HTTPResponse.Status, from: String) { (self.status, self.from) = (status, from) }
+    /// - Parameters:
+    ///   - status: the status of the redirect.
+    ///   - from: the URL that was redirected, without secrets: ``Request/redactedURL``.
+    public init(status: HTTPResponse.Status, from: String) { (self.status, self.from) = (status, from) }
 }
 
 private enum RequestNumberKey: MetadataKey, OptionKey {
@@ -41,15 +44,30 @@ extension RequestOptions {
 
     /// The number of times that the request was sent before, for layers that see each attempt: 0 for the first. Retries, redirects and all
     /// other repetitions count.
-    public package(set) var resendCount: Int {
+    public var resendCount: Int {
         get { self[ResendCountKey.self] }
         set { self[ResendCountKey.self] = newValue }
     }
 
     /// Whether a redirect, or an absolute URL, has led to another origin than that of the server.
-    package var hasLeftOrigin: Bool {
+    public package(set) var hasLeftOrigin: Bool {
         get { self[HasLeftOriginKey.self] }
         set { self[HasLeftOriginKey.self] = newValue }
+    }
+}
+
+extension RequestOptions {
+    /// Whether a layer outside may follow a redirect that a response asks for. A middleware that follows redirects sets it for the layers inside, so that
+    /// observers don't take a redirect for a failure. It ends with that layer.
+    public var mayFollowRedirects: Bool {
+        get { call.mayFollowRedirects }
+        set { call.mayFollowRedirects = newValue }
+    }
+
+    /// Whether no layer may follow a redirect, because the request has secrets that are for the first server alone.
+    public var forbidsRedirects: Bool {
+        get { call.forbidsRedirects }
+        set { call.forbidsRedirects = newValue }
     }
 }
 
@@ -61,7 +79,7 @@ extension ResponseMetadata {
     }
 
     /// The redirects that were followed, in order.
-    public package(set) var redirects: [RedirectRecord] {
+    public var redirects: [RedirectRecord] {
         get { self[RedirectsKey.self] }
         set { self[RedirectsKey.self] = newValue }
     }

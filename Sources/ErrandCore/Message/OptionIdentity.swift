@@ -11,7 +11,7 @@ public enum OptionIdentity: Sendable {
 extension OptionIdentity {
     /// Returns the identity of an option whose middleware is outside coalescing. A replaced value does not count. A request that switches
     /// the middleware off shares only with requests that do the same.
-    package static func ofSwitch<Value>(_ override: OptionOverride<Value>) -> OptionIdentity {
+    public static func ofSwitch<Value>(_ override: OptionOverride<Value>) -> OptionIdentity {
         override.isOff ? .value(OffIdentity()) : .none
     }
 }

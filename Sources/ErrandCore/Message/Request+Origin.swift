@@ -5,13 +5,13 @@ extension Request {
     ///
     /// - Parameter home: the origin that the request is meant for; `nil` if it is not known. What must not reach another one is removed.
     /// - Throws: ``InvalidURLError`` if the whole is longer than 65,535 octets.
-    package mutating func move(to url: HTTPURL, from home: Origin?) throws(InvalidURLError) {
+    public mutating func move(to url: HTTPURL, from home: Origin?) throws(InvalidURLError) {
         try setTarget(url.origin, checkedPath: url.target)
         if url.origin != home { leaveOrigin() }
     }
 
     /// Removes what is said of the first resource, before this request becomes one for another: preconditions, and the range of the content.
-    package mutating func removeConditions() {
+    public mutating func removeConditions() {
         for name in Self.conditions { head.headerFields[name] = nil }
     }
 
@@ -49,7 +49,7 @@ extension Request {
     }
 
     /// Makes this request a GET without a body, without the fields that describe or announce one, and without the key of the request that it was.
-    package mutating func becomeGET() {
+    public mutating func becomeGET() {
         head.method = .get
         body = .empty
         options.idempotencyKey = nil
@@ -67,7 +67,7 @@ extension Request {
 
     /// Removes what must not reach another origin: sensitive fields, those that `server` has added, and options that are bound to an origin. Credentials are not
     /// added afterwards.
-    package mutating func leaveOrigin() {
+    public mutating func leaveOrigin() {
         let sensitivity = options.sensitivity
         let fieldsOfServer = options.fieldsOfServer
         func mayCross(_ field: HTTPField) -> Bool {

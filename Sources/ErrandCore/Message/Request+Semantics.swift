@@ -1,6 +1,6 @@
 extension Request {
     /// The fields as the transport's boundary completes them.
-    package var completedFields: HTTPFields {
+    public var completedFields: HTTPFields {
         if !options.hasFallbackHeaders { return head.headerFields }
         var fields = head.headerFields
         for field in options.fallbackHeaders where !head.headerFields.contains(field.name) { fields.append(field) }
@@ -21,7 +21,7 @@ extension Request {
     }
 
     /// Whether the request has the field `Idempotency-Key`.
-    package var hasIdempotencyKey: Bool { head.headerFields[.idempotencyKey] != nil }
+    public var hasIdempotencyKey: Bool { head.headerFields[.idempotencyKey] != nil }
 
     /// Whether sending this request twice has the same effect as sending it once: the method is idempotent
     /// ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)), or the request has the field `Idempotency-Key`.
@@ -34,16 +34,6 @@ extension Request {
     ///
     /// - Parameter error: the failure of the last attempt, with the attempts before it.
     public func mayBeSentAgain(after error: any Error) -> Bool { mayBeSentAgain || !error.mayHaveBeenProcessed }
-
-    /// The count for the next attempt, given the result of this one: the layers below may have sent it several times.
-    package func resendCount(after result: Result<Response, any Error>) -> Int {
-        let last: Request? =
-            switch result {
-            case .success(let response): response.request
-            case .failure(let error): (error as? any RequestFailure)?.request
-            }
-        return max(options.resendCount, last?.id == id ? last?.options.resendCount ?? 0 : 0) + 1
-    }
 
     /// The tags of the request, without secrets.
     package var shownTags: [String: String] {

@@ -136,6 +136,9 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
         return HTTPURL(origin: origin, path: String(path), query: query.map(String.init))
     }
 
+    /// Whether the scheme is `https`.
+    public var isSecure: Bool { scheme.isExactly("https") }
+
     /// The path and query of this base URL with `target`, which was checked, below it; empty if neither has a path or a query.
     ///
     /// - Parameter defaults: percent-encoded query items between those of the base URL and those of `target`.

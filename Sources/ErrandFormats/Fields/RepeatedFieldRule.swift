@@ -1,4 +1,4 @@
-package import HTTPTypes
+public import HTTPTypes
 
 /// What is done with the different values of a response field that stands once.
 ///
@@ -39,14 +39,14 @@ package enum RepeatedFieldRule: Sendable {
 /// The error of a field that must stand once, and stands several times with different values.
 ///
 /// The description has no value, because the values may be secret.
-package struct RepeatedFieldError: Error, Hashable, CustomStringConvertible {
+public struct RepeatedFieldError: Error, Hashable, CustomStringConvertible {
     /// The name of the field.
-    package let name: HTTPField.Name
+    public let name: HTTPField.Name
 
-    package init(name: HTTPField.Name) { self.name = name }
+    public init(name: HTTPField.Name) { self.name = name }
 
     /// The field and its problem.
-    package var description: String { "the response has several fields \(name.rawName) with different values" }
+    public var description: String { "the response has several fields \(name.rawName) with different values" }
 }
 
 extension HTTPFields {
@@ -54,7 +54,7 @@ extension HTTPFields {
     /// any other field are joined.
     ///
     /// - Throws: ``RepeatedFieldError`` for different values of a field whose rule is ``RepeatedFieldRule/refuse``.
-    package func checkedSingle(_ name: HTTPField.Name) throws(RepeatedFieldError) -> String? {
+    public func checkedSingle(_ name: HTTPField.Name) throws(RepeatedFieldError) -> String? {
         guard let rule = RepeatedFieldRule.of(name) else { return self[name] }
         var first: String?
         for field in self where field.name == name {

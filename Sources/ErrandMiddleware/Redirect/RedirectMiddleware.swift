@@ -16,9 +16,6 @@ public import ErrandCore
 ///
 /// **Per request:** `request.options.redirect = .off` returns the redirect itself; `.use(policy)` sets another policy.
 public struct RedirectMiddleware: HTTPMiddleware {
-    /// How long the body of a redirect may take, so that its connection can be reused. A new connection costs about as much.
-    static let courtesy: Duration = .milliseconds(100)
-
     private let policy: RedirectPolicy
     private let clock: any Clock<Duration>
 
@@ -46,22 +43,20 @@ public struct RedirectMiddleware: HTTPMiddleware {
     public var label: String { "redirect(\(policy))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        guard !request.options.call.forbidsRedirects, let policy = request.options.redirect.resolved(policy) else {
+        guard !request.options.forbidsRedirects, let policy = request.options.redirect.resolved(policy) else {
             return try await next.send(request)
         }
         var request = request
         var way: [RedirectRecord] = []
         // What servers processed before the request became a GET: sending the call again would do it twice.
-        var processed: [AttemptRecord] = []
+        var processed = CallAttempts()
         while true {
-            request.options.call.mayFollowRedirects = true
+            request.options.mayFollowRedirects = true
             var response: Response
             do {
                 response = try await next.send(request)
             } catch {
-                guard var failure = error as? any RequestFailure else { throw error }
-                if !processed.isEmpty { failure.attempts = processed.followed(by: failure.attempts) }
-                throw failure
+                throw processed.finish(error)
             }
             // What the layers inside have declared, such as a key in the query, is secret in the next URL, too.
             request.options.sensitivity.formUnion(response.request.options.sensitivity)
@@ -83,12 +78,10 @@ public struct RedirectMiddleware: HTTPMiddleware {
             request.report(
                 .redirectDecision, decision: .init(continues: true, "\(response.status.code) to \(following.redactedURL)"))
             way.append(RedirectRecord(status: response.head.status, from: request.redactedURL))
-            try await response.body.drain(within: Self.courtesy, on: clock)
-            response.discard()
-            let count = request.resendCount(after: .success(response))
-            if !request.method.isSafe, following.method != request.method {
-                processed.append(AttemptRecord(number: processed.count + 1, outcome: .status(response.status), delay: .zero))
-            }
+            try await response.release(on: clock)
+            request.countResend(after: .success(response))
+            if !request.method.isSafe, following.method != request.method { processed.append(.success(response)) }
+            let count = request.options.resendCount
             request = following
             request.options.resendCount = count
         }

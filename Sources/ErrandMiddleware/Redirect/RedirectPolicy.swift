@@ -67,7 +67,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
         } catch {
             throw invalid(error)
         }
-        if current.scheme.isExactly("https"), target.scheme.isExactly("http"), !allowsDowngrade { throw refused(.downgrade) }
+        if current.isSecure, !target.isSecure, !allowsDowngrade { throw refused(.downgrade) }
 
         var next = request
         switch (head.status.code, request.method) {

@@ -70,24 +70,13 @@ public struct RetryMiddleware: HTTPMiddleware {
         // Left over from an earlier failure of this request, and no longer valid.
         if request.options.sharedRetry != nil { request.options.sharedRetry = nil }
         let hasKey = request.attachIdempotencyKey(for: policy.keyedMethods)
-        var attempts: [AttemptRecord] = []
+        var attempts = CallAttempts()
         var made = 0
         var uncounted = 0
         var hasUsedFreeAttempt = false
         while true {
-            let outcome: AttemptRecord.Outcome
-            let result: Result<Response, any Error>
-            let kind: RetryPolicy.Outcome
-            do {
-                let response = try await next.send(request)
-                kind = .status(response.head.status.code, retryAfter: response.head.headerFields.retryAfter)
-                (result, outcome) = (.success(response), .status(response.head.status))
-            } catch {
-                // However the layers below put it: a cancelled call is over.
-                if Task.isCancelled || error is CancellationError { throw CancellationError() }
-                kind = Self.kind(of: error)
-                (result, outcome) = (.failure(error), .failure(error))
-            }
+            let result = try await next.attempt(request)
+            let kind = Self.kind(of: result)
             made += 1
             let shared = SharedRetry.of(result)
             let decision = policy.decision(
@@ -105,23 +94,18 @@ public struct RetryMiddleware: HTTPMiddleware {
                     budget?.deposit(request.origin)
                 }
                 let stop = if case .stop(let reason) = decision { reason } else { RetryStop.budgetUsedUp }
-                request.report(.retryDecision, decision: Self.reported(.stop(stop), outcome))
+                request.report(.retryDecision, decision: Self.reported(.stop(stop), result))
                 return try Self.final(result, after: attempts, stop)
             }
             if !counts {
                 uncounted += 1
                 if kind == .unprocessed { hasUsedFreeAttempt = true }
             }
-            if case .success(let response) = result { response.discard() }
-            attempts = attempts.followed(by: Self.attempts(within: result))
-            attempts.append(AttemptRecord(number: attempts.count + 1, outcome: outcome, delay: delay))
-            request.report(.retryDecision, decision: Self.reported(decision, outcome))
-            if delay > .zero {
-                request.report(.waitStart)
-                defer { request.report(.waitEnd) }
-                try await clock.sleep(for: delay.bounded)
-            }
-            request.options.resendCount = request.resendCount(after: result)
+            try await result.release(on: clock)
+            attempts.append(result, delay: delay)
+            request.report(.retryDecision, decision: Self.reported(decision, result))
+            try await request.wait(for: delay, on: clock)
+            request.countResend(after: result)
         }
     }
 
@@ -130,18 +114,10 @@ public struct RetryMiddleware: HTTPMiddleware {
         return shared?.withdraw(budget, request.origin) ?? budget.withdraw(request.origin)
     }
 
-    /// What a layer inside sent again for this attempt.
-    private static func attempts(within result: Result<Response, any Error>) -> [AttemptRecord] {
-        switch result {
-        case .success(let response): response.metadata.attempts
-        case .failure(let error): (error as? any RequestFailure)?.attempts ?? []
-        }
-    }
-
-    private static func reported(_ decision: RetryPolicy.Decision, _ outcome: AttemptRecord.Outcome) -> ExchangeEvent.Decision {
+    private static func reported(_ decision: RetryPolicy.Decision, _ result: Result<Response, any Error>) -> ExchangeEvent.Decision {
         let what =
-            switch outcome {
-            case .status(let status): "\(status.code)"
+            switch result {
+            case .success(let response): "\(response.status.code)"
             case .failure(let error as TransportError): "\(error.code)"
             case .failure(let error): "\(type(of: error))"
             }
@@ -152,20 +128,28 @@ public struct RetryMiddleware: HTTPMiddleware {
     }
 
     private static func final(
-        _ result: Result<Response, any Error>, after attempts: [AttemptRecord], _ stop: RetryStop
+        _ result: Result<Response, any Error>, after attempts: CallAttempts, _ stop: RetryStop
     ) throws -> Response {
         switch result {
-        case .success(var response):
-            if !attempts.isEmpty { response.metadata.attempts = attempts.followed(by: response.metadata.attempts) }
+        case .success(let response):
+            var response = attempts.finish(response)
             if stop != .final { response.metadata.retryStop = stop }
             return response
         case .failure(let error):
-            guard !attempts.isEmpty || stop != .final, var failure = error as? any RequestFailure else { throw error }
-            if !attempts.isEmpty { failure.attempts = attempts.followed(by: failure.attempts) }
+            let error = attempts.finish(error)
             // A failure because the deadline has passed says so already.
-            let isTooLate = stop == .deadlineTooNear && error.isTimeout && failure.request?.deadline?.hasPassed == true
-            if stop != .final, !isTooLate { failure.retryStop = stop }
+            let isTooLate =
+                stop == .deadlineTooNear && error.isTimeout && (error as? any RequestFailure)?.request?.deadline?.hasPassed == true
+            guard stop != .final, !isTooLate, var failure = error as? any RequestFailure else { throw error }
+            failure.retryStop = stop
             throw failure
+        }
+    }
+
+    private static func kind(of result: Result<Response, any Error>) -> RetryPolicy.Outcome {
+        switch result {
+        case .success(let response): .status(response.head.status.code, retryAfter: response.head.headerFields.retryAfter)
+        case .failure(let error): kind(of: error)
         }
     }
 

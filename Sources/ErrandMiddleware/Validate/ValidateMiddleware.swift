@@ -34,16 +34,17 @@ public struct ValidateMiddleware: HTTPMiddleware {
         guard !request.options.validate.isOff, !chain.isEmpty else { return try await next.send(request) }
         var request = request
         var retries = Array(repeating: 0, count: chain.count)
-        var attempts: [AttemptRecord] = []
+        var attempts = CallAttempts()
         while true {
             var response: Response
             do {
                 request.options.call.refusal?.clear()
                 response = try await next.send(request)
             } catch {
-                throw Self.adding(attempts, to: error)
+                throw attempts.finish(error)
             }
-            if !attempts.isEmpty { response.metadata.attempts = attempts.followed(by: response.metadata.attempts) }
+            let received = response
+            response = attempts.finish(response)
             let ruling: (index: Int, delay: Duration)?
             do {
                 ruling = try await rule(on: &response, request: request, by: chain, retries: retries, next: next)
@@ -52,22 +53,14 @@ public struct ValidateMiddleware: HTTPMiddleware {
                 // Whatever a validator throws, a cancelled call ends as cancelled.
                 try Task.checkCancellation()
                 request.options.call.refusal?.note(response.head, error)
-                throw Self.adding(response.metadata.attempts, to: error)
+                throw CallAttempts(response.metadata.attempts).finish(error)
             }
             guard let (index, delay) = ruling else { return response }
-            response.discard()
             retries[index] += 1
-            attempts = response.metadata.attempts
-            attempts.append(AttemptRecord(number: attempts.count + 1, outcome: .status(response.head.status), delay: delay))
-            if delay > .zero { try await clock.sleep(for: delay.bounded) }
-            request.options.resendCount = request.resendCount(after: .success(response))
+            attempts.append(.success(received), delay: delay)
+            try await request.wait(for: delay, on: clock)
+            request.countResend(after: .success(received))
         }
-    }
-
-    private static func adding(_ attempts: [AttemptRecord], to error: any Error) -> any Error {
-        guard !attempts.isEmpty, var failure = error as? any RequestFailure else { return error }
-        failure.attempts = attempts.followed(by: failure.attempts)
-        return failure
     }
 
     /// Applies the chain to a response. Returns `nil` to return the response; otherwise the index of the validator that retries, and the
@@ -104,7 +97,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
             guard request.body.canBeSent else { throw refuse(.bodyCannotBeReplayed) }
             if let remaining = request.deadline?.remaining, delay >= remaining { throw refuse(.deadlineTooNear) }
             // Now: the next request may need the connection or the slot that this response holds.
-            response.discard()
+            try await response.release(on: clock)
             if case .retryAfterSending(var other) = verdict {
                 other.deadline = .earlier(other.deadline, request.deadline)
                 try await next.withResponse(to: other) { _ = try await $0.body.drain() }
