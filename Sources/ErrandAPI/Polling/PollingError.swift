@@ -60,5 +60,5 @@ public struct PollingError: RequestFailure, CustomReflectable {
 }
 
 extension PollingError: TimeLimitedFailure {
-    package var exceededItsTime: Bool { code == .timedOut }
+    public var exceededItsTime: Bool { code == .timedOut }
 }

@@ -116,7 +116,7 @@ extension AuthenticationError {
 
 extension AuthenticationError: DependentFailure {
     /// The failure of the refresh, or of a request of the store. The other reasons decide without it.
-    package var decidingFailure: (any RequestFailure)? {
+    public var decidingFailure: (any RequestFailure)? {
         switch reason {
         case .signedOut, .refreshRefused, .accountChanged: nil
         default: underlying as? any RequestFailure
@@ -125,7 +125,7 @@ extension AuthenticationError: DependentFailure {
 }
 
 extension AuthenticationError: SignInFailure {
-    package var failureNeedsSignIn: Bool {
+    public var failureNeedsSignIn: Bool {
         switch reason {
         case .signedOut, .refreshRefused: true
         // The refresh may itself need somebody to sign in, somewhere else.

@@ -122,6 +122,6 @@ public struct OAuthError: Error, LocalizedError, CustomStringConvertible, Custom
 extension OAuthError: SafelyDescribedError {}
 
 extension OAuthError: SignInFailure {
-    package var failureNeedsSignIn: Bool { isFinal }
+    public var failureNeedsSignIn: Bool { isFinal }
 }
 #endif

@@ -199,6 +199,6 @@ public struct TokenFileError: Error, LocalizedError, CustomStringConvertible {
 extension TokenFileError: SafelyDescribedError {}
 
 extension TokenFileError: SignInFailure {
-    package var failureNeedsSignIn: Bool { isCorrupt }
+    public var failureNeedsSignIn: Bool { isCorrupt }
 }
 #endif

@@ -97,19 +97,19 @@ extension Error {
 }
 
 /// A failure of another module that may depend on the failure of another call, which then decides the groups.
-package protocol DependentFailure: RequestFailure {
+public protocol DependentFailure: RequestFailure {
     /// The failure of the other call; `nil` if this failure depends on none.
     var decidingFailure: (any RequestFailure)? { get }
 }
 
 /// A failure of another module that may be one of time.
-package protocol TimeLimitedFailure: RequestFailure {
+public protocol TimeLimitedFailure: RequestFailure {
     /// Whether a limit of time on this side was the cause.
     var exceededItsTime: Bool { get }
 }
 
 /// A failure of another module that knows whether a person has to sign in.
-package protocol SignInFailure: Error {
+public protocol SignInFailure: Error {
     /// Whether the call can succeed after a person has signed in, and not before.
     var failureNeedsSignIn: Bool { get }
 }

@@ -60,7 +60,7 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The reference of a URL, which was checked.
-    package init(_ url: HTTPURL) {
+    public init(_ url: HTTPURL) {
         (scheme, authority, path, query) = (url.scheme, url.authority, url.path.isEmpty ? "/" : url.path, url.query)
     }
 
