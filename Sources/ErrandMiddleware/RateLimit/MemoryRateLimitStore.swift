@@ -9,7 +9,7 @@ internal import Synchronization
 /// let reads = transport.rateLimit(.perSecond(50), store: store)
 /// let writes = transport.rateLimit(.perSecond(50), store: store)  // 50 in total
 /// ```
-public final class MemoryRateLimitStore: RateLimitStore {
+public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits {
     /// The number of keys that are kept without news from their server; the same number of keys is kept with news.
     public let maxKeys: Int
     private let elapsed: @Sendable () -> Duration
@@ -50,8 +50,11 @@ public final class MemoryRateLimitStore: RateLimitStore {
     /// `https://a.example` for ``/ErrandCore/RequestScope/origin``, an empty text for ``/ErrandCore/RequestScope/all``.
     public func forget(_ key: String) { machines.withLock { $0.removeValue(forKey: key) } }
 
+    /// The store itself.
+    public var immediate: (any ImmediateRateLimits)? { self }
+
     /// Returns how long the next request must wait, and why; `nil` if it may be sent now.
-    func wait(_ key: String, limit: RateLimit?) -> (Duration, RateLimitDecision.Cause)? {
+    public func wait(_ key: String, limit: RateLimit?) -> (duration: Duration, cause: RateLimitDecision.Cause)? {
         let now = elapsed()
         return machines.withLock { machines in
             guard var machine = machines[key] else { return nil }

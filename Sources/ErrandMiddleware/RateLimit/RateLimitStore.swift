@@ -35,9 +35,39 @@ public protocol RateLimitStore: Sendable {
     /// Returns the number of requests that may be sent now. `nil`, the default: nothing limits them, or the store does not report it. For
     /// gauges.
     func available(_ key: String, limit: RateLimit?) async throws -> Int?
+
+    /// The same limits without suspension, for a store in the memory of this process. `nil`, the default: the middleware calls the
+    /// asynchronous functions.
+    var immediate: (any ImmediateRateLimits)? { get }
+}
+
+/// The limits of a ``RateLimitStore`` that decides without suspension. Both must use the same state.
+///
+/// With immediate limits, a request that may be sent neither queues nor reports events of a queue. A request that would queue for longer than it may fails by
+/// the current decision, not by the decision that the first queued request got. A change of the store, such as the removal of a key, is noticed within a
+/// minute.
+///
+/// ```swift
+/// struct CountingStore: RateLimitStore {
+///     let memory = MemoryRateLimitStore()
+///
+///     func take(_ key: String, limit: RateLimit?) async throws -> RateLimitDecision { memory.take(key, limit: limit) }
+///     func observe(_ key: String, _ fields: RateLimitFields, after grant: RateLimitGrant?) { memory.observe(key, fields, after: grant) }
+///     var immediate: (any ImmediateRateLimits)? { memory }
+/// }
+/// ```
+public protocol ImmediateRateLimits: Sendable {
+    /// Decides whether a request may be sent now, as ``RateLimitStore/take(_:limit:)``.
+    func take(_ key: String, limit: RateLimit?) -> RateLimitDecision
+    /// Returns how long the next request must wait, and why; `nil` if it may be sent now. Takes no grant.
+    func wait(_ key: String, limit: RateLimit?) -> (duration: Duration, cause: RateLimitDecision.Cause)?
+    /// Records the rate-limit fields of a response, as ``RateLimitStore/observe(_:_:after:)``.
+    func observe(_ key: String, _ fields: RateLimitFields, after grant: RateLimitGrant?)
 }
 
 extension RateLimitStore {
+    /// `nil`: the middleware calls the asynchronous functions.
+    public var immediate: (any ImmediateRateLimits)? { nil }
     /// Returns `nil`: the store does not report it.
     public func available(_ key: String, limit: RateLimit?) async throws -> Int? { nil }
 }

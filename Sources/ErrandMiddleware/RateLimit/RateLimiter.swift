@@ -34,14 +34,14 @@ final class RateLimiter: Sendable {
 
     let settings: Settings
     let store: any RateLimitStore
-    private let memory: MemoryRateLimitStore?
+    private let immediate: (any ImmediateRateLimits)?
     let clock: any Clock<Duration>
     let elapsed: @Sendable () -> Duration
     private let keys: Mutex<Keys>
 
     init(_ settings: Settings, store: any RateLimitStore, clock: any Clock<Duration>) {
         (self.settings, self.store, self.clock) = (settings, store, clock)
-        memory = store as? MemoryRateLimitStore
+        immediate = store.immediate
         elapsed = stopwatch(clock)
         keys = Mutex(Keys(belief: RateLimitBelief(limit: max(settings.longestServerWait, Self.longestBelief))))
     }
@@ -62,7 +62,7 @@ final class RateLimiter: Sendable {
         try Task.checkCancellation()
         let (isFree, isProbe) = try admit(key, request)
         // No request is queued, and the decision needs no wait: no race, and no queue.
-        if let memory, isFree, case .granted(let grant) = memory.take(key, limit: settings.limit) {
+        if let immediate, isFree, case .granted(let grant) = immediate.take(key, limit: settings.limit) {
             return Permit(grant: grant, isProbe: isProbe)
         }
         request.report(.queueStart)
@@ -86,7 +86,7 @@ final class RateLimiter: Sendable {
         let (isFree, entry) = keys.withLock { keys in
             let entry = keys.belief.enter(key, at: now) {
                 // The store was reset for this key, or has newer fields.
-                memory.map { $0.wait(key, limit: nil) == nil } ?? false
+                immediate.map { $0.wait(key, limit: nil) == nil } ?? false
             }
             return (keys.lines[key] == nil, entry)
         }
@@ -185,7 +185,7 @@ final class RateLimiter: Sendable {
         guard let opening = line.opening, let leader = line.leader else { return nil }
         var (opens, cause) = (max(.zero, opening.at - elapsed()), opening.cause)
         // The store's current decision counts, not the one that the leader got.
-        if let memory, case let (wait, why) = memory.wait(key, limit: settings.limit) ?? (.zero, .limit), wait < opens {
+        if let immediate, case let (wait, why) = immediate.wait(key, limit: settings.limit) ?? (.zero, .limit), wait < opens {
             // Ignore the time between two readings of a clock.
             if opens - wait > .milliseconds(100) { opening.alarm?.yield() }
             (opens, cause) = (wait, why)
@@ -219,7 +219,7 @@ final class RateLimiter: Sendable {
         let now = elapsed()
         let fields = keys.withLock { $0.belief.believed(fields, key, at: now) }
         defer { wakeLeader(key) }
-        if let memory { return memory.observe(key, fields, after: grant) }
+        if let immediate { return immediate.observe(key, fields, after: grant) }
         let store = store
         guard let deadline else { return (try? await store.observe(key, fields, after: grant)) ?? () }
         try? await racing(

@@ -461,6 +461,82 @@ import Testing
         clock.advance(by: .seconds(30))
         #expect(try await task.value.status == .ok)
     }
+
+    // MARK: Stores that decide without suspension
+
+    @Test func anImmediateStoreOfAThirdPartyNeedsNoQueueWhileItHasRoom() async throws {
+        let (stub, store, events) = (StubTransport(Stub().responds(.status(.ok))), OwnStore(limit: 2), RecordingEventSink())
+        let stack = stub.rateLimit(.perSecond(1), store: store, clock: clock).events(to: events)
+        for _ in 0..<2 { _ = try await stack.send(call()) }
+        #expect(store.asked == 0 && !events.events.contains { $0.kind == .queueStart })
+        let third = Task { try await stack.send(call()) }
+        await eventually { clock.sleeperCount > 0 }
+        #expect(store.asked == 1 && events.events.count { $0.kind == .queueStart } == 1)
+        third.cancel()
+        await #expect(throws: CancellationError.self) { try await third.value }
+    }
+
+    @Test func aQueuedRequestFailsByTheCurrentDecisionOfAnImmediateStore() async throws {
+        let (stub, store) = (StubTransport(Stub().responds(.status(.ok))), OwnStore(limit: 0))
+        let middleware = RateLimitMiddleware(.perSecond(1), store: store, maxWait: .seconds(20), clock: clock)
+        let stack = stub.wrapped(by: middleware)
+        let leader = await queued(try call(), on: stack, middleware)
+        #expect(clock.nextSleeper == .seconds(10))
+        // The leader knows of ten seconds. The next request is told of the second that is left.
+        store.pause = .seconds(1)
+        var short = try call()
+        short.deadline = Deadline(after: .seconds(5), clock: clock)
+        let other = Task { [short] in try await stack.send(short) }
+        await eventually { middleware.queued(for: origin) == 2 }
+        other.cancel()
+        leader.cancel()
+        for task in [other, leader] { await #expect(throws: CancellationError.self) { try await task.value } }
+    }
+
+    @Test func anImmediateStoreRecordsFieldsBeforeTheResponseIsReturned() async throws {
+        let stub = StubTransport(Stub().responds(.status(.tooManyRequests, headers: [.retryAfter: "30"])))
+        let store = OwnStore(limit: 5)
+        _ = try await stub.rateLimit(store: store, clock: clock).send(call())
+        #expect(store.pause == .seconds(30))
+    }
+}
+
+/// A store of a third party that decides without suspension, by the public protocol alone.
+private final class OwnStore: RateLimitStore, ImmediateRateLimits {
+    private let state = Mutex<(granted: Int, asked: Int, pause: Duration?)>((0, 0, nil))
+    let limit: Int
+
+    init(limit: Int) { self.limit = limit }
+
+    /// How often an asynchronous function was called.
+    var asked: Int { state.withLock(\.asked) }
+    /// The wait of all requests; `nil`: only the limit counts.
+    var pause: Duration? {
+        get { state.withLock(\.pause) }
+        set { state.withLock { $0.pause = newValue } }
+    }
+
+    var immediate: (any ImmediateRateLimits)? { self }
+
+    func wait(_ key: String, limit: RateLimit?) -> (duration: Duration, cause: RateLimitDecision.Cause)? {
+        if let pause { return (pause, .server) }
+        return state.withLock { $0.granted < self.limit } ? nil : (.seconds(10), .limit)
+    }
+
+    func take(_ key: String, limit: RateLimit?) -> RateLimitDecision {
+        if let (wait, cause) = wait(key, limit: limit) { return .wait(wait, cause: cause) }
+        return state.withLock { state in
+            state.granted += 1
+            return .granted(RateLimitGrant(number: state.granted))
+        }
+    }
+
+    func take(_ key: String, limit: RateLimit?) async throws -> RateLimitDecision {
+        state.withLock { $0.asked += 1 }
+        return self.immediate?.take(key, limit: limit) ?? .granted(RateLimitGrant(number: 0))
+    }
+
+    func observe(_ key: String, _ fields: RateLimitFields, after grant: RateLimitGrant?) { pause = fields.retryAfter }
 }
 
 /// Answers in order, the last again and again; it can't be told anything.
