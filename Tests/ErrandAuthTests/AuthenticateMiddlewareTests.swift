@@ -59,6 +59,37 @@ import Testing
         }
     }
 
+    /// A scheme of a third party without credentials.
+    private struct Silent: AuthenticationScheme {
+        var sendsRequests: Bool
+        func proof(for request: Request) -> AuthenticationProof? { nil }
+    }
+
+    /// Requests of a scheme may need the connection of the challenge.
+    @Test func aChallengeIsReadFirstOnlyForASchemeThatSendsRequests() async throws {
+        struct Plain: AuthenticationScheme {
+            func proof(for request: Request) -> AuthenticationProof? { nil }
+        }
+        #expect(Plain().sendsRequests)
+        let schemes: [(any AuthenticationScheme, openBodies: Int)] = [
+            (Silent(sendsRequests: true), 0), (Silent(sendsRequests: false), 1), (Plain(), 0),
+            (.basic(user: "joe", password: "secret", isPreemptive: false), 1), (.digest(user: "joe", password: "secret"), 1),
+            (.password(user: "joe", password: "secret"), 1), (.apiKey("key", in: .query("k")), 1), (.bearer("token"), 1),
+            (.bearer(TokenSource(AccessToken("token")) { _ in throw CancellationError() }), 0),
+        ]
+        for (scheme, openBodies) in schemes {
+            let stub = StubTransport(Stub().responds(.data(Data(count: 100_000), status: .unauthorized)))
+            let stack = stub.wrapped(by: AuthenticateMiddleware(scheme))
+            guard let response = try? await stack.send(try request()) else {
+                // The refresh has failed.
+                #expect(stub.openBodyCount == openBodies, "\(scheme)")
+                continue
+            }
+            #expect(stub.openBodyCount == openBodies, "\(scheme)")
+            #expect(try await response.body.collect(upTo: 100_000).count == 100_000, "\(scheme)")
+        }
+    }
+
     @Test func aCallHasTwentyRoundsAtMost() async throws {
         let stub = server("never")
         let response = try await stub.authenticate(Endless()).send(try request())

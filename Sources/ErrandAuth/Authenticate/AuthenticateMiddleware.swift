@@ -111,7 +111,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
             let challenge = ServerChallenge(response.head, refused: proof, round: round)
 
             // A refresh through the same client may need the connection, or the place in a queue, that the challenge holds.
-            let sendsNothing = hook == nil && (scheme is BasicScheme || scheme is DigestScheme || scheme is PasswordScheme)
+            let sendsNothing = hook == nil && !scheme.sendsRequests
             if !sendsNothing { try await response.hold(within: Self.drainTimeout, on: clock) }
             let step: Step
             do {

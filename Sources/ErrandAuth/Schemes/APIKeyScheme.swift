@@ -44,6 +44,8 @@ public struct APIKeyScheme: AuthenticationScheme, CustomStringConvertible, Custo
     ///
     /// - Throws: ``AuthenticationError``.
     public func proof(for request: Request) throws -> AuthenticationProof? {
+    /// False: the scheme sends no request.
+    public var sendsRequests: Bool { false }
         let identity = CredentialIdentity(scheme: "apiKey", key)
         switch location.kind {
         case .header(let name, let prefix):

@@ -40,6 +40,13 @@ public protocol AuthenticationScheme: Sendable {
     /// ([RFC 9110, section 15.5.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.2)).
     func isChallenge(_ response: HTTPResponse) -> Bool
 
+    /// Whether the scheme may send a request, or wait for one, before it responds to a challenge. An example is the refresh of a token. By default true.
+    ///
+    /// If true, the body of the challenge is read first, so that the connection and the place in a queue are free for the requests of the scheme. A body
+    /// that takes more than 100 ms is kept as far as it has come, and its connection is closed. If false, the body is read only if the request is sent again.
+    /// The response that is returned then streams.
+    var sendsRequests: Bool { get }
+
     /// Takes note of a response that is not a challenge, to a request with a proof of this scheme. By default it does nothing.
     func noteAccepted(_ proof: AuthenticationProof, for request: Request, by response: HTTPResponse)
 }
@@ -51,6 +58,8 @@ extension AuthenticationScheme {
     public func proof(for request: Request, inResponseTo challenge: ServerChallenge) async throws -> AuthenticationProof? { nil }
     /// Whether the status is 401.
     public func isChallenge(_ response: HTTPResponse) -> Bool { response.status == .unauthorized }
+    /// True.
+    public var sendsRequests: Bool { true }
     /// Does nothing.
     public func noteAccepted(_ proof: AuthenticationProof, for request: Request, by response: HTTPResponse) {}
 }

@@ -31,6 +31,8 @@ public struct BasicScheme: AuthenticationScheme {
     /// Returns the proof that a request carries before the server has asked for any; `nil` to wait for a challenge.
     ///
     /// - Throws: ``AuthenticationError``.
+    /// False: the scheme sends no request.
+    public var sendsRequests: Bool { false }
     public func proof(for request: Request) throws -> AuthenticationProof? { isPreemptive ? try proof() : nil }
 
     /// Returns the proof that answers a challenge; `nil` if the server does not offer this scheme.

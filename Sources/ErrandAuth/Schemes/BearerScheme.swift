@@ -46,6 +46,8 @@ public struct BearerScheme: AuthenticationScheme {
 
     /// Whether the response says that the token is not valid any more.
     public func isChallenge(_ response: HTTPResponse) -> Bool { isRefused(response) }
+    /// Whether the token is that of a source, which may refresh the token.
+    public var sendsRequests: Bool { if case .source = token { true } else { false } }
 
     /// Returns the proof that a request carries before the server has asked for any; `nil` to wait for a challenge.
     ///

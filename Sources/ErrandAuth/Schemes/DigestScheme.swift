@@ -50,6 +50,8 @@ public struct DigestScheme: AuthenticationScheme {
 
     /// Returns the proof that a request carries before the server has asked for any; `nil` to wait for a challenge.
     ///
+    /// False: the scheme sends no request.
+    public var sendsRequests: Bool { false }
     /// - Throws: ``AuthenticationError``, and the error of a body that can't be read.
     public func proof(for request: Request) async throws -> AuthenticationProof? {
         guard let origin = request.origin, let (response, count) = sessions.next(for: origin), request.canBeHashed(for: response) else {

@@ -37,6 +37,8 @@ public struct PasswordScheme: AuthenticationScheme {
     public var label: String { "digest or basic" }
 
     /// Returns the proof that a request carries before the server has asked for any; `nil` to wait for a challenge.
+    /// False: the scheme sends no request.
+    public var sendsRequests: Bool { false }
     ///
     /// - Throws: ``AuthenticationError``, and the error of a body that can't be read.
     public func proof(for request: Request) async throws -> AuthenticationProof? {
