@@ -255,8 +255,13 @@ import Testing
             try await Task.sleep(for: .seconds(60))
             return AccessToken("never")
         }
-        let other = Task { try await stuck.token() }
-        await stuck.finish(within: .milliseconds(50))
+        let (other, clock) = (Task { try await stuck.token() }, ManualClock())
+        await eventually { stuck.flights.count > 0 }
+        let limited = Task { await stuck.finish(within: .seconds(3), clock: clock) }
+        try await clock.sleepers(atLeast: 1)
+        #expect(clock.nextSleeper == .seconds(3))
+        clock.advance(by: .seconds(3))
+        await limited.value
         other.cancel()
     }
 

@@ -455,11 +455,17 @@ public final class TokenSource: Sendable {
     ///
     /// If the task is cancelled, the wait continues.
     ///
-    /// - Parameter limit: the longest wait: 10 s by default.
-    public func finish(within limit: Duration = .seconds(10)) async {
+    /// - Parameters:
+    ///   - limit: the longest wait: 10 s by default.
+    ///   - clock: measures the wait.
+    public func finish(within limit: Duration = .seconds(10), clock: any Clock<Duration> = ContinuousClock()) async {
         try? await shielded { [flights] in
-            let end = ContinuousClock.now + limit
-            while flights.count > 0, ContinuousClock.now < end { try await Task.sleep(for: .milliseconds(10)) }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await flights.drained() }
+                group.addTask { try await clock.sleep(for: limit.bounded) }
+                defer { group.cancelAll() }
+                try await group.next()
+            }
         }
     }
 

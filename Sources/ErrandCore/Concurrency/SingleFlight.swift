@@ -25,6 +25,15 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     private struct State {
         var flights: [Key: Flight] = [:]
         var nextNumber = 0
+        /// The callers of ``drained()``, by number.
+        var drains: [Int: CheckedContinuation<Void, any Error>] = [:]
+
+        /// Removes the callers to resume if no run is in progress.
+        mutating func endedDrains() -> [CheckedContinuation<Void, any Error>] {
+            guard flights.isEmpty, !drains.isEmpty else { return [] }
+            defer { drains = [:] }
+            return Array(drains.values)
+        }
     }
 
     private let state = Mutex(State())
@@ -81,16 +90,39 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         if isNew { start(work, flight: number, of: key) }
     }
 
+    /// Returns when no run is in progress. Runs that begin meanwhile count too. A run that all callers have left, or that
+    /// `cancelAll` has cancelled, does not count any more.
+    ///
+    /// - Throws: `CancellationError` when the caller is cancelled.
+    public func drained() async throws {
+        try await parked { (ticket, continuation: CheckedContinuation<Void, any Error>) in
+            state.withLock { state -> Result<Void, any Error>? in
+                if ticket.isCancelled { return .failure(CancellationError()) }
+                if state.flights.isEmpty { return .success(()) }
+                state.nextNumber += 1
+                ticket.place = state.nextNumber
+                state.drains[state.nextNumber] = continuation
+                return nil
+            }
+        } leave: { [self] ticket in
+            state.withLock { state in
+                ticket.isCancelled = true
+                return ticket.place.flatMap { state.drains.removeValue(forKey: $0) }
+            }
+        }
+    }
+
     /// Cancels every run whose key is chosen, including those that must finish. Waiting callers leave immediately with `CancellationError`; a
     /// later caller begins a new run.
     ///
     /// - Parameter isChosen: by default, every key.
     package func cancelAll(where isChosen: (Key) -> Bool = { _ in true }) {
-        let flights = state.withLock { state in
+        let (flights, drains) = state.withLock { state in
             let chosen = state.flights.filter { isChosen($0.key) }
             for key in chosen.keys { state.flights[key] = nil }
-            return Array(chosen.values)
+            return (Array(chosen.values), state.endedDrains())
         }
+        for drain in drains { drain.resume() }
         for flight in flights {
             flight.task?.cancel()
             for waiter in flight.waiters.values { waiter.resume(throwing: CancellationError()) }
@@ -139,22 +171,39 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     }
 
     private func finish(_ flight: Int, of key: Key, with result: Result<Value, any Error>) {
-        let waiters = state.withLock { state -> [Waiter] in
-            guard state.flights[key]?.number == flight else { return [] }
-            return state.flights.removeValue(forKey: key)?.waiters.values.map { $0 } ?? []
+        let (waiters, drains) = state.withLock { state -> ([Waiter], [CheckedContinuation<Void, any Error>]) in
+            guard state.flights[key]?.number == flight else { return ([], []) }
+            return (state.flights.removeValue(forKey: key)?.waiters.values.map { $0 } ?? [], state.endedDrains())
         }
         for waiter in waiters { waiter.resume(with: result) }
+        for drain in drains { drain.resume() }
     }
 
     private func leave(_ waiter: Int, of key: Key) {
-        let (continuation, task) = state.withLock { state -> (Waiter?, Task<Void, Never>?) in
+        let (continuation, task, drains) = state.withLock {
+            state -> (Waiter?, Task<Void, Never>?, [CheckedContinuation<Void, any Error>]) in
             guard let continuation = state.flights[key]?.waiters.removeValue(forKey: waiter), let flight = state.flights[key]
-            else { return (nil, nil) }
-            guard flight.waiters.isEmpty, !flight.mustFinish else { return (continuation, nil) }
+            else { return (nil, nil, []) }
+            guard flight.waiters.isEmpty, !flight.mustFinish else { return (continuation, nil, []) }
             state.flights[key] = nil  // a later caller begins a new run
-            return (continuation, flight.task)
+            return (continuation, flight.task, state.endedDrains())
         }
         continuation?.resume(throwing: CancellationError())
         task?.cancel()
+        for drain in drains { drain.resume() }
+    }
+}
+
+extension SingleFlight {
+    /// The runs of one owner, such as a stack that refreshes in the background: the runs are cancelled with the last reference to the owner.
+    ///
+    /// A run by itself keeps its ``SingleFlight`` until the run ends. So the work must not keep the owner.
+    package final class Owner: Sendable {
+        /// The runs.
+        package let flights: SingleFlight
+
+        package init(executor: (any TaskExecutor)? = nil) { flights = SingleFlight(executor: executor) }
+
+        deinit { flights.cancelAll() }
     }
 }

@@ -50,6 +50,66 @@ struct SingleFlightTests {
         #expect(runs.all.count == 1 && flight.count == 0)
     }
 
+    // MARK: Until nothing runs
+
+    @Test func drainedReturnsAtOnceWhenNothingRuns() async throws { try await flight.drained() }
+
+    @Test(arguments: ["ends", "fails", "is cancelled", "is left"])
+    func drainedWaitsForTheLastRun(_ end: String) async throws {
+        let (go, isDrained) = (Signal(), Recorder<Int>())
+        flight.begin("other", work(until: go))
+        let caller = Task {
+            try await flight.run("key") {
+                await go.wait()
+                if end == "fails" { throw SomeError(secret: "x") }
+                if end == "is left" || end == "is cancelled" { try await untilCancelled() }
+                return 1
+            }
+        }
+        try await poll("both to run", value: { flight.count }) { $0 == 2 }
+        let drains = (0..<3).map { _ in
+            Task {
+                try await flight.drained()
+                isDrained.record(flight.count)
+            }
+        }
+        #expect(isDrained.all.isEmpty)
+        go.fire()
+        try await poll("one to run", value: { flight.count }) { $0 <= 1 }
+        if end == "is cancelled" { flight.cancelAll() }
+        if end == "is left" { caller.cancel() }
+        for drain in drains { try await drain.value }
+        #expect(isDrained.all == [0, 0, 0])
+        _ = await caller.result
+    }
+
+    @Test func aCancelledCallerOfDrainedLeavesAndTheOthersStay() async throws {
+        let go = Signal()
+        flight.begin("key", work(until: go))
+        let (leaving, staying) = (Task { try await flight.drained() }, Task { try await flight.drained() })
+        leaving.cancel()
+        await #expect(throws: CancellationError.self) { try await leaving.value }
+        go.fire()
+        try await staying.value
+    }
+
+    // MARK: Owners
+
+    @Test func theRunsOfAnOwnerEndWithTheLastReference() async throws {
+        let (begun, cancelled) = (Signal(), Signal())
+        var owner: SingleFlight<String, Int>.Owner? = SingleFlight<String, Int>.Owner()
+        let flights = try #require(owner?.flights)
+        flights.begin("key", endless(begun, cancelled: cancelled))
+        let caller = Task { try await flights.run("key") { 1 } }
+        await begun.wait()
+        try await poll("the caller to join", value: { flights.waiterCount(of: "key") }) { $0 == 1 }
+        #expect(flights.count == 1 && owner != nil)
+        owner = nil
+        await cancelled.wait()
+        await #expect(throws: CancellationError.self) { try await caller.value }
+        #expect(flights.count == 0)
+    }
+
     @Test func anErrorReachesEveryCaller() async throws {
         let go = Signal()
         let tasks = try await callers(5) {
