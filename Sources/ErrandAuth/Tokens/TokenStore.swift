@@ -101,10 +101,14 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
     /// The path of the file.
     public let path: String
 
+    private let clock: any Clock<Duration>
+
     /// Creates a store.
     ///
-    /// - Parameter path: the path of the file. The file may be missing. Its folder must exist.
-    public init(atPath path: String) { self.path = path }
+    /// - Parameters:
+    ///   - path: the path of the file. The file may be missing. Its folder must exist.
+    ///   - clock: measures the wait for other processes.
+    public init(atPath path: String, clock: any Clock<Duration> = ContinuousClock()) { (self.path, self.clock) = (path, clock) }
 
     /// Returns the token; `nil` if there is no file.
     ///
@@ -149,7 +153,7 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
     /// - Throws: what `work` throws; ``/ErrandCore/FileWriteError`` if the file `PATH.lock` can't be created; ``TokenFileError`` if the work of others
     ///   takes more than 120 s.
     public func exclusively(_ work: @Sendable () async throws -> Void) async throws {
-        guard let lock = try await PrivateFile.lock(path + ".lock", within: Self.patience) else {
+        guard let lock = try await PrivateFile.lock(path + ".lock", within: Self.patience, clock: clock) else {
             throw TokenFileError(path: path, reason: "another process has been refreshing it for \(Self.patience)")
         }
         defer { lock.release() }
@@ -168,7 +172,7 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
     /// - Throws: what `work` throws; ``/ErrandCore/FileWriteError`` if the file `PATH.write-lock` can't be created; ``TokenFileError`` if the work of others
     ///   takes more than 30 s.
     public func atomically(_ work: @Sendable () async throws -> Void) async throws {
-        guard let lock = try await PrivateFile.lock(path + ".write-lock", within: Self.writePatience) else {
+        guard let lock = try await PrivateFile.lock(path + ".write-lock", within: Self.writePatience, clock: clock) else {
             throw TokenFileError(path: path, reason: "another process has been writing it for \(Self.writePatience)")
         }
         defer { lock.release() }

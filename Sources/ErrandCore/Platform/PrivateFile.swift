@@ -16,13 +16,14 @@ internal import Darwin
 ///
 /// It is replaced as a whole, and forced to the disk before the call returns. The calls of the system are made on threads that may block.
 package enum PrivateFile {
-    /// The most bytes that are read.
+    /// The most bytes that are read, unless a caller gives another limit: 1 MiB.
     package static let limitBytes = 1 << 20
 
     /// Returns the bytes of the file; `nil` if there is none.
     ///
-    /// - Throws: `FileReadError`, also for a file that others than its owner can read or write, and for one of more than 1 MiB.
-    package static func read(_ path: String) async throws -> Data? {
+    /// - Parameter limitBytes: the most bytes of the file, at least 0; 1 MiB by default.
+    /// - Throws: `FileReadError`, also for a file that others than its owner can read or write, and for one of more than `limitBytes`.
+    package static func read(_ path: String, limitBytes: Int = limitBytes) async throws -> Data? {
         try await BlockingWork.run {
             let file: ReadOnlyFile
             do {
@@ -52,8 +53,9 @@ package enum PrivateFile {
     /// Reserves space on the disk for the next content of the file: up to ``reservedGrowthBytes`` more than it has now. The next ``write(_:to:)`` uses
     /// that space, and does not fail because the disk is full. Until then, the file `PATH.part` is there.
     ///
+    /// - Parameter limitBytes: the most bytes of the present content that count, at least 0; 1 MiB by default.
     /// - Throws: `FileWriteError`; then nothing is left behind.
-    package static func reserve(_ path: String) async throws {
+    package static func reserve(_ path: String, limitBytes: Int = limitBytes) async throws {
         try await BlockingWork.run {
             try OutputFile.check(path)
             var status = stat()
@@ -87,15 +89,20 @@ package enum PrivateFile {
     /// Waits until no other process, and no other caller of this one, has the lock of the file, which is created if there is none. A holder may remove the
     /// file, as the last thing that it does.
     ///
+    /// Another process announces no release: the lock is asked for again every 20 ms.
+    ///
+    /// - Parameter clock: measures the wait.
     /// - Returns: the lock, or `nil` if it is not free within `limit`.
     /// - Throws: `FileWriteError`; `CancellationError`.
-    package static func lock(_ path: String, within limit: Duration) async throws -> FileLock? {
-        let end = ContinuousClock.now + limit
+    package static func lock(
+        _ path: String, within limit: Duration, clock: any Clock<Duration> = ContinuousClock()
+    ) async throws -> FileLock? {
+        let waited = stopwatch(clock)
         while true {
             let lock = try await BlockingWork.run { try FileLock(path: path) }
             while !(try lock.take()) {
-                guard ContinuousClock.now < end else { return nil }
-                try await Task.sleep(for: .milliseconds(20))
+                guard waited() < limit else { return nil }
+                try await clock.sleep(for: .milliseconds(20))
             }
             // The holder before may have removed the file, and others lock a new one.
             if lock.isAtItsPath { return lock }

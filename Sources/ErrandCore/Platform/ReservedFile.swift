@@ -29,12 +29,14 @@ struct ReservedFile: ~Copyable {
 
     private static func partPath(of path: String) -> String { path + ".part" }
 
-    /// Opens the file, and takes its lock; `nil` if there is no file, or if the file is in use for half a second.
-    static func existing(for path: String) -> ReservedFile? {
+    /// Opens the file, and takes its lock; `nil` if there is no file, or if the file is still in use after 50 pauses.
+    ///
+    /// - Parameter pause: blocks the thread for the duration.
+    static func existing(for path: String, pause: (Duration) -> Void = sleep) -> ReservedFile? {
         let partPath = partPath(of: path)
         let descriptor = open(partPath, flags)
         guard descriptor >= 0 else { return nil }
-        guard isPrivate(descriptor), lockSoon(descriptor), isSame(descriptor, partPath) else {
+        guard isPrivate(descriptor), lockSoon(descriptor, pause), isSame(descriptor, partPath) else {
             close(descriptor)
             return nil
         }
@@ -42,13 +44,20 @@ struct ReservedFile: ~Copyable {
     }
 
     /// A program that another thread starts has a copy of each descriptor until it runs, and so also the lock of a file that was closed.
-    private static func lockSoon(_ descriptor: Int32) -> Bool {
+    private static func lockSoon(_ descriptor: Int32, _ pause: (Duration) -> Void) -> Bool {
         for _ in 0..<50 {
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
             guard errno == EWOULDBLOCK || errno == EINTR else { return false }
-            usleep(10_000)
+            pause(.milliseconds(10))
         }
         return false
+    }
+
+    private static func sleep(_ duration: Duration) {
+        let (seconds, attoseconds) = duration.components
+        var rest = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
+        var left = rest
+        while nanosleep(&rest, &left) != 0, errno == EINTR { rest = left }
     }
 
     /// Opens the file, or creates it, and waits for its lock.
