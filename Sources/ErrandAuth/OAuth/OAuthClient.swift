@@ -378,8 +378,10 @@ extension TokenSource {
     ///   - client: refreshes the token.
     ///   - store: keeps the token between runs; `nil`, the default, keeps it in memory alone.
     ///   - policy: the time and the rate of refreshes.
-    public convenience init(_ client: OAuthClient, store: (any TokenStore)? = nil, policy: RefreshPolicy = .standard) {
-        self.init(nil, store: store, policy: policy, now: { client.date }) { old in
+    public convenience init(
+        _ client: OAuthClient, store: (any TokenStore)? = nil, account: String? = nil, policy: RefreshPolicy = .standard
+    ) {
+        self.init(nil, store: store, account: account, policy: policy, now: { client.date }) { old in
             guard let old else { throw OAuthError(.noRefreshToken, "there is no token") }
             return try await client.refresh(old)
         }
@@ -392,12 +394,13 @@ extension TokenSource {
     ///   - scopes: what the tokens are to give access to.
     ///   - parameters: further parameters, such as `audience`.
     ///   - store: keeps the token between runs; `nil`, the default, keeps it in memory alone.
+    ///   - account: the name under which stores keep the account's data; `nil`, the default, for memory alone.
     ///   - policy: the time and the rate at which tokens are replaced.
     public convenience init(
         clientCredentials client: OAuthClient, scopes: [String] = [], parameters: URLQuery = URLQuery(), store: (any TokenStore)? = nil,
-        policy: RefreshPolicy = .standard
+        account: String? = nil, policy: RefreshPolicy = .standard
     ) {
-        self.init(store: store, policy: policy, obtainsWithoutToken: true, now: { client.date }) { _ in
+        self.init(store: store, account: account, policy: policy, obtainsWithoutToken: true, now: { client.date }) { _ in
             try await client.clientCredentials(scopes: scopes, parameters: parameters)
         }
     }

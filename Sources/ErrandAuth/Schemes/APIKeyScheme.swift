@@ -30,23 +30,28 @@ public struct APIKeyScheme: AuthenticationScheme, CustomStringConvertible, Custo
 
     private let key: String
     private let location: Location
+    private let account: String?
 
     /// Creates the scheme.
     ///
     /// - Parameters:
     ///   - key: the key. If the key is for a header field and has control characters, each request fails with ``AuthenticationError``.
     ///   - location: the place of the key in a request.
-    public init(_ key: String, in location: Location) { (self.key, self.location) = (key, location) }
+    ///   - account: the name of the account, which all runs of the app use for this account and for no other. Stores keep the account's data under this
+    ///     name (``/ErrandCore/CredentialIdentity/isDurable``). `nil`, the default: what belongs to the account is kept in memory alone.
+    public init(_ key: String, in location: Location, account: String? = nil) {
+        (self.key, self.location, self.account) = (key, location, account)
+    }
 
     public var label: String { "apiKey" }
+    /// False: the scheme sends no request.
+    public var sendsRequests: Bool { false }
 
     /// Returns the proof that a request carries before the server has asked for any; `nil` to wait for a challenge.
     ///
     /// - Throws: ``AuthenticationError``.
     public func proof(for request: Request) throws -> AuthenticationProof? {
-    /// False: the scheme sends no request.
-    public var sendsRequests: Bool { false }
-        let identity = CredentialIdentity(scheme: "apiKey", key)
+        let identity = CredentialIdentity.of(account, scheme: "apiKey", key)
         switch location.kind {
         case .header(let name, let prefix):
             return AuthenticationProof(headers: [name: try checkedFieldValue(prefix + key, "a key")], identity: identity)
@@ -62,6 +67,13 @@ public struct APIKeyScheme: AuthenticationScheme, CustomStringConvertible, Custo
 
 extension AuthenticationScheme where Self == APIKeyScheme {
     /// A key in a header field or in a query item. See ``APIKeyScheme``.
-    public static func apiKey(_ key: String, in location: APIKeyScheme.Location) -> APIKeyScheme { APIKeyScheme(key, in: location) }
+    ///
+    /// - Parameters:
+    ///   - key: the key.
+    ///   - location: the place of the key in a request.
+    ///   - account: the name under which stores keep the account's data; `nil`, the default, for memory alone.
+    public static func apiKey(_ key: String, in location: APIKeyScheme.Location, account: String? = nil) -> APIKeyScheme {
+        APIKeyScheme(key, in: location, account: account)
+    }
 }
 #endif

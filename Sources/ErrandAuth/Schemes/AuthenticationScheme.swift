@@ -14,7 +14,7 @@ internal import ErrandFormats
 ///     func proof(for request: Request) async throws -> AuthenticationProof? {
 ///         let ticket = try await tickets.current()
 ///         return AuthenticationProof(
-///             headers: [.authorization: "Ticket \(ticket.text)"], identity: CredentialIdentity(scheme: "ticket", ticket.owner))
+///             headers: [.authorization: "Ticket \(ticket.text)"], identity: CredentialIdentity(scheme: "ticket", account: ticket.owner))
 ///     }
 /// }
 ///
@@ -148,6 +148,18 @@ public struct ServerChallenge: Sendable, CustomStringConvertible, CustomReflecta
     public var description: String { (["\(response.status.code)"] + challenges.map(\.description)).joined(separator: ", ") }
     /// The description alone.
     public var customMirror: Mirror { Mirror(self, children: ["challenge": description]) }
+}
+
+extension CredentialIdentity {
+    /// The identity of an account, which is volatile without a name. The secrets are compared in this process alone.
+    static func of(_ account: String?, scheme: String, _ token: String) -> CredentialIdentity {
+        account.map { CredentialIdentity(scheme: scheme, account: $0, token) } ?? CredentialIdentity(scheme: scheme, token)
+    }
+
+    /// The identity of an account, which is volatile without a name. The user and the password are compared in this process alone.
+    static func of(_ account: String?, scheme: String, _ user: String, _ password: String) -> CredentialIdentity {
+        account.map { CredentialIdentity(scheme: scheme, account: $0, user, password) } ?? CredentialIdentity(scheme: scheme, user, password)
+    }
 }
 
 /// Returns a value that can be sent in a field.

@@ -13,6 +13,7 @@ public struct BasicScheme: AuthenticationScheme {
     private let user: String
     private let password: String
     private let isPreemptive: Bool
+    private let account: String?
 
     /// Creates the scheme.
     ///
@@ -22,17 +23,20 @@ public struct BasicScheme: AuthenticationScheme {
     ///   - password: without control characters.
     ///   - isPreemptive: whether the first request carries the password; true by default, which saves a round trip. If false, only a server that asks
     ///     for the password gets it.
-    public init(user: String, password: String, isPreemptive: Bool = true) {
-        (self.user, self.password, self.isPreemptive) = (user, password, isPreemptive)
+    ///   - account: the name under which stores keep the account's data (``/ErrandCore/CredentialIdentity/isDurable``), such as the user. All runs of the
+    ///     app use it for this account and for no other. `nil`, the default: what belongs to the account is kept in memory alone. Pass a name only if the
+    ///     password was proved: data that is stored under the name can be read with any password.
+    public init(user: String, password: String, isPreemptive: Bool = true, account: String? = nil) {
+        (self.user, self.password, self.isPreemptive, self.account) = (user, password, isPreemptive, account)
     }
 
     public var label: String { "basic" }
+    /// False: the scheme sends no request.
+    public var sendsRequests: Bool { false }
 
     /// Returns the proof that a request carries before the server has asked for any; `nil` to wait for a challenge.
     ///
     /// - Throws: ``AuthenticationError``.
-    /// False: the scheme sends no request.
-    public var sendsRequests: Bool { false }
     public func proof(for request: Request) throws -> AuthenticationProof? { isPreemptive ? try proof() : nil }
 
     /// Returns the proof that answers a challenge; `nil` if the server does not offer this scheme.
@@ -45,7 +49,7 @@ public struct BasicScheme: AuthenticationScheme {
     private func proof() throws(AuthenticationError) -> AuthenticationProof {
         AuthenticationProof(
             headers: [.authorization: try Self.field(user: user, password: password)],
-            identity: CredentialIdentity(scheme: "basic", user, password))
+            identity: .of(account, scheme: "basic", user, password))
     }
 
     /// The value of `Authorization` or `Proxy-Authorization`.
@@ -68,9 +72,13 @@ extension BasicScheme: CustomStringConvertible, CustomReflectable {
 extension AuthenticationScheme where Self == BasicScheme {
     /// A user and a password, as ``BasicScheme`` sends them.
     ///
-    /// - Parameter isPreemptive: whether the first request carries the password already; true by default.
-    public static func basic(user: String, password: String, isPreemptive: Bool = true) -> BasicScheme {
-        BasicScheme(user: user, password: password, isPreemptive: isPreemptive)
+    /// - Parameters:
+    ///   - user: without a colon and without control characters.
+    ///   - password: without control characters.
+    ///   - isPreemptive: whether the first request carries the password already; true by default.
+    ///   - account: the name under which stores keep the account's data; `nil`, the default, for memory alone.
+    public static func basic(user: String, password: String, isPreemptive: Bool = true, account: String? = nil) -> BasicScheme {
+        BasicScheme(user: user, password: password, isPreemptive: isPreemptive, account: account)
     }
 }
 #endif

@@ -18,7 +18,7 @@ internal import ErrandFormats
 /// - a response with another status, such as 403
 public struct BearerScheme: AuthenticationScheme {
     private enum Token: Sendable {
-        case fixed(String)
+        case fixed(String, account: String?)
         case source(TokenSource)
     }
 
@@ -27,9 +27,12 @@ public struct BearerScheme: AuthenticationScheme {
 
     /// A token that does not change.
     ///
-    /// - Parameter token: the token. If the token is empty or has control characters, each request fails with ``AuthenticationError``.
-    public init(_ token: String) {
-        self.token = .fixed(token)
+    /// - Parameters:
+    ///   - token: the token. If the token is empty or has control characters, each request fails with ``AuthenticationError``.
+    ///   - account: the name of the account, which all runs of the app use for this account and for no other. Stores keep the account's data under this
+    ///     name (``/ErrandCore/CredentialIdentity/isDurable``). `nil`, the default: what belongs to the account is kept in memory alone.
+    public init(_ token: String, account: String? = nil) {
+        self.token = .fixed(token, account: account)
         isRefused = { $0.status == .unauthorized }
     }
 
@@ -43,21 +46,21 @@ public struct BearerScheme: AuthenticationScheme {
     }
 
     public var label: String { "bearer" }
+    /// Whether the token is that of a source, which may refresh the token.
+    public var sendsRequests: Bool { if case .source = token { true } else { false } }
 
     /// Whether the response says that the token is not valid any more.
     public func isChallenge(_ response: HTTPResponse) -> Bool { isRefused(response) }
-    /// Whether the token is that of a source, which may refresh the token.
-    public var sendsRequests: Bool { if case .source = token { true } else { false } }
 
     /// Returns the proof that a request carries before the server has asked for any; `nil` to wait for a challenge.
     ///
     /// - Throws: ``AuthenticationError``; ``/ErrandCore/TransportError`` if the deadline passes.
     public func proof(for request: Request) async throws -> AuthenticationProof? {
         switch token {
-        case .fixed(let token):
+        case .fixed(let token, let account):
             return AuthenticationProof(
                 headers: [.authorization: "Bearer " + (try checkedFieldValue(token, "a token", isOneWord: true))],
-                identity: CredentialIdentity(scheme: "bearer", token))
+                identity: .of(account, scheme: "bearer", token))
         case .source(let source):
             // What the app has set goes as it is: neither is a token needed, nor a refresh.
             if source.isRefreshing || request.head.headerFields.contains(.authorization) { return nil }
@@ -97,7 +100,11 @@ extension BearerScheme: CustomStringConvertible, CustomReflectable {
 
 extension AuthenticationScheme where Self == BearerScheme {
     /// A token that does not change. See ``BearerScheme``.
-    public static func bearer(_ token: String) -> BearerScheme { BearerScheme(token) }
+    ///
+    /// - Parameters:
+    ///   - token: the token.
+    ///   - account: the name under which stores keep the account's data; `nil`, the default, for memory alone.
+    public static func bearer(_ token: String, account: String? = nil) -> BearerScheme { BearerScheme(token, account: account) }
     /// The token of a source that refreshes the token. See ``BearerScheme``.
     public static func bearer(_ source: TokenSource) -> BearerScheme { BearerScheme(source) }
 }

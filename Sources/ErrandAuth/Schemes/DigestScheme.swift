@@ -28,30 +28,33 @@ public struct DigestScheme: AuthenticationScheme {
     private let password: String
     private let sessions: DigestSessions
     private let clientNonce: @Sendable () -> String
+    private let account: String?
 
     /// Creates the scheme.
     ///
     /// - Parameters:
     ///   - user: without control characters. Any other fails each request with ``AuthenticationError``.
     ///   - password: the password.
-    public init(user: String, password: String) {
-        self.init(user: user, password: password, clientNonce: Self.randomClientNonce)
+    ///   - account: the name under which stores keep the account's data; see ``BasicScheme/init(user:password:isPreemptive:account:)``. `nil`, the default:
+    ///     what belongs to the account is kept in memory alone.
+    public init(user: String, password: String, account: String? = nil) {
+        self.init(user: user, password: password, account: account, clientNonce: Self.randomClientNonce)
     }
 
     /// 128 bits of chance.
     @Sendable static func randomClientNonce() -> String { hex(randomOctets(16)) }
 
-    init(user: String, password: String, clientNonce: @escaping @Sendable () -> String) {
-        (self.user, self.password, self.clientNonce) = (user, password, clientNonce)
+    init(user: String, password: String, account: String? = nil, clientNonce: @escaping @Sendable () -> String) {
+        (self.user, self.password, self.account, self.clientNonce) = (user, password, account, clientNonce)
         sessions = DigestSessions()
     }
 
     public var label: String { "digest" }
+    /// False: the scheme sends no request.
+    public var sendsRequests: Bool { false }
 
     /// Returns the proof that a request carries before the server has asked for any; `nil` to wait for a challenge.
     ///
-    /// False: the scheme sends no request.
-    public var sendsRequests: Bool { false }
     /// - Throws: ``AuthenticationError``, and the error of a body that can't be read.
     public func proof(for request: Request) async throws -> AuthenticationProof? {
         guard let origin = request.origin, let (response, count) = sessions.next(for: origin), request.canBeHashed(for: response) else {
@@ -94,7 +97,7 @@ public struct DigestScheme: AuthenticationScheme {
         // A proof with a nonce of the server's own choice is another one only if the last nonce was too old.
         let nonce = isFresh && !response.isStale ? "" : response.nonce
         var proof = AuthenticationProof(
-            headers: [.authorization: field], identity: CredentialIdentity(scheme: "digest", user, password),
+            headers: [.authorization: field], identity: .of(account, scheme: "digest", user, password),
             fingerprint: AuthenticationFingerprint([user, password, response.realm, nonce]))
         proof.context = .digest(response, isFresh: isFresh)
         return proof
@@ -110,7 +113,14 @@ extension DigestScheme: CustomStringConvertible, CustomReflectable {
 
 extension AuthenticationScheme where Self == DigestScheme {
     /// A user and a password that are proved without sending the password. See ``DigestScheme``.
-    public static func digest(user: String, password: String) -> DigestScheme { DigestScheme(user: user, password: password) }
+    ///
+    /// - Parameters:
+    ///   - user: without control characters.
+    ///   - password: the password.
+    ///   - account: the name under which stores keep the account's data; `nil`, the default, for memory alone.
+    public static func digest(user: String, password: String, account: String? = nil) -> DigestScheme {
+        DigestScheme(user: user, password: password, account: account)
+    }
 }
 
 extension Request {

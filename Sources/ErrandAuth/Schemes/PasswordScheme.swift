@@ -28,17 +28,19 @@ public struct PasswordScheme: AuthenticationScheme {
     ///   - user: without control characters, and for Basic without a colon. Any other fails each request that needs it with
     ///     ``AuthenticationError``.
     ///   - password: without control characters.
-    public init(user: String, password: String) {
-        digest = DigestScheme(user: user, password: password)
-        basic = BasicScheme(user: user, password: password)
+    ///   - account: the name under which stores keep the account's data; see ``BasicScheme/init(user:password:isPreemptive:account:)``. `nil`, the default:
+    ///     what belongs to the account is kept in memory alone.
+    public init(user: String, password: String, account: String? = nil) {
+        digest = DigestScheme(user: user, password: password, account: account)
+        basic = BasicScheme(user: user, password: password, account: account)
         offers = DigestOffers()
     }
 
     public var label: String { "digest or basic" }
-
-    /// Returns the proof that a request carries before the server has asked for any; `nil` to wait for a challenge.
     /// False: the scheme sends no request.
     public var sendsRequests: Bool { false }
+
+    /// Returns the proof that a request carries before the server has asked for any; `nil` to wait for a challenge.
     ///
     /// - Throws: ``AuthenticationError``, and the error of a body that can't be read.
     public func proof(for request: Request) async throws -> AuthenticationProof? {
@@ -75,7 +77,14 @@ extension PasswordScheme: CustomStringConvertible, CustomReflectable {
 
 extension AuthenticationScheme where Self == PasswordScheme {
     /// A user and a password, by the strongest scheme that the server offers: Digest, or else Basic. See ``PasswordScheme``.
-    public static func password(user: String, password: String) -> PasswordScheme { PasswordScheme(user: user, password: password) }
+    ///
+    /// - Parameters:
+    ///   - user: without control characters, and for Basic without a colon.
+    ///   - password: without control characters.
+    ///   - account: the name under which stores keep the account's data; `nil`, the default, for memory alone.
+    public static func password(user: String, password: String, account: String? = nil) -> PasswordScheme {
+        PasswordScheme(user: user, password: password, account: account)
+    }
 }
 
 private final class DigestOffers: Sendable {

@@ -91,6 +91,7 @@ public final class TokenSource: Sendable {
     private let executor: (any TaskExecutor)?
     /// A number that no other source of this process has.
     let number: Int
+    private let account: String?
 
     private static let lastNumber = Atomic(0)
     private static func nextNumber() -> Int { lastNumber.add(1, ordering: .relaxed).newValue }
@@ -101,6 +102,9 @@ public final class TokenSource: Sendable {
     ///   - token: the first token, which replaces the store's token. If `nil`, the default, the first token is the store's. If the store is empty, nobody is
     ///     signed in.
     ///   - store: keeps the token between runs; `nil`, the default, keeps it in memory alone.
+    ///   - account: the name of the account, which all runs of the app use for this account and for no other: such as `github/1234`. Stores keep the
+    ///     account's data under this name (``/ErrandCore/CredentialIdentity/isDurable``). Nobody else may sign in with this source, nor with its store.
+    ///     `nil`, the default: what belongs to the account is kept in memory alone.
     ///   - policy: the time and the rate of refreshes.
     ///   - obtainsWithoutToken: whether `refresh` can obtain a token without an earlier one, as with client credentials. By default `false`: without a
     ///     token, requests fail with ``AuthenticationError`` and the reason `signedOut`.
@@ -111,28 +115,29 @@ public final class TokenSource: Sendable {
     ///   - refresh: returns a new token for the old token, by any work. If there is no old token, the argument is `nil`. If the new token has no refresh
     ///     token, the old refresh token stays ([RFC 6749, section 6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
     public convenience init(
-        _ token: AccessToken? = nil, store: (any TokenStore)? = nil, policy: RefreshPolicy = .standard, obtainsWithoutToken: Bool = false,
+        _ token: AccessToken? = nil, store: (any TokenStore)? = nil, account: String? = nil, policy: RefreshPolicy = .standard,
+        obtainsWithoutToken: Bool = false,
         isFinal: @escaping @Sendable (any Error) -> Bool = TokenSource.isFinalRefreshError,
         now: @escaping @Sendable () -> Date = { Date() },
         random: @escaping @Sendable () -> Double = { .random(in: 0..<1) },
         refresh: @escaping @Sendable (AccessToken?) async throws -> AccessToken
     ) {
         self.init(
-            token, store: store, policy: policy, obtainsWithoutToken: obtainsWithoutToken, isFinal: isFinal, now: now, random: random,
-            executor: nil,
-            refresh: refresh)
+            token, store: store, account: account, policy: policy, obtainsWithoutToken: obtainsWithoutToken, isFinal: isFinal, now: now,
+            random: random, executor: nil, refresh: refresh)
     }
 
     /// - Parameter executor: runs the refreshes, for tests with an order of their own.
     init(
-        _ token: AccessToken?, store: (any TokenStore)?, policy: RefreshPolicy = .standard, obtainsWithoutToken: Bool = false,
+        _ token: AccessToken?, store: (any TokenStore)?, account: String? = nil, policy: RefreshPolicy = .standard,
+        obtainsWithoutToken: Bool = false,
         isFinal: @escaping @Sendable (any Error) -> Bool = TokenSource.isFinalRefreshError, now: @escaping @Sendable () -> Date,
         random: @escaping @Sendable () -> Double, executor: (any TaskExecutor)?,
         refresh: @escaping @Sendable (AccessToken?) async throws -> AccessToken
     ) {
         flights = SingleFlight(executor: executor)
         (self.store, self.refresh, self.isFinal, self.now, self.random) = (store, refresh, isFinal, now, random)
-        (self.executor, number) = (executor, Self.nextNumber())
+        (self.executor, self.account, number) = (executor, account, Self.nextNumber())
         let machine = TokenMachine(source: number, policy: policy, obtainsWithoutToken: obtainsWithoutToken)
         var state = State(machine: machine, isLoaded: store == nil || token != nil)
         if let token {
@@ -184,7 +189,10 @@ public final class TokenSource: Sendable {
     /// Whose token it is.
     ///
     /// - Parameter account: the number of the account to which the token was issued.
-    func identity(ofAccount account: Int) -> CredentialIdentity { CredentialIdentity(scheme: "bearer", "\(number)", "\(account)") }
+    func identity(ofAccount account: Int) -> CredentialIdentity {
+        if let name = self.account { return CredentialIdentity(scheme: "bearer", account: name) }
+        return CredentialIdentity(scheme: "bearer", "\(number)", "\(account)")
+    }
 
     /// - Parameter refused: the token with which a server has refused the request.
     func issued(refusing refused: TokenMachine.Issued? = nil, by deadline: Deadline?, for request: Request?) async throws
@@ -415,20 +423,45 @@ public final class TokenSource: Sendable {
     /// - Returns: the token that was obtained last, for example to revoke that token; `nil` if there was none, or if the store could not be read.
     /// - Throws: ``AuthenticationError`` with the reason `storeFailed`, if the store can't be emptied. Nobody is signed in all the same.
     @discardableResult
-    public func signOut() async throws -> AccessToken? {
+    public func signOut() async throws -> AccessToken? { try await signOut(clearing: []) }
+
+    /// Signs out as ``signOut()``, and removes the account's data from stores.
+    ///
+    /// ```swift
+    /// try await tokens.signOut(clearing: [cache, cookies])
+    /// ```
+    ///
+    /// First the token is removed, and then each store is told, in the order of `stores`. Each store is told also if the task is cancelled, and if the
+    /// removal of the token or another store has failed. If nobody is signed in, and the source has no name of an account, no store has anything to
+    /// remove.
+    ///
+    /// - Returns: the token that was obtained last, as ``signOut()`` does.
+    /// - Throws: the first error, after each store was told: ``AuthenticationError`` with the reason `storeFailed`, or the error of a store. Nobody is
+    ///   signed in all the same.
+    @discardableResult
+    public func signOut(clearing stores: [any AccountBoundStore]) async throws -> AccessToken? {
         if !state.withLock(\.isLoaded) {
             // An unreadable record is removed like any other.
             try? await shielded { [self] in try await flights.run(.load, mustFinish: true) { [self] in try await readStore() } }
         }
-        let old = change(to: nil)
-        try await writeToTheEnd()
+        let (old, account) = change(to: nil)
+        let identity = identity(ofAccount: account)
+        try await shielded { [self] in
+            var first: (any Error)?
+            do { try await writeIfNeeded() } catch { first = error }
+            for store in stores {
+                do { try await store.forget(identity) } catch { first = first ?? error }
+            }
+            if let first { throw first }
+        }
         return old
     }
 
+    /// - Returns: the token that was obtained last, and the number of the account until now.
     @discardableResult
-    private func change(to token: AccessToken?) -> AccessToken? {
+    private func change(to token: AccessToken?) -> (old: AccessToken?, account: Int) {
         let old = state.withLock { state in
-            let old = state.unsaved?.token ?? state.machine.token
+            let old = (state.unsaved?.token ?? state.machine.token, state.machine.account)
             state.machine.sign(in: token, at: now(), random: random())
             state.isLoaded = true
             state.unsaved = nil

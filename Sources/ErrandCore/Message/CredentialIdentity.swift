@@ -1,23 +1,70 @@
-/// Whose credentials a request carries: what tells the exchanges of one account from those of another.
-///
-/// `authenticate` sets it on each request that it gives credentials to. Coalescing shares no exchange between two identities, and a cache
-/// stores the responses of each apart. It stays the same when a token is refreshed, and changes when another account signs in. A redirect to
-/// another origin removes it.
-///
-/// Its description shows nothing of it.
-public struct CredentialIdentity: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
-    private let scheme: String
-    private let parts: [String]
+internal import ErrandFormats
 
-    /// Creates an identity.
+/// The account whose credentials a request carries. It distinguishes the exchanges of one account from those of another.
+///
+/// `authenticate` sets the identity on each request to which it adds credentials. Coalescing shares no exchange between two identities, and a cache
+/// stores the responses of each identity apart. The identity stays the same when a token is refreshed, and changes when another account signs in. A
+/// redirect to another origin removes the identity.
+///
+/// An identity is durable or volatile:
+/// - **Volatile**, from ``init(scheme:_:)``: valid in this process alone. A store that outlives the process, or that another process shares, keeps
+///   nothing of a request with a volatile identity.
+/// - **Durable**, from ``init(scheme:account:_:)``: made of the stable name of an account. Another run and another process find the same account by
+///   ``canonicalOctets``.
+///
+/// The description and the mirror show the scheme alone.
+public struct CredentialIdentity: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
+    private let scheme: OctetKey
+    private let account: OctetKey?
+    private let parts: [OctetKey]
+
+    /// Creates a volatile identity.
     ///
     /// - Parameters:
     ///   - scheme: the name of the authentication scheme, such as `basic`. It is shown.
-    ///   - parts: what tells two accounts of this scheme apart, such as the name of the user. They may be secret, and are never shown.
-    public init(scheme: String, _ parts: String...) { (self.scheme, self.parts) = (scheme, parts) }
+    ///   - parts: the texts that distinguish two accounts of this scheme, such as a user and a password, or a token. They may be secret, and are never
+    ///     shown. They are compared octet by octet.
+    public init(scheme: String, _ parts: String...) {
+        (self.scheme, account, self.parts) = (OctetKey(scheme), nil, parts.map { OctetKey($0) })
+    }
+
+    /// Creates a durable identity.
+    ///
+    /// - Parameters:
+    ///   - scheme: the name of the authentication scheme, such as `basic`. It is shown.
+    ///   - account: the name of the account that all runs and processes of the app use, such as the identifier of a user. It must not be a secret, and no
+    ///     two accounts may have the same name. It is compared octet by octet: two Unicode normal forms of a name are two accounts.
+    ///   - parts: further texts by which identities in this process are compared, such as the password. They are not part of ``canonicalOctets``.
+    public init(scheme: String, account: String, _ parts: String...) {
+        (self.scheme, self.account, self.parts) = (OctetKey(scheme), OctetKey(account), parts.map { OctetKey($0) })
+    }
+
+    /// Whether the identity is the same in another run and in another process.
+    public var isDurable: Bool { account != nil }
+
+    /// The octets of a durable identity, the same in all runs, processes and versions of this library; `nil` for a volatile identity.
+    ///
+    /// The octets are, in this order:
+    /// 1. the version of this format: one octet, 1
+    /// 2. the length of the scheme in octets: eight octets, the most significant first
+    /// 3. the scheme in UTF-8
+    /// 4. the length of the account's name in octets, as above
+    /// 5. the account's name in UTF-8, not normalized
+    ///
+    /// Two durable identities have equal octets only if their schemes and their accounts have equal octets. A store never keeps the octets, because they
+    /// name a person. It keeps a keyed digest of them, such as HMAC-SHA-256 with a key of the store.
+    public var canonicalOctets: [UInt8]? {
+        guard let account else { return nil }
+        var octets: [UInt8] = [1]
+        for part in [scheme.text, account.text] {
+            withUnsafeBytes(of: UInt64(part.utf8.count).bigEndian) { octets += $0 }
+            octets += part.utf8
+        }
+        return octets
+    }
 
     /// The name of the scheme.
-    public var description: String { "\(scheme) identity" }
+    public var description: String { "\(scheme.text) identity" }
     /// The description alone.
     public var customMirror: Mirror { Mirror(self, children: ["identity": description]) }
 }
@@ -27,7 +74,7 @@ private enum CredentialIdentityKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// Whose credentials the request carries; `nil` without credentials. `authenticate` sets it.
+    /// The account whose credentials the request carries; `nil` without credentials. `authenticate` sets it.
     public var credentialIdentity: CredentialIdentity? {
         get { self[CredentialIdentityKey.self] }
         set { self[CredentialIdentityKey.self] = newValue }
