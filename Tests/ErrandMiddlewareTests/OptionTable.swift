@@ -55,7 +55,8 @@ extension OptionRow {
     static let core: [OptionRow] = [
         OptionRow("SensitivityKey", .value) { $0.sensitivity = Sensitivity(fields: [.userAgent]) },
         OptionRow("TagsKey", observer) { $0.tags = ["tenant": "blue"] },
-        OptionRow("UpgradeKey", .unique) { $0.upgrade = UpgradeRequest(protocolName: "own") },
+        OptionRow("UpgradeKey", .unique, needs: .upgrades) { $0.upgrade = UpgradeRequest(protocolName: "own") },
+        OptionRow("SiteContextKey", .value) { $0.siteContext = .crossSite },
         OptionRow("RequestNumberKey", note) { $0.requestNumber = 7 },
         OptionRow("ResendCountKey", note) { $0.resendCount = 1 },
         OptionRow("HasLeftOriginKey", .value) { $0.hasLeftOrigin = true },

@@ -7,11 +7,14 @@ public struct RedirectRecord: Sendable, Hashable {
     public let status: HTTPResponse.Status
     /// The URL that was redirected, without secrets.
     public let from: String
+    /// The URL that the redirect led to, without secrets.
+    public let to: String
 
     /// - Parameters:
     ///   - status: the status of the redirect.
     ///   - from: the URL that was redirected, without secrets: ``Request/redactedURL``.
-    public init(status: HTTPResponse.Status, from: String) { (self.status, self.from) = (status, from) }
+    ///   - to: the URL that the redirect led to, without secrets.
+    public init(status: HTTPResponse.Status, from: String, to: String) { (self.status, self.from, self.to) = (status, from, to) }
 }
 
 private enum RequestNumberKey: MetadataKey, OptionKey {

@@ -77,7 +77,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
             }
             request.report(
                 .redirectDecision, decision: .init(continues: true, "\(response.status.code) to \(following.redactedURL)"))
-            way.append(RedirectRecord(status: response.head.status, from: request.redactedURL))
+            way.append(RedirectRecord(status: response.head.status, from: request.redactedURL, to: following.redactedURL))
             try await response.release(on: clock)
             request.countResend(after: .success(response))
             if !request.method.isSafe, following.method != request.method { processed.append(.success(response)) }

@@ -118,6 +118,8 @@ private struct Vectors: Decodable {
         #expect(response.request.url?.description == "https://b.example/c")
         #expect(response.metadata.redirects.map(\.status.code) == [302, 308])
         #expect(response.metadata.redirects.map(\.from) == ["https://a.example/a", "https://a.example/b?token=REDACTED"])
+        #expect(response.metadata.redirects.first?.to == "https://a.example/b?token=REDACTED")
+        #expect(response.metadata.redirects.last?.to == response.request.redactedURL)
     }
 
     /// The POST was done, and whoever goes by the failure would do it a second time.

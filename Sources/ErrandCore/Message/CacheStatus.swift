@@ -1,0 +1,95 @@
+/// How a cache of the app treated a request, in the terms of the field `Cache-Status`
+/// ([RFC 9211, section 2](https://www.rfc-editor.org/rfc/rfc9211#section-2)).
+///
+/// ```swift
+/// print(response.metadata.cacheStatus ?? "no cache")     // hit; ttl=30
+/// ```
+public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
+    /// Why a request was sent on ([RFC 9211, section 2.2](https://www.rfc-editor.org/rfc/rfc9211#section-2.2)).
+    public enum ForwardReason: String, Sendable, Hashable, CaseIterable {
+        /// The cache was told not to handle the request.
+        case bypass
+        /// The method of the request must be sent on.
+        case method
+        /// The cache has no response for the URL.
+        case uriMiss = "uri-miss"
+        /// The cache has responses for the URL, but none that `Vary` allows for the request.
+        case varyMiss = "vary-miss"
+        /// The cache has no response that it could use, for a reason that it does not distinguish.
+        case miss
+        /// The cache has a fresh response that the request does not allow it to use.
+        case request
+        /// The cache has a stored response that is stale.
+        case stale
+        /// The cache has a part of the response, and sends the request on for the rest.
+        case partial
+    }
+
+    /// Whether the response is a stored one that was not validated for this request (`hit`), or why the request was sent on (`fwd`).
+    public enum Outcome: Sendable, Hashable {
+        /// The response comes from the cache, without a request.
+        case hit
+        /// The request was sent on.
+        case forwarded(ForwardReason)
+    }
+
+    /// Whether the response comes from the cache, or why the request was sent on.
+    public var outcome: Outcome
+    /// The status of the server's response, if the request was sent on and that status is known (`fwd-status`): 304 for a revalidation.
+    public var forwardedStatus: HTTPResponse.Status?
+    /// Whether the cache has stored the response (`stored`).
+    public var isStored: Bool
+    /// Whether the request shared the exchange of another request (`collapsed`).
+    public var isCollapsed: Bool
+    /// For how long the response stays fresh (`ttl`); negative for a stale response. `nil` if it is not known.
+    public var timeToLive: Duration?
+
+    /// Creates a status.
+    ///
+    /// - Parameters:
+    ///   - outcome: whether the response comes from the cache, or why the request was sent on.
+    ///   - forwardedStatus: the status of the server's response.
+    ///   - isStored: whether the cache has stored the response.
+    ///   - isCollapsed: whether the request shared the exchange of another request.
+    ///   - timeToLive: for how long the response stays fresh; negative for a stale response.
+    public init(
+        _ outcome: Outcome, forwardedStatus: HTTPResponse.Status? = nil, isStored: Bool = false, isCollapsed: Bool = false,
+        timeToLive: Duration? = nil
+    ) {
+        (self.outcome, self.forwardedStatus, self.isStored) = (outcome, forwardedStatus, isStored)
+        (self.isCollapsed, self.timeToLive) = (isCollapsed, timeToLive)
+    }
+
+    /// Whether the response comes from the cache without a request, fresh or stale.
+    public var isHit: Bool { outcome == .hit }
+    /// Whether the response comes from the cache although it is stale.
+    public var isStale: Bool { isHit && (timeToLive ?? .zero) < .zero }
+    /// Whether the server has confirmed the stored response (304), which was returned.
+    public var isRevalidated: Bool { !isHit && forwardedStatus == .notModified }
+    /// Whether no stored response was used.
+    public var isMiss: Bool { !isHit && !isRevalidated }
+
+    /// The parameters in the form of the field, without the name of the cache: `hit; ttl=30`, `fwd=stale; fwd-status=304`.
+    public var description: String {
+        var parts: [String] = []
+        switch outcome {
+        case .hit: parts.append("hit")
+        case .forwarded(let reason): parts.append("fwd=\(reason.rawValue)")
+        }
+        if let forwardedStatus { parts.append("fwd-status=\(forwardedStatus.code)") }
+        if let timeToLive { parts.append("ttl=\(timeToLive.components.seconds)") }
+        if isStored { parts.append("stored") }
+        if isCollapsed { parts.append("collapsed") }
+        return parts.joined(separator: "; ")
+    }
+}
+
+private enum CacheStatusKey: MetadataKey { static var defaultValue: CacheStatus? { nil } }
+
+extension ResponseMetadata {
+    /// How a cache of the stack treated the request; `nil` without a cache. A cache of your own sets it.
+    public var cacheStatus: CacheStatus? {
+        get { self[CacheStatusKey.self] }
+        set { self[CacheStatusKey.self] = newValue }
+    }
+}
