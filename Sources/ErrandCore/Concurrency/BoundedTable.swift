@@ -1,7 +1,9 @@
 /// A dictionary with a bound: beyond it, the entry that was used least recently is evicted.
 ///
-/// State by key, such as origins and rate-limit keys, uses this type, so that one eviction rule holds everywhere. An entry whose
-/// value is pinned is never evicted and does not count toward the bound: it carries a decision made by hand, or work in progress.
+/// State by key, such as origins and rate-limit keys, uses this type, so that one eviction rule holds everywhere. The bound is a number of
+/// entries, and a weight if one is given, such as a number of bytes. The entry that was used last stays, also if it alone is too heavy: the next
+/// use of another entry evicts it. An entry whose value is pinned is never evicted and counts toward neither bound: it carries a decision made by hand, or
+/// work in progress.
 /// Every operation takes constant time on average, whatever the number of entries and pins. Its methods are compiled for the types of each
 /// user: unspecialized they cost thousands of instructions.
 public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
@@ -9,6 +11,8 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         @usableFromInline var key: Key
         @usableFromInline var value: Value
         @usableFromInline var isPinned = false
+        /// What counts toward the weight: 0 for a pinned entry.
+        @usableFromInline var weight = 0
         /// The neighbors in the order of use, by index. -1 if there is no neighbor, and for a pinned entry.
         @usableFromInline var older = -1
         @usableFromInline var newer = -1
@@ -18,22 +22,33 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
 
     /// The largest number of entries that are not pinned.
     public let limit: Int
+    /// The largest weight of the entries that are not pinned; `nil` if only their number is bounded.
+    public let weightLimit: Int?
     @usableFromInline let isPinned: @Sendable (Value) -> Bool
+    @usableFromInline let weight: @Sendable (Value) -> Int
     @usableFromInline var indices: [Key: Int] = [:]
     @usableFromInline var slots: [Slot?] = []
     @usableFromInline var free: [Int] = []
     @usableFromInline var oldest = -1
     @usableFromInline var newest = -1
     @usableFromInline var pinnedCount = 0
+    /// The weight of the entries that are not pinned. An entry of more than ``weightLimit`` counts as one more than the limit.
+    public var totalWeight = 0
 
     /// Creates an empty table.
     ///
     /// - Parameters:
     ///   - limit: the largest number of entries that are not pinned, at least 1.
+    ///   - weightLimit: the largest weight of the entries that are not pinned, from 0 to 2^60; `nil`, the default, for no bound.
+    ///   - weight: the weight of a value, at least 0; less counts as 0. Called after each change of the value if there is a `weightLimit`.
     ///   - isPinned: whether a value must be kept. Called after each change of the value.
-    @inlinable public init(limit: Int, isPinned: @escaping @Sendable (Value) -> Bool = { _ in false }) {
+    @inlinable public init(
+        limit: Int, weightLimit: Int? = nil, weight: @escaping @Sendable (Value) -> Int = { _ in 0 },
+        isPinned: @escaping @Sendable (Value) -> Bool = { _ in false }
+    ) {
         precondition(limit >= 1, "limit must be at least 1 (is \(limit))")
-        (self.limit, self.isPinned) = (limit, isPinned)
+        precondition((0...1 << 60).contains(weightLimit ?? 0), "weightLimit must be from 0 to 2^60 (is \(weightLimit ?? 0))")
+        (self.limit, self.weightLimit, self.weight, self.isPinned) = (limit, weightLimit, weight, isPinned)
     }
 
     /// The number of entries, including pinned ones.
@@ -81,6 +96,7 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         unlink(index)
         let slot = slots[index]
         if slot?.isPinned == true { pinnedCount -= 1 }
+        totalWeight -= slot?.weight ?? 0
         slots[index] = nil
         free.append(index)
         return slot?.value
@@ -137,7 +153,14 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
             pinnedCount += pins ? 1 : -1
         }
         if !pins { link(index) }
-        while indices.count - pinnedCount > limit, oldest >= 0, oldest != index, let key = slots[oldest]?.key {
+        if let weightLimit {
+            let counted = pins ? 0 : min(max(0, weight(slot.value)), weightLimit + 1)
+            totalWeight += counted - slot.weight
+            slots[index]?.weight = counted
+        }
+        while indices.count - pinnedCount > limit || totalWeight > weightLimit ?? .max, oldest >= 0, oldest != index,
+            let key = slots[oldest]?.key
+        {
             remove(key)
         }
         compactIfSparse()

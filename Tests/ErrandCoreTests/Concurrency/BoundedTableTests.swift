@@ -93,4 +93,71 @@ import Testing
             }
         }
     }
+
+    // MARK: Weight
+
+    private static func weighing(_ weightLimit: Int, limit: Int = 100, isPinned: @escaping @Sendable (Int) -> Bool = { _ in false })
+        -> BoundedTable<String, Int>
+    {
+        BoundedTable(limit: limit, weightLimit: weightLimit, weight: { $0 }, isPinned: isPinned)
+    }
+
+    /// Each row: the entries in the order of use, the limit, and the keys that stay.
+    @Test(arguments: [
+        ([("a", 4), ("b", 3), ("c", 3)], 10, "abc"), ([("a", 4), ("b", 3), ("c", 4)], 10, "bc"),
+        ([("a", 1), ("b", 1), ("c", 11)], 10, "c"), ([("a", 11), ("b", 1)], 10, "b"), ([("a", 0), ("b", 0)], 0, "ab"),
+        ([("a", 5), ("b", 5), ("a", 6)], 10, "a"), ([("a", 5), ("b", 5), ("a", 5), ("c", 1)], 10, "ac"),
+        ([("a", .max), ("b", .max)], 1 << 60, "b"), ([("a", -5), ("b", 10)], 10, "ab"), ([("a", 10), ("a", 1), ("b", 9)], 10, "ab"),
+    ] as [([(String, Int)], Int, String)])
+    func theHeaviestEntriesThatWereUsedLongestAgoAreEvicted(_ entries: [(String, Int)], _ limit: Int, _ kept: String) {
+        var table = Self.weighing(limit)
+        for (key, weight) in entries { table.update(key, default: 0) { $0 = weight } }
+        #expect(["a", "b", "c"].filter { table[$0] != nil }.joined() == kept)
+        #expect(table.totalWeight <= limit || table.count == 1)
+    }
+
+    @Test func whatIsPinnedWeighsNothing() {
+        var table = Self.weighing(10, isPinned: { $0 % 2 == 1 })
+        for key in ["a", "b", "c"] { table.update(key, default: 0) { $0 = 9 } }
+        table.update("d", default: 0) { $0 = 10 }
+        #expect(table.count == 4 && table.totalWeight == 10)
+        table.updateIfPresent("a") { $0 = 2 }
+        #expect(table["a"] == 2 && table["d"] == nil && table.totalWeight == 2)
+        table.updateIfPresent("a") { $0 = 3 }
+        #expect(table.totalWeight == 0 && table.count == 3)
+    }
+
+    /// Against a model that is slow and plain, over many random operations, with pins and compaction.
+    @Test func aTableWithWeightsAgreesWithAPlainModel() {
+        var generator = SystemRandomNumberGenerator()
+        var table = BoundedTable<Int, Int>(limit: 12, weightLimit: 100, weight: { $0 }, isPinned: { $0 % 7 == 0 })
+        var order: [Int] = []  // keys by use, oldest first
+        var values: [Int: Int] = [:]
+        func weight(_ keys: [Int]) -> Int { keys.reduce(0) { $0 + min(101, values[$1]!) } }
+        for _ in 0..<50_000 {
+            let key = Int.random(in: 0..<24, using: &generator)
+            if Int.random(in: 0..<8, using: &generator) == 0 {
+                #expect(table.removeValue(forKey: key) == values.removeValue(forKey: key))
+                order.removeAll { $0 == key }
+            } else {
+                let value = Int.random(in: 0..<(Int.random(in: 0..<10, using: &generator) == 0 ? 200 : 30), using: &generator)
+                table.update(key, default: 0) { $0 = value }
+                values[key] = value
+                order.removeAll { $0 == key }
+                order.append(key)
+                var loose = order.filter { values[$0]! % 7 != 0 }
+                while let victim = loose.first, victim != key, loose.count > 12 || weight(loose) > 100 {
+                    values[victim] = nil
+                    order.removeAll { $0 == victim }
+                    loose.removeFirst()
+                }
+            }
+            let loose = order.filter { values[$0]! % 7 != 0 }
+            guard table.count == values.count, table.totalWeight == weight(loose), values.allSatisfy({ table[$0.key] == $0.value }) else {
+                Issue.record("the table has \(table.count) entries of \(table.totalWeight), the model \(values.count) of \(weight(loose))")
+                return
+            }
+            #expect(table.totalWeight <= 100 || loose.count == 1)
+        }
+    }
 }
