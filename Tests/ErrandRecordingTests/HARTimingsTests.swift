@@ -61,6 +61,25 @@ import Testing
         #expect(timings.beforeHead == Double(head ?? end))
     }
 
+    /// A transport that learns of the steps at the end has the same phases as one that reports each.
+    @Test func instantsThatComeAtTheEndAreInTheirPhases() throws {
+        let (request, start) = (try Request(.get, url: "https://a.example/x"), ContinuousClock.now)
+        var instants = ExchangeEvent.Timings()
+        (instants.dnsStart, instants.dnsEnd) = (start + .milliseconds(5), start + .milliseconds(7))
+        (instants.connectStart, instants.connectEnd) = (start + .milliseconds(7), start + .milliseconds(10))
+        (instants.tlsStart, instants.tlsEnd) = (start + .milliseconds(10), start + .milliseconds(20))
+        (instants.connected, instants.requestHeadSent) = (start + .milliseconds(20), start + .milliseconds(20))
+        instants.requestSent = start + .milliseconds(21)
+        var late = ExchangeTimings(request, at: .zero)
+        var event = ExchangeEvent(.timings, request: request.id, exchange: 1, timings: instants)
+        event.instant = start + .milliseconds(60)
+        late.record(event, at: .milliseconds(60))
+        let expected = try steps(
+            "dnsStart 5 dnsEnd 7 connectStart 7 connectEnd 10 tlsStart 10 tlsEnd 20 connectionAcquired 20 requestHeadSent 20 requestSent 21")
+        func timings(_ steps: ExchangeTimings) -> HARTimings { HARTimings(steps, head: .milliseconds(51), end: .milliseconds(60)) }
+        #expect(timings(late) == timings(expected) && timings(late).dns == 2)
+    }
+
     @Test func aFailureInTheQueueIsBlocked() throws {
         let request = try Request(.get, url: "https://a.example/x")
         var steps = ExchangeTimings(request, at: .zero)

@@ -63,7 +63,7 @@ public enum EventGrammar {
 
     private static func violations(ofExchange events: [ExchangeEvent]) -> [String] {
         let kinds = events.map(\.kind)
-        var found = violations(ofConnecting: kinds)
+        var found = violations(ofConnecting: kinds) + violations(ofTimings: events)
         if kinds.first != .start { found.append("begins with \(kinds.first?.description ?? "nothing")") }
         if kinds.last != .end { found.append("ends with \(kinds.last?.description ?? "nothing")") }
         for kind in steps + [.requestSent] where kind != .responseBytesReceived && kinds.count(where: { $0 == kind }) > 1 {
@@ -88,6 +88,24 @@ public enum EventGrammar {
             if counts != counts.sorted() || counts.contains(where: { $0 < 0 }) { found.append("\(kind) counts \(counts)") }
         }
         if kinds.contains(.responseHead), !kinds.contains(.requestHeadSent) { found.append("a response without a request") }
+        return found
+    }
+
+    /// The instants that are reported together, at the end.
+    private static func violations(ofTimings events: [ExchangeEvent]) -> [String] {
+        var found: [String] = []
+        let indices = events.indices.filter { events[$0].kind == .timings }
+        if indices.count > 1 { found.append("timings more than once") }
+        guard let index = indices.last else { return found }
+        if index + 1 < events.count, events[index + 1].kind != .end { found.append("\(events[index + 1].kind) after timings") }
+        guard let timings = events[index].timings else { return found + ["timings without instants"] }
+        let steps = timings.steps
+        for (step, next) in zip(steps, steps.dropFirst()) where step.instant > next.instant {
+            found.append("\(next.name) before \(step.name) in the timings")
+        }
+        if let first = events.first, steps.contains(where: { $0.instant < first.instant || $0.instant > events[index].instant }) {
+            found.append("timings before the start or after the end")
+        }
         return found
     }
 

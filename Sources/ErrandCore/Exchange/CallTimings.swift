@@ -90,6 +90,7 @@ public struct ExchangeTimings: Sendable, Hashable {
         case .responseBytesReceived:
             if firstByte == nil { firstByte = instant }
             receivedBytes = event.bytes ?? receivedBytes
+        case .timings: if let timings = event.timings { take(timings, reportedAt: event.instant, instant) }
         case .end:
             (end, isComplete) = (instant, event.failure == nil)
             failedInQueue = (event.failure as? any RequestFailure)?.phase == .queue

@@ -4,7 +4,9 @@ internal import Synchronization
 ///
 /// Events that come while the sink is busy wait, at most ``ExchangeEvent/waitingLimit`` of those that may come in any number: an event of progress
 /// replaces the one before it if that waits and is of the same kind and exchange, since its bytes are the sum; beyond the limit, progress and
-/// informational responses are left out. All others are kept: an exchange has about ten of them.
+/// informational responses are left out. All others are kept: an exchange has about ten of them. The first response with the status 104 of an exchange is
+/// kept too, because it has the URL by which an upload is resumed
+/// ([draft-ietf-httpbis-resumable-upload](https://datatracker.ietf.org/doc/draft-ietf-httpbis-resumable-upload/)).
 ///
 /// Events come from event loops, from tasks and from cancellation, at the same moment. A sink may itself end what an event is about;
 /// therefore it is never called under a lock.
@@ -17,6 +19,8 @@ private struct SerialSink<Progress: Sendable>: ~Copyable {
         private var first = 0
         var isReporting = false
         var last: ContinuousClock.Instant?
+        /// The exchanges whose first response with the status 104 has come.
+        private var resumable: Set<Int> = []
 
         init(progress: Progress) { self.progress = progress }
 
@@ -26,13 +30,20 @@ private struct SerialSink<Progress: Sendable>: ~Copyable {
             if let last, instant < last { event?.instant = last } else { last = instant }
         }
 
-        mutating func append(_ event: ExchangeEvent) {
+        /// Whether an event is the first 104 of its exchange. Call once for each event.
+        mutating func isFirstResumption(_ event: ExchangeEvent) -> Bool {
+            guard event.kind == .informationalResponse, event.response?.status.code == 104 else { return false }
+            return resumable.insert(event.exchange ?? -1).inserted
+        }
+
+        /// - Parameter mustStay: whether the event waits also beyond the limit.
+        mutating func append(_ event: ExchangeEvent, mustStay: Bool) {
             let count = waiting.count - first
             if event.kind.isProgress, count > 0, let previous = waiting.last, previous.kind == event.kind,
                 previous.exchange == event.exchange
             {
                 waiting[waiting.count - 1] = event
-            } else if count < ExchangeEvent.waitingLimit || !(event.kind.isProgress || event.kind == .informationalResponse) {
+            } else if count < ExchangeEvent.waitingLimit || mustStay || !(event.kind.isProgress || event.kind == .informationalResponse) {
                 waiting.append(event)
             }
         }
@@ -65,12 +76,13 @@ private struct SerialSink<Progress: Sendable>: ~Copyable {
             var (event, then) = make(&state.progress)
             state.stamp(&event)
             state.stamp(&then)
+            let isResumption = event.map { state.isFirstResumption($0) } ?? false
             guard state.isReporting || event == nil else {
                 state.isReporting = true
                 return (event, then)
             }
-            if let event { state.append(event) }
-            if let then { state.append(then) }
+            if let event { state.append(event, mustStay: isResumption) }
+            if let then { state.append(then, mustStay: false) }
             return (nil, nil)
         }
         while let next = event {
@@ -102,6 +114,7 @@ package final class ExchangeEventLog: Sendable {
     private struct Progress: Sendable {
         var exchange = ExchangeEvent.nextExchange()
         var hasEnded = false
+        var hasTimings = false
         /// Whether there is no connection yet.
         var isConnecting = true
         /// The step of connecting in progress.
@@ -118,14 +131,15 @@ package final class ExchangeEventLog: Sendable {
 
     package func record(
         _ kind: ExchangeEvent.Kind, bytes: Int64? = nil, response: HTTPResponse? = nil, connection: ConnectionInfo? = nil,
-        failure: (any Error)? = nil
+        timings: ExchangeEvent.Timings? = nil, failure: (any Error)? = nil
     ) {
         serial.record { progress in
-            guard !progress.hasEnded else { return (nil, nil) }
+            guard !progress.hasEnded, kind != .timings || !progress.hasTimings else { return (nil, nil) }
             progress.hasEnded = kind == .end
+            progress.hasTimings = progress.hasTimings || kind == .timings
             let event = ExchangeEvent(
                 kind, request: request, exchange: progress.exchange, bytes: bytes, response: response, connection: connection,
-                failure: failure)
+                timings: timings, failure: failure)
             guard progress.isConnecting, kind == .connectionAcquired || kind == .end else { return (event, nil) }
             progress.isConnecting = false
             guard let step = progress.step.take() else { return (event, nil) }
@@ -156,7 +170,7 @@ package final class ExchangeEventLog: Sendable {
             guard !progress.hasEnded else { return (nil, nil) }
             let end = ExchangeEvent(.end, request: request, exchange: progress.exchange, failure: failure)
             progress.exchange = ExchangeEvent.nextExchange()
-            (progress.isConnecting, progress.step) = (true, nil)
+            (progress.isConnecting, progress.step, progress.hasTimings) = (true, nil, false)
             return (end, ExchangeEvent(.start, request: request, exchange: progress.exchange))
         }
     }

@@ -23,6 +23,8 @@ internal import Synchronization
 /// of the exchange. A step that is not needed has none: `dns` for a host that is an address, `tls` for `http`. They may come again, with
 /// another attempt to connect. An exchange may get another connection than the one that was opened for it, if that is free earlier.
 ///
+/// A transport that learns of the steps only at the end reports them all with `timings`, once for each exchange and directly before `end`.
+///
 /// A reused connection may be lost before a byte of the response was received. If a transport then sends the request over another
 /// connection, that is another exchange, with a number of its own.
 public struct ExchangeEvent: Sendable {
@@ -81,6 +83,8 @@ public struct ExchangeEvent: Sendable {
         public static let responseHead = Kind("responseHead")
         /// A piece of the response's body was received, read or not: ``ExchangeEvent/bytes`` is the sum so far.
         public static let responseBytesReceived = Kind("responseBytesReceived")
+        /// The instants of the steps that were not reported before: ``ExchangeEvent/timings``. At most once for each exchange, directly before ``end``.
+        public static let timings = Kind("timings")
         /// The exchange ended: complete, failed or abandoned. The last event of each exchange.
         public static let end = Kind("end")
     }
@@ -99,6 +103,8 @@ public struct ExchangeEvent: Sendable {
     public var response: HTTPResponse? { details?.response }
     /// The connection; only with ``Kind/connectionAcquired``.
     public var connection: ConnectionInfo? { details?.connection }
+    /// The instants of the steps of the exchange; only with ``Kind/timings``.
+    public var timings: Timings? { details?.timings?.value }
     /// The decision; only with ``Kind/retryDecision``, ``Kind/redirectDecision`` and ``Kind/authenticationDecision``.
     public var decision: Decision? { details?.decision }
     /// The number that `number()` gave the request; `nil` without it.
@@ -113,10 +119,18 @@ public struct ExchangeEvent: Sendable {
         let response: HTTPResponse?
         let connection: ConnectionInfo?
         let decision: Decision?
+        let timings: BoxedTimings?
 
-        init(_ response: HTTPResponse?, _ connection: ConnectionInfo?, _ decision: Decision?) {
+        init(_ response: HTTPResponse?, _ connection: ConnectionInfo?, _ decision: Decision?, _ timings: Timings?) {
             (self.response, self.connection, self.decision) = (response, connection, decision)
+            self.timings = timings.map { BoxedTimings($0) }
         }
+    }
+
+    /// Apart, as they are large and one event of an exchange has them.
+    private final class BoxedTimings: Sendable {
+        let value: Timings
+        init(_ value: Timings) { self.value = value }
     }
 
     /// What all events of a call have in common.
@@ -149,12 +163,12 @@ public struct ExchangeEvent: Sendable {
     /// Creates an event, whose instant is now.
     public init(
         _ kind: Kind, request: RequestID, exchange: Int? = nil, bytes: Int64? = nil, response: HTTPResponse? = nil,
-        connection: ConnectionInfo? = nil, decision: Decision? = nil, failure: (any Error)? = nil
+        connection: ConnectionInfo? = nil, decision: Decision? = nil, timings: Timings? = nil, failure: (any Error)? = nil
     ) {
         (self.kind, self.request, self.exchange, self.bytes) = (kind, request, exchange, bytes)
         self.failure = failure
-        let isPlain = response == nil && connection == nil && decision == nil
-        details = isPlain ? nil : Details(response, connection, decision)
+        let isPlain = response == nil && connection == nil && decision == nil && timings == nil
+        details = isPlain ? nil : Details(response, connection, decision, timings)
         instant = .now
     }
 

@@ -66,6 +66,73 @@ import Testing
         #expect(events.suffix(2).map(\.kind) == [.responseHead, .end])
     }
 
+    /// It has the URL by which the upload is resumed.
+    @Test func theFirst104OfAnExchangeIsKeptBeyondTheLimit() {
+        @Sendable func resumption(_ location: String) -> HTTPResponse {
+            HTTPResponse(status: .init(code: 104), headerFields: [.location: location])
+        }
+        let events = told { log in
+            for bytes in 1...20_000 {
+                log.record(.requestBytesSent, bytes: Int64(bytes))
+                log.record(.responseBytesReceived, bytes: Int64(bytes))
+                log.record(.informationalResponse, response: HTTPResponse(status: .init(code: 103)))
+            }
+            log.record(.informationalResponse, response: resumption("/first"))
+            for _ in 1...10_000 { log.record(.informationalResponse, response: resumption("/later")) }
+            log.beginAgain(after: SomeError(secret: "x"))
+            log.record(.informationalResponse, response: resumption("/again"))
+            log.record(.responseHead)
+            log.record(.end)
+        }
+        #expect(events.compactMap { $0.response?.headerFields[.location] } == ["/first", "/again"])
+        #expect(events.count == 1 + ExchangeEvent.waitingLimit + 6)
+        // The first that is reported at once is the first.
+        let prompt = told { _ in }
+        #expect(prompt.count == 1)
+    }
+
+    @Test func theFirst104OfEachOfTwoExchangesOfACallIsKept() {
+        let call = RequestID()
+        let log = Mutex<CallEventLog?>(nil)
+        let sink = StallingSink {
+            guard let log = log.withLock({ $0 }) else { return }
+            func record(_ exchange: Int, _ code: Int) {
+                let head = HTTPResponse(status: .init(code: code), headerFields: [.location: "/\(exchange)"])
+                log.record(ExchangeEvent(.informationalResponse, request: call, exchange: exchange, response: head))
+            }
+            for _ in 1...10_000 { record(1, 103) }
+            for _ in 1...10_000 {
+                record(1, 104)
+                record(2, 104)
+            }
+        }
+        // The first event of a call log comes from its initializer.
+        let outer = CallEventLog(Later(sink), request: call, number: nil, tags: [:])
+        log.withLock { $0 = outer }
+        outer.record(ExchangeEvent(.start, request: call, exchange: 1))
+        let resumptions = sink.all.filter { $0.response?.status.code == 104 }
+        #expect(resumptions.map(\.exchange) == [1, 2])
+    }
+
+    /// Leaves out the beginning of the call.
+    private struct Later: EventSink {
+        let base: any EventSink
+        init(_ base: any EventSink) { self.base = base }
+        func record(_ event: ExchangeEvent) { if event.kind != .callStart { base.record(event) } }
+    }
+
+    @Test func timingsAreReportedOnceAndBeforeTheEnd() {
+        var timings = ExchangeEvent.Timings()
+        timings.connected = .now
+        let (log, sink) = { (ExchangeEventLog($0, request: RequestID()), $0) }(RecordingEventSink())
+        log.record(.start)
+        log.record(.timings, timings: timings)
+        log.record(.timings, timings: ExchangeEvent.Timings())
+        log.record(.end)
+        log.record(.timings, timings: timings)
+        #expect(sink.events.map(\.kind) == [.start, .timings, .end] && sink.events[1].timings == timings)
+    }
+
     @Test func whatWaitsIsToldInOrderAndInTimeInProportionToItsNumber() {
         let events = told { log in for _ in 0..<5_000 { log.record(.connectionAcquired) } }
         #expect(events.count == 5_001)

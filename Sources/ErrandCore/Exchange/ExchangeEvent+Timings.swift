@@ -1,0 +1,71 @@
+extension ExchangeEvent {
+    /// The instants of the steps of an exchange, which a transport reports together, at the end of the exchange
+    /// (``ExchangeEvent/Kind/timings``). `URLSession` does so, for example.
+    ///
+    /// Each instant is `nil` if the step was not needed or is not known. The order is that of the properties.
+    public struct Timings: Sendable, Hashable {
+        /// When the lookup of the host began.
+        public var dnsStart: ContinuousClock.Instant?
+        /// When the lookup of the host was over.
+        public var dnsEnd: ContinuousClock.Instant?
+        /// When opening the connection began.
+        public var connectStart: ContinuousClock.Instant?
+        /// When the connection was open, without TLS.
+        public var connectEnd: ContinuousClock.Instant?
+        /// When the TLS handshake began.
+        public var tlsStart: ContinuousClock.Instant?
+        /// When the TLS handshake was over.
+        public var tlsEnd: ContinuousClock.Instant?
+        /// When there was a connection.
+        public var connected: ContinuousClock.Instant?
+        /// When the head of the request was sent.
+        public var requestHeadSent: ContinuousClock.Instant?
+        /// When the last byte of the request was sent.
+        public var requestSent: ContinuousClock.Instant?
+        /// When the head of the response was received.
+        public var responseHead: ContinuousClock.Instant?
+
+        /// The connection; `nil` if it is not known.
+        public var connection: ConnectionInfo?
+
+        /// Creates timings without an instant.
+        public init() {}
+
+        /// The instants that are known, in the order of the steps.
+        package var steps: [(name: String, instant: ContinuousClock.Instant)] {
+            let all = [
+                ("dnsStart", dnsStart), ("dnsEnd", dnsEnd), ("connectStart", connectStart), ("connectEnd", connectEnd), ("tlsStart", tlsStart),
+                ("tlsEnd", tlsEnd), ("connected", connected), ("requestHeadSent", requestHeadSent), ("requestSent", requestSent),
+                ("responseHead", responseHead),
+            ]
+            return all.compactMap { name, instant in instant.map { (name, $0) } }
+        }
+    }
+}
+
+extension ExchangeTimings {
+    /// Takes the instants that a transport has reported at the end, of the steps that it has not reported before.
+    ///
+    /// - Parameters:
+    ///   - timings: the instants.
+    ///   - end: the instant at which they were reported.
+    ///   - now: the same instant, counted from the beginning of the call. No step is later, and none is before ``start``.
+    mutating func take(_ timings: ExchangeEvent.Timings, reportedAt end: ContinuousClock.Instant, _ now: Duration) {
+        func time(_ instant: ContinuousClock.Instant?) -> Duration? { instant.map { min(now, max(start, now + end.duration(to: $0))) } }
+        func pair(_ first: ContinuousClock.Instant?, _ last: ContinuousClock.Instant?) -> (Duration?, Duration?) {
+            let begun = time(first)
+            return (begun, begun.flatMap { begun in time(last).map { max(begun, $0) } })
+        }
+        // The steps of one attempt to connect: not those of two.
+        if dnsStart == nil, connectStart == nil, tlsStart == nil {
+            (dnsStart, dnsEnd) = pair(timings.dnsStart, timings.dnsEnd)
+            (connectStart, connectEnd) = pair(timings.connectStart, timings.connectEnd)
+            (tlsStart, tlsEnd) = pair(timings.tlsStart, timings.tlsEnd)
+        }
+        connected = connected ?? time(timings.connected)
+        requestHeadSent = requestHeadSent ?? time(timings.requestHeadSent)
+        requestSent = requestSent ?? time(timings.requestSent)
+        responseHead = responseHead ?? time(timings.responseHead)
+        connection = connection ?? timings.connection
+    }
+}
