@@ -141,29 +141,3 @@ package final class OutputFile: Sendable {
 
     deinit { discard() }
 }
-
-/// The system's calls in which a disk shows that it is slow, full or broken: a parameter, so that a test can have such a disk.
-package struct FileCalls: Sendable {
-    /// Writes some of the bytes. Returns how many, or the negative error number.
-    package var write: @Sendable (_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int = { descriptor, bytes in
-        let count = systemWrite(descriptor, bytes.baseAddress, bytes.count)
-        return count >= 0 ? count : -Int(errno)
-    }
-    /// Reads some bytes from an offset. Returns how many, 0 at the end, or the negative error number.
-    package var read: @Sendable (_ descriptor: Int32, _ bytes: UnsafeMutableRawBufferPointer, _ offset: Int64) -> Int = {
-        let count = pread($0, $1.baseAddress, $1.count, off_t($2))
-        return count >= 0 ? count : -Int(errno)
-    }
-    /// Forces a file or a folder to the disk. Returns 0, or the error number.
-    package var synchronize: @Sendable (_ descriptor: Int32) -> Int32 = { fsync($0) == 0 ? 0 : errno }
-
-    /// The system's own.
-    package static let system = FileCalls()
-
-    private init() {}
-
-    package init(write: @escaping @Sendable (_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int) { self.write = write }
-}
-
-/// Where `write` is the name of a member, it hides the function.
-private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int { write(descriptor, bytes, count) }

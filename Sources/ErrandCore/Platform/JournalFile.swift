@@ -1,0 +1,197 @@
+internal import Synchronization
+
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#elseif canImport(Darwin)
+internal import Darwin
+#endif
+
+/// A file to which records are appended, and that is whole after a crash at any moment.
+///
+/// The file begins with eight octets, `ERRJRNL1`. Each record is a frame:
+/// 1. the length of the record in octets: four octets, the least significant first
+/// 2. CRC-32 of the length and the record, as in [RFC 1952, section 8](https://www.rfc-editor.org/rfc/rfc1952#section-8): four octets, likewise
+/// 3. the record
+///
+/// A process that dies while it appends leaves a part of a frame: the next opening removes it, and what follows it. ``replace(with:)`` writes another file
+/// and renames it: a crash leaves the old records or the new ones. The file has at most `limitBytes` octets: replace the records in time.
+///
+/// One holder at a time uses the file: take a ``FileLock`` before. All calls block. The owner of the file alone can read it (mode 0600).
+package final class JournalFile: Sendable {
+    private struct State {
+        var file: PartialFile
+        var length: Int
+        /// Whether octets after `length` could not be removed.
+        var isTorn = false
+    }
+
+    private static let header = Data("ERRJRNL1".utf8)
+    private static let frameBytes = 8
+
+    private let path: String
+    private let calls: FileCalls
+    /// The most octets of the file.
+    package let limitBytes: Int
+    private let state: Mutex<State>
+
+    /// The records at the time of the opening.
+    package let openedRecords: [Data]
+    /// The number of octets that the opening has removed: those of a frame that was not whole, and what followed.
+    package let droppedBytes: Int
+
+    /// Opens the file, or creates it.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the file. Its folder must exist. The file `PATH.new` is used by ``replace(with:)``, and is removed.
+    ///   - limitBytes: the most octets of the file, from 64 to 2^30; 1 MiB by default.
+    ///   - calls: the system's calls.
+    /// - Throws: `FileWriteError`, also for a file that is no journal or has more octets than `limitBytes`: it stays as it is.
+    package init(path: String, limitBytes: Int = 1 << 20, calls: FileCalls = .system) throws(FileWriteError) {
+        precondition((64...1 << 30).contains(limitBytes), "limitBytes must be from 64 to 2^30 (is \(limitBytes))")
+        let file = try PartialFile(path: path, .either, calls: calls)
+        let length = try file.lengthBytes()
+        guard length <= limitBytes else {
+            throw FileWriteError(path: path, operation: "open", code: EFBIG, reason: "it has more than \(limitBytes) bytes")
+        }
+        let data = try file.read(count: Int(length), at: 0)
+        guard data.prefix(Self.header.count) == Self.header.prefix(data.count) else {
+            throw FileWriteError(path: path, operation: "open", code: EINVAL, reason: "it is not a journal of this version")
+        }
+        _ = unlink(Self.replacementPath(of: path))
+        let (records, end) = Self.records(in: data)
+        if data.count < Self.header.count {
+            // The file is new, or its creator has died.
+            try file.write(Self.header, at: 0)
+            try file.synchronize()
+            try PartialFile.synchronizeFolder(of: path, calls: calls)
+        } else if end < data.count {
+            try file.truncate(to: Int64(end))
+            try file.synchronize()
+        }
+        (self.path, self.calls, self.limitBytes) = (path, calls, limitBytes)
+        openedRecords = records
+        droppedBytes = max(0, data.count - max(end, Self.header.count))
+        state = Mutex(State(file: file, length: max(end, Self.header.count)))
+    }
+
+    private static func replacementPath(of path: String) -> String { path + ".new" }
+
+    /// Returns the records up to the first frame that is not whole, and the end of the last record.
+    private static func records(in data: Data) -> (records: [Data], end: Int) {
+        let octets = [UInt8](data)
+        var (records, end): ([Data], Int) = ([], header.count)
+        func number(at index: Int) -> UInt32 { (0..<4).reduce(0) { $0 | UInt32(octets[index + $1]) << (8 * $1) } }
+        while octets.count - end >= frameBytes {
+            let length = Int(number(at: end))
+            guard octets.count - end - frameBytes >= length else { break }
+            let record = octets[(end + frameBytes)..<(end + frameBytes + length)]
+            guard CRC32.of(octets[end..<(end + 4)], record) == number(at: end + 4) else { break }
+            records.append(Data(record))
+            end += frameBytes + length
+        }
+        return (records, min(end, octets.count))
+    }
+
+    private static func append(_ record: Data, to data: inout Data) {
+        let length = withUnsafeBytes(of: UInt32(record.count).littleEndian) { [UInt8]($0) }
+        data += length
+        withUnsafeBytes(of: CRC32.of(length, record).littleEndian) { data += $0 }
+        data += record
+    }
+
+    /// The length of the file in octets.
+    package var lengthBytes: Int { state.withLock(\.length) }
+
+    /// Returns whether a record of so many octets can still be appended.
+    package func hasRoom(for recordBytes: Int) -> Bool { recordBytes <= limitBytes - Self.frameBytes - lengthBytes }
+
+    private func checkRoom(_ length: Int) throws(FileWriteError) {
+        guard length > limitBytes else { return }
+        throw FileWriteError(path: path, operation: "write", code: EFBIG, reason: "it would have more than \(limitBytes) bytes")
+    }
+
+    /// Appends a record.
+    ///
+    /// - Parameter synchronizes: whether the record is on the disk when this function returns; true by default.
+    /// - Throws: `FileWriteError`. The record is not in the file then, unless the disk also refuses to remove it: then the next ``append(_:synchronizes:)``
+    ///   removes it first, and until then another opening may find it.
+    package func append(_ record: Data, synchronizes: Bool = true) throws(FileWriteError) {
+        try state.withLock { state throws(FileWriteError) in
+            try checkRoom(state.length + Self.frameBytes + record.count)
+            if state.isTorn {
+                try state.file.truncate(to: Int64(state.length))
+                state.isTorn = false
+            }
+            var frame = Data()
+            Self.append(record, to: &frame)
+            do throws(FileWriteError) {
+                try state.file.write(frame, at: Int64(state.length))
+                if synchronizes { try state.file.synchronize() }
+            } catch {
+                state.isTorn = (try? state.file.truncate(to: Int64(state.length))) == nil
+                throw error
+            }
+            state.length += frame.count
+        }
+    }
+
+    /// Forces the appended records to the disk.
+    ///
+    /// - Throws: `FileWriteError`.
+    package func synchronize() throws(FileWriteError) {
+        let file = state.withLock(\.file)
+        try file.synchronize()
+    }
+
+    /// Replaces all records, on the disk too. A crash leaves the old records or the new ones.
+    ///
+    /// - Throws: `FileWriteError`. The old records are in the file then, with one exception: after the failure `synchronize the folder of`, the file has
+    ///   the new records, and a loss of power may bring back the old ones.
+    package func replace(with records: [Data]) throws(FileWriteError) {
+        var data = Self.header
+        for record in records { Self.append(record, to: &data) }
+        try checkRoom(data.count)
+        let newPath = Self.replacementPath(of: path)
+        try state.withLock { state throws(FileWriteError) in
+            _ = unlink(newPath)
+            let file = try PartialFile(path: newPath, .new, calls: calls)
+            do throws(FileWriteError) {
+                try file.write(data, at: 0)
+                try file.synchronize()
+                let code = calls.rename(newPath, path)
+                if code != 0 { throw FileWriteError(path: path, operation: "move the finished file to", code: code) }
+            } catch {
+                _ = unlink(newPath)
+                throw error
+            }
+            state = State(file: file, length: data.count)
+            try PartialFile.synchronizeFolder(of: path, calls: calls)
+        }
+    }
+
+    /// Closes the file. Later calls fail.
+    package func close() { state.withLock { $0.file.close() } }
+}
+
+/// CRC-32 ([RFC 1952, section 8](https://www.rfc-editor.org/rfc/rfc1952#section-8)). It finds accidents, not forgeries.
+enum CRC32 {
+    private static let table: [UInt32] = (0..<256).map { octet in
+        (0..<8).reduce(UInt32(octet)) { value, _ in value & 1 == 1 ? value >> 1 ^ 0xEDB8_8320 : value >> 1 }
+    }
+
+    /// Returns the checksum of two pieces, one after the other.
+    static func of(_ first: some Sequence<UInt8>, _ second: some Sequence<UInt8> = []) -> UInt32 {
+        var value = UInt32.max
+        for octet in first { value = value >> 8 ^ table[Int(UInt8(truncatingIfNeeded: value) ^ octet)] }
+        for octet in second { value = value >> 8 ^ table[Int(UInt8(truncatingIfNeeded: value) ^ octet)] }
+        return ~value
+    }
+}

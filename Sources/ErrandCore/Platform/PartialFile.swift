@@ -1,0 +1,159 @@
+internal import Synchronization
+
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#elseif canImport(Darwin)
+internal import Darwin
+#endif
+
+/// A file that is written at offsets, and that another run may continue. It is closed when it is released.
+///
+/// All of its calls block. Its owner alone can read the file (mode 0600), unless other permissions are given.
+package final class PartialFile: Sendable {
+    /// Which file is opened.
+    package enum Opening: Sendable {
+        /// A new file. One that exists is an error.
+        case new
+        /// An existing file. A missing one is an error.
+        case existing
+        /// An existing file, or else a new one.
+        case either
+    }
+
+    private let path: String
+    private let calls: FileCalls
+    /// `nil` once the file is closed.
+    private let descriptor: Mutex<Int32?>
+    /// Whether the file was created.
+    package let isNew: Bool
+
+    /// Opens or creates a file.
+    ///
+    /// - Throws: `FileWriteError`, also for a symbolic link, a folder, a device and a pipe.
+    package init(path: String, _ opening: Opening, permissions: UInt16 = 0o600, calls: FileCalls = .system) throws(FileWriteError) {
+        try OutputFile.check(path)
+        let flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
+        var (descriptor, isNew): (Int32, Bool) = (-1, false)
+        // Between two calls, another process may create the file or remove it.
+        for _ in 0..<4 {
+            if opening != .new {
+                descriptor = open(path, flags)
+                if descriptor >= 0 || errno != ENOENT || opening == .existing { break }
+            }
+            descriptor = open(path, flags | O_CREAT | O_EXCL, mode_t(permissions))
+            isNew = descriptor >= 0
+            if isNew || errno != EEXIST || opening == .new { break }
+        }
+        guard descriptor >= 0 else {
+            let code = errno
+            throw opening == .existing
+                ? FileWriteError(path: path, operation: "open", code: code) : .creating(at: path, operation: "create", code: code)
+        }
+        // Of what is open: another file may have come to the path at any time.
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            _ = systemClose(descriptor)
+            throw FileWriteError(path: path, operation: "open", code: EINVAL, reason: "it is not a regular file")
+        }
+        (self.path, self.calls, self.isNew) = (path, calls, isNew)
+        self.descriptor = Mutex(descriptor)
+    }
+
+    deinit { close() }
+
+    /// Closes the file. Later calls fail. Does nothing the second time.
+    package func close() { if let open = descriptor.withLock({ $0.take() }) { _ = systemClose(open) } }
+
+    private func failure(_ operation: String, _ code: Int32) -> FileWriteError {
+        FileWriteError(path: path, operation: operation, code: code)
+    }
+
+    /// Runs a call under the lock, so that the descriptor is not closed, and given to another file, meanwhile.
+    private func with(_ operation: String, _ call: (Int32) -> Int32) throws(FileWriteError) {
+        let code = descriptor.withLock { descriptor in descriptor.map { call($0) } ?? EBADF }
+        if code != 0 { throw failure(operation, code) }
+    }
+
+    /// The length in bytes.
+    ///
+    /// - Throws: `FileWriteError`.
+    package func lengthBytes() throws(FileWriteError) -> Int64 {
+        var status = stat()
+        try with("open") { fstat($0, &status) == 0 ? 0 : errno }
+        return Int64(status.st_size)
+    }
+
+    /// Writes all of `data` at an offset. Bytes between the end of the file and the offset are zeros.
+    ///
+    /// - Throws: `FileWriteError`. The file may then have some of the bytes.
+    package func write(_ data: Data, at offset: Int64) throws(FileWriteError) {
+        try with("write") { descriptor in
+            data.withUnsafeBytes { bytes -> Int32 in
+                var written = 0
+                while written < bytes.count {
+                    let rest = UnsafeRawBufferPointer(rebasing: bytes[written...])
+                    let count = calls.writeAt(descriptor, rest, offset + Int64(written))
+                    if count > 0 { written += count } else if count != -Int(EINTR) { return count == 0 ? EIO : Int32(-count) }
+                }
+                return 0
+            }
+        }
+    }
+
+    /// Returns `count` bytes from an offset, or fewer at the end of the file.
+    ///
+    /// - Throws: `FileWriteError`.
+    package func read(count: Int, at offset: Int64) throws(FileWriteError) -> Data {
+        var data = Data(count: count)
+        var got = 0
+        try with("read") { descriptor in
+            data.withUnsafeMutableBytes { bytes -> Int32 in
+                while got < count {
+                    let piece = calls.read(descriptor, UnsafeMutableRawBufferPointer(rebasing: bytes[got...]), offset + Int64(got))
+                    if piece > 0 { got += piece } else if piece == 0 { break } else if piece != -Int(EINTR) { return Int32(-piece) }
+                }
+                return 0
+            }
+        }
+        return got == count ? data : data.prefix(got)
+    }
+
+    /// Gives the file another length: bytes at its end are removed, or zeros are added.
+    ///
+    /// - Throws: `FileWriteError`.
+    package func truncate(to lengthBytes: Int64) throws(FileWriteError) { try with("truncate") { calls.truncate($0, lengthBytes) } }
+
+    /// Forces the file to the disk.
+    ///
+    /// - Throws: `FileWriteError`. Whether the bytes are on the disk is unknown then.
+    package func synchronize() throws(FileWriteError) { try with("synchronize") { calls.synchronize($0) } }
+
+    /// Forces the name of the file to the disk, after it was created or renamed.
+    ///
+    /// - Throws: `FileWriteError`.
+    package static func synchronizeFolder(of path: String, calls: FileCalls = .system) throws(FileWriteError) {
+        try OutputFile.synchronizeFolder(of: path, calls)
+    }
+
+    /// Returns the number of bytes that this user may still write to the file system of a file, which need not exist. A quota or a file system that copies
+    /// on write may allow fewer.
+    ///
+    /// - Throws: `FileWriteError`.
+    package static func freeBytes(for path: String, calls: FileCalls = .system) throws(FileWriteError) -> Int64 {
+        let folder = OutputFile.folder(of: path)
+        let bytes = calls.freeBytes(folder.isEmpty ? "." : folder)
+        guard bytes >= 0 else { throw FileWriteError(path: path, operation: "find the free space for", code: Int32(-bytes)) }
+        return bytes
+    }
+}
+
+/// Where `close` is the name of a member, it hides the function.
+private func systemClose(_ descriptor: Int32) -> Int32 { close(descriptor) }
