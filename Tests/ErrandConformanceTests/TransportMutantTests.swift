@@ -49,10 +49,11 @@ import Testing
     /// What never ends is an issue of the behavior, and not the end of the test run.
     @Test func aCheckEndsAlthoughTheTransportDoesNot() async throws {
         let release = Gate()
+        // It declares all that a behavior may look at first.
         let deaf = TransportMutant("deaf", []) { request, base in
             await release.passed()
             return try await base.send(request)
-        }
+        }.declaring(.upgrades)
         for behavior in TransportBehavior.all(excluding: StubTransportConformanceTests.leftOut) {
             let check = behavior.prepared()
             let transport = MutantTransport(StubTransport(check.stubs), deaf)
@@ -77,7 +78,9 @@ final class MutantTransport: HTTPTransport {
     }
 
     /// It obeys deadlines, as the stack below does so for it.
-    var capabilities: Capabilities { mutant.obeysDeadlines ? base.capabilities.union(.deadlines) : base.capabilities }
+    var capabilities: Capabilities {
+        (mutant.obeysDeadlines ? base.capabilities.union(.deadlines) : base.capabilities).union(mutant.declares)
+    }
 
     func send(_ request: Request) async throws -> Response { try await mutant.send(request, stack, memory) }
 
@@ -94,6 +97,8 @@ struct TransportMutant: Sendable {
     let patience: Duration
     var shutsDown = true
     var obeysDeadlines = true
+    /// Capabilities that it does not have.
+    var declares: Capabilities = []
     let send: RememberingSend
 
     init(_ name: String, _ caughtBy: [String], patience: Duration = .seconds(10), _ send: @escaping Send) {
@@ -119,6 +124,12 @@ struct TransportMutant: Sendable {
             change(&response)
             return response
         }
+    }
+
+    func declaring(_ capabilities: Capabilities) -> TransportMutant {
+        var copy = self
+        copy.declares = capabilities
+        return copy
     }
 
     private func shuttingDownNever() -> TransportMutant {
@@ -286,7 +297,7 @@ struct TransportMutant: Sendable {
                 $0.replaceBody(keepsLength: false) { WrappedSource($0) }
             }),
         TransportMutant(
-            "drops the trailers of the response", ["TrailerRead"],
+            "drops the trailers of the response", ["TrailerRead", "DeclaredCapabilities"],
             response: {
                 $0.replaceBody { WrappedSource($0, keepsTrailers: false) }
             }),
@@ -395,6 +406,8 @@ struct TransportMutant: Sendable {
                     return Source { try await source.next() }
                 }
             }),
+        TransportMutant("says that it decodes", ["DeclaredCapabilities"]) { try await $1.send($0) }.declaring(.decodesContent),
+        TransportMutant("says that it changes protocols", ["DeclaredUpgrades"]) { try await $1.send($0) }.declaring(.upgrades),
         TransportMutant("goes on after its shutdown", ["SendAfterShutdown"]) { try await $1.send($0) }.shuttingDownNever(),
     ]
 
@@ -412,7 +425,7 @@ struct TransportMutant: Sendable {
                 }
             }),
         TransportMutant(
-            "reports no informational responses", ["Informational"],
+            "reports no informational responses", ["Informational", "DeclaredCapabilities"],
             request: {
                 $0.options.eventSink = $0.options.eventSink.map { sink in FilteringSink(sink) { $0.kind != .informationalResponse } }
             }),

@@ -22,17 +22,18 @@ struct OptionRow: Sendable, CustomTestStringConvertible {
     let identity: Identity
     var crossesOrigins = true
     var servedBy: MiddlewarePlace?
+    var needs: Capabilities
     /// Whether it changes what is sent, and coalescing looks at it by itself.
     var isComparedByItself = false
     let set: @Sendable (inout RequestOptions) -> Void
 
     init(
         _ key: String, _ identity: Identity, crossesOrigins: Bool = true, servedBy: MiddlewarePlace? = nil,
-        isComparedByItself: Bool = false,
+        needs: Capabilities = [], isComparedByItself: Bool = false,
         _ set: @escaping @Sendable (inout RequestOptions) -> Void
     ) {
         (self.key, self.identity, self.crossesOrigins, self.servedBy) = (key, identity, crossesOrigins, servedBy)
-        (self.isComparedByItself, self.set) = (isComparedByItself, set)
+        (self.needs, self.isComparedByItself, self.set) = (needs, isComparedByItself, set)
     }
 
     var testDescription: String { key }

@@ -42,7 +42,7 @@ import Testing
 
     /// Whatever it is asked for.
     private struct Plain: HTTPTransport {
-        var capabilities: Capabilities { [] }
+        var capabilities: Capabilities = []
         func send(_ request: Request) async throws -> Response { Response(head: HTTPResponse(status: .ok), request: request) }
         func shutdown() async throws {}
     }
@@ -78,8 +78,12 @@ import Testing
 
     @Test(arguments: OptionRow.all) func saysWhoServesIt(_ row: OptionRow) async throws {
         let request = try row.request()
+        if !row.needs.isEmpty {
+            let error = await #expect(throws: UnservedOptionError.self) { try await HTTPStack(Plain()).send(request) }
+            #expect(error?.missingCapabilities == row.needs)
+        }
         guard let place = row.servedBy else {
-            _ = try await HTTPStack(Plain()).send(request)
+            _ = try await HTTPStack(Plain(capabilities: row.needs)).send(request)
             return
         }
         let error = await #expect(throws: UnservedOptionError.self) { try await HTTPStack(Plain()).send(request) }

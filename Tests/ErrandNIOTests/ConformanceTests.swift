@@ -25,7 +25,7 @@ extension NIOTransportTests {
 
         static let leftOutOverHTTP2 = leftOut.merging(
             TransportBehavior.needsWire.mapValues { _ in "the server has to write bytes of HTTP/1.1" }
-        ) { $1 }
+        ) { $1 }.merging(["DeclaredUpgrades": "the transport changes protocols over HTTP/1.1 alone"]) { $1 }
 
         /// The authority and the certificate of all servers: keys are made once.
         private static let certificate = Result { () throws -> (TestAuthority, TestCertificate) in

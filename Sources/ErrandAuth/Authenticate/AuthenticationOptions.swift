@@ -16,12 +16,12 @@ public typealias ChallengeHandler = @Sendable (ServerChallenge) async throws -> 
 
 private enum AuthenticationOptionKey: OptionKey {
     static var defaultValue: OptionOverride<any AuthenticationScheme> { .inherited }
-    static var servedBy: MiddlewarePlace? { .authenticate }
+    static var servedBy: MiddlewarePlace { .authenticate }
 }
 
 private enum OnChallengeKey: OptionKey {
     static var defaultValue: ChallengeHandler? { nil }
-    static var servedBy: MiddlewarePlace? { .authenticate }
+    static var servedBy: MiddlewarePlace { .authenticate }
 }
 
 extension RequestOptions {

@@ -101,7 +101,7 @@ public struct SignMiddleware: HTTPMiddleware {
 
 private enum SignOptionKey: OptionKey {
     static var defaultValue: OptionOverride<any RequestSigner> { .inherited }
-    static var servedBy: MiddlewarePlace? { .sign }
+    static var servedBy: MiddlewarePlace { .sign }
 }
 
 extension RequestOptions {

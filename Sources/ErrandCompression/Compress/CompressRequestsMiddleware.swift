@@ -133,7 +133,7 @@ extension HTTPField.Name {
 private enum CompressOptionKey: OptionKey {
     static var defaultValue: OptionOverride<RequestCompression> { .inherited }
     static var crossesOrigins: Bool { true }
-    static var servedBy: MiddlewarePlace? { .compressRequests }
+    static var servedBy: MiddlewarePlace { .compressRequests }
 }
 
 extension RequestOptions {

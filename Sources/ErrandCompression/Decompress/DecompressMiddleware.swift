@@ -79,7 +79,7 @@ public struct DecompressMiddleware: HTTPMiddleware {
 private enum DecompressOptionKey: OptionKey {
     static var defaultValue: OptionOverride<DecompressionLimits> { .inherited }
     static var crossesOrigins: Bool { true }
-    static var servedBy: MiddlewarePlace? { .decompress }
+    static var servedBy: MiddlewarePlace { .decompress }
 }
 
 extension RequestOptions {

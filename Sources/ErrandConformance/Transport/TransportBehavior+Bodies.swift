@@ -120,7 +120,7 @@ extension TransportBehavior {
         },
     ]
 
-    private static let trailing = StubResponse.stream([Data("bo".utf8), Data("dy".utf8)], headers: [field("Trailer"): "X-Checksum"])
+    static let trailing = StubResponse.stream([Data("bo".utf8), Data("dy".utf8)], headers: [field("Trailer"): "X-Checksum"])
         .trailers([field("X-Checksum"): "abc"])
 
     /// Returns a stream over `bytes` that can be opened again.
@@ -133,9 +133,14 @@ extension TransportBehavior {
 
     // MARK: Work of a middleware around the transport
 
-    /// `Small parts that can be read: ` eight times, encoded in each content coding.
+    /// The text of all content codings.
+    static let decoded = String(repeating: "Small parts that can be read: ", count: 8)
+    /// The text in the coding `gzip`, in Base64.
+    static let gzipped = "H4sIAAAAAAACAwvOTczJUShILCopVijJSCxRSE7MU0hKVShKTUyxUggedrIA4vXh2fAAAAA="
+
+    /// The text in each content coding.
     private static let coded: [(name: String, coding: String, bytes: String)] = [
-        ("Gzip", "gzip", "H4sIAAAAAAACAwvOTczJUShILCopVijJSCxRSE7MU0hKVShKTUyxUggedrIA4vXh2fAAAAA="),
+        ("Gzip", "gzip", gzipped),
         ("Deflate", "deflate", "eJwLzk3MyVEoSCwqKVYoyUgsUUhOzFNISlUoSk1MsVIIHnayAF1hUxk="),
         ("Brotli", "br", "G+8A+I1Utb8GCYOTUzp0Lcgg4EymW5gjHoGYvfm7cQYA"),
     ]
@@ -151,7 +156,7 @@ extension TransportBehavior {
             ) { subject in
                 let response = try await subject.stack(with: .decompress).send(subject.request())
                 let body = try await response.body.collect()
-                #expect(String(decoding: body, as: UTF8.self) == String(repeating: "Small parts that can be read: ", count: 8))
+                #expect(String(decoding: body, as: UTF8.self) == decoded)
                 #expect(response.headers[.contentEncoding] == nil)
             }
         } + [

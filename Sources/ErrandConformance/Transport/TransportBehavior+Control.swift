@@ -185,6 +185,51 @@ extension TransportBehavior {
             #expect(informational.first?.response?.headerFields[field("Link")] == "</a.css>")
         },
         TransportBehavior(
+            "DeclaredCapabilities",
+            "Informational responses, trailer fields and decoded content are what the transport's capabilities say of them.",
+            [
+                Stub(.get, "/informational").responds(.status(.ok).informing(HTTPResponse(status: .init(code: 103)))),
+                Stub(.get, "/trailers").responds(trailing),
+                Stub(.get, "/coded").responds(.data(Data(base64Encoded: gzipped) ?? Data(), headers: [.contentEncoding: "gzip"])),
+            ]
+        ) { subject in
+            let capabilities = subject.transport.capabilities
+            if capabilities.contains(.informationalResponses) {
+                let recorder = RecordingEventSink()
+                var request = try subject.request(.get, "/informational")
+                request.options.eventSink = recorder
+                try await subject.stack.send(request).body.abandon()
+                #expect(recorder.events.contains { $0.response?.status.code == 103 }, "the capability informationalResponses")
+            }
+            if capabilities.contains(.trailers) {
+                let response = try await subject.send(.get, "/trailers")
+                _ = try await response.body.collect()
+                #expect(response.body.trailers?[field("X-Checksum")] == "abc", "the capability trailers")
+            }
+            if capabilities.contains(.decodesContent) {
+                let (response, body) = try await subject.exchange(.get, "/coded")
+                #expect(body == Data(decoded.utf8) && response.headers[.contentEncoding] == nil, "the capability decodesContent")
+            }
+        },
+        TransportBehavior(
+            "DeclaredUpgrades", "A transport with `upgrades` changes the protocol of a connection (RFC 9110, section 7.8).",
+            [
+                Stub(.get, "/upgrade").responds(
+                    .raw("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: own\r\n\r\nhello")),
+                other,
+            ]
+        ) { subject in
+            guard subject.transport.capabilities.contains(.upgrades) else { return }
+            var request = try subject.request(.get, "/upgrade")
+            request.options.upgrade = UpgradeRequest(protocolName: "own")
+            let response = try await subject.stack.send(request)
+            let stream = try #require(response.upgrade, "the capability upgrades")
+            defer { stream.close() }
+            var received = Data()
+            while received.count < 5, let piece = try await stream.incoming.next() { received += piece }
+            #expect(response.status.code == 101 && received == Data("hello".utf8), "the capability upgrades")
+        },
+        TransportBehavior(
             "SendAfterShutdown", "After its shutdown a transport rejects requests, and a second shutdown does nothing.", [other]
         ) {
             subject in

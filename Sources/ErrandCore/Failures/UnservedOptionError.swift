@@ -1,4 +1,4 @@
-/// A request has an option that no middleware of its stack serves: nothing was sent.
+/// A request has an option that no middleware of its stack serves, or that needs a capability which the transport lacks. Nothing was sent.
 ///
 /// ```swift
 /// var request = try Request(.get, "/reports")
@@ -6,21 +6,33 @@
 /// try await transport.retry().send(request)     // throws: add hedge to the stack
 /// ```
 ///
-/// It is found once, where a call enters its outermost ``HTTPStack``. An option that is `.off` needs no middleware. A stack over a sender that is
-/// not a transport can't know what serves below, and never fails with this.
+/// The options are checked once, where a call enters its outermost ``HTTPStack``. An option that is `.off` needs nothing. A stack over a sender that is
+/// not a transport can't know which middleware and which transport are below, and never fails with this error.
 public struct UnservedOptionError: RequestFailure {
+    /// What an option needs, and the stack does not have.
+    enum Missing: Sendable {
+        case middleware(MiddlewarePlace)
+        case capabilities(Capabilities)
+    }
+
     public var request: Request?
     /// The name of the option: that of its key, without `Key`, `Option` or `OptionKey` at the end, and with a lowercase first letter.
     public let option: String
-    /// Where the middleware that is missing belongs.
+    /// The place of the missing middleware; ``MiddlewarePlace/unplaced`` if the transport lacks a capability.
     public let missing: MiddlewarePlace
+    /// The capabilities that the option needs and the transport lacks; empty if a middleware is missing.
+    public let missingCapabilities: Capabilities
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .request }
     public var delivery: Delivery { attempts.delivery }
 
-    init(_ key: any OptionKey.Type, missing: MiddlewarePlace, request: Request) {
-        (option, self.missing, self.request) = (Self.name(of: key), missing, request)
+    init(_ key: any OptionKey.Type, missing: Missing, request: Request) {
+        (option, self.request) = (Self.name(of: key), request)
+        switch missing {
+        case .middleware(let place): (self.missing, missingCapabilities) = (place, [])
+        case .capabilities(let capabilities): (self.missing, missingCapabilities) = (.unplaced, capabilities)
+        }
     }
 
     private static func name(of key: any OptionKey.Type) -> String {
@@ -30,20 +42,24 @@ public struct UnservedOptionError: RequestFailure {
         return name.prefix(1).lowercased() + name.dropFirst()
     }
 
-    /// The option, the middleware that it needs, and what to do.
-    public var description: String {
-        "\(request.map { "\($0): " } ?? "")the option '\(option)' needs the middleware '\(missing)', which the stack does not have: "
-            + "\(remedy) to the stack, or do not set the option (not sent)"
-    }
+    /// The option, what it needs, and what to do.
+    public var description: String { "\(request.map { "\($0): " } ?? "")the option '\(option)' needs \(need): \(remedy), or do not set the option (not sent)" }
 
     /// A sentence for people.
     public var errorDescription: String? { "The request cannot be sent." }
-    /// The option, and the middleware that it needs.
-    public var failureReason: String? { "The option '\(option)' needs the middleware '\(missing)', which the stack does not have." }
+    /// The option, and what it needs.
+    public var failureReason: String? { "The option '\(option)' needs \(need)." }
+
+    private var need: String {
+        missingCapabilities.isEmpty
+            ? "the middleware '\(missing)', which the stack does not have"
+            : "a transport with '\(missingCapabilities)', which the stack's transport does not have"
+    }
 
     private var remedy: String {
+        if !missingCapabilities.isEmpty { return "use a transport that has it" }
         // The place of a third party's middleware is not the name of a modifier.
-        missing.description.contains(".") ? "add a middleware with that place" : "add .\(missing)"
+        return missing.description.contains(".") ? "add a middleware with that place to the stack" : "add .\(missing) to the stack"
     }
 }
 

@@ -40,7 +40,7 @@ extension IdempotencyKey: CustomStringConvertible, CustomReflectable {
 private enum IdempotencyKeyOption: OptionKey {
     static var defaultValue: IdempotencyKey? { nil }
     static var crossesOrigins: Bool { true }
-    static var servedBy: MiddlewarePlace? { .retry }
+    static var servedBy: MiddlewarePlace { .retry }
 }
 
 extension RequestOptions {

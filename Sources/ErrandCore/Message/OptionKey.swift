@@ -30,13 +30,17 @@ public protocol OptionKey: SendableMetatype {
     /// Whether the value stays when a redirect leads to another origin (scheme, host and port); false by default.
     static var crossesOrigins: Bool { get }
 
-    /// The middleware that the option requires; `nil`, the default, if it requires none.
+    /// The middleware that the option requires; ``MiddlewarePlace/unplaced``, the default, if it requires none.
     ///
     /// A request that sets the option fails with ``UnservedOptionError`` if the outermost stack has no such middleware. An
     /// ``OptionOverride`` that is `.inherited` or `.off`, `nil`, an empty collection and the default value require nothing.
+    static var servedBy: MiddlewarePlace { get }
+
+    /// The capabilities of the transport that the option requires; none by default.
     ///
-    /// Declare it with its type, `MiddlewarePlace?`. A constant of the type `MiddlewarePlace` is a different member, which is ignored.
-    static var servedBy: MiddlewarePlace? { get }
+    /// A request that sets the option fails with ``UnservedOptionError`` if the transport of the outermost stack lacks one of them. The values that
+    /// require no middleware require no capability.
+    static var needs: Capabilities { get }
 }
 
 extension OptionKey {
@@ -48,8 +52,10 @@ extension OptionKey {
 
     /// False: a redirect to another origin removes the value.
     public static var crossesOrigins: Bool { false }
-    /// `nil`: no middleware is required.
-    public static var servedBy: MiddlewarePlace? { nil }
+    /// ``MiddlewarePlace/unplaced``: no middleware is required.
+    public static var servedBy: MiddlewarePlace { .unplaced }
+    /// No capability is required.
+    public static var needs: Capabilities { [] }
 }
 
 extension OptionKey where Value: Hashable {

@@ -63,8 +63,11 @@ struct OptionValues: Sendable {
         return identities
     }
 
-    /// Returns the first option that requires a middleware at a place for which `isServed` returns false.
-    func unserved(_ isServed: (MiddlewarePlace) -> Bool) -> (key: any OptionKey.Type, place: MiddlewarePlace)? {
+    /// Returns the first option that requires a middleware at a place for which `isServed` returns false, or a capability that is not in
+    /// `capabilities`.
+    func unserved(
+        by capabilities: Capabilities, _ isServed: (MiddlewarePlace) -> Bool
+    ) -> (key: any OptionKey.Type, missing: UnservedOptionError.Missing)? {
         func asksForNothing<Key: OptionKey>(_ key: Key.Type, _ value: any Sendable) -> Bool {
             if let override = value as? any AnyOptionOverride { return override.isInherited || override.isOff }
             if isNil(value) { return true }
@@ -73,8 +76,10 @@ struct OptionValues: Sendable {
             return AnyHashable(value) == AnyHashable(unset)
         }
         for entry in entries {
-            guard let place = entry.key.servedBy, !isServed(place), !asksForNothing(entry.key, entry.value) else { continue }
-            return (entry.key, place)
+            let (place, lacks) = (entry.key.servedBy, entry.key.needs.subtracting(capabilities))
+            let isServed = place == .unplaced || isServed(place)
+            if isServed && lacks.isEmpty || asksForNothing(entry.key, entry.value) { continue }
+            return (entry.key, isServed ? .capabilities(lacks) : .middleware(place))
         }
         return nil
     }

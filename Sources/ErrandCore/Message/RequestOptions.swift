@@ -63,10 +63,10 @@ public struct RequestOptions: Sendable {
     /// Whether no option was ever set.
     var isEmpty: Bool { values.isEmpty }
 
-    /// The first option that asks for a middleware at a place that `isServed` does not know.
-    func unserved(_ isServed: (MiddlewarePlace) -> Bool) -> (key: any OptionKey.Type, place: MiddlewarePlace)? {
-        values.unserved(isServed)
-    }
+    /// The first option that requires a middleware at a place that `isServed` does not know, or a capability that is not in `capabilities`.
+    func unserved(
+        by capabilities: Capabilities, _ isServed: (MiddlewarePlace) -> Bool
+    ) -> (key: any OptionKey.Type, missing: UnservedOptionError.Missing)? { values.unserved(by: capabilities, isServed) }
 }
 
 extension RequestOptions: CustomStringConvertible, CustomReflectable {
@@ -112,6 +112,7 @@ private enum UpgradeKey: OptionKey {
     static var defaultValue: UpgradeRequest? { nil }
     static func identity(of value: UpgradeRequest?) -> OptionIdentity { value == nil ? .none : .unique }
     static var crossesOrigins: Bool { true }
+    static var needs: Capabilities { .upgrades }
 }
 
 extension RequestOptions {

@@ -97,8 +97,8 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
     ///
     /// The outermost stack of a call checks the options of the request. ``RequestOptions/timeout`` holds with or without a middleware for it.
     ///
-    /// - Throws: ``UnservedOptionError`` for an option that needs a middleware which the stack does not have; otherwise as ``HTTPSender/send(_:)``
-    ///   says.
+    /// - Throws: ``UnservedOptionError`` for an option that needs a middleware or a capability which the stack does not have; otherwise as
+    ///   ``HTTPSender/send(_:)`` says.
     @concurrent public func send(_ request: Request) async throws -> Response {
         try Task.checkCancellation()
         return request.options.isEmpty || request.options.call.hasEntered ? try await top.send(request) : try await enter(request)
@@ -127,8 +127,8 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
 
     /// The request as it goes through the layers of its outermost stack.
     func entering(_ request: Request) throws(UnservedOptionError) -> Request {
-        if list.base.endsInTransport, let (key, place) = request.options.unserved(serves) {
-            throw UnservedOptionError(key, missing: place, request: request)
+        if list.base.endsInTransport, let (key, missing) = request.options.unserved(by: capabilities, serves) {
+            throw UnservedOptionError(key, missing: missing, request: request)
         }
         var request = request
         request.options.call.hasEntered = true

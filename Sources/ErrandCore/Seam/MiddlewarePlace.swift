@@ -31,7 +31,7 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
         .waitForNetwork, .concurrencyLimit, .delay, .metrics, .trace, .phaseTimeouts, .sign,
     ]
 
-    /// No place: the middleware is nobody's neighbor.
+    /// No place: the middleware that has it is known by its neighbors alone, and an option that names it requires no middleware.
     public static let unplaced = MiddlewarePlace("unplaced")
     /// The middleware that adds a server's base URL and default fields.
     public static let server = MiddlewarePlace("server")

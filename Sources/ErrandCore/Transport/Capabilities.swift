@@ -1,4 +1,5 @@
-/// The abilities of a transport. The stack does whatever is missing from the set.
+/// The abilities of a transport. The stack does what a transport without ``deadlines`` or ``phaseTimeouts`` lacks. An option that needs another missing
+/// ability fails with ``UnservedOptionError`` (``OptionKey/needs``).
 public struct Capabilities: OptionSet, Sendable, CustomStringConvertible {
     /// The flags as bits.
     public let rawValue: UInt32
@@ -16,10 +17,27 @@ public struct Capabilities: OptionSet, Sendable, CustomStringConvertible {
     /// The transport reports ``ExchangeEvent/Kind/requestHeadSent`` and ``ExchangeEvent/Kind/requestSent`` to the event sink. Without this
     /// flag, the stack can't distinguish connecting from waiting for the response, and limits both by ``PhaseTimeouts/firstByte``.
     public static let phaseEvents = Capabilities(rawValue: 1 << 3)
+    /// The transport reports each informational response (1xx) as ``ExchangeEvent/Kind/informationalResponse``, before the final response
+    /// ([RFC 9110, section 15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)).
+    public static let informationalResponses = Capabilities(rawValue: 1 << 4)
+    /// The transport sends the trailer fields of a request body, and returns those of a response body
+    /// ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)).
+    public static let trailers = Capabilities(rawValue: 1 << 5)
+    /// The transport can change the protocol of a connection, and returns the connection's stream
+    /// ([RFC 9110, section 7.8](https://www.rfc-editor.org/rfc/rfc9110#section-7.8)).
+    public static let upgrades = Capabilities(rawValue: 1 << 6)
+    /// The transport itself requests and decodes content codings such as `gzip`. A response has its decoded body, without the field `Content-Encoding`.
+    public static let decodesContent = Capabilities(rawValue: 1 << 7)
+    /// The transport can wait for a network path in place of failing a request.
+    public static let waitsForConnectivity = Capabilities(rawValue: 1 << 8)
+    /// The transport can limit a request to networks of some kinds, such as those that are not expensive.
+    public static let networkAccess = Capabilities(rawValue: 1 << 9)
 
     private static let names: [(Capabilities, String)] = [
         (.deadlines, "deadlines"), (.phaseTimeouts, "phaseTimeouts"), (.streamingDownload, "streamingDownload"),
-        (.phaseEvents, "phaseEvents"),
+        (.phaseEvents, "phaseEvents"), (.informationalResponses, "informationalResponses"), (.trailers, "trailers"),
+        (.upgrades, "upgrades"), (.decodesContent, "decodesContent"), (.waitsForConnectivity, "waitsForConnectivity"),
+        (.networkAccess, "networkAccess"),
     ]
 
     /// The names of the flags, in a fixed order.

@@ -72,7 +72,7 @@ private enum EventsKey: OptionKey {
     static var defaultValue: OptionOverride<any EventSink> { .inherited }
     static func identity(of value: OptionOverride<any EventSink>) -> OptionIdentity { .none }
     static var crossesOrigins: Bool { true }
-    static var servedBy: MiddlewarePlace? { .events }
+    static var servedBy: MiddlewarePlace { .events }
 }
 
 extension RequestOptions {

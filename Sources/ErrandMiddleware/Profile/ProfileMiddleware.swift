@@ -78,7 +78,7 @@ private enum ProfileOptionKey: OptionKey {
     static var defaultValue: OptionOverride<CallProfile> { .inherited }
     static func identity(of value: OptionOverride<CallProfile>) -> OptionIdentity { .none }
     static var crossesOrigins: Bool { true }
-    static var servedBy: MiddlewarePlace? { .profile }
+    static var servedBy: MiddlewarePlace { .profile }
 }
 
 private enum ProfileKey: MetadataKey { static var defaultValue: CallProfile? { nil } }

@@ -165,7 +165,7 @@ private enum RetryOptionKey: OptionKey {
     static var defaultValue: OptionOverride<RetryPolicy> { .inherited }
     static func identity(of value: OptionOverride<RetryPolicy>) -> OptionIdentity { .ofSwitch(value) }
     static var crossesOrigins: Bool { true }
-    static var servedBy: MiddlewarePlace? { .retry }
+    static var servedBy: MiddlewarePlace { .retry }
 }
 
 extension RequestOptions {

@@ -133,7 +133,7 @@ private enum ValidatorsKey: OptionKey {
     /// The validators run outside coalescing: each caller's check the response that it got.
     static func identity(of value: [ResponseValidator]) -> OptionIdentity { .none }
     static var crossesOrigins: Bool { true }
-    static var servedBy: MiddlewarePlace? { .validate }
+    static var servedBy: MiddlewarePlace { .validate }
 }
 
 extension RequestOptions {

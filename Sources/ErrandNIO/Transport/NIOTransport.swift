@@ -58,7 +58,9 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     }
 
     /// The transport enforces deadlines and the limits of phases, streams response bodies and reports the phases of an exchange.
-    public var capabilities: Capabilities { [.deadlines, .phaseTimeouts, .streamingDownload, .phaseEvents] }
+    public var capabilities: Capabilities {
+        [.deadlines, .phaseTimeouts, .streamingDownload, .phaseEvents, .informationalResponses, .trailers, .upgrades]
+    }
 
     /// The connections that are open now, in use and idle.
     public var openConnections: [OpenConnection] { owner.pool.openConnections }

@@ -45,7 +45,8 @@ public final class ReplayTransport: HTTPTransport, CustomStringConvertible {
             try Recording(path: path, mode: .none, matching: matcher, allowsRepeats: allowsRepeats, clock: clock), timing: timing)
     }
 
-    public var capabilities: Capabilities { .streamingDownload }
+    /// The transport streams response bodies, and returns their recorded trailer fields.
+    public var capabilities: Capabilities { [.streamingDownload, .trailers] }
     public var description: String { "ReplayTransport" }
 
     public func send(_ request: Request) async throws -> Response {

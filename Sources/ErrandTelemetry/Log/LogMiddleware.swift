@@ -122,14 +122,14 @@ private enum LogOptionKey: OptionKey {
     static var defaultValue: OptionOverride<Logger.Level> { .inherited }
     static func identity(of value: OptionOverride<Logger.Level>) -> OptionIdentity { .none }
     static var crossesOrigins: Bool { true }
-    static var servedBy: MiddlewarePlace? { .log }
+    static var servedBy: MiddlewarePlace { .log }
 }
 
 private enum LogDetailOptionKey: OptionKey {
     static var defaultValue: OptionOverride<LogDetail> { .inherited }
     static func identity(of value: OptionOverride<LogDetail>) -> OptionIdentity { .none }
     static var crossesOrigins: Bool { true }
-    static var servedBy: MiddlewarePlace? { .log }
+    static var servedBy: MiddlewarePlace { .log }
 }
 
 extension RequestOptions {

@@ -80,7 +80,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
     }
 
     public var capabilities: Capabilities {
-        [.streamingDownload, .phaseEvents]
+        [.streamingDownload, .phaseEvents, .informationalResponses, .trailers]
     }
     public var description: String { "StubTransport" }
 

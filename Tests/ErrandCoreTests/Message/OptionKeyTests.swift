@@ -3,6 +3,8 @@ import ErrandTesting
 import TestSupport
 import Testing
 
+@testable import ErrandCore
+
 @Suite(.timeLimit(.minutes(5))) struct OptionKeyTests {
     private struct Unequal: Sendable { var text = "" }
 
@@ -11,14 +13,14 @@ import Testing
     private enum UnequalOverrideKey: OptionKey { static var defaultValue: OptionOverride<Unequal> { .inherited } }
     private enum NothingKey: OptionKey {
         static var defaultValue: (@Sendable () -> Int)? { nil }
-        static var servedBy: MiddlewarePlace? { .hedge }
+        static var servedBy: MiddlewarePlace { .hedge }
     }
     private enum OverrideKey: OptionKey { static var defaultValue: OptionOverride<String> { .inherited } }
     private enum SetUnequalKey: OptionKey { static var defaultValue: Unequal? { Unequal() } }
     private enum NumberKey: OptionKey { static var defaultValue: Double { 0 } }
     private enum ServedKey: OptionKey {
         static var defaultValue: Int { 3 }
-        static var servedBy: MiddlewarePlace? { .hedge }
+        static var servedBy: MiddlewarePlace { .hedge }
     }
     private enum OutsideKey: OptionKey {
         static var defaultValue: Int { 0 }
@@ -143,6 +145,61 @@ import Testing
                 == "GET https://a.example/: the option 'hedge' needs the middleware 'hedge', which the stack does not have: "
                 + "add .hedge to the stack, or do not set the option (not sent)")
         #expect(try await stub.hedge().retry().send(request).status == .ok)
+    }
+
+    private enum ConstantKey: OptionKey {
+        static let defaultValue = 0
+        static let servedBy = MiddlewarePlace.hedge
+    }
+
+    private enum NeedingKey: OptionKey {
+        static let defaultValue = 0
+        static let needs = Capabilities.networkAccess
+    }
+
+    private enum GreedyKey: OptionKey {
+        static let defaultValue = 0
+        static let servedBy = MiddlewarePlace.hedge
+        static let needs: Capabilities = [.networkAccess, .trailers, .waitsForConnectivity]
+    }
+
+    /// The constants that a stack reads are those of the protocol's types, without a type written.
+    @Test func aConstantWithoutAWrittenTypeIsRead() async throws {
+        let served = await #expect(throws: UnservedOptionError.self) {
+            try await HTTPStack(stub).send(self.request { $0[ConstantKey.self] = 1 })
+        }
+        #expect(served?.missing == .hedge && served?.missingCapabilities == [])
+        let needing = await #expect(throws: UnservedOptionError.self) {
+            try await HTTPStack(stub).send(self.request { $0[NeedingKey.self] = 1 })
+        }
+        #expect(needing?.missing == .unplaced && needing?.missingCapabilities == .networkAccess)
+    }
+
+    @Test func anOptionWhoseCapabilityTheTransportLacksFailsAndNamesIt() async throws {
+        let request = request { $0[GreedyKey.self] = 1 }
+        // The middleware comes first.
+        #expect(try #require(await #expect(throws: UnservedOptionError.self) { try await HTTPStack(stub).send(request) }).missing == .hedge)
+        let error = await #expect(throws: UnservedOptionError.self) { try await stub.hedge().send(request) }
+        #expect(error?.missingCapabilities == [.networkAccess, .waitsForConnectivity] && error?.delivery == .notSent)
+        #expect(
+            error?.description
+                == "GET https://a.example/: the option 'greedy' needs a transport with 'waitsForConnectivity, networkAccess', which the stack's "
+                + "transport does not have: use a transport that has it, or do not set the option (not sent)")
+        #expect(stub.requests.isEmpty)
+        // The default value asks for nothing, and what is below a sender is unknown.
+        #expect(try await HTTPStack(stub).send(self.request { $0[GreedyKey.self] = 0 }).status == .ok)
+        #expect(try await Opaque(stack: HTTPStack(stub)).hedge().send(self.request { $0[NeedingKey.self] = 1 }).status == .ok)
+    }
+
+    @Test func eachCapabilityThatIsMissingIsNamed() {
+        let flags: [Capabilities] = [
+            .informationalResponses, .trailers, .upgrades, .decodesContent, .waitsForConnectivity, .networkAccess,
+        ]
+        for flag in flags {
+            let error = UnservedOptionError(NeedingKey.self, missing: .capabilities(flag), request: .sample())
+            #expect(error.description.contains("a transport with '\(flag)'") && !flag.description.isEmpty)
+        }
+        #expect(Set(flags.map(\.rawValue)).count == flags.count)
     }
 
     @Test(arguments: [OptionOverride<RetryPolicy>.off, .inherited]) func aSwitchThatIsOffNeedsNobody(_ retry: OptionOverride<RetryPolicy>)

@@ -152,7 +152,8 @@ import Testing
         #expect(Capabilities([.streamingDownload, .deadlines]).description == "deadlines, streamingDownload")
         #expect(
             Capabilities(rawValue: .max).description
-                == "deadlines, phaseTimeouts, streamingDownload, phaseEvents")
+                == "deadlines, phaseTimeouts, streamingDownload, phaseEvents, informationalResponses, trailers, upgrades, decodesContent, "
+                + "waitsForConnectivity, networkAccess")
     }
 
     @Test func eventsCarryTheirRequest() {
