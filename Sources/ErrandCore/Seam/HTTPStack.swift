@@ -61,9 +61,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
         around sender: some HTTPSender, @MiddlewareBuilder defaults: () -> [any HTTPMiddleware] = { [] }
     ) -> HTTPStack {
         let base = (sender as? HTTPStack).map(LayerBase.init(stack:)) ?? LayerBase(sender)
-        return defaults().reduce(HTTPStack(LayerList(around: base, isSorted: true))) { stack, middleware in
-            stack.adding(middleware, isDefault: true)
-        }
+        return HTTPStack(LayerList(around: base, isSorted: true).adding(defaults().map { LayerEntry(of: $0, isDefault: true) }))
     }
 
     /// The same layers in a stack that does not sort: modifiers that follow wrap what stands before them.
@@ -73,18 +71,12 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
 
     private init(top: any HTTPSender, _ list: LayerList) { (self.top, self.list) = (top, list) }
 
-    fileprivate func adding(
-        _ middleware: some HTTPMiddleware, by rule: MiddlewareNeighbor? = nil, isDefault: Bool = false
-    ) -> HTTPStack {
-        let entry = LayerEntry(middleware, by: rule, isDefault: isDefault)
-        var entries = list.entries
-        if list.isSorted {
-            if let index = entries.firstIndex(where: entry.replaces) { entries.remove(at: index) }
-            entries.insert(entry, at: entries.firstIndex { $0.rank >= entry.rank } ?? entries.endIndex)
-        } else {
-            entries.insert(entry, at: 0)
+    /// Adds layers, one after the other.
+    func adding(_ entries: [LayerEntry]) -> HTTPStack {
+        if !list.isSorted, let entry = entries.first, entries.count == 1 {
+            return HTTPStack(top: entry.wrapped(around: top), list.adding(entries))
         }
-        return HTTPStack(LayerList(entries, around: list.base, isSorted: list.isSorted))
+        return HTTPStack(list.adding(entries))
     }
 
     /// The layers, outermost first; the last is the transport.
@@ -183,7 +175,7 @@ extension HTTPSender {
     /// Wraps this sender in `middleware`, which sees the request before and the response after it.
     ///
     /// A stack that sorts its layers puts the middleware at its place: see ``HTTPStack/ordered(around:defaults:)``.
-    public func wrapped(by middleware: some HTTPMiddleware) -> HTTPStack { HTTPStack(self).adding(middleware) }
+    public func wrapped(by middleware: some HTTPMiddleware) -> HTTPStack { HTTPStack(self).adding([LayerEntry(middleware)]) }
 
     /// Adds `middleware` directly inside a place of the canonical order, in a stack that sorts its layers.
     ///
@@ -196,7 +188,7 @@ extension HTTPSender {
     ///
     /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware stands where its own rules put it.
     public func wrapped(by middleware: some HTTPMiddleware, inside place: MiddlewarePlace) -> HTTPStack {
-        HTTPStack(self).adding(middleware, by: .inside(place, because: "wrapped(by:inside:) asks for the other order"))
+        HTTPStack(self).adding([LayerEntry(middleware, by: .inside(place, because: "wrapped(by:inside:) asks for the other order"))])
     }
 
     /// Adds `middleware` directly outside a place of the canonical order, in a stack that sorts its layers.
@@ -205,6 +197,6 @@ extension HTTPSender {
     ///
     /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware stands where its own rules put it.
     public func wrapped(by middleware: some HTTPMiddleware, outside place: MiddlewarePlace) -> HTTPStack {
-        HTTPStack(self).adding(middleware, by: .outside(place, because: "wrapped(by:outside:) asks for the other order"))
+        HTTPStack(self).adding([LayerEntry(middleware, by: .outside(place, because: "wrapped(by:outside:) asks for the other order"))])
     }
 }

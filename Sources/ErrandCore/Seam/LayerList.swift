@@ -18,30 +18,22 @@ final class LayerList: Sendable {
         }
     }
 
-    /// The layers as one sender.
-    var folded: any HTTPSender {
-        var sender = base.sender
-        for entry in entries.reversed() { sender = wrap(entry.middleware, around: sender) }
-        return sender
+    /// Returns the list with more layers, each at its position: in a sorted list by its rank, otherwise outside all others.
+    func adding(_ added: [LayerEntry]) -> LayerList {
+        var entries = entries
+        for entry in added {
+            if isSorted, let index = entries.firstIndex(where: entry.replaces) { entries.remove(at: index) }
+            entries.insert(entry, at: isSorted ? entries.firstIndex { $0.rank >= entry.rank } ?? entries.endIndex : 0)
+        }
+        return LayerList(entries, around: base, isSorted: isSorted)
     }
+
+    /// The layers as one sender.
+    var folded: any HTTPSender { entries.reversed().reduce(base.sender) { $1.wrapped(around: $0) } }
 
     /// The layers as one sender, which leads the request that is prepared past the layers that take no part in it.
     func preparing(_ preparation: Preparation) -> any HTTPSender {
-        var sender = base.preparing(preparation)
-        for entry in entries.reversed() {
-            sender =
-                entry.middleware.takesPartInPreparing
-                ? wrap(entry.middleware, around: sender) : wrap(entry.middleware, around: sender, bypassedBy: preparation.id)
-        }
-        return sender
-    }
-
-    private func wrap(_ middleware: some HTTPMiddleware, around next: any HTTPSender) -> any HTTPSender {
-        Wrapped(middleware: middleware, next: next)
-    }
-
-    private func wrap(_ middleware: some HTTPMiddleware, around next: any HTTPSender, bypassedBy id: RequestID) -> any HTTPSender {
-        Wrapped(middleware: Bypassed(middleware: middleware, id: id), next: next)
+        entries.reversed().reduce(base.preparing(preparation)) { $1.wrapped(around: $0, preparing: preparation.id) }
     }
 }
 
@@ -56,7 +48,7 @@ struct LayerEntry: Sendable {
     let takesDetours: Bool
 
     /// - Parameter rule: what the app asks for, in place of the middleware's own position.
-    init(_ middleware: some HTTPMiddleware, by rule: MiddlewareNeighbor?, isDefault: Bool) {
+    init(_ middleware: some HTTPMiddleware, by rule: MiddlewareNeighbor? = nil, isDefault: Bool = false) {
         let (place, neighbors) = (middleware.place, middleware.neighbors)
         let condition = middleware as? any ConditionalMiddleware
         self.middleware = middleware
@@ -67,6 +59,25 @@ struct LayerEntry: Sendable {
         rank = rule.flatMap { LayerRank(by: [$0]) } ?? own ?? LayerRank(by: neighbors) ?? .unplaced
         self.isDefault = isDefault
         takesDetours = (condition?.base ?? middleware) is any DetouringMiddleware
+    }
+
+    init(of middleware: any HTTPMiddleware, isDefault: Bool = false) {
+        func entry(_ middleware: some HTTPMiddleware) -> LayerEntry { LayerEntry(middleware, isDefault: isDefault) }
+        self = entry(middleware)
+    }
+
+    /// Returns the middleware around `next`.
+    func wrapped(around next: any HTTPSender) -> any HTTPSender {
+        func wrap(_ middleware: some HTTPMiddleware) -> any HTTPSender { Wrapped(middleware: middleware, next: next) }
+        return wrap(middleware)
+    }
+
+    /// Returns the middleware around `next`; the request that is prepared goes past it if it takes no part in preparing.
+    func wrapped(around next: any HTTPSender, preparing id: RequestID) -> any HTTPSender {
+        func bypass(_ middleware: some HTTPMiddleware) -> any HTTPSender {
+            Wrapped(middleware: Bypassed(middleware: middleware, id: id), next: next)
+        }
+        return middleware.takesPartInPreparing ? wrapped(around: next) : bypass(middleware)
     }
 
     func replaces(_ other: LayerEntry) -> Bool { other.isDefault && layer.place != .unplaced && other.layer.place == layer.place }

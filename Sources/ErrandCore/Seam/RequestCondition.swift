@@ -83,7 +83,7 @@ extension HTTPSender {
     /// }
     /// ```
     public func wrapped(@MiddlewareBuilder by middleware: () -> [any HTTPMiddleware]) -> HTTPStack {
-        middleware().reduce(HTTPStack(self)) { stack, next in stack.wrapped(by: next) }
+        HTTPStack(self).adding(middleware().map { LayerEntry(of: $0) })
     }
 }
 

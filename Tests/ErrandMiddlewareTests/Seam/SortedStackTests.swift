@@ -65,8 +65,7 @@ import Logging
     }
 
     private func sorted(_ layers: [any HTTPMiddleware]) -> HTTPStack {
-        func add(_ middleware: some HTTPMiddleware, to stack: HTTPStack) -> HTTPStack { stack.wrapped(by: middleware) }
-        return layers.reduce(HTTPStack.ordered(around: stub)) { add($1, to: $0) }
+        HTTPStack.ordered(around: stub).wrapped { layers }
     }
 
     private func labels(_ stack: HTTPStack) -> [String] { stack.layers.dropLast().map(\.label) }
@@ -81,7 +80,11 @@ import Logging
     @Test func eachPairOfPlacesIsSorted() {
         for (index, outer) in Self.places.enumerated() {
             for inner in Self.places[(index + 1)...] {
-                for stack in [sorted([layer(outer), layer(inner)]), sorted([layer(inner), layer(outer)])] {
+                let plain = HTTPStack.ordered(around: stub)
+                for stack in [
+                    plain.wrapped(by: layer(outer)).wrapped(by: layer(inner)), plain.wrapped(by: layer(inner)).wrapped(by: layer(outer)),
+                    sorted([layer(inner), layer(outer)]),
+                ] {
                     #expect(labels(stack) == [outer.description, inner.description] && stack.orderProblems == [])
                 }
             }
