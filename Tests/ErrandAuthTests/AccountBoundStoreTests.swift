@@ -72,7 +72,7 @@ private final class Hits: Sendable {
 
 @Suite(.timeLimit(.minutes(2))) struct AccountBoundStoreTests {
     private func source(_ name: String, account: String?) -> TokenSource {
-        TokenSource(AccessToken("token of \(name)"), account: account) { _ in throw CancellationError() }
+        TokenSource(AccessToken("token-of-\(name)"), account: account) { _ in throw CancellationError() }
     }
 
     private func identity(of tokens: TokenSource) async throws -> CredentialIdentity {
@@ -97,7 +97,7 @@ private final class Hits: Sendable {
                 let name = number % 2 == 0 ? "joe" : "ann"
                 let stack = server.wrapped(by: Storing(store: store, hits: hits)).authenticate(.bearer(sources[name]!))
                 let response = try await stack.send(try Request(.get, url: "https://a.example/\(number / 2)"))
-                if try await response.body.collect(upTo: 100) != Data("Bearer token of \(name)".utf8) { wrong += 1 }
+                if try await response.body.collect(upTo: 100) != Data("Bearer token-of-\(name)".utf8) { wrong += 1 }
             }
         }
         #expect(wrong == 0 && hits.total == 9_990 && server.requests.count == 10 && store.keys.count == 10)
@@ -151,7 +151,7 @@ private final class Hits: Sendable {
         let tokens = source("joe", account: account)
         let identity = try await identity(of: tokens)
         let stores = (0..<3).map { _ in SharedStore() }
-        #expect(try await tokens.signOut(clearing: stores)?.value == "token of joe")
+        #expect(try await tokens.signOut(clearing: stores)?.value == "token-of-joe")
         for store in stores { #expect(store.toldOf == [identity]) }
         #expect(tokens.current == nil)
     }

@@ -75,7 +75,8 @@ import Testing
         event.instant = start + .milliseconds(60)
         late.record(event, at: .milliseconds(60))
         let expected = try steps(
-            "dnsStart 5 dnsEnd 7 connectStart 7 connectEnd 10 tlsStart 10 tlsEnd 20 connectionAcquired 20 requestHeadSent 20 requestSent 21")
+            "dnsStart 5 dnsEnd 7 connectStart 7 connectEnd 10 tlsStart 10 tlsEnd 20 connectionAcquired 20 requestHeadSent 20 requestSent 21"
+        )
         func timings(_ steps: ExchangeTimings) -> HARTimings { HARTimings(steps, head: .milliseconds(51), end: .milliseconds(60)) }
         #expect(timings(late) == timings(expected) && timings(late).dns == 2)
     }

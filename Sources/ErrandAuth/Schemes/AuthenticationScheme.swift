@@ -158,7 +158,8 @@ extension CredentialIdentity {
 
     /// The identity of an account, which is volatile without a name. The user and the password are compared in this process alone.
     static func of(_ account: String?, scheme: String, _ user: String, _ password: String) -> CredentialIdentity {
-        account.map { CredentialIdentity(scheme: scheme, account: $0, user, password) } ?? CredentialIdentity(scheme: scheme, user, password)
+        account.map { CredentialIdentity(scheme: scheme, account: $0, user, password) }
+            ?? CredentialIdentity(scheme: scheme, user, password)
     }
 }
 

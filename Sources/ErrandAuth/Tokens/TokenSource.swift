@@ -431,12 +431,11 @@ public final class TokenSource: Sendable {
     /// try await tokens.signOut(clearing: [cache, cookies])
     /// ```
     ///
-    /// First the token is removed, and then each store is told, in the order of `stores`. Each store is told also if the task is cancelled, and if the
-    /// removal of the token or another store has failed. If nobody is signed in, and the source has no name of an account, no store has anything to
-    /// remove.
+    /// First the token is removed. Then each store forgets the account, in the order of `stores`, also if the task is cancelled, and if the removal of
+    /// the token or another store has failed. If nobody is signed in, and the source has no name of an account, the stores have nothing to remove.
     ///
     /// - Returns: the token that was obtained last, as ``signOut()`` does.
-    /// - Throws: the first error, after each store was told: ``AuthenticationError`` with the reason `storeFailed`, or the error of a store. Nobody is
+    /// - Throws: the first error, after the last store: ``AuthenticationError`` with the reason `storeFailed`, or the error of a store. Nobody is
     ///   signed in all the same.
     @discardableResult
     public func signOut(clearing stores: [any AccountBoundStore]) async throws -> AccessToken? {

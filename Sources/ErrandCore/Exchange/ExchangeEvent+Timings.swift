@@ -34,7 +34,8 @@ extension ExchangeEvent {
         /// The instants that are known, in the order of the steps.
         package var steps: [(name: String, instant: ContinuousClock.Instant)] {
             let all = [
-                ("dnsStart", dnsStart), ("dnsEnd", dnsEnd), ("connectStart", connectStart), ("connectEnd", connectEnd), ("tlsStart", tlsStart),
+                ("dnsStart", dnsStart), ("dnsEnd", dnsEnd), ("connectStart", connectStart), ("connectEnd", connectEnd),
+                ("tlsStart", tlsStart),
                 ("tlsEnd", tlsEnd), ("connected", connected), ("requestHeadSent", requestHeadSent), ("requestSent", requestSent),
                 ("responseHead", responseHead),
             ]

@@ -43,7 +43,9 @@ public struct UnservedOptionError: RequestFailure {
     }
 
     /// The option, what it needs, and what to do.
-    public var description: String { "\(request.map { "\($0): " } ?? "")the option '\(option)' needs \(need): \(remedy), or do not set the option (not sent)" }
+    public var description: String {
+        "\(request.map { "\($0): " } ?? "")the option '\(option)' needs \(need): \(remedy), or do not set the option (not sent)"
+    }
 
     /// A sentence for people.
     public var errorDescription: String? { "The request cannot be sent." }

@@ -110,7 +110,7 @@ package final class JournalFile: Sendable {
     /// The length of the file in octets.
     package var lengthBytes: Int { state.withLock(\.length) }
 
-    /// Returns whether a record of so many octets can still be appended.
+    /// Returns whether a record of this length in octets can still be appended.
     package func hasRoom(for recordBytes: Int) -> Bool { recordBytes <= limitBytes - Self.frameBytes - lengthBytes }
 
     private func checkRoom(_ length: Int) throws(FileWriteError) {

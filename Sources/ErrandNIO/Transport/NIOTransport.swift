@@ -57,7 +57,8 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
         executors = group.makeIterator().map { EventLoopExecutor($0) }
     }
 
-    /// The transport enforces deadlines and the limits of phases, streams response bodies and reports the phases of an exchange.
+    /// The transport enforces deadlines and the limits of phases, streams response bodies, and reports the phases of an exchange and informational
+    /// responses. It sends and returns trailer fields. Over HTTP/1.1, it changes protocols.
     public var capabilities: Capabilities {
         [.deadlines, .phaseTimeouts, .streamingDownload, .phaseEvents, .informationalResponses, .trailers, .upgrades]
     }

@@ -103,12 +103,13 @@ import Testing
     }
 
     /// Each row: the entries in the order of use, the limit, and the keys that stay.
-    @Test(arguments: [
-        ([("a", 4), ("b", 3), ("c", 3)], 10, "abc"), ([("a", 4), ("b", 3), ("c", 4)], 10, "bc"),
-        ([("a", 1), ("b", 1), ("c", 11)], 10, "c"), ([("a", 11), ("b", 1)], 10, "b"), ([("a", 0), ("b", 0)], 0, "ab"),
-        ([("a", 5), ("b", 5), ("a", 6)], 10, "a"), ([("a", 5), ("b", 5), ("a", 5), ("c", 1)], 10, "ac"),
-        ([("a", .max), ("b", .max)], 1 << 60, "b"), ([("a", -5), ("b", 10)], 10, "ab"), ([("a", 10), ("a", 1), ("b", 9)], 10, "ab"),
-    ] as [([(String, Int)], Int, String)])
+    @Test(
+        arguments: [
+            ([("a", 4), ("b", 3), ("c", 3)], 10, "abc"), ([("a", 4), ("b", 3), ("c", 4)], 10, "bc"),
+            ([("a", 1), ("b", 1), ("c", 11)], 10, "c"), ([("a", 11), ("b", 1)], 10, "b"), ([("a", 0), ("b", 0)], 0, "ab"),
+            ([("a", 5), ("b", 5), ("a", 6)], 10, "a"), ([("a", 5), ("b", 5), ("a", 5), ("c", 1)], 10, "ac"),
+            ([("a", .max), ("b", .max)], 1 << 60, "b"), ([("a", -5), ("b", 10)], 10, "ab"), ([("a", 10), ("a", 1), ("b", 9)], 10, "ab"),
+        ] as [([(String, Int)], Int, String)])
     func theHeaviestEntriesThatWereUsedLongestAgoAreEvicted(_ entries: [(String, Int)], _ limit: Int, _ kept: String) {
         var table = Self.weighing(limit)
         for (key, weight) in entries { table.update(key, default: 0) { $0 = weight } }

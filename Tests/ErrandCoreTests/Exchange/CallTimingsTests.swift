@@ -33,23 +33,29 @@ import Testing
     // MARK: Instants that come at the end
 
     /// Each row: the steps in the timings, and those that were reported before.
-    @Test(arguments: [
-        (
-            "dnsStart 5 dnsEnd 7 connectStart 7 connectEnd 10 tlsStart 10 tlsEnd 20 connected 20 requestHeadSent 20 requestSent 21"
-                + " responseHead 51", "", "queue 5 dns 2 connect 3 tls 10 send 1 wait 30 receive 9"
-        ),
-        // What was reported before stays.
-        (
-            "connected 2 requestHeadSent 2 requestSent 3 responseHead 9",
-            "connectionAcquired 20 requestHeadSent 20 requestSent 21 responseHead 51", "connect 20 send 1 wait 30 receive 9"
-        ),
-        ("connectStart 7 connectEnd 10", "dnsStart 5 dnsEnd 6 connectionAcquired 20 requestHeadSent 20 responseHead 51",
-            "queue 19 dns 1 send 31 wait 0 receive 9"),
-        // Instants outside the exchange, and ends before their starts, are brought into it.
-        ("dnsStart -5 dnsEnd 7 connected 7 requestHeadSent 7 requestSent 8 responseHead 90", "", "queue 0 dns 7 send 1 wait 52 receive 0"),
-        ("dnsStart 9 dnsEnd 7 connected 10 requestSent 10 responseHead 10", "", "queue 10 dns 0 send 0 wait 0 receive 50"),
-        ("", "connectionAcquired 1 requestHeadSent 1 requestSent 2 responseHead 3", "connect 1 send 1 wait 1 receive 57"),
-    ] as [(String, String, String)])
+    @Test(
+        arguments: [
+            (
+                "dnsStart 5 dnsEnd 7 connectStart 7 connectEnd 10 tlsStart 10 tlsEnd 20 connected 20 requestHeadSent 20 requestSent 21"
+                    + " responseHead 51", "", "queue 5 dns 2 connect 3 tls 10 send 1 wait 30 receive 9"
+            ),
+            // What was reported before stays.
+            (
+                "connected 2 requestHeadSent 2 requestSent 3 responseHead 9",
+                "connectionAcquired 20 requestHeadSent 20 requestSent 21 responseHead 51", "connect 20 send 1 wait 30 receive 9"
+            ),
+            (
+                "connectStart 7 connectEnd 10", "dnsStart 5 dnsEnd 6 connectionAcquired 20 requestHeadSent 20 responseHead 51",
+                "queue 19 dns 1 send 31 wait 0 receive 9"
+            ),
+            // Instants outside the exchange, and ends before their starts, are brought into it.
+            (
+                "dnsStart -5 dnsEnd 7 connected 7 requestHeadSent 7 requestSent 8 responseHead 90", "",
+                "queue 0 dns 7 send 1 wait 52 receive 0"
+            ),
+            ("dnsStart 9 dnsEnd 7 connected 10 requestSent 10 responseHead 10", "", "queue 10 dns 0 send 0 wait 0 receive 50"),
+            ("", "connectionAcquired 1 requestHeadSent 1 requestSent 2 responseHead 3", "connect 1 send 1 wait 1 receive 57"),
+        ] as [(String, String, String)])
     func instantsThatComeAtTheEndAreRead(_ late: String, _ before: String, _ expected: String) throws {
         let (request, start) = (try Request(.get, url: "https://a.example/x"), ContinuousClock.now)
         func pairs(_ text: String) -> [(String, Int)] {
@@ -84,7 +90,9 @@ import Testing
         var timings = ExchangeTimings(request, at: .zero)
         timings.record(event, at: .seconds(1))
         #expect(timings.isReused == true && event.timings == instants && "\(event)" == "timings of exchange 1")
-        timings.record(ExchangeEvent(.connectionAcquired, request: request.id, exchange: 1, connection: ConnectionInfo(number: 8, isReused: false)), at: .zero)
+        timings.record(
+            ExchangeEvent(.connectionAcquired, request: request.id, exchange: 1, connection: ConnectionInfo(number: 8, isReused: false)),
+            at: .zero)
         timings.record(event, at: .seconds(1))
         #expect(timings.connection?.number == 8)
     }

@@ -3,18 +3,22 @@ import Testing
 
 @Suite struct CacheStatusTests {
     /// Each row: a status, its parameters as in RFC 9211, and whether it is a hit, stale, revalidated and a miss.
-    @Test(arguments: [
-        (CacheStatus(.hit), "hit", "h"),
-        (CacheStatus(.hit, timeToLive: .seconds(30)), "hit; ttl=30", "h"),
-        (CacheStatus(.hit, timeToLive: .seconds(-412)), "hit; ttl=-412", "hs"),
-        (CacheStatus(.hit, timeToLive: .zero), "hit; ttl=0", "h"),
-        (CacheStatus(.forwarded(.uriMiss)), "fwd=uri-miss", "m"),
-        (CacheStatus(.forwarded(.varyMiss), isStored: true), "fwd=vary-miss; stored", "m"),
-        (CacheStatus(.forwarded(.stale), forwardedStatus: .notModified), "fwd=stale; fwd-status=304", "r"),
-        (CacheStatus(.forwarded(.stale), forwardedStatus: .ok, isStored: true, timeToLive: .seconds(5)), "fwd=stale; fwd-status=200; ttl=5; stored", "m"),
-        (CacheStatus(.forwarded(.bypass)), "fwd=bypass", "m"),
-        (CacheStatus(.forwarded(.miss), isCollapsed: true), "fwd=miss; collapsed", "m"),
-    ] as [(CacheStatus, String, String)])
+    @Test(
+        arguments: [
+            (CacheStatus(.hit), "hit", "h"),
+            (CacheStatus(.hit, timeToLive: .seconds(30)), "hit; ttl=30", "h"),
+            (CacheStatus(.hit, timeToLive: .seconds(-412)), "hit; ttl=-412", "hs"),
+            (CacheStatus(.hit, timeToLive: .zero), "hit; ttl=0", "h"),
+            (CacheStatus(.forwarded(.uriMiss)), "fwd=uri-miss", "m"),
+            (CacheStatus(.forwarded(.varyMiss), isStored: true), "fwd=vary-miss; stored", "m"),
+            (CacheStatus(.forwarded(.stale), forwardedStatus: .notModified), "fwd=stale; fwd-status=304", "r"),
+            (
+                CacheStatus(.forwarded(.stale), forwardedStatus: .ok, isStored: true, timeToLive: .seconds(5)),
+                "fwd=stale; fwd-status=200; ttl=5; stored", "m"
+            ),
+            (CacheStatus(.forwarded(.bypass)), "fwd=bypass", "m"),
+            (CacheStatus(.forwarded(.miss), isCollapsed: true), "fwd=miss; collapsed", "m"),
+        ] as [(CacheStatus, String, String)])
     func saysWhatACacheDid(_ status: CacheStatus, _ text: String, _ kinds: String) {
         #expect(status.description == text)
         let found = [("h", status.isHit), ("s", status.isStale), ("r", status.isRevalidated), ("m", status.isMiss)]

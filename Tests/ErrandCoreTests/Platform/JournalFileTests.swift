@@ -64,6 +64,7 @@ import Testing
             let count = (0...Self.records.count).last { Self.file(Self.records.prefix($0)).count <= max(cut, 8) } ?? 0
             #expect(journal.openedRecords == Array(Self.records.prefix(count)), "cut at \(cut)")
             #expect(journal.droppedBytes == (cut < 8 ? 0 : cut - Self.file(Self.records.prefix(count)).count))
+            #expect(try folder.read("journal").count == journal.lengthBytes, "cut at \(cut)")
             // What follows is not read as a part of what was dropped.
             try journal.append(Data("next".utf8))
             #expect(try reopened() == Array(Self.records.prefix(count)) + [Data("next".utf8)], "cut at \(cut)")
