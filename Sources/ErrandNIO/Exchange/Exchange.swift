@@ -236,15 +236,7 @@ final class Exchange: Sendable {
     // MARK: - Failures
 
     /// The failure of a request that can't be written; `nil` if it can.
-    var unwritable: TransportError? {
-        var scratch = ByteBuffer()
-        do {
-            try RequestEncoder.write(request.head, framing: OutgoingBody(request).framing, form: route.form, into: &scratch)
-            return nil
-        } catch {
-            return unwritable(error)
-        }
-    }
+    var unwritable: TransportError? { RequestEncoder.problem(of: request.head, form: route.form).map { unwritable($0) } }
 
     func unwritable(_ error: RequestEncodeError) -> TransportError {
         failure(.invalidRequest, phase: .request, message: "\(error)", underlying: error, delivery: .notSent)

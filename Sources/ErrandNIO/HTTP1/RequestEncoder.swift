@@ -70,43 +70,62 @@ enum RequestEncoder {
         _ head: HTTPRequest, framing: BodyFraming, form: TargetForm, into buffer: inout ByteBuffer
     ) throws(RequestEncodeError) {
         let (method, fields) = (head.method, head.headerFields.withOneCookie)
-        let target = Target(scheme: head.scheme ?? "", authority: head.authority ?? "", path: head.path ?? "")
+        let target = Target(head)
+        // The fixed texts have at most 90 bytes.
+        let capacity = 128 + method.rawValue.utf8.count + target.bytes + bytes(of: fields)
+        try buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: capacity) { (memory) throws(RequestEncodeError) in
+            var writer = HeadWriter(memory)
+            try write(method, target, fields, framing: framing, form: form, to: &writer)
+            return writer.count
+        }
+    }
+
+    /// Returns why the head of a request can't be written; `nil` if it can. Nothing is encoded, and nothing is allocated.
+    static func problem(of head: HTTPRequest, form: TargetForm) -> RequestEncodeError? {
+        var check = HeadCheck()
+        do {
+            // No framing is invalid.
+            try write(head.method, Target(head), head.headerFields, framing: .none, form: form, to: &check)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private static func write(
+        _ method: HTTPRequest.Method, _ target: Target, _ fields: HTTPFields, framing: BodyFraming, form: TargetForm,
+        to sink: inout some HeadSink
+    ) throws(RequestEncodeError) {
         var host: HTTPField?
         for field in fields where isHost(field.name) {
             guard host == nil else { throw .severalHosts }
             host = field
         }
-        // The fixed texts have at most 90 bytes.
-        let capacity = 128 + method.rawValue.utf8.count + target.bytes + bytes(of: fields)
-        try buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: capacity) { (memory) throws(RequestEncodeError) in
-            var writer = HeadWriter(memory)
-            guard writer.writeChecked(method.rawValue) else { throw .invalidMethod }
-            guard method != .connect || form == .authority else { throw .connect }
-            guard !method.isPreface else { throw .preface }
-            writer.write(" ")
-            try writer.write(target, of: method, in: form)
-            writer.write(" HTTP/1.1\r\nHost: ")
-            if let host {
-                guard writer.writeChecked(host) else { throw .unsafeField(name: shownName(host)) }
-            } else {
-                try writer.writeAuthority(target.authority)
-            }
-            writer.write("\r\n")
-            for field in fields where !isHost(field.name) && !isFraming(field.name) && (form != .origin || !isForProxies(field.name)) {
-                guard writer.writeLine(field) else { throw .unsafeField(name: shownName(field)) }
-            }
-            switch framing {
-            case .none where method == .post || method == .put || method == .patch: writer.write("Content-Length: 0\r\n")
-            case .none: break
-            case .length(let length):
-                writer.write("Content-Length: ")
-                writer.write(String(length))
-                writer.write("\r\n")
-            case .chunked: writer.write("Transfer-Encoding: chunked\r\n")
-            }
-            writer.write("\r\n")
-            return writer.count
+        guard sink.writeChecked(method.rawValue) else { throw .invalidMethod }
+        guard method != .connect || form == .authority else { throw .connect }
+        guard !method.isPreface else { throw .preface }
+        sink.write(" ")
+        try sink.write(target, of: method, in: form)
+        sink.write(" HTTP/1.1\r\nHost: ")
+        if let host {
+            guard sink.writeChecked(host) else { throw .unsafeField(name: shownName(host)) }
+        } else {
+            try sink.writeAuthority(target.authority)
         }
+        sink.write("\r\n")
+        for field in fields where !isHost(field.name) && !isFraming(field.name) && (form != .origin || !isForProxies(field.name)) {
+            guard sink.writeLine(field) else { throw .unsafeField(name: shownName(field)) }
+        }
+        switch framing {
+        case .none where method == .post || method == .put || method == .patch: sink.write("Content-Length: 0\r\n")
+        case .none: break
+        case .length(let length):
+            sink.write("Content-Length: ")
+            sink.write(String(length))
+            sink.write("\r\n")
+        case .chunked: sink.write("Transfer-Encoding: chunked\r\n")
+        }
+        sink.write("\r\n")
     }
 
     /// Whether the request asks to close the connection after its response: its field `Connection` has the option `close`
@@ -201,12 +220,24 @@ private struct Target {
     let authority: String
     let path: String
 
+    init(_ head: HTTPRequest) { (scheme, authority, path) = (head.scheme ?? "", head.authority ?? "", head.path ?? "") }
+
     /// The most bytes of the target, and of `Host`.
     var bytes: Int { scheme.utf8.count + 2 * authority.utf8.count + path.utf8.count }
 }
 
+/// Takes the texts of a head.
+private protocol HeadSink {
+    mutating func write(_ bytes: UnsafeBufferPointer<UInt8>)
+}
+
+/// Keeps nothing: the checks alone remain.
+private struct HeadCheck: HeadSink {
+    func write(_ bytes: UnsafeBufferPointer<UInt8>) {}
+}
+
 /// Copies texts to memory with room for all of them.
-private struct HeadWriter {
+private struct HeadWriter: HeadSink {
     private let memory: UnsafeMutableRawBufferPointer
     /// The bytes that were written.
     private(set) var count = 0
@@ -219,7 +250,9 @@ private struct HeadWriter {
         UnsafeMutableRawBufferPointer(rebasing: memory[count...]).copyMemory(from: UnsafeRawBufferPointer(bytes))
         count += bytes.count
     }
+}
 
+extension HeadSink {
     mutating func write(_ text: StaticString) { write(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)) }
 
     mutating func write(_ text: String) {

@@ -19,6 +19,7 @@ struct RequestEncoderTests {
     ) throws -> String {
         var buffer = ByteBuffer(string: "before")
         try RequestEncoder.write(request, framing: framing, form: form, into: &buffer)
+        #expect(RequestEncoder.problem(of: request, form: form) == nil)
         let text = String(buffer: buffer)
         #expect(text.hasPrefix("before") && text.hasSuffix("\r\n\r\n"))
         return String(text.dropFirst(6))
@@ -127,6 +128,7 @@ struct RequestEncoderTests {
     ) {
         var buffer = ByteBuffer(string: "before")
         #expect(throws: error) { try RequestEncoder.write(request, framing: .none, form: form, into: &buffer) }
+        #expect(RequestEncoder.problem(of: request, form: form) == error, "a check without encoding finds the same")
         #expect(String(buffer: buffer) == "before")
         #expect(error.description.contains("request"))
     }
