@@ -31,7 +31,7 @@ let package = Package(
         ),
         .trait(
             name: "NIO",
-            description: "The transport over SwiftNIO, which is the default on Linux. It needs SwiftNIO, NIOSSL, NIOHTTP2 and swift-crypto.",
+            description: "The transport over SwiftNIO, the default on Linux. It needs SwiftNIO, NIOSSL, NIOHTTP2 and swift-crypto.",
             enabledTraits: ["Crypto"]
         ),
         .trait(
