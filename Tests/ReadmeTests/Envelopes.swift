@@ -60,13 +60,14 @@ func buy(_ purchase: Purchase, in shop: APIClient, show: (String) -> Void) async
 func makeShop(_ transport: HTTPStack, tokens: TokenSource) -> APIClient {
     let stack =
         transport
-        .transformResponse("expired token") { response in
-            guard response.headers[.contentType]?.hasPrefix("application/json") == true else { return }
-            let data = try await response.body.collect()
-            response.body = ResponseBody(data)
-            let envelope = try? JSONCoding(keys: .snakeCase).decode(ShopEnvelope.self, from: data)
-            if envelope?.failure?.equivalentStatus == .unauthorized { response.head.status = .unauthorized }
-        }
+        .wrapped(
+            by: TransformMiddleware.response("expired token") { response in
+                guard response.headers[.contentType]?.hasPrefix("application/json") == true else { return }
+                let data = try await response.body.collect()
+                response.body = ResponseBody(data)
+                let envelope = try? JSONCoding(keys: .snakeCase).decode(ShopEnvelope.self, from: data)
+                if envelope?.failure?.equivalentStatus == .unauthorized { response.head.status = .unauthorized }
+            }, inside: .authenticate)
         .authenticate(.bearer(tokens))
         .redirect()
         .retry()

@@ -172,12 +172,14 @@ actor Session {
     func key(insteadOf refused: String?) async throws -> String {
         if let key, key != refused { return key }
         if let refresh { return try await refresh.value }
-        let task = Task { try await signIn() }
+        let task = Task {
+            defer { refresh = nil }
+            let new = try await signIn()
+            key = new
+            return new
+        }
         refresh = task
-        defer { refresh = nil }
-        let new = try await task.value
-        key = new
-        return new
+        return try await task.value
     }
 }
 
