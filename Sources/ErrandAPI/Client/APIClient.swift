@@ -151,10 +151,11 @@ public struct APIClient: Sendable {
     func unmappedCall<Result>(
         _ request: Request, in envelope: EnvelopeReader?, _ read: (Response) async throws -> Result
     ) async throws -> Result {
-        var response = try await validated.send(request, noting: { call in
+        func note(_ call: inout CallState) {
             call.awaitsDecoding = true
             call.serviceErrors = envelope?.forObservers
-        })
+        }
+        var response = try await validated.send(request, noting: note)
         let end = response.metadata.callEnd
         response.metadata.callEnd = nil
         let result: Result

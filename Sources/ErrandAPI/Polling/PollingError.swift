@@ -60,5 +60,6 @@ public struct PollingError: RequestFailure, CustomReflectable {
 }
 
 extension PollingError: TimeLimitedFailure {
+    /// Whether the time of the policy was over.
     public var exceededItsTime: Bool { code == .timedOut }
 }

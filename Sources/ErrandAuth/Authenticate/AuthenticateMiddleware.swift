@@ -241,7 +241,8 @@ extension Response {
     /// Says which scope a token lacks ([RFC 6750, section 3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)).
     fileprivate mutating func noteMissingScope() {
         let challenges = AuthenticationChallenge.parse(head.headerFields[values: .wwwAuthenticate])
-        guard let challenge = challenges.first(where: { $0["error"].map { Array($0.utf8) } == Array("insufficient_scope".utf8) }) else { return }
+        let code = Array("insufficient_scope".utf8)
+        guard let challenge = challenges.first(where: { $0["error"].map { Array($0.utf8) } == code }) else { return }
         metadata.statusNote = "the token lacks the scope" + (challenge["scope"].map { " '\($0.shownSafely(limit: 80))'" } ?? "")
     }
 }

@@ -125,6 +125,7 @@ extension AuthenticationError: DependentFailure {
 }
 
 extension AuthenticationError: SignInFailure {
+    /// Whether a person has to sign in.
     public var failureNeedsSignIn: Bool {
         switch reason {
         case .signedOut, .refreshRefused: true

@@ -122,6 +122,7 @@ public struct OAuthError: Error, LocalizedError, CustomStringConvertible, Custom
 extension OAuthError: SafelyDescribedError {}
 
 extension OAuthError: SignInFailure {
+    /// Whether the authorization has ended.
     public var failureNeedsSignIn: Bool { isFinal }
 }
 #endif

@@ -203,6 +203,7 @@ public struct TokenFileError: Error, LocalizedError, CustomStringConvertible {
 extension TokenFileError: SafelyDescribedError {}
 
 extension TokenFileError: SignInFailure {
+    /// Whether the file has no token that can be read.
     public var failureNeedsSignIn: Bool { isCorrupt }
 }
 #endif

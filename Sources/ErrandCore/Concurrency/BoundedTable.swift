@@ -54,6 +54,7 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     /// The number of entries, including pinned ones.
     @inlinable public var count: Int { indices.count }
 
+    /// Whether there is no entry.
     @inlinable public var isEmpty: Bool { indices.isEmpty }
 
     /// The number of places for entries, including free ones. The memory is proportional to it.
@@ -84,6 +85,7 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         return try body(&slots[index]!.value)
     }
 
+    /// Removes an entry, and returns its value; `nil` if there was none.
     @discardableResult
     @inlinable public mutating func removeValue(forKey key: Key) -> Value? {
         defer { compactIfSparse() }

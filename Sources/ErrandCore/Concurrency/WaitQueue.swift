@@ -23,9 +23,12 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
     private var nextID = 0
     private var turns = 0
 
+    /// - Parameter count: the number of lanes, at least 1; 8 by default, one for each priority.
     public init(lanes count: Int = 8) { lanes = Array(repeating: Lane(), count: count) }
 
+    /// The number of waiters.
     public var count: Int { waiters.count }
+    /// Whether nobody waits.
     public var isEmpty: Bool { waiters.isEmpty }
 
     /// Adds a waiter. Returns the number with which it can be removed.

@@ -121,6 +121,7 @@ public struct TransportError: RequestFailure {
 }
 
 extension Delivery {
+    /// The delivery in words, for descriptions: `not sent`, `may have been sent` or `sent`.
     public var phrase: String {
         switch self {
         case .notSent: "not sent"

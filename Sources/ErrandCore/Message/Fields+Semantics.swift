@@ -11,5 +11,6 @@ extension HTTPFields {
 }
 
 extension HTTPField.Name {
+    /// `Idempotency-Key`, by which a server recognizes a request that is sent again.
     public static let idempotencyKey = known("Idempotency-Key")
 }

@@ -47,7 +47,8 @@ struct MiddlewareOrder {
             let place = layer.place
             guard place != .unplaced, layers.count(where: { $0.place == place && !$0.isConditional }) > 1 else { return [] }
             return layer.neighbors.compactMap { rule in
-                guard rule.side == .neither || (isSorted && rule.side == .neitherWhenOrdered), reported.insert(place).inserted else { return nil }
+                guard rule.side == .neither || (isSorted && rule.side == .neitherWhenOrdered), reported.insert(place).inserted
+                else { return nil }
                 return "\(place) is outside another \(place): \(rule.reason)"
             }
         }

@@ -21,7 +21,8 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
         description = name
     }
 
-    /// The canonical order of middleware, outermost first. A stack that sorts its layers keeps them in this order: see ``HTTPStack/ordered(around:defaults:)``.
+    /// The canonical order of middleware, outermost first. A stack that sorts its layers keeps them in this order: see
+    /// ``HTTPStack/ordered(around:defaults:)``.
     ///
     /// No two middleware of the library share a place in it. ``unplaced`` stands for a layer without rules of its own: once a call, with the whole URL,
     /// within the deadline, and with every response, whatever its status.

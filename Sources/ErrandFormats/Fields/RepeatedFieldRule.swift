@@ -43,6 +43,7 @@ public struct RepeatedFieldError: Error, Hashable, CustomStringConvertible {
     /// The name of the field.
     public let name: HTTPField.Name
 
+    /// - Parameter name: the name of the field.
     public init(name: HTTPField.Name) { self.name = name }
 
     /// The field and its problem.

@@ -31,7 +31,8 @@ public struct TimeoutMiddleware: HTTPMiddleware {
 
     public var neighbors: [MiddlewareNeighbor] {
         [
-            .outside(.retry, because: "each attempt would have the whole time, and the call no limit; phaseTimeouts(attempt:) limits an attempt"),
+            .outside(
+                .retry, because: "each attempt would have the whole time, and the call no limit; phaseTimeouts(attempt:) limits an attempt"),
             .onceWhenOrdered(because: "both would limit the whole call; phaseTimeouts(attempt:) limits each attempt"),
         ]
     }

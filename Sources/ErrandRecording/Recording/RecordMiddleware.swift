@@ -73,7 +73,8 @@ public struct RecordMiddleware: HTTPMiddleware {
             return response
         } catch {
             exchange.ended(RecordedExchange.end(by: error, inBody: false))
-            guard request.body.bufferedData == nil, var failure = error as? any RequestFailure, failure.request?.id == request.id else { throw error }
+            guard request.body.bufferedData == nil, var failure = error as? any RequestFailure, failure.request?.id == request.id
+            else { throw error }
             failure.request?.body = request.body
             throw failure
         }

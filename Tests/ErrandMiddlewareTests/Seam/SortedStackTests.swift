@@ -121,7 +121,8 @@ import Logging
         var modifiers: [@Sendable (HTTPStack) -> HTTPStack] = [
             { $0.phaseTimeouts(firstByte: .seconds(1)) }, { $0.delay(by: .zero) }, { $0.concurrencyLimit(1) }, { $0.rateLimit() },
             { $0.circuitBreaker() }, { $0.hedge() }, { $0.coalesce() }, { $0.decompress() }, { $0.compressRequests() }, { $0.redirect() },
-            { $0.retry() }, { $0.validate(ResponseValidator("any") { _, _, _ in .next }) }, { $0.fallback(data: Data(), statuses: [503]) }, { $0.validateStatus() },
+            { $0.retry() }, { $0.validate(ResponseValidator("any") { _, _, _ in .next }) }, { $0.fallback(data: Data(), statuses: [503]) },
+            { $0.validateStatus() },
             { $0.timeout(.seconds(1)) }, { $0.profile() }, { $0.events { _ in nil } }, { $0.number() }, { $0.server("https://a.example") },
             { $0.transformRequest { _ in } },
         ]
@@ -150,10 +151,13 @@ import Logging
         for isFirst in [true, false] {
             func stack(_ layer: Noting, _ modify: (HTTPStack) -> HTTPStack) -> [String] {
                 let plain = HTTPStack.ordered(around: stub)
-                return labels(isFirst ? modify(plain.wrapped(by: layer)) : modify(plain).wrapped(by: layer)).map { String($0.prefix { $0 != "(" }) }
+                return labels(isFirst ? modify(plain.wrapped(by: layer)) : modify(plain).wrapped(by: layer)).map {
+                    String($0.prefix { $0 != "(" })
+                }
             }
             #expect(stack(signature) { $0.redirect().retry().timeout(.seconds(1)) } == ["timeout", "retry", "signature", "redirect"])
-            #expect(stack(signature) { $0.redirect().timeout(.seconds(1)) } == ["timeout", "signature", "redirect"], "without retry as well")
+            #expect(
+                stack(signature) { $0.redirect().timeout(.seconds(1)) } == ["timeout", "signature", "redirect"], "without retry as well")
             #expect(stack(audit) { $0.redirect().retry().validateStatus() } == ["validateStatus", "audit", "retry", "redirect"])
             #expect(stack(both) { $0.coalesce().retry().redirect() } == ["retry", "redirect", "both", "coalesce"])
             #expect(
@@ -173,7 +177,8 @@ import Logging
 
     @Test func theAppNamesAnotherPosition() {
         let (layer, events) = (Noting("own"), EventsMiddleware { _ in nil })
-        let stack = HTTPStack.ordered(around: stub).wrapped(by: layer, inside: .retry).wrapped(by: events, inside: .redirect).redirect().retry()
+        let stack = HTTPStack.ordered(around: stub).wrapped(by: layer, inside: .retry).wrapped(by: events, inside: .redirect).redirect()
+            .retry()
             .wrapped(by: Noting("outer"), outside: .retry)
         #expect(labels(stack).map { String($0.prefix { $0 != "(" }) } == ["outer", "retry", "own", "redirect", "events"])
         // The rule of the middleware itself still stands.
@@ -244,7 +249,8 @@ import Logging
     @Test func theAttemptOfStandardResilienceBeginsBehindTheSlot() async throws {
         for isFirst in [true, false] {
             let plain = HTTPStack.ordered(around: stub)
-            let stack = isFirst
+            let stack =
+                isFirst
                 ? plain.standardResilience().server("https://a.example") : plain.server("https://a.example").standardResilience()
             #expect(stack.orderProblems == [])
             #expect(
@@ -290,8 +296,10 @@ import Logging
             PhaseTimeoutsMiddleware(PhaseTimeouts(firstByte: .seconds(1))), ValidateMiddleware([]),
         ]
         var bypassed: [any HTTPMiddleware] = [
-            NumberMiddleware(), EventsMiddleware { _ in nil }, ProfileMiddleware(), FallbackMiddleware { _, _ in nil }, CoalesceMiddleware(),
-            HedgeMiddleware(), CircuitBreakerMiddleware(CircuitBreaker()), RateLimitMiddleware(), ConcurrencyLimitMiddleware(.fixed(1)), DelayMiddleware(by: .zero),
+            NumberMiddleware(), EventsMiddleware { _ in nil }, ProfileMiddleware(), FallbackMiddleware { _, _ in nil },
+            CoalesceMiddleware(),
+            HedgeMiddleware(), CircuitBreakerMiddleware(CircuitBreaker()), RateLimitMiddleware(), ConcurrencyLimitMiddleware(.fixed(1)),
+            DelayMiddleware(by: .zero),
         ]
         #if Auth
         passing.append(AuthenticateMiddleware(.bearer("token")))
