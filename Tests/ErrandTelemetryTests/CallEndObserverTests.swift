@@ -6,6 +6,8 @@ import TestSupport
 import Testing
 import Tracing
 
+@testable import ErrandCore
+
 /// What log, spans, metrics, events and the profile say of a typed call.
 @Suite(.timeLimit(.minutes(5))) struct CallEndObserverTests {
     private let clock = ManualClock()

@@ -151,22 +151,7 @@ public struct APIClient: Sendable {
     func unmappedCall<Result>(
         _ request: Request, in envelope: EnvelopeReader?, _ read: (Response) async throws -> Result
     ) async throws -> Result {
-        func note(_ call: inout CallState) {
-            call.awaitsDecoding = true
-            call.serviceErrors = envelope?.forObservers
-        }
-        var response = try await validated.send(request, noting: note)
-        let end = response.metadata.callEnd
-        response.metadata.callEnd = nil
-        let result: Result
-        do {
-            result = try await read(response)
-        } catch {
-            end?.end(.failed((error as? StatusError)?.serviceError ?? error))
-            throw error
-        }
-        end?.end(.decoded)
-        return result
+        try await validated.value(of: request, serviceErrors: envelope?.forObservers, by: read)
     }
 
     // MARK: Step by step

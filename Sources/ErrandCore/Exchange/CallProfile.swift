@@ -74,16 +74,22 @@ public final class CallProfile: Sendable {
 
     // MARK: The call
 
-    /// Ends the call; the first end counts.
-    package func end(_ result: String) {
+    package func end(_ outcome: CallOutcome) {
+        // The error of a status that was refused says no more than the status.
+        if let failure = outcome.failure, outcome.statusError == nil {
+            end(ProfilePosition.shown(failure))
+        } else if let response = outcome.response {
+            end("\(response.head.status.code)")
+        }
+    }
+
+    /// The first end counts.
+    private func end(_ result: String) {
         let now = now
         state.withLock { state in
             if state.end == nil { state.end = (now, result) }
         }
     }
-
-    /// The call failed.
-    package func end(_ error: any Error) { end((error as? StatusError).map { "\($0.status.code)" } ?? ProfilePosition.shown(error)) }
 
     /// The time that the call took: until its last exchange was over on the wire, and for a typed call until its value was decoded or decoding
     /// failed. `nil` while it is in progress.

@@ -202,7 +202,7 @@ package enum ConnectStep: Sendable {
 /// The events of one call and of its exchanges: from `callStart` to `callEnd`, which waits for the end of every exchange and every wait.
 ///
 /// Of a call within it, as where two logs stand around each other, it reports all but the beginning and the end.
-package final class CallEventLog: EventSink {
+package final class CallEventLog: EventSink, CallObserver {
     private struct Progress: Sendable {
         /// What has begun and not ended: a coalesced exchange may go on when the call whose log it has is over.
         var open = 0
@@ -245,8 +245,10 @@ package final class CallEventLog: EventSink {
         }
     }
 
+    package func ended(_ outcome: CallOutcome, at mark: Void) { end(outcome.statusError ?? outcome.failure) }
+
     /// The call has its result, and its last exchange is over.
-    package func end(_ failure: (any Error)?) {
+    func end(_ failure: (any Error)?) {
         let end = labelled(ExchangeEvent(.callEnd, request: request, failure: failure))
         serial.record { progress in
             guard !progress.isOver, progress.end == nil else { return (nil, nil) }

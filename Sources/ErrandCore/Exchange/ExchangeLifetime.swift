@@ -58,6 +58,14 @@ public struct ExchangeLifetime: Sendable {
         }
     }
 
+    /// How it ended, with the sizes of the bodies; `nil` while it is in progress.
+    var result: (outcome: Outcome, sizes: BodySizes)? {
+        switch storage {
+        case .over(let end, let sizes): (end, sizes)
+        case .running(let running): running.result
+        }
+    }
+
     /// Calls `handler` once, when the exchange ends; at once if it has ended. Handlers run where the end is reported, and must not block.
     public func onEnd(_ handler: @escaping @Sendable (Outcome) -> Void) { onEnd { end, _ in handler(end) } }
 
@@ -88,6 +96,7 @@ public struct ExchangeLifetime: Sendable {
         init() { LiveWork.exchange.begin() }
 
         var outcome: Outcome? { state.withLock(\.end) }
+        var result: (outcome: Outcome, sizes: BodySizes)? { state.withLock { state in state.end.map { ($0, state.sizes) } } }
 
         func onEnd(_ handler: @escaping @Sendable (Outcome, BodySizes) -> Void) {
             let (end, sizes) = state.withLock { state in

@@ -26,7 +26,7 @@ public struct StatusError: RequestFailure {
     public var attempts: [AttemptRecord]
     public var retryStop: RetryStop?
     /// The response without its body, for observers that stand outside `validateStatus`.
-    package let refused: Response
+    let refused: Response
     /// Whether its body was a stream.
     package let bodyWasStreamed: Bool
     /// What the body says in the envelope of the client, without request and response.
@@ -76,7 +76,7 @@ public struct StatusError: RequestFailure {
     }
 
     /// The error of the back end; `nil` if the client of the call has no envelope, or the body describes no error. The client throws
-    /// the error, and observers show it.
+    /// the error, and observers get it.
     package var serviceError: ServiceError? {
         described?.completed(request, head, attempts, retryStop)
     }

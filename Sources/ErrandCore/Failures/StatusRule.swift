@@ -61,7 +61,7 @@ extension Request {
     /// `validateStatus` outside the observer, or because one inside has let the response pass; `nil` if there is no rule.
     ///
     /// A redirect that may be followed is always accepted.
-    package func accepts(_ response: Response) -> Bool? {
+    func accepts(_ response: Response) -> Bool? {
         let rule: StatusRule? =
             switch options.validateStatus {
             case .inherited: options.call.passedStatusRule
@@ -72,4 +72,7 @@ extension Request {
         let status = response.head.status
         return rule.accepts(status) || (options.call.mayFollowRedirects && status.kind == .redirection)
     }
+
+    /// Whether the status of a response is a failure: ``accepts(_:)`` says so, or there is no rule and the status code is 400 or more.
+    func refuses(_ response: Response) -> Bool { !(accepts(response) ?? (response.head.status.code < 400)) }
 }

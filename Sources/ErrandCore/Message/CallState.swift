@@ -1,5 +1,3 @@
-internal import Synchronization
-
 /// The notes of a call's layers for one another, which its request carries.
 ///
 /// A layer may change a note, the deadline or the event sink for the layers inside it. They are restored when the layer is left, on the request of the
@@ -9,7 +7,7 @@ package struct CallState: Sendable {
     package var hasEntered = false
     /// Whether a middleware has set the deadline of this attempt by ``RequestOptions/attemptTimeout``.
     package var hasAttemptDeadline = false
-    /// Whether the response will be decoded, so that the call ends later than its exchange: see ``CallEnd``.
+    /// Whether the response will be decoded, so that the call ends later than its exchange: see ``CallObserver``.
     package var awaitsDecoding = false
     /// Whether an outer layer may follow a redirect that a response asks for.
     package var mayFollowRedirects = false
@@ -27,8 +25,8 @@ package struct CallState: Sendable {
     /// How the client of the call reads and writes JSON, to decode its response or its failure later; `nil` without a client.
     package var json: JSONCoding?
 
-    /// Holds the head of the response that a validator refused; `nil` without an observer that asks.
-    package var refusal: RefusalNote?
+    /// The innermost observer outside of the request's position; `nil` without one.
+    var observation: (any CallObservation)?
     /// Reads the error of the back end in the body of a refused response; `nil` without a client that has an envelope.
     package var serviceErrors: ServiceErrorReader?
 
@@ -41,24 +39,6 @@ package final class ServiceErrorReader: Sendable {
     package let read: @Sendable (Data) -> ServiceError?
 
     package init(_ read: @escaping @Sendable (Data) -> ServiceError?) { self.read = read }
-}
-
-/// The head of the response that a validator refused. An app's own error does not carry it.
-package final class RefusalNote: Sendable {
-    private let noted = Mutex<(head: HTTPResponse, error: any Error.Type)?>(nil)
-
-    package init() {}
-
-    package func note(_ head: HTTPResponse, _ error: any Error) { noted.withLock { $0 = (head, type(of: error)) } }
-
-    /// Before the request is sent again: what was noted then was not the end.
-    package func clear() { noted.withLock { $0 = nil } }
-
-    /// The head of the response because of which `error` was thrown; `nil` if it is not known, or if the error has it.
-    package func head(of error: any Error) -> HTTPResponse? {
-        if error is any RequestFailure { return nil }
-        return noted.withLock { noted in noted.flatMap { $0.error == type(of: error) ? $0.head : nil } }
-    }
 }
 
 /// The limits that apply to each exchange of a stack, unless its request has its own.

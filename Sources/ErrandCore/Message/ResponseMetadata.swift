@@ -7,8 +7,8 @@ public struct ResponseMetadata: Sendable {
     private var values = TypedValues()
     /// Whether a `validateStatus` has accepted the response.
     package var isStatusAccepted = false
-    /// The end of a typed call, which its observers wait for; `nil` without observers.
-    package var callEnd: CallEnd?
+    /// The end of reading the response, which the observers of the call wait for; `nil` without observers.
+    var callEnd: CallEnd?
 
     /// The HTTP version of the exchange: `1.1`, `2`; `nil` if the transport does not report it.
     public var httpVersion: String?

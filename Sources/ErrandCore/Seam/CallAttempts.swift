@@ -148,6 +148,7 @@ extension Request {
     ///
     /// - Parameter result: what came of the attempt.
     public mutating func countResend(after result: Result<Response, any Error>) {
+        options.call.observation?.sentAgain()
         let last: Request? =
             switch result {
             case .success(let response): response.request

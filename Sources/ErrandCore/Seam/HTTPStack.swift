@@ -104,13 +104,6 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
         return try await send(entered)
     }
 
-    /// Sends a request with notes for the layers, which the request of the response does not have.
-    package func send(_ request: Request, noting note: (inout CallState) -> Void) async throws -> Response {
-        var noted = request
-        note(&noted.options.call)
-        return try await request.restoringCall { [noted] in try await send(noted) }
-    }
-
     /// By itself, as it keeps a copy of the request: most requests have no options, or are in a call.
     @inline(never) private func enter(_ request: Request) async throws -> Response {
         let entered = try entering(request)

@@ -57,14 +57,7 @@ public struct EventsMiddleware: HTTPMiddleware {
             tags: request.shownTags)
         var observed = request
         observed.options.eventSink = log
-        do {
-            var response = try await next.send(observed)
-            response.onCallEnd(of: request, mark: {}) { log.end($0.failure) }
-            return response
-        } catch {
-            log.end(error)
-            throw error
-        }
+        return try await next.send(observed, observedBy: log)
     }
 }
 

@@ -49,24 +49,17 @@ public struct ProfileMiddleware: HTTPMiddleware {
         }
         var profiled = request
         profiled.options.call.profilePosition = ProfilePosition(profile, nil)
-        profiled.options.eventSink = EventSinks.together(request.options.eventSink, RedirectCounter(profile: profile))
-        var response: Response
-        do {
-            response = try await next.send(profiled)
-        } catch {
-            profile.end(error)
-            throw error
-        }
-        response.metadata.profile = profile
-        let status = response.head.status
-        response.onCallEnd(of: request, mark: {}) { report in
-            if let failure = report.failure { profile.end(failure) } else { profile.end("\(status.code)") }
-        }
-        return response
+        return try await next.send(profiled, observedBy: Profiled(profile: profile))
     }
 
-    private struct RedirectCounter: EventSink {
+    private struct Profiled: CallObserver, EventSink {
         let profile: CallProfile
+
+        var eventSink: (any EventSink)? { self }
+
+        func received(_ response: inout Response, isRefused: Bool, awaitsReader: Bool) { response.metadata.profile = profile }
+
+        func ended(_ outcome: CallOutcome, at mark: Void) { profile.end(outcome) }
 
         func record(_ event: ExchangeEvent) {
             if event.kind == .redirectDecision, event.decision?.continues == true { profile.redirected() }

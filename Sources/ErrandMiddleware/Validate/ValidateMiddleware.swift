@@ -38,7 +38,6 @@ public struct ValidateMiddleware: HTTPMiddleware {
         while true {
             var response: Response
             do {
-                request.options.call.refusal?.clear()
                 response = try await next.send(request)
             } catch {
                 throw attempts.finish(error)
@@ -52,7 +51,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
                 response.discard()
                 // Whatever a validator throws, a cancelled call ends as cancelled.
                 try Task.checkCancellation()
-                request.options.call.refusal?.note(response.head, error)
+                request.reportRefusal(of: response.head, with: error)
                 throw CallAttempts(response.metadata.attempts).finish(error)
             }
             guard let (index, delay) = ruling else { return response }

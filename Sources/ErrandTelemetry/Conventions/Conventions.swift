@@ -17,11 +17,10 @@ enum Conventions {
         return "\(method) \(template)"
     }
 
-    /// Returns `error.type` of a response: the status code, if the request's own rule rejects it. Without a rule, codes from 400 up are
-    /// errors.
-    static func errorType(of response: Response, to request: Request) -> String? {
-        let status = response.head.status
-        return request.accepts(response) ?? (status.code < 400) ? nil : "\(status.code)"
+    /// Returns `error.type` of a call: that of its failure, unless it was cancelled; otherwise the status code, if it is refused.
+    static func errorType(of outcome: CallOutcome) -> String? {
+        if let failure = outcome.failure, !outcome.isCancelled { return errorType(of: failure) }
+        return outcome.isRefused ? outcome.response.map { "\($0.head.status.code)" } : nil
     }
 
     /// Returns `error.type` of a failure: one of few values, none of which a server can choose.
@@ -37,9 +36,6 @@ enum Conventions {
     private static func snakeCase(_ text: String) -> String {
         String(text.lowercased().map { $0.isLetter || $0.isNumber ? $0 : "_" })
     }
-
-    /// Returns whether an attempt ended because its caller was cancelled, whichever error the inner layers throw for this.
-    static func isCancellation(_ error: any Error) -> Bool { error is CancellationError || Task.isCancelled }
 
     /// Returns the request's tags as attributes, without secrets.
     static func tags(of request: Request) -> [(name: String, value: String)] {

@@ -2,18 +2,31 @@
 internal import ErrandCore
 internal import ErrandRedaction
 internal import Logging
+internal import Synchronization
 
 /// What is written of one exchange. Nothing is composed that the logger does not want.
-struct ExchangeLog: Sendable {
-    let logger: Logger
-    let level: Logger.Level
-    let detail: LogDetail
-    let style: LogStyle
-    let carriedMetadata: LogMetadata
-    let carriesCURL: Bool
-    let request: Request
-    /// The time since the request came to the log.
-    let elapsed: @Sendable () -> String
+final class ExchangeLog: CallObserver {
+    private let logger: Logger
+    private let level: Logger.Level
+    private let detail: LogDetail
+    private let style: LogStyle
+    private let carriedMetadata: LogMetadata
+    private let carriesCURL: Bool
+    private let request: Request
+    private let time: @Sendable () -> Duration
+    /// The response that is written at the end of the call; `nil` if it is written earlier, or not at all.
+    private let awaited = Mutex<Awaited?>(nil)
+
+    /// - Parameter time: returns the time since the request came to the log.
+    init(
+        logger: Logger, level: Logger.Level, detail: LogDetail, style: LogStyle, carriedMetadata: LogMetadata, carriesCURL: Bool,
+        request: Request, time: @escaping @Sendable () -> Duration
+    ) {
+        (self.logger, self.level, self.detail, self.style) = (logger, level, detail, style)
+        (self.carriedMetadata, self.carriesCURL, self.request, self.time) = (carriedMetadata, carriesCURL, request, time)
+    }
+
+    private var elapsed: String { time().inWords }
 
     private var wantsAll: Bool { logger.logLevel <= level }
     private var failureLevel: Logger.Level { max(level, .warning) }
@@ -46,40 +59,50 @@ struct ExchangeLog: Sendable {
         write(LogText(headline: name, notes: requestNotes), metadata, at: level)
     }
 
-    /// Logs a response at once and its body when that was read; of a typed call, all of it at the end of the call.
-    func observe(_ response: inout Response) {
-        // As spans and metrics judge it: by the request's own rule, or from 400 up where there is none.
-        let isRefused = Conventions.errorType(of: response, to: request) != nil
-        // What is not to be written costs nothing; of a typed call, a failure may still come.
-        guard wantsAll || (wantsFailures && (isRefused || request.options.call.awaitsDecoding)) else { return }
+    func mark() -> Duration { time() }
+
+    /// Logs a response at once, and its body when that was read; if the call ends with a reader, all of it at the end of the call.
+    func received(_ response: inout Response, isRefused: Bool, awaitsReader: Bool) {
+        // What is not to be written costs nothing; of a call with a reader, a failure may still come.
+        guard wantsAll || (wantsFailures && (isRefused || awaitsReader)) else { return }
         let received = Received(response, isRefused: isRefused, by: request)
-        // A `validateStatus` outside of the log reads what the back end says of the failure.
-        let awaitsRefusal = isRefused && request.options.call.passedStatusRule != nil && request.options.call.serviceErrors != nil
-        if request.options.call.awaitsDecoding || awaitsRefusal, response.upgrade == nil {
-            logAtEnd(of: &response, received, awaitsRefusal: awaitsRefusal)
+        if awaitsReader {
+            let isStreamed = response.body.bufferedData == nil
+            let read = observeBody(of: &response)
+            awaited.withLock { $0 = Awaited(received: received, read: read, isStreamed: isStreamed) }
         } else {
             response.body = logResponse(response, received)
         }
     }
 
+    func ended(_ outcome: CallOutcome, at mark: Duration) {
+        if let error = outcome.statusError, let refused = outcome.response {
+            logRefusal(error, Received(refused, isRefused: true, problem: error.shownProblem, by: request), outcome, elapsed: mark.inWords)
+        } else if outcome.response != nil {
+            if let awaited = awaited.withLock({ $0.take() }) { logAtEnd(awaited, outcome, elapsed: mark.inWords) }
+        } else if let failure = outcome.failure {
+            logFailure(failure, after: outcome.refusedHead, elapsed: mark.inWords)
+        }
+    }
+
     /// A status that `validateStatus`, inside this log, has refused: written as if it stood outside.
-    func logRefusal(_ error: StatusError) {
-        var refused = error.refused
-        (refused.metadata.attempts, refused.metadata.retryStop) = (error.attempts, error.retryStop)
-        let received = Received(refused, isRefused: true, problem: error.shownProblem, by: request)
-        guard wants(received) else { return }
-        let end = refused.exchange.outcome ?? (error.bodyIsWhole ? .complete : .abandoned)
+    private func logRefusal(_ error: StatusError, _ received: Received, _ outcome: CallOutcome, elapsed: String) {
+        guard wants(received), let end = outcome.exchange else { return }
         let read = BodyRecord.Read(front: error.bodyPrefix, count: error.bodyPrefix.count)
-        if let failure = error.serviceError {
-            return logRefusal(received, failure, read, end, elapsed: elapsed())
-        }
+        if let failure = outcome.serviceError { return logRefusal(received, failure, read, end, elapsed: elapsed) }
         if !error.bodyWasStreamed || request.options.call.awaitsDecoding {
-            logWhole(received, read, end, isStreamed: error.bodyWasStreamed, elapsed: elapsed())
+            logWhole(received, read, end, isStreamed: error.bodyWasStreamed, elapsed: elapsed)
         } else {
-            let head = elapsed()
-            if detail.bodyLimitBytes == nil || !isOneRecord { logHead(received, after: head) }
-            if detail.bodyLimitBytes != nil { logBody(received, after: head, read, end) }
+            if detail.bodyLimitBytes == nil || !isOneRecord { logHead(received, after: elapsed) }
+            if detail.bodyLimitBytes != nil { logBody(received, after: elapsed, read, end) }
         }
+    }
+
+    /// A response that is written at the end of the call, with what was read of its body until then.
+    private struct Awaited {
+        let received: Received
+        let read: @Sendable () -> BodyRecord.Read?
+        let isStreamed: Bool
     }
 
     /// What a line about a response needs of it.
@@ -92,8 +115,8 @@ struct ExchangeLog: Sendable {
         let sensitivity: Sensitivity
 
         init(_ response: Response, isRefused: Bool, problem: String = "", by request: Request) {
-            // Neither the body nor what the end of the call hangs on.
-            var head = Response(head: response.head, body: ResponseBody(), request: response.request, exchange: response.exchange)
+            // Neither the body nor the exchange: the log waits for its end, and must not retain it.
+            var head = Response(head: response.head, request: response.request)
             (head.metadata.attempts, head.metadata.retryStop) = (response.metadata.attempts, response.metadata.retryStop)
             var sensitivity = request.options.sensitivity
             sensitivity.formUnion(response.request.options.sensitivity)
@@ -140,44 +163,45 @@ struct ExchangeLog: Sendable {
     /// - Returns: the body to hand on.
     private func logResponse(_ response: Response, _ received: Received) -> ResponseBody {
         guard wants(received) else { return response.body }
-        guard let limitBytes = detail.bodyLimitBytes, response.upgrade == nil else {
-            logHead(received, after: elapsed())
+        guard let limitBytes = detail.bodyLimitBytes else {
+            logHead(received, after: elapsed)
             return response.body
         }
         if let data = response.body.bufferedData {
             let read = BodyRecord.Read(front: data.prefix(limitBytes), count: data.count)
-            logWhole(received, read, .complete, isStreamed: false, elapsed: elapsed())
+            logWhole(received, read, .complete, isStreamed: false, elapsed: elapsed)
             return response.body
         }
-        let head = elapsed()
+        let head = elapsed
         if !isOneRecord { logHead(received, after: head) }
-        let record = BodyRecord(limitBytes: limitBytes) { logBody(received, after: head, $0, $1) }
+        let record = BodyRecord(limitBytes: limitBytes) { self.logBody(received, after: head, $0, $1) }
         return response.body.observed { record.record($0) }
     }
 
-    /// Writes one record about the response to a typed call, when the call is over.
-    private func logAtEnd(of response: inout Response, _ received: Received, awaitsRefusal: Bool) {
-        var read: @Sendable () -> BodyRecord.Read? = { nil }
-        let isStreamed = response.body.bufferedData == nil
-        if let limitBytes = detail.bodyLimitBytes {
-            if let data = response.body.bufferedData {
-                let all = BodyRecord.Read(front: data.prefix(limitBytes), count: data.count)
-                read = { all }
-            } else {
-                let record = BodyRecord(limitBytes: limitBytes)
-                read = { record.soFar }
-                response.body = response.body.observed { record.record($0) }
-            }
+    /// - Returns: what was read of the body so far.
+    private func observeBody(of response: inout Response) -> @Sendable () -> BodyRecord.Read? {
+        guard let limitBytes = detail.bodyLimitBytes else { return { nil } }
+        if let data = response.body.bufferedData {
+            let all = BodyRecord.Read(front: data.prefix(limitBytes), count: data.count)
+            return { all }
         }
-        response.onCallEnd(of: request, awaitsRefusal: awaitsRefusal, mark: elapsed) { [read] report in
-            if let refusal = report.refusal { return logRefusal(received, refusal, read(), report.exchange, elapsed: report.mark) }
-            guard let failure = report.failure else {
-                guard wants(received) else { return }
-                return logWhole(received, read(), report.exchange, isStreamed: isStreamed, elapsed: report.mark)
-            }
+        let record = BodyRecord(limitBytes: limitBytes)
+        response.body = response.body.observed { record.record($0) }
+        return { record.soFar }
+    }
+
+    /// Writes one record about a response, when the call is over.
+    private func logAtEnd(_ awaited: Awaited, _ outcome: CallOutcome, elapsed: String) {
+        guard let end = outcome.exchange else { return }
+        let received = awaited.received
+        if let refusal = outcome.serviceError {
+            logRefusal(received, refusal, awaited.read(), end, elapsed: elapsed)
+        } else if let failure = outcome.failure {
             logFailure(
-                failure, responseMetadata(received, elapsed: report.mark), elapsed: report.mark,
-                notes: responseNotes(received, read(), report.exchange))
+                failure, responseMetadata(received, elapsed: elapsed), elapsed: elapsed,
+                notes: responseNotes(received, awaited.read(), end))
+        } else if wants(received) {
+            logWhole(received, awaited.read(), end, isStreamed: awaited.isStreamed, elapsed: elapsed)
         }
     }
 
@@ -220,8 +244,7 @@ struct ExchangeLog: Sendable {
     }
 
     /// - Parameter head: that of the response because of which the call has failed, where the error does not say it.
-    func logFailure(_ error: any Error, after head: HTTPResponse?) {
-        let elapsed = elapsed()
+    private func logFailure(_ error: any Error, after head: HTTPResponse?, elapsed: String) {
         var metadata = metadata.merging(["errand.elapsed": "\(elapsed)"]) { $1 }
         if let head { metadata["http.response.status_code"] = "\(head.status.code)" }
         logFailure(error, metadata, elapsed: elapsed, status: head?.status, notes: [])
@@ -251,7 +274,7 @@ struct ExchangeLog: Sendable {
     ///
     /// - Parameter head: how long it took until the head had come.
     private func logBody(_ received: Received, after head: String, _ read: BodyRecord.Read, _ end: ExchangeLifetime.Outcome) {
-        let elapsed = elapsed()
+        let elapsed = elapsed
         var (metadata, level) = (responseMetadata(received, elapsed: elapsed), lineLevel(of: received))
         let title: String
         switch end {

@@ -96,25 +96,11 @@ public struct LogMiddleware: HTTPMiddleware {
         else { return try await next.send(request) }
         // A failure is logged from `warning` up, so a logger may want that even where it wants no more.
         guard logger.logLevel <= max(level, .warning) else { return try await next.send(request) }
-        let elapsed = stopwatch(clock)
         let log = ExchangeLog(
             logger: logger, level: level, detail: detail, style: style, carriedMetadata: metadata, carriesCURL: carriesCURL,
-            request: request, elapsed: { elapsed().inWords })
+            request: request, time: stopwatch(clock))
         log.logRequest()
-        var noted = request
-        let refusal = request.options.call.refusal ?? RefusalNote()
-        noted.options.call.refusal = refusal
-        do {
-            var response = try await next.send(noted)
-            log.observe(&response)
-            return response
-        } catch let error as StatusError {
-            log.logRefusal(error)
-            throw error
-        } catch {
-            log.logFailure(error, after: refusal.head(of: error))
-            throw error
-        }
+        return try await next.send(request, observedBy: log)
     }
 }
 

@@ -120,42 +120,33 @@ public struct MetricsMiddleware: HTTPMiddleware {
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard !request.options.metrics.isOff else { return try await next.send(request) }
         let series = instruments.series(of: request)
-        let elapsed = stopwatch(clock)
         series.active.increment()
-        let (sendsBody, declared) = (!request.body.isEmpty, request.body.length)
-        @Sendable func end(_ report: CallReport<Duration>, _ outcome: Series.Outcome) {
-            var outcome = outcome
-            if let failure = report.failure, !(failure is CancellationError) { outcome.errorType = Conventions.errorType(of: failure) }
-            if case .complete = report.exchange {
-                let sentBytes = sendsBody ? declared ?? report.sizes.requestBytes : nil
-                series.recordSizes(sentBytes, report.sizes.responseBytes, of: outcome)
-            }
-            series.end(outcome, after: report.mark)
+        return try await next.send(request, observedBy: MeasuredAttempt(series: series, elapsed: stopwatch(clock), body: request.body))
+    }
+}
+
+/// Records an attempt at its end.
+private struct MeasuredAttempt: CallObserver {
+    let series: Series
+    let elapsed: @Sendable () -> Duration
+    let sendsBody: Bool
+    /// The declared length of the request's body.
+    let declared: Int64?
+
+    init(series: Series, elapsed: @escaping @Sendable () -> Duration, body: RequestBody) {
+        (self.series, self.elapsed, sendsBody, declared) = (series, elapsed, !body.isEmpty, body.length)
+    }
+
+    func mark() -> Duration { elapsed() }
+
+    func ended(_ call: CallOutcome, at elapsed: Duration) {
+        let outcome = Series.Outcome(
+            status: call.response?.head.status.code, errorType: Conventions.errorType(of: call),
+            version: call.response?.metadata.httpVersion)
+        if case .complete? = call.exchange {
+            series.recordSizes(sendsBody ? declared ?? call.sizes.requestBytes : nil, call.sizes.responseBytes, of: outcome)
         }
-        do {
-            var response = try await next.send(request)
-            let outcome = Series.Outcome(
-                status: response.head.status.code, errorType: Conventions.errorType(of: response, to: request),
-                version: response.metadata.httpVersion)
-            guard response.upgrade == nil else {
-                series.end(outcome, after: elapsed())
-                return response
-            }
-            response.onCallEnd(of: request, mark: elapsed) { end($0, outcome) }
-            return response
-        } catch let error as StatusError {
-            // This is also a response: `validateStatus` may be on either side.
-            let outcome = Series.Outcome(
-                status: error.status.code, errorType: "\(error.status.code)", version: error.refused.metadata.httpVersion)
-            error.refused.exchange.onEnd { exchange, sizes in
-                end(CallReport(exchange: exchange, sizes: sizes, mark: elapsed()), outcome)
-            }
-            throw error
-        } catch {
-            let type = Conventions.isCancellation(error) ? nil : Conventions.errorType(of: error)
-            series.end(Series.Outcome(status: nil, errorType: type, version: nil), after: elapsed())
-            throw error
-        }
+        series.end(outcome, after: elapsed)
     }
 }
 

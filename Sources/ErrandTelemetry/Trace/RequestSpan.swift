@@ -3,7 +3,7 @@ internal import ErrandCore
 internal import Tracing
 
 /// The span of a request: its attributes and its end.
-final class RequestSpan: Sendable {
+final class RequestSpan: CallObserver {
     private let span: any Tracing.Span
     /// The request without the fields that the tracer added.
     private let request: Request
@@ -26,59 +26,24 @@ final class RequestSpan: Sendable {
     ///
     /// - Parameter traced: the request, with the span's context if it is to be sent.
     func send(_ traced: Request, to next: some HTTPSender) async throws -> Response {
-        do {
-            var response = try await ServiceContext.withValue(span.context) { try await next.send(traced) }
-            let head = Head(of: response, errorType: Conventions.errorType(of: response, to: request))
-            if response.upgrade == nil {
-                response.onCallEnd(of: request, mark: { DefaultTracerClock.now }) { self.end($0, head) }
-            } else {
-                let sizes = ExchangeLifetime.BodySizes()
-                end(CallReport(exchange: .complete, sizes: sizes, mark: DefaultTracerClock.now), head)
-            }
-            return response
-        } catch let error as StatusError {
-            // This is also a response: `validateStatus` may be on either side.
-            let head = Head(of: error.refused, errorType: "\(error.status.code)")
-            error.refused.exchange.onEnd { exchange, sizes in
-                self.end(CallReport(exchange: exchange, sizes: sizes, mark: DefaultTracerClock.now), head)
-            }
-            throw error
-        } catch {
-            if !Conventions.isCancellation(error) { record(error) }
-            span.end()
-            throw error
-        }
+        try await ServiceContext.withValue(span.context) { try await next.send(traced, observedBy: self) }
     }
 
-    /// The part of a response that is kept until its exchange ends.
-    private struct Head: Sendable {
-        let head: HTTPResponse
-        /// `nil` if the status is accepted.
-        let errorType: String?
-        let version: String?
-        let number: Int?
-        let sensitivity: Sensitivity
+    func mark() -> DefaultTracerClock.Timestamp { DefaultTracerClock.now }
 
-        init(of response: Response, errorType: String?) {
-            (head, version, number) = (response.head, response.metadata.httpVersion, response.metadata.requestNumber)
-            (self.errorType, sensitivity) = (errorType, response.request.options.sensitivity)
-        }
-    }
-
-    private func end(_ report: CallReport<DefaultTracerClock.Timestamp>, _ head: Head) {
-        defer { span.end(at: report.mark) }
+    func ended(_ call: CallOutcome, at end: DefaultTracerClock.Timestamp) {
+        defer { span.end(at: end) }
         guard span.isRecording else { return }
-        span.updateAttributes { add(head, report.sizes, isComplete: report.exchange.isComplete, to: &$0) }
-        if let failure = report.failure, !(failure is CancellationError) {
+        if let response = call.response { span.updateAttributes { add(response, call, to: &$0) } }
+        if let failure = call.failure, !call.isCancelled {
             record(failure)
-        } else if head.errorType != nil {
+        } else if call.isRefused {
             span.setStatus(SpanStatus(code: .error))
         }
     }
 
     /// Records a failure. Descriptions of this library's failures contain no secrets; of any other error, only the type is safe to record.
     private func record(_ error: any Error) {
-        guard span.isRecording else { return }
         span.updateAttributes { $0.set("error.type", value: .string(Conventions.errorType(of: error))) }
         span.setStatus(SpanStatus(code: .error, message: (error as? any RequestFailure)?.description))
     }
@@ -107,21 +72,22 @@ final class RequestSpan: Sendable {
             options.requestHeaders, of: request.completedFields, as: "http.request.header.", request.options.sensitivity, to: &attributes)
     }
 
-    private func add(_ head: Head, _ sizes: ExchangeLifetime.BodySizes, isComplete: Bool, to attributes: inout SpanAttributes) {
-        attributes.set("http.response.status_code", value: .int64(Int64(head.head.status.code)))
-        if let type = head.errorType { attributes.set("error.type", value: .string(type)) }
+    private func add(_ response: Response, _ call: CallOutcome, to attributes: inout SpanAttributes) {
+        let metadata = response.metadata
+        attributes.set("http.response.status_code", value: .int64(Int64(response.head.status.code)))
+        if call.isRefused { attributes.set("error.type", value: .string("\(response.head.status.code)")) }
         // The number that an inner layer assigned.
-        if let number = head.number { attributes.set("errand.request.number", value: .int64(Int64(number))) }
+        if let number = metadata.requestNumber { attributes.set("errand.request.number", value: .int64(Int64(number))) }
         guard isAttempt else { return }
-        if let version = head.version { attributes.set("network.protocol.version", value: .string(version)) }
+        if let version = metadata.httpVersion { attributes.set("network.protocol.version", value: .string(version)) }
         if !options.responseHeaders.isEmpty {
             var sensitivity = request.options.sensitivity
-            sensitivity.formUnion(head.sensitivity)
-            addFields(options.responseHeaders, of: head.head.headerFields, as: "http.response.header.", sensitivity, to: &attributes)
+            sensitivity.formUnion(response.request.options.sensitivity)
+            addFields(options.responseHeaders, of: response.headers, as: "http.response.header.", sensitivity, to: &attributes)
         }
-        guard options.bodySizes, isComplete else { return }
-        if let count = request.body.length ?? sizes.requestBytes { attributes.set("http.request.body.size", value: .int64(count)) }
-        if let count = sizes.responseBytes { attributes.set("http.response.body.size", value: .int64(count)) }
+        guard options.bodySizes, call.exchange?.isComplete == true else { return }
+        if let count = request.body.length ?? call.sizes.requestBytes { attributes.set("http.request.body.size", value: .int64(count)) }
+        if let count = call.sizes.responseBytes { attributes.set("http.response.body.size", value: .int64(count)) }
     }
 
     private func addFields(

@@ -2,52 +2,75 @@ import Errand
 import ErrandTesting
 import Testing
 
+@testable import ErrandCore
+
 @Suite(.timeLimit(.minutes(5))) struct CallEndTests {
     private let exchange = ExchangeLifetime()
     private let clock = ManualClock()
     /// Each report: what it says, and when, in seconds.
     private let reports = Recorder<String>()
 
-    private func request(isTyped: Bool) -> Request {
+    /// Returns a response whose exchange the test ends.
+    private struct Sender: HTTPSender {
+        let exchange: ExchangeLifetime
+        var end: CallEnd?
+
+        func send(_ request: Request) async throws -> Response {
+            var response = Response(head: HTTPResponse(status: .ok), body: ResponseBody(), request: request, exchange: exchange)
+            response.metadata.callEnd = end
+            return response
+        }
+    }
+
+    private struct Observer: CallObserver {
+        let clock: ManualClock
+        let start: ManualClock.Instant
+        let reports: Recorder<String>
+
+        func mark() -> Duration { start.duration(to: clock.now) }
+
+        func ended(_ outcome: CallOutcome, at mark: Duration) {
+            let failure = outcome.failure.map { " \(type(of: $0))" } ?? ""
+            reports.record("\(outcome.exchange.map { "\($0)" } ?? "no exchange")\(failure) at \(mark / .seconds(1))")
+        }
+    }
+
+    private func observed(isTyped: Bool, by observers: Int = 1, after end: CallEnd? = nil) async throws -> Response {
         var request = Request.sample()
         request.options.call.awaitsDecoding = isTyped
-        return request
+        let observer = Observer(clock: clock, start: clock.now, reports: reports)
+        var sender: any HTTPSender = Sender(exchange: exchange, end: end)
+        for _ in 1..<observers { sender = ObservingSender(next: sender, observer: observer) }
+        return try await sender.send(request, observedBy: observer)
     }
 
-    private func observed(isTyped: Bool, by observers: Int = 1) -> Response {
-        let request = request(isTyped: isTyped)
-        var response = Response(head: HTTPResponse(status: .ok), body: ResponseBody(), request: request, exchange: exchange)
-        let start = clock.now
-        for _ in 0..<observers {
-            response.onCallEnd(of: request, mark: { [clock] in start.duration(to: clock.now) }) { [reports] report in
-                let failure = report.failure.map { " \(type(of: $0))" } ?? ""
-                reports.record("\(report.exchange)\(failure) at \(report.mark / .seconds(1))")
-            }
-        }
-        return response
+    private struct ObservingSender: HTTPSender {
+        let next: any HTTPSender
+        let observer: Observer
+        func send(_ request: Request) async throws -> Response { try await next.send(request, observedBy: observer) }
     }
 
-    @Test func whoAsksAfterTheEndHearsOfADiscardedResponse() {
-        let request = request(isTyped: true)
-        var response = Response(head: HTTPResponse(status: .ok), body: ResponseBody(), request: request, exchange: exchange)
+    @Test func whoAsksAfterTheEndHearsOfADiscardedResponse() async throws {
         let end = CallEnd()
         end.end(.decoded)
-        response.metadata.callEnd = end
-        response.onCallEnd(of: request, mark: {}) { [reports] in reports.record("\($0.exchange) \($0.failure == nil)") }
+        let response = try await observed(isTyped: true, after: end)
+        clock.advance(by: .seconds(1))
         exchange.end(.complete)
-        #expect(reports.all == ["complete true"])
+        clock.advance(by: .seconds(1))
+        #expect(reports.all == ["complete at 1.0"])
+        withExtendedLifetime(response) {}
     }
 
-    @Test func aRawResponseEndsWithItsExchange() {
-        let response = observed(isTyped: false)
+    @Test func aRawResponseEndsWithItsExchange() async throws {
+        let response = try await observed(isTyped: false)
         #expect(response.metadata.callEnd == nil && reports.all.isEmpty)
         clock.advance(by: .seconds(1))
         exchange.end(.complete)
         #expect(reports.all == ["complete at 1.0"])
     }
 
-    @Test(arguments: [false, true]) func aTypedCallEndsWhenItsValueIsDecoded(isReceivedFirst: Bool) {
-        let response = observed(isTyped: true, by: 2)
+    @Test(arguments: [false, true]) func aTypedCallEndsWhenItsValueIsDecoded(isReceivedFirst: Bool) async throws {
+        let response = try await observed(isTyped: true, by: 2)
         if isReceivedFirst { exchange.end(.complete) }
         #expect(reports.all.isEmpty)
         clock.advance(by: .seconds(2))
@@ -58,8 +81,8 @@ import Testing
         #expect(reports.all == ["complete at 2.0", "complete at 2.0"], "once for each observer")
     }
 
-    @Test func aDecodingFailureIsReportedOnce() {
-        let response = observed(isTyped: true)
+    @Test func aDecodingFailureIsReportedOnce() async throws {
+        let response = try await observed(isTyped: true)
         exchange.end(.complete)
         clock.advance(by: .seconds(2))
         response.metadata.callEnd?.end(.failed(SomeError()))
@@ -67,16 +90,16 @@ import Testing
         #expect(reports.all == ["complete SomeError at 2.0"])
     }
 
-    @Test func anExchangeThatFailsIsTheEnd() {
-        let response = observed(isTyped: true)
+    @Test func anExchangeThatFailsIsTheEnd() async throws {
+        let response = try await observed(isTyped: true)
         exchange.end(.failed(SomeError()))
         #expect(reports.all.count == 1 && reports.all[0].hasSuffix("SomeError at 0.0"))
         response.metadata.callEnd?.end(.failed(SomeError()))
         #expect(reports.all.count == 1)
     }
 
-    @Test func aResponseThatIsDiscardedEndedWithItsExchange() {
-        let response = observed(isTyped: true)
+    @Test func aResponseThatIsDiscardedEndedWithItsExchange() async throws {
+        let response = try await observed(isTyped: true)
         clock.advance(by: .seconds(1))
         exchange.end(.complete)
         clock.advance(by: .seconds(1))
@@ -84,8 +107,8 @@ import Testing
         #expect(reports.all == ["complete at 1.0"])
     }
 
-    @Test func oneThatIsDiscardedBeforeItsExchangeIsOverEndsWithIt() {
-        let response = observed(isTyped: true)
+    @Test func oneThatIsDiscardedBeforeItsExchangeIsOverEndsWithIt() async throws {
+        let response = try await observed(isTyped: true)
         response.discard()
         #expect(reports.all.isEmpty)
         clock.advance(by: .seconds(1))
@@ -93,8 +116,8 @@ import Testing
         #expect(reports.all == ["abandoned at 1.0"])
     }
 
-    @Test func oneThatNobodyDecodesEndsWithItsLastCopy() {
-        var response: Response? = observed(isTyped: true)
+    @Test func oneThatNobodyDecodesEndsWithItsLastCopy() async throws {
+        var response: Response? = try await observed(isTyped: true)
         exchange.end(.complete)
         #expect(response != nil && reports.all.isEmpty)
         response = nil

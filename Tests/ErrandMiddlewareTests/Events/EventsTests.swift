@@ -5,6 +5,8 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import ErrandCore
+
 @Suite(.timeLimit(.minutes(5))) struct EventsTests {
     private let sink = RecordingEventSink()
     private static let exchange: [ExchangeEvent.Kind] = [.start, .requestHeadSent, .requestSent, .responseHead]

@@ -4,6 +4,8 @@ import Logging
 import TestSupport
 import Testing
 
+@testable import ErrandCore
+
 @Suite(.timeLimit(.minutes(5))) struct LogMiddlewareTests {
     @Test func writesALineForTheRequestAndOneForTheResponse() async throws {
         let (logger, lines) = recordingLogger()

@@ -1,0 +1,153 @@
+import Errand
+import ErrandTesting
+import Testing
+
+@testable import ErrandCore
+
+@Suite(.timeLimit(.minutes(5))) struct ObservedCallTests {
+    private let outcomes = Recorder<CallOutcome>()
+
+    private struct Observer: CallObserver {
+        let outcomes: Recorder<CallOutcome>
+        var eventSink: (any EventSink)?
+
+        func ended(_ outcome: CallOutcome, at mark: Void) { outcomes.record(outcome) }
+    }
+
+    private struct Observing: HTTPMiddleware {
+        let observer: Observer
+
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+            try await next.send(request, observedBy: observer)
+        }
+    }
+
+    private struct Refusal: Error {}
+    private struct OtherRefusal: Error {}
+
+    /// Reports a refusal, and then throws `error`.
+    private struct Refusing: HTTPMiddleware {
+        var isSentAgain = false
+        let error: any Error
+
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+            let response = try await next.send(request)
+            request.reportRefusal(of: response.head, with: Refusal())
+            if isSentAgain {
+                var request = request
+                request.countResend(after: .success(response))
+            }
+            throw error
+        }
+    }
+
+    private var observer: Observer { Observer(outcomes: outcomes) }
+
+    private func stub(_ status: HTTPResponse.Status) -> StubTransport { StubTransport(Stub().responds(.status(status, text: "no"))) }
+
+    // MARK: What a middleware reports
+
+    @Test func everyObserverOfACallGetsTheHeadThatAMiddlewareRefuses() async throws {
+        let stack = stub(.conflict).wrapped(by: Refusing(error: Refusal())).wrapped(by: Observing(observer: observer))
+            .wrapped(by: Observing(observer: observer))
+        await #expect(throws: Refusal.self) { try await stack.send(.sample()) }
+        #expect(outcomes.all.map(\.refusedHead?.status) == [.conflict, .conflict])
+        #expect(outcomes.all.allSatisfy { $0.failure is Refusal && $0.response == nil && $0.exchange == nil && !$0.isRefused })
+        #expect(outcomes.all[0].description == "status 409, Refusal")
+    }
+
+    @Test func aRefusalThatIsNotTheEndIsNotReported() async throws {
+        let failure = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
+        for (error, isSentAgain) in [(OtherRefusal(), false), (failure, false), (Refusal(), true)] as [(any Error, Bool)] {
+            let stack = stub(.conflict).wrapped(by: Refusing(isSentAgain: isSentAgain, error: error))
+                .wrapped(by: Observing(observer: observer)).wrapped(by: Observing(observer: observer))
+            _ = try? await stack.send(.sample())
+        }
+        #expect(outcomes.all.count == 6 && outcomes.all.allSatisfy { $0.refusedHead == nil && $0.failure != nil })
+    }
+
+    // MARK: Ends
+
+    /// As the error keeps the exchange, the end of the call can't wait for it.
+    @Test(arguments: [false, true]) func aRefusedStatusIsTheEndWhateverTheExchangeDoes(isLong: Bool) async throws {
+        struct Endless: HTTPSender {
+            let exchange: ExchangeLifetime
+            let body: Data
+
+            func send(_ request: Request) async throws -> Response {
+                Response(head: HTTPResponse(status: .notFound), body: ResponseBody(body), request: request, exchange: exchange)
+            }
+        }
+        let exchange = ExchangeLifetime()
+        let stack = Endless(exchange: exchange, body: Data(count: isLong ? StatusError.bodyLimitBytes + 1 : 2)).validateStatus()
+            .wrapped(by: Observing(observer: observer))
+        let error = await #expect(throws: StatusError.self) { try await stack.send(.sample()) }
+        exchange.end(.failed(SomeError()))
+        let outcome = try #require(outcomes.all.first)
+        #expect(outcomes.all.count == 1 && outcome.isRefused && outcome.statusError?.status == .notFound && outcome.failure == nil)
+        #expect(outcome.exchange?.description == (isLong ? "abandoned" : "complete") && outcome.response?.status == .notFound)
+        withExtendedLifetime(error) {}
+    }
+
+    @Test func anObserverDoesNotKeepAnExchangeAlive() async throws {
+        struct Forgetful: HTTPSender {
+            func send(_ request: Request) async throws -> Response {
+                Response(head: HTTPResponse(status: .ok), body: ResponseBody(), request: request, exchange: ExchangeLifetime())
+            }
+        }
+        let stack = Forgetful().wrapped(by: Observing(observer: observer))
+        for isTyped in [false, true] {
+            var request = Request.sample()
+            request.options.call.awaitsDecoding = isTyped
+            let before = outcomes.all.count
+            var response: Response? = try await stack.send(request, observedBy: observer)
+            #expect(response != nil && outcomes.all.count == before)
+            response = nil
+            #expect(outcomes.all.dropFirst(before).map(\.description) == ["200, abandoned", "200, abandoned"])
+        }
+    }
+
+    @Test func anOutcomeHasTheResponseWithoutItsBody() async throws {
+        let response = try await stub(.ok).number().send(.sample(), observedBy: observer)
+        _ = try await response.body.collect()
+        let outcome = try #require(outcomes.all.first)
+        #expect(outcome.response?.request.id == response.request.id)
+        #expect(outcome.response?.metadata.requestNumber == response.metadata.requestNumber)
+        #expect(outcome.response?.body.bufferedData?.isEmpty == true && outcome.sizes.responseBytes == 2)
+        #expect(outcome.response?.exchange.outcome?.description == "complete" && "\(outcome)" == "200, complete")
+    }
+
+    // MARK: What an observer costs, and leaves
+
+    @Test func withoutAnObserverNothingIsMade() async throws {
+        let made = Recorder<Bool>()
+        let stack = stub(.ok).transformResponse { response in
+            made.record(response.metadata.callEnd != nil || response.request.options.call.observation != nil)
+        }
+        var request = Request.sample()
+        request.options.call.awaitsDecoding = true
+        _ = try await stack.send(request)
+        _ = try await stack.send(request, observedBy: observer)
+        #expect(made.all == [false, true])
+    }
+
+    @Test func theRequestComesBackWithoutTheObserver() async throws {
+        let sink = RecordingEventSink()
+        let observer = Observer(outcomes: outcomes, eventSink: sink)
+        let response = try await stub(.ok).send(.sample(), observedBy: observer)
+        #expect(response.request.options.call.observation == nil && response.request.options.eventSink == nil)
+        let failing = StubTransport(
+            Stub().responds(.failure(TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown))))
+        let error = await #expect(throws: TransportError.self) { try await failing.send(.sample(), observedBy: observer) }
+        #expect(error?.request?.options.call.observation == nil && error?.request?.options.eventSink == nil)
+    }
+
+    @Test func theSinkOfAnObserverGetsTheEventsBesideTheSinkOfTheRequest() async throws {
+        let (own, others) = (RecordingEventSink(), RecordingEventSink())
+        var request = Request.sample()
+        request.options.eventSink = others
+        let response = try await stub(.ok).send(request, observedBy: Observer(outcomes: outcomes, eventSink: own))
+        #expect(own.kinds == others.kinds && own.kinds.contains(.responseHead))
+        #expect(response.request.options.eventSink as? RecordingEventSink === others)
+    }
+}
