@@ -200,6 +200,56 @@ struct OpenCallsMiddleware: HTTPMiddleware {
     }
 }
 
+/// Writes an entry for each call, when the call is over.
+struct AuditMiddleware: HTTPMiddleware {
+    let write: @Sendable (AuditEntry) -> Void
+
+    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        try await next.send(request, observedBy: AuditedCall(start: .now, write: write))
+    }
+}
+
+// swift-format-ignore
+struct AuditedCall: CallObserver {
+    let start: ContinuousClock.Instant
+    let write: @Sendable (AuditEntry) -> Void
+
+    func mark() -> ContinuousClock.Instant { .now }
+
+    func ended(_ outcome: CallOutcome, at end: ContinuousClock.Instant) {
+        var entry = AuditEntry(duration: end - start)
+        entry.status = outcome.response?.status ?? outcome.refusedHead?.status
+        let failure: (any Error)? = outcome.serviceError ?? outcome.failure
+        if outcome.isCancelled {
+            entry.problem = "cancelled"
+        } else if let failure {
+            entry.problem = "\(type(of: failure))"    // the text of an error may have secrets
+        } else if outcome.isRefused {
+            entry.problem = "refused"
+        }
+        write(entry)
+    }
+}
+
+nonisolated struct AuditEntry: Sendable {
+    var duration: Duration
+    var status: HTTPResponse.Status?
+    var problem: String?
+}
+
+struct MaintenanceErrorMiddleware: HTTPMiddleware {
+    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        let response = try await next.send(request)
+        guard response.status == .serviceUnavailable else { return response }
+        response.discard()
+        let error = MaintenanceError()
+        request.reportRefusal(of: response.head, with: error)
+        throw error
+    }
+}
+
+nonisolated struct MaintenanceError: Error {}
+
 // swift-format-ignore
 func composed(_ transport: some HTTPSender, isVerbose: Bool) -> HTTPStack {
     let stack = transport

@@ -42,7 +42,7 @@ import Testing
         Samples(guides + "Multipart.md", "Multipart.swift", least: 4),
         Samples(guides + "Proxies.md", "Proxies.swift", least: 6),
         Samples(guides + "ClosureClients.md", "NotesClient.swift", least: 8),
-        Samples(guides + "WritingMiddleware.md", "OwnMiddleware.swift", least: 11),
+        Samples(guides + "WritingMiddleware.md", "OwnMiddleware.swift", least: 13),
     ]
 
     /// The text of a file of the repository.
