@@ -67,7 +67,8 @@ func makeShop(_ transport: HTTPStack, tokens: TokenSource) -> APIClient {
                 response.body = ResponseBody(data)
                 let envelope = try? JSONCoding(keys: .snakeCase).decode(ShopEnvelope.self, from: data)
                 if envelope?.failure?.equivalentStatus == .unauthorized { response.head.status = .unauthorized }
-            }, inside: .authenticate)
+            }, inside: .authenticate
+        )
         .authenticate(.bearer(tokens))
         .redirect()
         .retry()

@@ -24,12 +24,12 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     /// The canonical order of middleware, outermost first. A stack that sorts its layers keeps them in this order: see
     /// ``HTTPStack/ordered(around:defaults:)``.
     ///
-    /// No two middleware of the library share a place in it. ``unplaced`` stands for a layer without rules of its own: once a call, with the whole URL,
-    /// within the deadline, and with every response, whatever its status.
+    /// No two middleware of the library share a place in it. ``unplaced`` stands for a layer without rules of its own. Such a layer sees each call once,
+    /// with the whole URL, within the deadline, and every response, whatever its status.
     public static let canonicalOrder: [MiddlewarePlace] = [
-        .server, .number, .traceCall, .log, .events, .profile, .timeout, .validateStatus, .unplaced, .fallback, .validate, .retry, .redirect,
-        .hsts, .compressRequests, .authenticate, .cookies, .record, .decompress, .cache, .coalesce, .hedge, .circuitBreaker, .rateLimit,
-        .waitForNetwork, .concurrencyLimit, .delay, .metrics, .trace, .phaseTimeouts, .sign,
+        .server, .number, .traceCall, .log, .events, .profile, .timeout, .validateStatus, .unplaced, .fallback, .validate, .retry,
+        .redirect, .hsts, .compressRequests, .authenticate, .cookies, .record, .decompress, .cache, .coalesce, .hedge, .circuitBreaker,
+        .rateLimit, .waitForNetwork, .concurrencyLimit, .delay, .metrics, .trace, .phaseTimeouts, .sign,
     ]
 
     /// No place: the middleware that has it is known by its neighbors alone, and an option that names it requires no middleware.
