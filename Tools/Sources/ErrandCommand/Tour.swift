@@ -83,6 +83,12 @@ enum Tour {
         step("A stack describes itself", "print(client.stack)")
         result("\(client.stack)")
 
+        step("A stack can sort its layers", "HTTPStack.ordered(around: transport).retry().redirect()…")
+        let plain = HTTPStack.ordered(around: transport)
+        let sorted = plain.retry().redirect().timeout(.seconds(5)).server("http://127.0.0.1:\(port)/v1")
+        let again = plain.server("http://127.0.0.1:\(port)/v1").timeout(.seconds(5)).redirect().retry()
+        try expect(sorted.description == again.description && sorted.orderProblems.isEmpty, "\(sorted)")
+
         step("Get a value", "let notes = try await client.value(Notes.all)")
         let notes = try await client.value(Notes.all)
         try expect(notes == [Note(id: 1, text: "Buy tea")], "\(notes)")
