@@ -17,7 +17,8 @@ extension HTTPStack {
         DecompressMiddleware()
     }
 
-    /// A stack of the platform's transport, which decodes gzip and deflate, and follows no redirect. Each modifier wraps what stands before it.
+    /// A stack of the platform's transport, which decodes gzip and deflate, and follows no redirect. Each modifier wraps the
+    /// stack that it is called on.
     ///
     /// ```swift
     /// let stack = HTTPStack.decompressing.metrics().trace().redirect(RedirectPolicy(maxHops: 3)).retry()
@@ -26,7 +27,8 @@ extension HTTPStack {
     /// It shares its connections with ``default`` and ``bare``.
     public static let decompressing = bare.decompress()
 
-    /// A stack of the platform's transport alone: it follows no redirect and decodes no content. Each modifier wraps what stands before it.
+    /// A stack of the platform's transport alone: it follows no redirect and decodes no content. Each modifier wraps the
+    /// stack that it is called on.
     ///
     /// See ``default`` and ``decompressing``, with which it shares its connections.
     public static let bare = HTTPStack(NIOTransport())

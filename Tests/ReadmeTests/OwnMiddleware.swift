@@ -70,7 +70,12 @@ struct TryAgainMiddleware: HTTPMiddleware {
     var clock: any Clock<Duration> = ContinuousClock()
 
     var place: MiddlewarePlace { .tryAgain }
-    var neighbors: [MiddlewareNeighbor] { [.inside(.validateStatus, because: "it would see an error where it looks for a status")] }
+    var neighbors: [MiddlewareNeighbor] {
+        [
+            .inside(.validateStatus, because: "it would see an error where it looks for a status"),
+            .inside(.fallback, because: "it would never see what failed"),
+        ]
+    }
 
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard !request.options.followUps.isOff else { return try await next.send(request) }
@@ -78,7 +83,7 @@ struct TryAgainMiddleware: HTTPMiddleware {
         var attempts = CallAttempts()
         while true {
             let result = try await next.attempt(request)
-            guard attempts.records.count < 2, result.isTransient, request.body.canBeSent, request.mayBeSentAgain(after: result),
+            guard attempts.count < 2, result.isTransient, request.body.canBeSent, request.mayBeSentAgain(after: result),
                 request.deadline.map({ $0.remaining > wait }) ?? true
             else { return try attempts.finish(result) }
             request = try await attempts.followUp(with: request, after: result, waiting: wait, on: clock)
@@ -204,6 +209,9 @@ struct OpenCallsMiddleware: HTTPMiddleware {
 struct AuditMiddleware: HTTPMiddleware {
     let write: @Sendable (AuditEntry) -> Void
 
+    /// A request that is prepared is no call.
+    var takesPartInPreparing: Bool { false }
+
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         try await next.send(request, observedBy: AuditedCall(start: .now, write: write))
     }
@@ -275,6 +283,7 @@ struct SignatureMiddleware: HTTPMiddleware {
         [
             .inside(.retry, because: "all attempts would have the same timestamp"),
             .inside(.redirect, because: "the next origin would get a signature for the first"),
+            .inside(.hedge, because: "the second request would carry the signature of the first"),
         ]
     }
 

@@ -33,7 +33,8 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     @usableFromInline var newest = -1
     @usableFromInline var pinnedCount = 0
     /// The weight of the entries that are not pinned. An entry of more than ``weightLimit`` counts as one more than the limit.
-    public var totalWeight = 0
+    @inlinable public var totalWeight: Int { heaviness }
+    @usableFromInline var heaviness = 0
 
     /// Creates an empty table.
     ///
@@ -98,7 +99,7 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         unlink(index)
         let slot = slots[index]
         if slot?.isPinned == true { pinnedCount -= 1 }
-        totalWeight -= slot?.weight ?? 0
+        heaviness -= slot?.weight ?? 0
         slots[index] = nil
         free.append(index)
         return slot?.value
@@ -157,10 +158,10 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         if !pins { link(index) }
         if let weightLimit {
             let counted = pins ? 0 : min(max(0, weight(slot.value)), weightLimit + 1)
-            totalWeight += counted - slot.weight
+            heaviness += counted - slot.weight
             slots[index]?.weight = counted
         }
-        while indices.count - pinnedCount > limit || totalWeight > weightLimit ?? .max, oldest >= 0, oldest != index,
+        while indices.count - pinnedCount > limit || heaviness > weightLimit ?? .max, oldest >= 0, oldest != index,
             let key = slots[oldest]?.key
         {
             remove(key)

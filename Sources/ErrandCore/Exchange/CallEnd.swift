@@ -50,8 +50,15 @@ extension HTTPStack {
         of request: Request, serviceErrors: ServiceErrorReader?, by read: (Response) async throws -> Value
     ) async throws -> Value {
         var typed = request
-        (typed.options.call.awaitsDecoding, typed.options.call.serviceErrors) = (true, serviceErrors)
-        var response = try await request.restoringCall { [typed] in try await send(typed) }
+        typed.options.call.expectValue(serviceErrors)
+        var response: Response
+        // Without a closure, which would copy the request once more.
+        do {
+            response = try await send(typed)
+        } catch {
+            throw error.restoringCall(of: request)
+        }
+        response.request.restoreCall(of: request)
         let end = response.metadata.callEnd
         response.metadata.callEnd = nil
         let value: Value

@@ -98,7 +98,7 @@ final class ObservedCall<Observer: CallObserver>: CallObservation {
 
     /// The call has thrown an error.
     func failed(_ error: any Error) {
-        if let error = error as? StatusError { return refused(by: error) }
+        if let error = error as? StatusError, error.request?.id == request.id { return refused(by: error) }
         let isCancelled = error is CancellationError || Task.isCancelled
         let refusal = state.withLock(\.refusal)
         let outcome = CallOutcome(

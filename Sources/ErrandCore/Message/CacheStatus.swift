@@ -65,9 +65,9 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
     /// Whether the response comes from the cache although it is stale.
     public var isStale: Bool { isHit && (timeToLive ?? .zero) < .zero }
     /// Whether the server has confirmed the stored response (304), which was returned.
-    public var isRevalidated: Bool { !isHit && forwardedStatus == .notModified }
-    /// Whether no stored response was used.
-    public var isMiss: Bool { !isHit && !isRevalidated }
+    public var isRevalidated: Bool { [.forwarded(.stale), .forwarded(.request)].contains(outcome) && forwardedStatus == .notModified }
+    /// Whether the whole response comes from the server.
+    public var isMiss: Bool { !isHit && !isRevalidated && outcome != .forwarded(.partial) }
 
     /// The parameters in the form of the field, without the name of the cache: `hit; ttl=30`, `fwd=stale; fwd-status=304`.
     public var description: String {

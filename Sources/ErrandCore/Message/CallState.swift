@@ -31,6 +31,12 @@ package struct CallState: Sendable {
     package var serviceErrors: ServiceErrorReader?
 
     init() {}
+
+    /// The response will be decoded.
+    mutating func expectValue(_ serviceErrors: ServiceErrorReader?) {
+        awaitsDecoding = true
+        self.serviceErrors = serviceErrors
+    }
 }
 
 /// Reads the error that a body describes in the envelope of a client. A reference, because each request carries it.

@@ -77,7 +77,7 @@ struct OptionValues: Sendable {
         }
         for entry in entries {
             let (place, lacks) = (entry.key.servedBy, entry.key.needs.subtracting(capabilities))
-            let isServed = place == .unplaced || isServed(place)
+            let isServed = isServed(place)
             if isServed && lacks.isEmpty || asksForNothing(entry.key, entry.value) { continue }
             return (entry.key, isServed ? .capabilities(lacks) : .middleware(place))
         }

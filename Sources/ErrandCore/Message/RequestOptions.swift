@@ -55,7 +55,11 @@ public struct RequestOptions: Sendable {
     mutating func restore<Key: OptionKey>(_ key: Key.Type, of outer: RequestOptions) { values.restore(key, of: outer.values) }
 
     /// Restores the notes and the event sink of the call as they are in `outer`.
-    mutating func restoreCall(of outer: RequestOptions) { (call, eventSink, callStamp) = (outer.call, outer.eventSink, outer.callStamp) }
+    mutating func restoreCall(of outer: RequestOptions) {
+        call = outer.call
+        eventSink = outer.eventSink
+        callStamp = outer.callStamp
+    }
 
     /// The keys of the options that were set, in the order in which they were set first.
     package var keys: [any OptionKey.Type] { values.keys }

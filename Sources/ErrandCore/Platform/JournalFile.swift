@@ -31,6 +31,7 @@ package final class JournalFile: Sendable {
         var length: Int
         /// Whether octets after `length` could not be removed.
         var isTorn = false
+        var isClosed = false
     }
 
     private static let header = Data("ERRJRNL1".utf8)
@@ -161,6 +162,8 @@ package final class JournalFile: Sendable {
         try checkRoom(data.count)
         let newPath = Self.replacementPath(of: path)
         try state.withLock { state throws(FileWriteError) in
+            // Whoever has closed the journal may no longer have its lock.
+            if state.isClosed { throw FileWriteError(path: path, operation: "write to", code: EBADF) }
             _ = unlink(newPath)
             let file = try PartialFile(path: newPath, .new, calls: calls)
             do throws(FileWriteError) {
@@ -178,7 +181,12 @@ package final class JournalFile: Sendable {
     }
 
     /// Closes the file. Later calls fail.
-    package func close() { state.withLock { $0.file.close() } }
+    package func close() {
+        state.withLock { state in
+            state.isClosed = true
+            state.file.close()
+        }
+    }
 }
 
 /// CRC-32 ([RFC 1952, section 8](https://www.rfc-editor.org/rfc/rfc1952#section-8)). It finds accidents, not forgeries.

@@ -10,7 +10,7 @@
 ///         var attempts = CallAttempts()
 ///         while true {
 ///             let result = try await next.attempt(request)
-///             guard attempts.records.count < 2, request.body.canBeSent, request.mayBeSentAgain(after: result), result.isTransient else {
+///             guard attempts.count < 2, request.body.canBeSent, request.mayBeSentAgain(after: result), result.isTransient else {
 ///                 return try attempts.finish(result)
 ///             }
 ///             request = try await attempts.followUp(with: request, after: result, waiting: .seconds(1))
@@ -23,6 +23,8 @@
 public struct CallAttempts: Sendable {
     /// The attempts after which the middleware, or a layer inside it, made another; oldest first.
     public private(set) var records: [AttemptRecord]
+    /// The number of attempts that this middleware has followed with another, without those of layers inside.
+    public private(set) var count = 0
 
     /// - Parameter records: attempts that were made before; none by default.
     public init(_ records: [AttemptRecord] = []) { self.records = records }
@@ -66,6 +68,7 @@ public struct CallAttempts: Sendable {
             outcome = .failure(error)
         }
         records.append(AttemptRecord(number: records.count + 1, outcome: outcome, delay: delay))
+        count += 1
     }
 
     /// Returns the response of the last attempt, with the attempts before it, or throws its failure with them.

@@ -15,7 +15,7 @@
 /// ```
 ///
 /// A middleware may call `next` never, once or several times, also from child tasks. A middleware that discards a response must call
-/// `response.body.abandon()` (``ResponseBody/abandon()``), or read the body to its end.
+/// ``Response/discard()``, or read the body to its end.
 public protocol HTTPMiddleware: Sendable {
     /// Handles `request`, usually by sending it to `next`, and returns the response.
     ///
@@ -47,6 +47,11 @@ public protocol HTTPMiddleware: Sendable {
     /// ```
     var neighbors: [MiddlewareNeighbor] { get }
 
+    /// Whether the middleware may send a request to a sender other than `next`. That request skips the layers inside.
+    ///
+    /// False by default. The stack then sets the timeout of ``RequestOptions/timeout`` itself if only a layer inside would set it.
+    var takesDetours: Bool { get }
+
     /// Whether ``HTTPStack/prepared(_:)`` sends the request through this middleware.
     ///
     /// True by default. Return false for a middleware that does not change requests, and that records, waits, stores or shares instead: prepared
@@ -63,9 +68,8 @@ extension HTTPMiddleware {
     public var servedPlaces: Set<MiddlewarePlace> { place == .unplaced ? [] : [place] }
     /// No rules.
     public var neighbors: [MiddlewareNeighbor] { [] }
+    /// False: requests go to the layers inside.
+    public var takesDetours: Bool { false }
     /// True: prepared requests go through the middleware.
     public var takesPartInPreparing: Bool { true }
 }
-
-/// A middleware that may send a request to another sender than the layers inside it, which that request does not pass then.
-package protocol DetouringMiddleware: HTTPMiddleware {}

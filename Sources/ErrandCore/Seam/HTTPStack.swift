@@ -7,8 +7,8 @@
 ///
 /// A stack is a list of layers around a transport. There are two rules of order:
 ///
-/// - Around a transport, `HTTPStack.bare` and `HTTPStack.decompressing`, a modifier wraps what stands before it, so the last modifier is the
-///   outermost: it sees the request first and the response last.
+/// - Around a transport, `HTTPStack.bare` and `HTTPStack.decompressing`, each modifier wraps the stack that it is called on, so the last modifier is
+///   the outermost: it sees the request first and the response last.
 /// - `HTTPStack.default`, and a stack of ``ordered(around:defaults:)``, sort their layers, in whatever order they are written.
 ///
 /// The description of a stack names each pair of layers whose order defeats one of them. A stack has the same type whatever it holds, and can be a
@@ -29,6 +29,8 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
         let servedPlaces: Set<MiddlewarePlace>
         /// Whether it is for some requests alone: see ``HTTPSender/wrapped(by:when:)``.
         let isConditional: Bool
+        /// Whether a stack has sorted it to its own place.
+        var isAtItsPlace = false
         /// The label.
         public var description: String { label }
     }
@@ -50,13 +52,14 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
     ///
     /// A middleware of the library stands at its place in ``MiddlewarePlace/canonicalOrder``. The place of any other layer follows from its own
     /// rules (``HTTPMiddleware/neighbors``) about places in that order: directly inside the innermost place that it must be inside, or else directly
-    /// outside the outermost place that it must be outside. A layer without such rules stands directly inside `validateStatus`: it sees each call
-    /// once, with the whole URL, within the deadline of the call, and every response, whatever its status. ``HTTPSender/wrapped(by:inside:)`` and
+    /// outside the outermost place that it must be outside. A layer without such rules stands inside `validateStatus` and outside `fallback` and `retry`: it
+    /// sees each call once, with the whole URL, within the deadline of the call, and every response, whatever its status. ``HTTPSender/wrapped(by:inside:)`` and
     /// ``HTTPSender/wrapped(by:outside:)`` name another place. Of two layers that belong at one place, the later is outside.
     ///
     /// - Parameters:
     ///   - sender: the transport. A stack counts as one sender: its layers keep their order, and are inside all layers that are added.
-    ///   - defaults: layers to begin with. A later layer of the same place replaces a layer of `defaults`.
+    ///   - defaults: layers to begin with. A later layer of the same place replaces a layer of `defaults`; with a condition, for the requests that meet the
+    ///     condition. A layer of ``HTTPSender/wrapped(by:inside:)`` or ``HTTPSender/wrapped(by:outside:)`` replaces none.
     public static func ordered(
         around sender: some HTTPSender, @MiddlewareBuilder defaults: () -> [any HTTPMiddleware] = { [] }
     ) -> HTTPStack {
@@ -101,13 +104,19 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
     public func send(withinCall request: Request) async throws -> Response {
         var entered = request
         entered.options.call.hasEntered = true
-        return try await send(entered)
+        return try await request.restoringCall { [entered] in try await send(entered) }
     }
 
     /// By itself, as it keeps a copy of the request: most requests have no options, or are in a call.
     @inline(never) private func enter(_ request: Request) async throws -> Response {
         let entered = try entering(request)
-        return try await request.restoringCall { try await top.send(entered) }
+        do {
+            var response = try await top.send(entered)
+            response.request.restoreCall(of: request)
+            return response
+        } catch {
+            throw error.restoringCall(of: request)
+        }
     }
 
     /// The request as it goes through the layers of its outermost stack.
@@ -135,6 +144,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
 
     /// Whether a middleware obeys the options of this place.
     private func serves(_ place: MiddlewarePlace) -> Bool {
+        if place == .unplaced { return true }
         for layer in layers where layer.servedPlaces.contains(place) { return true }
         return false
     }
@@ -143,7 +153,10 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
     public func contains(_ place: MiddlewarePlace) -> Bool { layers.contains { $0.place == place } }
 
     /// Whether every request passes a middleware with this place.
-    package func alwaysPasses(_ place: MiddlewarePlace) -> Bool { layers.contains { $0.place == place && !$0.isConditional } }
+    package func alwaysPasses(_ place: MiddlewarePlace) -> Bool { list.alwaysPasses(place) }
+
+    /// Whether the stack sorts its layers: see ``ordered(around:defaults:)``.
+    public var isSorted: Bool { list.isSorted }
 
     /// The pairs of layers whose order defeats one of them, and the places that must not occur twice, each as a sentence; empty for a sound
     /// stack.
@@ -177,11 +190,16 @@ extension HTTPSender {
     /// HTTPStack.default.retry().wrapped(by: LogMiddleware(logger), inside: .retry)    // each attempt
     /// ```
     ///
-    /// Any other stack is wrapped in the middleware. Its description says if the middleware is not inside `place`.
+    /// Any other stack is wrapped in the middleware. Its description says if the middleware is outside a layer with the place `place`.
     ///
     /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware stands where its own rules put it.
     public func wrapped(by middleware: some HTTPMiddleware, inside place: MiddlewarePlace) -> HTTPStack {
-        HTTPStack(self).adding([LayerEntry(middleware, by: .inside(place, because: "wrapped(by:inside:) asks for the other order"))])
+        HTTPStack(self).adding([
+            LayerEntry(
+                middleware,
+                by: .inside(
+                    place, because: "wrapped(by:inside:) asks for the other order, and sorts by places of the canonical order alone"))
+        ])
     }
 
     /// Adds `middleware` directly outside a place of the canonical order, in a stack that sorts its layers.
@@ -190,6 +208,11 @@ extension HTTPSender {
     ///
     /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware stands where its own rules put it.
     public func wrapped(by middleware: some HTTPMiddleware, outside place: MiddlewarePlace) -> HTTPStack {
-        HTTPStack(self).adding([LayerEntry(middleware, by: .outside(place, because: "wrapped(by:outside:) asks for the other order"))])
+        HTTPStack(self).adding([
+            LayerEntry(
+                middleware,
+                by: .outside(
+                    place, because: "wrapped(by:outside:) asks for the other order, and sorts by places of the canonical order alone"))
+        ])
     }
 }

@@ -13,8 +13,8 @@ final class LayerList: Sendable {
         (self.entries, self.base, self.isSorted) = (entries, base, isSorted)
         layers = entries.map(\.layer) + base.layers
         obeysTimeout = entries.reversed().reduce(base.obeysTimeout) { isObeyed, entry in
-            // What takes a detour does not pass the layers inside.
-            entry.takesDetours ? false : isObeyed || (!entry.layer.isConditional && entry.layer.servedPlaces.contains(.timeout))
+            // A request that takes a detour skips the layers inside.
+            entry.middleware.takesDetours ? false : isObeyed || (!entry.layer.isConditional && entry.layer.servedPlaces.contains(.timeout))
         }
     }
 
@@ -22,10 +22,21 @@ final class LayerList: Sendable {
     func adding(_ added: [LayerEntry]) -> LayerList {
         var entries = entries
         for entry in added {
-            if isSorted, let index = entries.firstIndex(where: entry.replaces) { entries.remove(at: index) }
+            var entry = entry
+            if isSorted, let index = entries.firstIndex(where: entry.replaces) { entry = entry.replacing(entries.remove(at: index)) }
+            entry.layer.isAtItsPlace = isSorted && !entry.isPlacedByRule
             entries.insert(entry, at: isSorted ? entries.firstIndex { $0.rank >= entry.rank } ?? entries.endIndex : 0)
         }
         return LayerList(entries, around: base, isSorted: isSorted)
+    }
+
+    /// Whether every request passes a middleware with this place.
+    func alwaysPasses(_ place: MiddlewarePlace) -> Bool {
+        for entry in entries {
+            if entry.layer.place == place, !entry.layer.isConditional { return true }
+            if entry.middleware.takesDetours { return false }
+        }
+        return base.alwaysPasses(place)
     }
 
     /// The layers as one sender.
@@ -40,25 +51,24 @@ final class LayerList: Sendable {
 /// A middleware of a stack, with the position to which it belongs.
 struct LayerEntry: Sendable {
     let middleware: any HTTPMiddleware
-    let layer: HTTPStack.Layer
+    var layer: HTTPStack.Layer
     let rank: LayerRank
     /// Whether a later layer of its place replaces it.
     let isDefault: Bool
-    /// Whether it may send a request past the layers inside it.
-    let takesDetours: Bool
+    /// Whether the app has named its position.
+    let isPlacedByRule: Bool
 
     /// - Parameter rule: what the app asks for, in place of the middleware's own position.
     init(_ middleware: some HTTPMiddleware, by rule: MiddlewareNeighbor? = nil, isDefault: Bool = false) {
         let (place, neighbors) = (middleware.place, middleware.neighbors)
-        let condition = middleware as? any ConditionalMiddleware
         self.middleware = middleware
         layer = HTTPStack.Layer(
             label: middleware.label, place: place, neighbors: neighbors + (rule.map { [$0] } ?? []), servedPlaces: middleware.servedPlaces,
-            isConditional: condition != nil)
+            isConditional: middleware is any ConditionalMiddleware)
         let own = place == .unplaced ? nil : LayerRank(at: place)
         rank = rule.flatMap { LayerRank(by: [$0]) } ?? own ?? LayerRank(by: neighbors) ?? .unplaced
         self.isDefault = isDefault
-        takesDetours = (condition?.base ?? middleware) is any DetouringMiddleware
+        isPlacedByRule = rule != nil
     }
 
     init(of middleware: any HTTPMiddleware, isDefault: Bool = false) {
@@ -80,7 +90,16 @@ struct LayerEntry: Sendable {
         return middleware.takesPartInPreparing ? wrapped(around: next) : bypass(middleware)
     }
 
-    func replaces(_ other: LayerEntry) -> Bool { other.isDefault && layer.place != .unplaced && other.layer.place == layer.place }
+    /// Whether this layer takes the place of a default one.
+    func replaces(_ other: LayerEntry) -> Bool {
+        other.isDefault && !isPlacedByRule && layer.place != .unplaced && other.layer.place == layer.place
+    }
+
+    /// Returns this layer in place of a default one, which stays for the requests that do not meet the condition of this layer.
+    func replacing(_ other: LayerEntry) -> LayerEntry {
+        guard let conditional = middleware as? any ConditionalMiddleware else { return self }
+        return LayerEntry(of: conditional.replacing(other.middleware), isDefault: true)
+    }
 }
 
 /// A position in the order of a stack that sorts its layers. It depends on one layer alone. A smaller rank is outside.
@@ -128,10 +147,12 @@ struct LayerBase: Sendable {
     /// Whether the innermost layer is a transport: what any other sender holds is unknown.
     let endsInTransport: Bool
     let obeysTimeout: Bool
+    private let stack: HTTPStack?
     private let end: @Sendable (Preparation) -> any HTTPSender
 
     init(_ sender: some HTTPSender) {
         let transport = sender as? any HTTPTransport
+        stack = nil
         layers = [
             HTTPStack.Layer(label: HTTPStack.name(of: sender), place: .unplaced, neighbors: [], servedPlaces: [], isConditional: false)
         ]
@@ -150,10 +171,17 @@ struct LayerBase: Sendable {
 
     /// A stack as one sender.
     init(stack: HTTPStack) {
-        (sender, layers, capabilities) = (stack.top, stack.layers, stack.capabilities)
+        (self.stack, sender, capabilities) = (stack, stack.top, stack.capabilities)
+        layers = stack.layers.map { layer in
+            var layer = layer
+            layer.isAtItsPlace = false
+            return layer
+        }
         (endsInTransport, obeysTimeout) = (stack.endsInTransport, stack.obeysTimeout)
         end = { stack.preparing($0) }
     }
+
+    func alwaysPasses(_ place: MiddlewarePlace) -> Bool { stack?.alwaysPasses(place) ?? false }
 
     /// A sender that keeps the request that is prepared, and sends others.
     func preparing(_ preparation: Preparation) -> any HTTPSender { end(preparation) }

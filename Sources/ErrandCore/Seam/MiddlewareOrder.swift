@@ -45,9 +45,11 @@ struct MiddlewareOrder {
         var reported: Set<MiddlewarePlace> = []
         return layers.flatMap { layer -> [String] in
             let place = layer.place
-            guard place != .unplaced, layers.count(where: { $0.place == place && !$0.isConditional }) > 1 else { return [] }
+            let same = layers.filter { $0.place == place && !$0.isConditional }
+            guard place != .unplaced, same.count > 1 else { return [] }
+            let isSortedTwice = isSorted && same.count(where: \.isAtItsPlace) > 1
             return layer.neighbors.compactMap { rule in
-                guard rule.side == .neither || (isSorted && rule.side == .neitherWhenOrdered), reported.insert(place).inserted
+                guard rule.side == .neither || (isSortedTwice && rule.side == .neitherWhenOrdered), reported.insert(place).inserted
                 else { return nil }
                 return "\(place) is outside another \(place): \(rule.reason)"
             }

@@ -110,23 +110,48 @@ private struct HostPattern: Sendable {
 
 /// A middleware that some requests bypass.
 protocol ConditionalMiddleware: HTTPMiddleware {
-    /// The middleware of the other requests.
-    var base: any HTTPMiddleware { get }
+    /// Returns the middleware with `other` for the requests that do not meet its condition.
+    func replacing(_ other: any HTTPMiddleware) -> any HTTPMiddleware
 }
 
 private struct Conditional<Middleware: HTTPMiddleware>: ConditionalMiddleware {
     let middleware: Middleware
     let condition: RequestCondition
 
-    var base: any HTTPMiddleware { middleware }
+    func replacing(_ other: any HTTPMiddleware) -> any HTTPMiddleware {
+        func pair(_ other: some HTTPMiddleware) -> any HTTPMiddleware {
+            Alternative(condition: condition, middleware: middleware, other: other)
+        }
+        return pair(other)
+    }
+
     var place: MiddlewarePlace { middleware.place }
     var servedPlaces: Set<MiddlewarePlace> { middleware.servedPlaces }
     var neighbors: [MiddlewareNeighbor] { middleware.neighbors }
     var label: String { "\(middleware.label) when \(condition)" }
+    var takesDetours: Bool { middleware.takesDetours }
     var takesPartInPreparing: Bool { middleware.takesPartInPreparing }
 
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         condition.holds(request) ? try await middleware.send(request, to: next) : try await next.send(request)
+    }
+}
+
+/// A middleware for the requests that meet a condition, and a default one for the others.
+private struct Alternative<Middleware: HTTPMiddleware, Other: HTTPMiddleware>: HTTPMiddleware {
+    let condition: RequestCondition
+    let middleware: Middleware
+    let other: Other
+
+    var place: MiddlewarePlace { middleware.place }
+    var servedPlaces: Set<MiddlewarePlace> { middleware.servedPlaces.intersection(other.servedPlaces) }
+    var neighbors: [MiddlewareNeighbor] { middleware.neighbors }
+    var label: String { "\(middleware.label) when \(condition), else \(other.label)" }
+    var takesDetours: Bool { middleware.takesDetours || other.takesDetours }
+    var takesPartInPreparing: Bool { middleware.takesPartInPreparing || other.takesPartInPreparing }
+
+    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        condition.holds(request) ? try await middleware.send(request, to: next) : try await other.send(request, to: next)
     }
 }
 

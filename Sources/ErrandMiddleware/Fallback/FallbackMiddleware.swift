@@ -26,7 +26,7 @@ public import ErrandCore
 /// they are used when the first sender has failed, even after the deadline.
 ///
 /// **Per request:** `request.options.fallback = .off`.
-public struct FallbackMiddleware: DetouringMiddleware {
+public struct FallbackMiddleware: HTTPMiddleware {
     /// The reason for a fallback.
     public enum Cause: Sendable {
         /// The inner sender threw this error.
@@ -85,6 +85,8 @@ public struct FallbackMiddleware: DetouringMiddleware {
 
     public var place: MiddlewarePlace { .fallback }
     public var takesPartInPreparing: Bool { false }
+    /// True: the other sender gets requests that skip the layers inside.
+    public var takesDetours: Bool { true }
 
     public var neighbors: [MiddlewareNeighbor] {
         guard !statuses.isEmpty else { return [] }

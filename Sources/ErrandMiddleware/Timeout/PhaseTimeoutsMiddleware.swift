@@ -6,7 +6,7 @@ public import ErrandCore
 /// let stack = transport.phaseTimeouts(connect: .seconds(5), firstByte: .seconds(10), attempt: .seconds(20)).retry()
 /// ```
 ///
-/// **Place:** anywhere: the transport's boundary enforces the limits. An attempt begins at this layer, so inside `retry` and `redirect`
+/// **Place:** a stack that sorts puts it inside all but `sign`. Around a transport, anywhere: the transport's boundary enforces the limits. An attempt begins at this layer, so inside `retry` and `redirect`
 /// each attempt and each hop has its own time. With 3 attempts of at most 20 s, a call takes up to 60 s and the backoffs; `timeout(_:)`
 /// limits the whole call. If one of these is around another, the shorter of each limit applies.
 ///

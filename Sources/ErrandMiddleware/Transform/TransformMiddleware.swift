@@ -7,7 +7,8 @@ public import ErrandCore
 ///     .transformResponse { response in await audit.note(response.status) }
 /// ```
 ///
-/// **Place:** where you put it: it sees the request as the outer layers changed it. An error of the closure reaches the caller; in a
+/// **Place:** in a stack that sorts, inside `validateStatus` and outside `retry`: it runs once for each call, unless `wrapped(by:inside:)` names another
+/// position. Around a transport, where you put it. It sees the request as the outer layers changed it. An error of the closure reaches the caller; in a
 /// cancelled call, it becomes `CancellationError`. If the closure for a response throws, the body is released.
 ///
 /// **Per request:** `request.options.transform = .off` bypasses all of them.

@@ -10,8 +10,8 @@ public import ErrandCore
 /// ```
 ///
 /// **Place:** innermost, next to the transport, so that each attempt and each hop of a redirect is an exchange of its own; but outside of
-/// `decompress`, because secrets can't be found in encoded bodies. It has no place in the canonical order. Wherever it is, it records what
-/// passes there, and the outer layers work the same in a replay.
+/// `decompress`, because secrets can't be found in encoded bodies. A stack that sorts puts it there. Around a transport, it
+/// records what passes at its position. The outer layers work the same in a replay.
 ///
 /// Bodies are recorded as they pass, chunk by chunk, with their times. Nothing is delayed or read ahead. A failed exchange is recorded, and
 /// fails again in a replay. An exchange that is cancelled before its head, an invalid request and an upgraded connection are not recorded.
@@ -33,6 +33,8 @@ public struct RecordMiddleware: HTTPMiddleware {
     public var label: String { "record(\(recording))" }
     /// False: a request that is prepared is neither recorded nor given a recorded response.
     public var takesPartInPreparing: Bool { false }
+    /// True: a replay does not send the request.
+    public var takesDetours: Bool { true }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard !request.options.record.isOff, request.head.authority != nil else { return try await next.send(request) }

@@ -12,6 +12,16 @@ import Testing
 
     init() throws { folder = try TestFolder("journal") }
 
+    /// Whoever has closed it may no longer have its lock.
+    @Test func aClosedJournalReplacesNothing() throws {
+        try fill([Data("first".utf8)])
+        let journal = try JournalFile(path: path, calls: Self.quick)
+        journal.close()
+        #expect(throws: FileWriteError.self) { try journal.replace(with: [Data("second".utf8)]) }
+        #expect(throws: FileWriteError.self) { try journal.append(Data("third".utf8)) }
+        #expect(try JournalFile(path: path, calls: Self.quick).openedRecords == [Data("first".utf8)])
+    }
+
     /// Records of many lengths, which hold frames themselves.
     private static let records: [Data] =
         [0, 1, 3, 7, 8, 9, 40].map { count in Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ count) }) } + [

@@ -213,6 +213,47 @@ import Logging
         #expect(labels(HTTPStack.ordered(around: stub).redirect().redirect()).count == 2)
     }
 
+    /// The default one stays for the other requests.
+    @Test func aConditionalLayerReplacesADefaultOneForItsRequests() async throws {
+        let stub = StubTransport(
+            Stub(.get, "/moved").responds(.redirect(to: "/there"), repeatingLast: true),
+            Stub(.get, "/there").responds(.status(.ok), repeatingLast: true))
+        let stack = HTTPStack.ordered(around: stub) { RedirectMiddleware() }
+            .wrapped(by: RedirectMiddleware(RedirectPolicy(maxHops: 0)), when: .host("b.example"))
+        #expect(labels(stack).count == 1 && labels(stack)[0].contains(" when host b.example, else redirect("))
+        #expect(try await stack.send(Request(.get, url: "https://a.example/moved")).status == .ok)
+        await #expect(throws: RedirectError.self) { try await stack.send(Request(.get, url: "https://b.example/moved")) }
+        // A layer without a condition replaces both.
+        #expect(labels(stack.redirect(RedirectPolicy(maxHops: 3))) == [RedirectMiddleware(RedirectPolicy(maxHops: 3)).label])
+        // One whose position the app has named replaces none.
+        let both = HTTPStack.ordered(around: stub) { RedirectMiddleware() }.wrapped(by: RedirectMiddleware(), inside: .authenticate)
+        #expect(labels(both).count == 2 && both.orderProblems.count == 1)
+    }
+
+    /// Around the attempts, because the app says so, or in the sender that is sorted around.
+    @Test func aTimeoutForAttemptsIsNoSecondOne() {
+        let named = HTTPStack.ordered(around: stub).retry().timeout(.seconds(30)).wrapped(
+            by: TimeoutMiddleware(.seconds(5)), inside: .retry)
+        #expect(named.orderProblems == [])
+        #expect(HTTPStack.ordered(around: stub.timeout(.seconds(5))).retry().timeout(.seconds(30)).orderProblems == [])
+    }
+
+    /// What takes a detour does not pass what is inside.
+    @Test func aDetourGoesPastTheLayersInside() async throws {
+        struct Mirror: HTTPMiddleware {
+            let other: HTTPStack
+            var takesDetours: Bool { true }
+            func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await other.send(withinCall: request) }
+        }
+        let other = StubTransport(Stub().responds(.status(.internalServerError), repeatingLast: true))
+        var request = try Request(.get, url: "https://a.example/")
+        request.options.timeout = .use(.seconds(2))
+        let response = try await stub.timeout(.seconds(30)).wrapped(by: Mirror(other: HTTPStack(other))).send(request)
+        #expect(other.requests.first?.request.deadline != nil && response.request.deadline == nil)
+        let client = APIClient(stub.validateStatus().wrapped(by: Mirror(other: HTTPStack(other))).server("https://a.example"))
+        await #expect(throws: StatusError.self) { try await client.data(Endpoint<Int>.get("/")) }
+    }
+
     @Test func twoTimeoutsInASortedStackAreReported() {
         let two = HTTPStack.ordered(around: stub).timeout(.seconds(5)).retry().timeout(.seconds(30))
         #expect(

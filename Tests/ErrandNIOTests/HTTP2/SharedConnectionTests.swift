@@ -401,6 +401,8 @@ extension NIOTransportTests {
                 task.cancel()
                 await #expect(throws: CancellationError.self) { try await task.value }
                 try await poll("the end of the exchange", value: { transport.openConnections.map(\.exchanges) }) { $0 == [0] }
+                // The server notes an exchange when it is over there, too.
+                try await poll("the end at the server", value: { log(server) }) { $0 == "a0 b0 b0" }
                 for host in Self.pair { try await get(host, transport, server) }
                 #expect(log(server) == "a0 b0 b0 a0 b0")
             }
