@@ -141,7 +141,8 @@ public struct APIClient: Sendable {
         _ request: Request, in envelope: EnvelopeReader?, _ read: (Response) async throws -> Result
     ) async throws -> Result {
         do {
-            return try await unmappedCall(request, in: envelope, read)
+            // Not by the function below: each further function takes its share of the time of a call.
+            return try await validated.value(of: request, serviceErrors: envelope?.forObservers, by: read)
         } catch {
             throw mapped(error, of: request)
         }
