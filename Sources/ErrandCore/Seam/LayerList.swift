@@ -194,16 +194,19 @@ private struct Wrapped<Middleware: HTTPMiddleware>: HTTPSender {
 
     func send(_ request: Request) async throws -> Response {
         do {
-            var response: Response
-            if let position = request.options.call.profilePosition {
-                response = try await position.within(middleware.label, request) { try await middleware.send($0, to: next) }
-            } else {
-                response = try await middleware.send(request, to: next)
-            }
+            var response =
+                request.options.call.profilePosition == nil
+                ? try await middleware.send(request, to: next) : try await sendProfiling(request)
             if response.request.options.callStamp != request.options.callStamp { response.request.restoreCall(of: request) }
             return response
         } catch {
             throw error.restoringCall(of: request)
         }
+    }
+
+    /// A function of its own, because most calls are not profiled.
+    @inline(never) private func sendProfiling(_ request: Request) async throws -> Response {
+        guard let position = request.options.call.profilePosition else { return try await middleware.send(request, to: next) }
+        return try await position.within(middleware.label, request) { try await middleware.send($0, to: next) }
     }
 }
