@@ -42,7 +42,9 @@ enum ComposableStyle {
 
     // Duplicates removed: equal requests at the same time share one exchange
     static func duplicates(_ server: URL, counting count: @escaping @Sendable () -> Void) async throws -> [Note] {
-        let stack = HTTPStack.default.transformRequest("count") { _ in count() }.delay(by: .milliseconds(200)).coalesce().server(server)
+        // What counts the exchanges stands inside `coalesce`, and says so: `.default` sorts its layers.
+        let counting = TransformMiddleware.request("count") { _ in count() }
+        let stack = HTTPStack.default.wrapped(by: counting, inside: .coalesce).delay(by: .milliseconds(200)).coalesce().server(server)
         let client = APIClient(stack)
         return try await withThrowingTaskGroup(of: [Note].self) { group in
             for _ in 0..<5 { group.addTask { try await client.get("/notes") } }
