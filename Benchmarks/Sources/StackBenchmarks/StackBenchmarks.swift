@@ -25,7 +25,7 @@ struct StackBenchmarks {
         offRequest.options.number = .off
         offRequest.options.server = .off
 
-        print("each call: median of 15 rounds of 20,000\n")
+        print("each call: median of 9 rounds of 20,000\n")
         let seam = try await measureSeam()
         if CommandLine.arguments.contains("--seam") { return }
         let base = try await measure("a stack of a transport alone") { _ = try await bare.send(request) }
@@ -105,7 +105,7 @@ struct StackBenchmarks {
         for _ in 0..<max(1, calls / 10) { try await body() }
         var times: [Double] = []
         var allocations: [Double] = []
-        for _ in 0..<15 {
+        for _ in 0..<9 {
             let before = errand_allocation_count()
             let start = ContinuousClock.now
             for _ in 0..<calls { try await body() }
@@ -113,7 +113,7 @@ struct StackBenchmarks {
             allocations.append(Double(errand_allocation_count() - before) / Double(calls * units))
             times.append(elapsed / .microseconds(1) / Double(calls * units))
         }
-        let figure = Figure(microseconds: times.sorted()[7], allocations: allocations.sorted()[7])
+        let figure = Figure(microseconds: times.sorted()[4], allocations: allocations.sorted()[4])
         let padded = name + String(repeating: " ", count: max(1, 60 - name.count))
         print("\(padded)\(figure.microseconds.rounded3) µs   \(figure.allocations.rounded3) allocations")
         return figure
