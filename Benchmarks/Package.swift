@@ -23,7 +23,8 @@ let package = Package(
             name: "SeamCases",
             dependencies: [
                 .product(name: "ErrandAPI", package: "Errand"), .product(name: "ErrandCore", package: "Errand"),
-                .product(name: "ErrandMiddleware", package: "Errand"),
+                .product(name: "ErrandMiddleware", package: "Errand"), .product(name: "ErrandTelemetry", package: "Errand"),
+                .product(name: "Metrics", package: "swift-metrics"), .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]),
         // Without the count of allocations, which callgrind does not bear.
         .executableTarget(name: "SeamCalls", dependencies: ["SeamCases"]),

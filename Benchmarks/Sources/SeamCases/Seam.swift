@@ -1,17 +1,23 @@
 internal import ErrandAPI
 public import ErrandCore
 internal import ErrandMiddleware
+internal import ErrandTelemetry
 internal import Foundation
+internal import Metrics
 
 /// Calls that measure the cost of the seam, over a transport that returns a whole response immediately.
 public struct Seam: Sendable {
     private let stack = HTTPStack(Whole())
     private let client = APIClient(HTTPStack(Whole()).server("https://a.example"))
+    private let observed = HTTPStack(Whole()).metrics(factory: NOOPMetricsHandler.instance).trace(tracer: SilentTracer()).events(to: Forgetful())
     private let request: Request
 
     public init() throws { request = try Request(.get, url: "https://a.example/users/7") }
 
     public func send() async throws { _ = try await stack.send(request) }
+
+    /// Sends the request past `metrics`, `trace` and `events`, whose back ends keep nothing.
+    public func observe() async throws { _ = try await observed.send(request) }
 
     public func sendNew() async throws {
         let response = try await stack.send(try Request(.get, url: "https://a.example/users/7"))
@@ -42,4 +48,10 @@ public struct Whole: HTTPTransport {
     public var capabilities: Capabilities { [.deadlines, .phaseEvents] }
     public func send(_ request: Request) async throws -> Response { Response(head: Self.head, data: Self.body, request: request) }
     public func shutdown() async throws {}
+}
+
+/// A sink that discards all events.
+public struct Forgetful: EventSink {
+    public init() {}
+    public func record(_ event: ExchangeEvent) {}
 }

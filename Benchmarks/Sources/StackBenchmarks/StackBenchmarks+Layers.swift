@@ -35,9 +35,9 @@ extension StackBenchmarks {
         var quiet = Logger(label: "benchmark") { _ in SwiftLogNoOpLogHandler() }
         quiet.logLevel = .critical
         let metrics = bare.metrics(factory: NOOPMetricsHandler.instance)
-        let trace = bare.trace(tracer: CountingTracer())
+        let trace = bare.trace(tracer: SilentTracer())
         let events = bare.events(to: Forgetful())
-        let all = bare.metrics(factory: NOOPMetricsHandler.instance).trace(tracer: CountingTracer()).events(to: Forgetful())
+        let all = bare.metrics(factory: NOOPMetricsHandler.instance).trace(tracer: SilentTracer()).events(to: Forgetful())
         let logged = all.log(to: quiet).number()
         let profiled = bare.profile()
         var unseen = request
@@ -56,9 +56,4 @@ extension StackBenchmarks {
         _ = try await measure("  + profile") { _ = try await profiled.send(request) }
         return (off - bareUnseen, together - base)
     }
-}
-
-/// A sink that discards all events.
-private struct Forgetful: EventSink {
-    func record(_ event: ExchangeEvent) {}
 }

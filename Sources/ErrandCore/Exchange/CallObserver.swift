@@ -132,18 +132,21 @@ extension HTTPSender {
     /// - Returns: the response, as ``CallObserver/received(_:isRefused:awaitsReader:)`` leaves it.
     /// - Throws: what sending throws.
     public func send(_ request: Request, observedBy observer: some CallObserver) async throws -> Response {
-        let call = ObservedCall(request, observer)
+        let call = ObservedCall(observer, inside: request.options.call.observation)
         var observed = request
         observed.options.call.observation = call
         if let sink = observer.eventSink { observed.options.eventSink = EventSinks.together(request.options.eventSink, sink) }
         var response: Response
+        // Without a closure, which would copy the request once more.
         do {
-            response = try await request.restoringCall { [observed] in try await send(observed) }
+            response = try await send(observed)
         } catch {
-            call.failed(error)
+            let error = error.restoringCall(of: request)
+            call.failed(error, of: request)
             throw error
         }
-        call.received(&response)
+        response.request.restoreCall(of: request)
+        call.received(&response, to: request)
         return response
     }
 }

@@ -9,7 +9,10 @@ protocol CallObservation: AnyObject, Sendable {
 }
 
 /// A call and one of its observers. Decides once how the call has ended: here alone, each kind of end is known.
-final class ObservedCall<Observer: CallObserver>: CallObservation {
+///
+/// The class is not generic over its observer. Observers are of other modules, and the state of a generic class costs each of their calls three times as
+/// much.
+final class ObservedCall: CallObservation {
     /// A response as far as it is kept: neither its body, nor what the end of the call depends on.
     private struct Head {
         let head: HTTPResponse
@@ -23,10 +26,32 @@ final class ObservedCall<Observer: CallObserver>: CallObservation {
             self.metadata = metadata
         }
 
-        func response(ending exchange: ExchangeLifetime) -> Response {
+        consuming func response(ending exchange: ExchangeLifetime) -> Response {
             var response = Response(head: head, body: ResponseBody(), request: request, exchange: exchange)
             response.metadata = metadata
             return response
+        }
+    }
+
+    private struct Refusal {
+        let head: HTTPResponse
+        let error: any Error.Type
+    }
+
+    private struct Exchange {
+        let end: ExchangeLifetime.Outcome
+        let sizes: ExchangeLifetime.BodySizes
+    }
+
+    /// Noncopyable: an outcome is large.
+    private struct Ending: ~Copyable {
+        let outcome: CallOutcome
+        /// Nil if the call ends now.
+        let mark: (any Sendable)?
+
+        func report<Observer: CallObserver>(to observer: Observer, now: Observer.Mark) {
+            guard let mark, let mark = mark as? Observer.Mark else { return observer.ended(outcome, at: now) }
+            observer.ended(outcome, at: mark)
         }
     }
 
@@ -34,53 +59,51 @@ final class ObservedCall<Observer: CallObserver>: CallObservation {
         var head: Head?
         var (isRefused, isUpgraded) = (false, false)
         var statusError: StatusError?
-        var refusal: (head: HTTPResponse, error: any Error.Type)?
-        var exchange: (end: ExchangeLifetime.Outcome, sizes: ExchangeLifetime.BodySizes, mark: Observer.Mark)?
+        var refusal: Refusal?
+        var exchange: Exchange?
+        /// The observer's mark at the end of the exchange, if the end of reading comes later.
+        var exchangeMark: (any Sendable)?
         /// The end of reading; `nil` while somebody reads the response to end the call.
         var reading: CallEnd.Outcome?
         var isOver = false
 
         /// Nil while one of the ends is missing, and after the end was reported.
-        mutating func end(_ now: Observer.Mark) -> (outcome: CallOutcome, mark: Observer.Mark)? {
-            guard !isOver, let exchange, let head else { return nil }
-            var (failure, service, mark): ((any Error)?, ServiceError?, Observer.Mark) = (nil, nil, now)
+        mutating func end() -> Ending? {
+            guard !isOver, let exchange else { return nil }
+            var (failure, service, mark): ((any Error)?, ServiceError?, (any Sendable)?) = (nil, nil, nil)
             switch (exchange.end, reading) {
             case (.failed(let error), _): failure = error
             case (_, nil): return nil
-            case (_, .refused(let error)): (service, mark) = (error, exchange.mark)
-            case (_, .discarded): mark = exchange.mark
+            case (_, .refused(let error)): (service, mark) = (error, exchangeMark)
+            case (_, .discarded): mark = exchangeMark
             case (_, .decoded): break
             case (_, .failed(let error)): failure = error
             }
+            guard let head = head.take() else { return nil }
             isOver = true
-            self.head = nil
             let outcome = CallOutcome(
                 response: head.response(ending: ExchangeLifetime(outcome: exchange.end, sizes: exchange.sizes)), isRefused: isRefused,
                 isUpgraded: isUpgraded, exchange: exchange.end, sizes: exchange.sizes, failure: failure,
                 isCancelled: failure is CancellationError, statusError: statusError, serviceError: service, refusedHead: nil)
-            return (outcome, mark)
+            return Ending(outcome: outcome, mark: mark)
         }
     }
 
-    private let request: Request
-    private let observer: Observer
+    private let observer: any CallObserver
     /// The observation outside of this one.
     private let outer: (any CallObservation)?
     private let state = Mutex(State())
 
-    init(_ request: Request, _ observer: Observer) {
-        (self.request, self.observer, outer) = (request, observer, request.options.call.observation)
-    }
+    init(_ observer: any CallObserver, inside outer: (any CallObservation)?) { (self.observer, self.outer) = (observer, outer) }
 
     // MARK: The end
 
     /// The head of the response has come.
-    func received(_ response: inout Response) {
-        let call = request.options.call
+    ///
+    /// - Parameter request: the request as the observer got it.
+    func received(_ response: inout Response, to request: Request) {
         let (isRefused, isUpgraded) = (request.refuses(response), response.upgrade != nil)
-        // Who reads a refused response is a `validateStatus` outside of the observer, if it looks for an error of the back end.
-        let awaitsRefusal = isRefused && call.passedStatusRule != nil && call.serviceErrors != nil
-        let awaitsReader = (call.awaitsDecoding || awaitsRefusal) && !isUpgraded
+        let awaitsReader = !isUpgraded && request.options.call.awaitsReader(ofRefused: isRefused)
         observer.received(&response, isRefused: isRefused, awaitsReader: awaitsReader)
         state.withLock { state in
             (state.head, state.isRefused, state.isUpgraded) = (Head(response), isRefused, isUpgraded)
@@ -97,7 +120,9 @@ final class ObservedCall<Observer: CallObserver>: CallObservation {
     }
 
     /// The call has thrown an error.
-    func failed(_ error: any Error) {
+    ///
+    /// - Parameter request: the request as the observer got it.
+    func failed(_ error: any Error, of request: Request) {
         if let error = error as? StatusError, error.request?.id == request.id { return refused(by: error) }
         let isCancelled = error is CancellationError || Task.isCancelled
         let refusal = state.withLock(\.refusal)
@@ -105,7 +130,7 @@ final class ObservedCall<Observer: CallObserver>: CallObservation {
             response: nil, isRefused: false, isUpgraded: false, exchange: nil, sizes: ExchangeLifetime.BodySizes(), failure: error,
             isCancelled: isCancelled, statusError: nil, serviceError: nil,
             refusedHead: refusal.flatMap { error is any RequestFailure || $0.error != type(of: error) ? nil : $0.head })
-        observer.ended(outcome, at: observer.mark())
+        end(outcome, observer)
     }
 
     /// This is also a response: `validateStatus` may be on either side. Its body was read or abandoned.
@@ -121,29 +146,52 @@ final class ObservedCall<Observer: CallObserver>: CallObservation {
     }
 
     private func exchangeEnded(_ end: ExchangeLifetime.Outcome, _ sizes: ExchangeLifetime.BodySizes) {
-        let now = observer.mark()
-        report(now) { $0.exchange = (end, sizes, now) }
-    }
-
-    private func readingEnded(_ outcome: CallEnd.Outcome) { report(observer.mark()) { $0.reading = outcome } }
-
-    private func report(_ now: Observer.Mark, after change: (inout State) -> Void) {
-        let end = state.withLock { state in
-            change(&state)
-            return state.end(now)
+        func report(to observer: some CallObserver) {
+            let now = observer.mark()
+            let ending = update { state in
+                state.exchange = Exchange(end: end, sizes: sizes)
+                if state.reading == nil { state.exchangeMark = now }
+            }
+            if let ending { ending.report(to: observer, now: now) }
         }
-        if let end { observer.ended(end.outcome, at: end.mark) }
+        report(to: observer)
     }
+
+    private func readingEnded(_ outcome: CallEnd.Outcome) {
+        func report(to observer: some CallObserver) {
+            let now = observer.mark()
+            if let ending = update({ $0.reading = outcome }) { ending.report(to: observer, now: now) }
+        }
+        report(to: observer)
+    }
+
+    /// Not generic over the observer, so that it is specialized.
+    private func update(_ change: (inout State) -> Void) -> Ending? {
+        state.withLock { state in
+            change(&state)
+            return state.end()
+        }
+    }
+
+    private func end(_ outcome: CallOutcome, _ observer: some CallObserver) { observer.ended(outcome, at: observer.mark()) }
 
     // MARK: What inner layers report
 
     func refused(_ head: HTTPResponse, with error: any Error) {
-        state.withLock { $0.refusal = (head, type(of: error)) }
+        state.withLock { $0.refusal = Refusal(head: head, error: type(of: error)) }
         outer?.refused(head, with: error)
     }
 
     func sentAgain() {
         state.withLock { $0.refusal = nil }
         outer?.sentAgain()
+    }
+}
+
+extension CallState {
+    /// Whether the call ends later than its exchange: when its value was decoded, or when a `validateStatus` outside of the observer has looked in the
+    /// body of a refused response for an error of the back end.
+    fileprivate func awaitsReader(ofRefused isRefused: Bool) -> Bool {
+        awaitsDecoding || (isRefused && passedStatusRule != nil && serviceErrors != nil)
     }
 }
