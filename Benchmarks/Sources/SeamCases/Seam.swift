@@ -9,7 +9,8 @@ internal import Metrics
 public struct Seam: Sendable {
     private let stack = HTTPStack(Whole())
     private let client = APIClient(HTTPStack(Whole()).server("https://a.example"))
-    private let observed = HTTPStack(Whole()).metrics(factory: NOOPMetricsHandler.instance).trace(tracer: SilentTracer()).events(to: Forgetful())
+    private let observed = HTTPStack(Whole()).metrics(factory: NOOPMetricsHandler.instance).trace(tracer: SilentTracer())
+        .events(to: Forgetful())
     private let request: Request
 
     public init() throws { request = try Request(.get, url: "https://a.example/users/7") }
