@@ -20,6 +20,9 @@ public import ErrandCore
 ///     .validateStatus()
 /// ```
 ///
+/// In a stack that sorts its layers, `server` is outside `fallback`. Begin such a stack with the first server:
+/// `HTTPStack.ordered(around: transport.server("https://a.example"))`. The description of a stack reports a `server` outside of both.
+///
 /// **Deadline:** if the request can be sent again, the first sender gets an earlier deadline, which leaves a quarter of the remaining time
 /// (`deadlineShare`) to the other sender. With `timeout(.seconds(10))` outside, the first sender has 7.5 s, including its body. Use a share
 /// of 0 for bodies that take long. Without a deadline, a first sender that hangs prevents the fallback. Values and closures have no share:
@@ -41,6 +44,8 @@ public struct FallbackMiddleware: HTTPMiddleware {
     /// The share of the remaining time that is reserved for the fallback.
     private let deadlineShare: Double
     private let answer: @Sendable (Request, Cause) async throws -> Response?
+    /// Whether the other sender has a server of its own.
+    private let hasServer: Bool
 
     /// Creates a fallback that is a closure.
     ///
@@ -52,14 +57,15 @@ public struct FallbackMiddleware: HTTPMiddleware {
         _ name: String = "closure", statuses: Set<Int> = [],
         _ answer: @escaping @Sendable (_ request: Request, _ cause: Cause) async throws -> Response?
     ) {
-        self.init(name: name, statuses: statuses, deadlineShare: 0, answer)
+        self.init(name: name, statuses: statuses, deadlineShare: 0, hasServer: false, answer)
     }
 
     private init(
-        name: String, statuses: Set<Int>, deadlineShare: Double, _ answer: @escaping @Sendable (Request, Cause) async throws -> Response?
+        name: String, statuses: Set<Int>, deadlineShare: Double, hasServer: Bool,
+        _ answer: @escaping @Sendable (Request, Cause) async throws -> Response?
     ) {
         precondition((0..<1).contains(deadlineShare), "deadlineShare must be at least 0 and less than 1 (is \(deadlineShare))")
-        (self.name, self.statuses, self.deadlineShare, self.answer) = (name, statuses, deadlineShare, answer)
+        (self.name, self.statuses, self.deadlineShare, self.hasServer, self.answer) = (name, statuses, deadlineShare, hasServer, answer)
     }
 
     /// Creates a fallback that sends the request to another sender.
@@ -76,7 +82,8 @@ public struct FallbackMiddleware: HTTPMiddleware {
     public init(to sender: some HTTPSender, statuses: Set<Int> = [], deadlineShare: Double = 0.25) {
         // A transport gets the boundary that every request passes.
         let stack = HTTPStack(sender)
-        self.init(name: "another sender", statuses: statuses, deadlineShare: deadlineShare) { request, cause in
+        let hasServer = stack.alwaysPasses(.server)
+        self.init(name: "another sender", statuses: statuses, deadlineShare: deadlineShare, hasServer: hasServer) { request, cause in
             guard request.body.canBeSent, cause.allowsSending(request) else { return nil }
             // The other sender's stack is part of the call: it need not support every option that the call sets.
             return try await stack.send(withinCall: request)
@@ -89,8 +96,10 @@ public struct FallbackMiddleware: HTTPMiddleware {
     public var takesDetours: Bool { true }
 
     public var neighbors: [MiddlewareNeighbor] {
-        guard !statuses.isEmpty else { return [] }
-        return [.inside(.validateStatus, because: "fallback would see an error where it looks for a status")]
+        var rules: [MiddlewareNeighbor] = []
+        if !statuses.isEmpty { rules.append(.inside(.validateStatus, because: "fallback would see an error where it looks for a status")) }
+        if hasServer { rules.append(.outside(.server, because: "the other sender would get the URL of this server, and not use its own")) }
+        return rules
     }
 
     public var label: String { "fallback(\(name))" }
