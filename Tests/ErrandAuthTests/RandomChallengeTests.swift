@@ -155,7 +155,7 @@ import Testing
             _ = try await HTTPStack(sender).authenticate(.digest(user: "joe", password: "pw"))
                 .send(try Request(.get, url: "https://a.example/"))
             #expect(sender.sent.count <= 2)
-            #expect(began.duration(to: .now) < .seconds(5))
+            #expect(began.duration(to: .now) < .seconds(20))
         }
     }
 }

@@ -575,6 +575,6 @@ import Testing
         }
         _ = await read(100)
         // Quadratic work takes half a minute.
-        #expect(await read(100_000) < .seconds(5))
+        #expect(await read(100_000) < .seconds(15))
     }
 }
