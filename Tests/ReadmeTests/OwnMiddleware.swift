@@ -124,7 +124,7 @@ struct SessionMiddleware: HTTPMiddleware {
         let key = try await session.key(insteadOf: nil)
         var response = try await next.send(request.carrying(key))
         guard response.status == .unauthorized, request.body.canBeSent else { return response }
-        try await response.hold(within: .milliseconds(100))    // the refresh may need its connection
+        try await response.hold()    // the refresh may need its connection
         let newKey: String
         do {
             newKey = try await session.key(insteadOf: key)
