@@ -4,6 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import ErrandCore
 @testable import ErrandMiddleware
 
 /// Every option of every module, by ``OptionRow``: none is forgotten, and each says of itself what is true.

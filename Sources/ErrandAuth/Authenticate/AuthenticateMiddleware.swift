@@ -31,9 +31,6 @@ internal import ErrandFormats
 public struct AuthenticateMiddleware: HTTPMiddleware {
     /// The most challenges of one call.
     static let roundLimit = 20
-    /// How long the body of a challenge may take. What has come by then is kept, and its connection is given up.
-    static let drainTimeout: Duration = .milliseconds(100)
-
     private let scheme: (any AuthenticationScheme)?
     private let scope: CredentialScope
     private let clock: any Clock<Duration>
@@ -112,7 +109,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
 
             // A refresh through the same client may need the connection, or the place in a queue, that the challenge holds.
             let sendsNothing = hook == nil && !scheme.sendsRequests
-            if !sendsNothing { try await response.hold(within: Self.drainTimeout, on: clock) }
+            if !sendsNothing { try await response.hold(on: clock) }
             let step: Step
             do {
                 step = try await self.step(after: challenge, for: request, scheme, hook, refused)

@@ -2,7 +2,7 @@
 ///
 /// The copy is made in the task of the reader, chunk by chunk. So the reader waits for the sink, nothing is read ahead, and the task of the reader
 /// cancels the sink, too.
-package protocol BodySink: Sendable {
+protocol BodySink: Sendable {
     /// Writes the next bytes, never empty, before the reader gets them. It is not called again before it has returned.
     ///
     /// - Throws: the error that fails the body. A sink without which the body is of use returns instead, and ignores what follows.
@@ -39,7 +39,7 @@ extension ResponseBody {
     /// Returns this body, and copies its bytes to `sink` as they are read.
     ///
     /// Use the returned body; this one can't be read any more. Bytes in memory become a stream, because a sink may wait.
-    package consuming func copied(to sink: some BodySink) -> ResponseBody {
+    consuming func copied(to sink: some BodySink) -> ResponseBody {
         let (stage, length) = (SinkStage(sink), expectedLength)
         switch storage {
         case .stream(let owner, let stages):

@@ -49,7 +49,10 @@ public struct UnconsumedInputError: LocalizedError, Sendable, Hashable, CustomSt
     /// How many bytes the transform left; at least 1.
     public let byteCount: Int
 
-    package init(byteCount: Int) { self.byteCount = byteCount }
+    /// Creates the error.
+    ///
+    /// - Parameter byteCount: how many bytes the transform left.
+    public init(byteCount: Int) { self.byteCount = byteCount }
 
     public var description: String {
         "the body ended, and its transform left \(byteCount) \(byteCount == 1 ? "byte" : "bytes"); take them in finish(_:), or set input to empty data there"

@@ -4,7 +4,7 @@ internal import Synchronization
 ///
 /// It does not read on Swift's cooperative threads. A reader that is cancelled while the disk delays a read gets its `CancellationError` at
 /// once. The read runs to its end, which then closes the file if the source was abandoned.
-package final class FileBodySource: BodySource {
+final class FileBodySource: BodySource {
     static let chunkBytes = 128 * 1024
 
     private struct State {
@@ -17,12 +17,12 @@ package final class FileBodySource: BodySource {
     private let calls: FileCalls
     private let state: Mutex<State>
 
-    package init(_ file: ReadOnlyFile, path: String, from offset: Int64, to end: Int64, calls: FileCalls = .system) {
+    init(_ file: ReadOnlyFile, path: String, from offset: Int64, to end: Int64, calls: FileCalls = .system) {
         (self.path, self.calls) = (path, calls)
         state = Mutex(State(file: file, offset: offset, end: end))
     }
 
-    package func next() async throws -> Data? {
+    func next() async throws -> Data? {
         try Task.checkCancellation()
         let (file, offset, count) = state.withLock { state in
             (state.file, state.offset, Int(min(Int64(Self.chunkBytes), state.end - state.offset)))
@@ -43,7 +43,7 @@ package final class FileBodySource: BodySource {
         return chunk
     }
 
-    package func abandon() {
+    func abandon() {
         let file = state.withLock { state in
             let file = state.file
             state.file = nil

@@ -2,7 +2,7 @@ internal import ErrandFormats
 
 extension FormURLEncoded {
     /// The most members of a form that is read: 10,000.
-    package static let memberLimit = 10_000
+    static let memberLimit = 10_000
 
     /// How the description of an error begins whose cause is the body as a whole.
     package static let problem = "the body is not a form"

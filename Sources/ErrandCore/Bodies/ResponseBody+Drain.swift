@@ -2,7 +2,7 @@ internal import Synchronization
 
 extension ResponseBody {
     /// The largest number of bytes that is read of an unwanted body: 64 KiB. Draining more costs more than a new connection.
-    package static var drainLimitBytes: Int { 64 * 1024 }
+    static var drainLimitBytes: Int { 64 * 1024 }
 
     /// Reads the body to its end, so that its connection can be reused. Abandons a body that is longer than ``drainLimitBytes``.
     ///
@@ -39,14 +39,20 @@ extension ResponseBody {
 }
 
 extension Response {
+    /// How long ``release(within:on:)`` and ``hold(within:on:)`` wait for a body by default: 100 ms. A new connection costs about as much.
+    public static let releaseLimit: Duration = .milliseconds(100)
+
     /// Reads the body into memory, so that its connection is free while the call does other work, which may need that connection: a refresh of a token,
     /// for example.
     ///
     /// Of a body that is longer than 64 KiB, or does not come within `limit`, the beginning is kept. The rest is abandoned: reading
     /// the body throws after the beginning.
     ///
+    /// - Parameters:
+    ///   - limit: how long the body may take; ``releaseLimit`` by default.
+    ///   - clock: the clock that measures it.
     /// - Throws: only `CancellationError`.
-    public mutating func hold(within limit: Duration, on clock: any Clock<Duration> = ContinuousClock()) async throws {
+    public mutating func hold(within limit: Duration = releaseLimit, on clock: any Clock<Duration> = ContinuousClock()) async throws {
         if body.bufferedData != nil { return }
         let (body, kept) = (body, HeldBytes())
         let problem: any Error

@@ -41,7 +41,7 @@ extension ResponseBody {
         try await write(toFile: path, options: options, calls: .system)
     }
 
-    @concurrent package func write(toFile path: String, options: FileWriteOptions, calls: FileCalls) async throws -> Int64 {
+    @concurrent func write(toFile path: String, options: FileWriteOptions, calls: FileCalls) async throws -> Int64 {
         // When it goes away before the end, the rest of the body is abandoned.
         var iterator = makeAsyncIterator()
         if let limitBytes = options.limitBytes, let expectedLength, expectedLength > limitBytes { throw tooLarge(limitBytes) }

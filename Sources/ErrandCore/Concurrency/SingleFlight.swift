@@ -42,8 +42,10 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     /// Creates an object without any runs.
     public init() { executor = nil }
 
-    /// Creates an object whose runs prefer an executor: a parameter, so that a test runs them in its own order.
-    package init(executor: (any TaskExecutor)?) { self.executor = executor }
+    /// Creates an object without any runs, whose runs prefer an executor.
+    ///
+    /// - Parameter executor: with it, a test runs them in an order of its own; `nil`: the default executor.
+    public init(executor: (any TaskExecutor)?) { self.executor = executor }
 
     /// The number of runs in progress.
     public var count: Int { state.withLock { $0.flights.count } }
@@ -80,7 +82,11 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     /// called.
     ///
     /// It keeps the caller's priority and task-local values.
-    package func begin(_ key: Key, _ work: @escaping @Sendable () async throws -> Value) {
+    ///
+    /// - Parameters:
+    ///   - key: identifies the work.
+    ///   - work: the work. Its result and its error reach the callers that join meanwhile.
+    public func begin(_ key: Key, _ work: @escaping @Sendable () async throws -> Value) {
         let number = newNumber()
         let isNew = state.withLock { state in
             guard state.flights[key] == nil else { return false }
@@ -116,7 +122,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     /// later caller begins a new run.
     ///
     /// - Parameter isChosen: by default, every key.
-    package func cancelAll(where isChosen: (Key) -> Bool = { _ in true }) {
+    public func cancelAll(where isChosen: (Key) -> Bool = { _ in true }) {
         let (flights, drains) = state.withLock { state in
             let chosen = state.flights.filter { isChosen($0.key) }
             for key in chosen.keys { state.flights[key] = nil }
@@ -198,11 +204,11 @@ extension SingleFlight {
     /// The runs of one owner, such as a stack that refreshes in the background: the runs are cancelled with the last reference to the owner.
     ///
     /// A run by itself keeps its ``SingleFlight`` until the run ends. So the work must not keep the owner.
-    package final class Owner: Sendable {
+    final class Owner: Sendable {
         /// The runs.
-        package let flights: SingleFlight
+        let flights: SingleFlight
 
-        package init(executor: (any TaskExecutor)? = nil) { flights = SingleFlight(executor: executor) }
+        init(executor: (any TaskExecutor)? = nil) { flights = SingleFlight(executor: executor) }
 
         deinit { flights.cancelAll() }
     }

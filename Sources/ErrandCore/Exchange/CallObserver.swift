@@ -135,7 +135,7 @@ extension HTTPSender {
         let call = ObservedCall(observer, inside: request.options.call.observation)
         var observed = request
         observed.options.call.observation = call
-        if let sink = observer.eventSink { observed.options.eventSink = EventSinks.together(request.options.eventSink, sink) }
+        if let sink = observer.eventSink { observed.options.addEventSink(sink) }
         var response: Response
         // Without a closure, which would copy the request once more.
         do {

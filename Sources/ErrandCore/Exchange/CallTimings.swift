@@ -67,12 +67,21 @@ public struct ExchangeTimings: Sendable, Hashable {
     /// Whether its connection had been used before; `nil` if the transport does not report it.
     public var isReused: Bool? { connection?.isReused }
 
-    package init(_ request: Request, at start: Duration) {
+    /// Creates the timings of an exchange that begins.
+    ///
+    /// - Parameters:
+    ///   - request: the request that is sent.
+    ///   - start: when the exchange begins, after the start of the call.
+    public init(_ request: Request, at start: Duration) {
         (url, method, self.start) = (request.redactedURL, request.method.rawValue, start)
     }
 
     /// Takes the time of a step from an event of this exchange.
-    package mutating func record(_ event: ExchangeEvent, at instant: Duration) {
+    ///
+    /// - Parameters:
+    ///   - event: the event.
+    ///   - instant: when the event came, after the start of the call.
+    public mutating func record(_ event: ExchangeEvent, at instant: Duration) {
         switch event.kind {
         case .dnsStart:
             (dnsStart, dnsEnd) = (instant, nil)

@@ -102,7 +102,7 @@ private struct SerialSink<Progress: Sendable>: ~Copyable {
 
 extension ExchangeEvent {
     /// The number of events that may wait for a busy sink, before those that may come in any number are left out.
-    package static let waitingLimit = 4096
+    static let waitingLimit = 4096
 }
 
 extension ExchangeEvent.Kind {
@@ -110,7 +110,17 @@ extension ExchangeEvent.Kind {
 }
 
 /// The events of one exchange: in order, one at a time, and none after the end. For transports.
-package final class ExchangeEventLog: Sendable {
+///
+/// A transport makes a log for each exchange whose request has an event sink, and records what happens. The log may be called from any thread.
+///
+/// ```swift
+/// let log = ExchangeEventLog(sink, request: request.id)
+/// log.record(.start)
+/// log.enter(.connect)
+/// log.record(.connectionAcquired, connection: connection)
+/// log.record(.end)
+/// ```
+public final class ExchangeEventLog: Sendable {
     private struct Progress: Sendable {
         var exchange = ExchangeEvent.nextExchange()
         var hasEnded = false
@@ -124,12 +134,29 @@ package final class ExchangeEventLog: Sendable {
     private let serial: SerialSink<Progress>
     private let request: RequestID
 
-    package init(_ sink: any EventSink, request: RequestID) {
+    /// Creates the log of an exchange, which gets a number of its own.
+    ///
+    /// - Parameters:
+    ///   - sink: gets the events.
+    ///   - request: the ID of the request.
+    public init(_ sink: any EventSink, request: RequestID) {
         serial = SerialSink(sink, Progress())
         self.request = request
     }
 
-    package func record(
+    /// Records an event. After the event ``ExchangeEvent/Kind/end``, nothing is recorded.
+    ///
+    /// The step of connecting in progress ends with the kinds ``ExchangeEvent/Kind/connectionAcquired`` and ``ExchangeEvent/Kind/end``. The timings of an
+    /// exchange are recorded once.
+    ///
+    /// - Parameters:
+    ///   - kind: what happens.
+    ///   - bytes: the number of bytes so far, for events of progress.
+    ///   - response: the head, for events that have one.
+    ///   - connection: the connection that the exchange uses.
+    ///   - timings: the timings, for the kind ``ExchangeEvent/Kind/timings``.
+    ///   - failure: why the exchange has failed.
+    public func record(
         _ kind: ExchangeEvent.Kind, bytes: Int64? = nil, response: HTTPResponse? = nil, connection: ConnectionInfo? = nil,
         timings: ExchangeEvent.Timings? = nil, failure: (any Error)? = nil
     ) {
@@ -152,7 +179,7 @@ package final class ExchangeEventLog: Sendable {
     /// Nothing is recorded when there is a connection already: another may have become free earlier.
     ///
     /// - Parameter step: `nil` if the attempt to connect is over.
-    package func enter(_ step: ConnectStep?) {
+    public func enter(_ step: ConnectStep?) {
         serial.record { progress in
             guard !progress.hasEnded, progress.isConnecting else { return (nil, nil) }
             let ended = progress.step.map { ExchangeEvent($0.end, request: request, exchange: progress.exchange) }
@@ -165,7 +192,7 @@ package final class ExchangeEventLog: Sendable {
     /// Ends the exchange, and begins another one with a number of its own: the transport sends the request again over another connection.
     ///
     /// - Parameter failure: why the first exchange has ended.
-    package func beginAgain(after failure: any Error) {
+    public func beginAgain(after failure: any Error) {
         serial.record { progress in
             guard !progress.hasEnded else { return (nil, nil) }
             let end = ExchangeEvent(.end, request: request, exchange: progress.exchange, failure: failure)
@@ -177,9 +204,12 @@ package final class ExchangeEventLog: Sendable {
 }
 
 /// A step of opening a connection.
-package enum ConnectStep: Sendable {
+public enum ConnectStep: Sendable, Hashable {
+    /// The addresses of the host are looked up.
     case dns
+    /// The connection is opened.
     case connect
+    /// The TLS handshake is made.
     case tls
 
     var start: ExchangeEvent.Kind {
@@ -214,11 +244,15 @@ package final class CallEventLog: EventSink, CallObserver {
     private let request: RequestID
     private let labels: ExchangeEvent.Labels?
 
-    package init(_ sink: any EventSink, request: RequestID, number: Int?, tags: [String: String]) {
-        serial = SerialSink(sink, Progress())
-        self.request = request
+    /// - Parameters:
+    ///   - request: the request as it comes to the log. The sink that it has gets the events first.
+    ///   - sink: gets the events too.
+    package init(of request: Request, to sink: some EventSink) {
+        serial = SerialSink(EventSinks.together(request.options.eventSink, sink), Progress())
+        self.request = request.id
+        let (number, tags) = (request.options.requestNumber, request.shownTags)
         labels = number == nil && tags.isEmpty ? nil : ExchangeEvent.Labels(number: number, tags: tags)
-        serial.record { _ in (labelled(ExchangeEvent(.callStart, request: request)), nil) }
+        serial.record { _ in (labelled(ExchangeEvent(.callStart, request: request.id)), nil) }
     }
 
     private func labelled(_ event: ExchangeEvent) -> ExchangeEvent {
@@ -263,16 +297,16 @@ package final class CallEventLog: EventSink, CallObserver {
 }
 
 /// Several sinks as one, called in this order.
-package struct EventSinks: EventSink {
+struct EventSinks: EventSink {
     private let sinks: [any EventSink]
 
     /// Both, or the one that there is.
-    package static func together(_ first: (any EventSink)?, _ second: some EventSink) -> any EventSink {
+    static func together(_ first: (any EventSink)?, _ second: some EventSink) -> any EventSink {
         guard let first else { return second }
         return EventSinks(sinks: [first, second])
     }
 
-    package func record(_ event: ExchangeEvent) { for sink in sinks { sink.record(event) } }
+    func record(_ event: ExchangeEvent) { for sink in sinks { sink.record(event) } }
 }
 
 extension Request {

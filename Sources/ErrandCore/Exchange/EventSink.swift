@@ -134,11 +134,11 @@ public struct ExchangeEvent: Sendable {
     }
 
     /// What all events of a call have in common.
-    package final class Labels: Sendable {
+    final class Labels: Sendable {
         let number: Int?
         let tags: [String: String]
 
-        package init(number: Int?, tags: [String: String]) { (self.number, self.tags) = (number, tags) }
+        init(number: Int?, tags: [String: String]) { (self.number, self.tags) = (number, tags) }
     }
 
     private let details: Details?

@@ -96,7 +96,7 @@ public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringCo
     }
 
     /// The operation whose failure leaves the new file in its place.
-    package static let folderSynchronization = "synchronize the folder of"
+    static let folderSynchronization = "synchronize the folder of"
 
     private var isInPlace: Bool { operation == Self.folderSynchronization }
 

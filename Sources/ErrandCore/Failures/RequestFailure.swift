@@ -90,9 +90,10 @@ package func tryAgain(in wait: Duration?) -> String {
     return "Try again in \(count) \(unit)\(count == 1 ? "" : "s")."
 }
 
-/// An error of this library that is not a ``RequestFailure``, and whose description may stand in any message: it holds no secret and nothing of
-/// a body.
-package protocol SafelyDescribedError: Error, CustomStringConvertible {}
+/// An error that is not a ``RequestFailure``, and whose description may stand in any log or message: it holds no secret and nothing of a body.
+///
+/// Of an error without this conformance, only the type is shown.
+public protocol SafelyDescribedError: Error, CustomStringConvertible {}
 
 extension RepeatedFieldError: SafelyDescribedError {}
 

@@ -46,7 +46,7 @@ public struct StatusError: RequestFailure {
     ///
     /// - Throws: `CancellationError`, and ``TransportError`` where the deadline passes meanwhile. A body that breaks off
     ///   otherwise is kept as far as it came: the status says more than that.
-    package init(reading response: Response) async throws {
+    public init(reading response: Response) async throws {
         request = response.request
         head = response.head
         attempts = response.metadata.attempts
@@ -77,7 +77,7 @@ public struct StatusError: RequestFailure {
 
     /// The error of the back end; `nil` if the client of the call has no envelope, or the body describes no error. The client throws
     /// the error, and observers get it.
-    package var serviceError: ServiceError? {
+    public var serviceError: ServiceError? {
         described?.completed(request, head, attempts, retryStop)
     }
 

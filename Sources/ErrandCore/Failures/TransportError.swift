@@ -89,10 +89,17 @@ public struct TransportError: RequestFailure {
         (self.request, self.response, sentInThisAttempt) = (request, response, delivery)
     }
 
+    /// Returns the error of an exchange that took too long. For transports.
+    ///
     /// - Parameters:
+    ///   - phase: the phase in which the time ended.
+    ///   - elapsed: how long the exchange took; `nil` if it is not known.
     ///   - message: which limit passed; `nil` for the deadline of the request.
     ///   - underlying: the error by which the layer below says so; `nil` if there is none.
-    package static func timedOut(
+    ///   - request: the request; `nil` if there is none.
+    ///   - response: the head of the response, if it had come.
+    ///   - delivery: whether the request was sent.
+    public static func timedOut(
         _ phase: ExchangePhase, after elapsed: Duration?, _ message: String? = nil, underlying: (any Error)? = nil, request: Request?,
         response: HTTPResponse? = nil, delivery: Delivery
     ) -> TransportError {
@@ -101,12 +108,21 @@ public struct TransportError: RequestFailure {
             underlying: underlying, request: request, response: response, delivery: delivery)
     }
 
-    package static func bodyTooLarge(limitBytes: Int, request: Request?) -> TransportError {
+    /// Returns the error of a body that is longer than a limit.
+    ///
+    /// - Parameters:
+    ///   - limitBytes: the limit.
+    ///   - request: the request; `nil` if there is none.
+    public static func bodyTooLarge(limitBytes: Int, request: Request?) -> TransportError {
         bodyTooLarge("more than \(limitBytes) bytes", request: request)
     }
 
-    /// - Parameter excess: what the body, or a part of it, has: `more than 1024 bytes`.
-    package static func bodyTooLarge(_ excess: String, request: Request?) -> TransportError {
+    /// Returns the error of a body of which something is too large.
+    ///
+    /// - Parameters:
+    ///   - excess: what the body, or a part of it, has: `more than 1024 bytes`.
+    ///   - request: the request; `nil` if there is none.
+    public static func bodyTooLarge(_ excess: String, request: Request?) -> TransportError {
         TransportError(.bodyTooLarge, phase: .body, message: excess, request: request, delivery: .sent)
     }
 

@@ -4,15 +4,15 @@
 /// response and on the request of the failure. So sending such a request again begins a new call, without the limits and observers of the old one.
 package struct CallState: Sendable {
     /// Whether the request is inside its outermost stack: its options were checked, and its timeout was set.
-    package var hasEntered = false
+    var hasEntered = false
     /// Whether a middleware has set the deadline of this attempt by ``RequestOptions/attemptTimeout``.
     package var hasAttemptDeadline = false
     /// Whether the response will be decoded, so that the call ends later than its exchange: see ``CallObserver``.
     package var awaitsDecoding = false
     /// Whether an outer layer may follow a redirect that a response asks for.
-    package var mayFollowRedirects = false
+    var mayFollowRedirects = false
     /// Whether no layer may follow a redirect: the body has secrets, which are for the first server alone.
-    package var forbidsRedirects = false
+    var forbidsRedirects = false
     /// The rule of the `validateStatus` that the request has passed: see ``Request/accepts(_:)``.
     package var passedStatusRule: StatusRule?
     /// Whether content codings of the response are decoded although the request asks for none: its reader needs the content, and asks for `identity`

@@ -96,7 +96,7 @@ public struct Deadline: Sendable, CustomStringConvertible {
     }
 
     /// Returns a deadline that is earlier by `duration`.
-    package func earlier(by duration: Duration) -> Deadline {
+    public func earlier(by duration: Duration) -> Deadline {
         var earlier =
             switch kind {
             case .continuous(let sinceBase): Deadline(Self.base.advanced(by: sinceBase - duration))

@@ -39,8 +39,8 @@ private enum RedirectsKey: MetadataKey { static var defaultValue: [RedirectRecor
 private enum CoalescedIntoKey: MetadataKey { static var defaultValue: RequestID? { nil } }
 
 extension RequestOptions {
-    /// The number that `NumberMiddleware` gave the request; `nil` without that middleware.
-    public package(set) var requestNumber: Int? {
+    /// The number of the request for logs and events, which `NumberMiddleware` sets; `nil` without it.
+    public var requestNumber: Int? {
         get { self[RequestNumberKey.self] }
         set { self[RequestNumberKey.self] = newValue }
     }
@@ -75,8 +75,8 @@ extension RequestOptions {
 }
 
 extension ResponseMetadata {
-    /// The number of this response's request; `nil` without `NumberMiddleware`.
-    public package(set) var requestNumber: Int? {
+    /// The number of the request of this response, which `NumberMiddleware` sets; `nil` without it.
+    public var requestNumber: Int? {
         get { self[RequestNumberKey.self] }
         set { self[RequestNumberKey.self] = newValue }
     }

@@ -18,15 +18,19 @@ extension Request {
     private static let conditions: [HTTPField.Name] = [.ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange, .range]
 
     /// The origin of the call that this request was sent for; `nil` if a redirect has led to another one, since then it is not known.
-    package var originOfCall: Origin? { options.hasLeftOrigin ? nil : origin }
+    public var originOfCall: Origin? { options.hasLeftOrigin ? nil : origin }
 
-    /// The URL that the response to this request names, if it may be requested: at the origin of this request, at that of the call, or at a listed one.
+    /// Returns the URL that the response to this request names, such as that of the next page, if it may be requested.
+    ///
+    /// It may be requested at the origin of this request, at that of the call, and at the listed ones.
     ///
     /// - Parameters:
     ///   - reference: the URL as it was sent, which may be relative to that of this request. The text is read as
     ///     browsers read it, except that a backslash is percent-encoded.
-    ///   - home: the origin of the call; `nil` if it is not known.
-    package func url(
+    ///   - home: the origin of the call (``originOfCall``); `nil` if it is not known.
+    ///   - origins: the other origins that may be requested.
+    /// - Throws: ``NamedURLError``.
+    public func url(
         named reference: String, home: Origin?, allowing origins: Set<Origin>
     ) throws(NamedURLError) -> HTTPURL {
         let named: HTTPURL
@@ -41,9 +45,15 @@ extension Request {
         return named
     }
 
-    /// The origin that a URL in the response to this request may lead to with credentials: `home` if the response came from it or from a listed origin;
-    /// otherwise `nil`, so that a foreign response can't choose a URL that gets credentials.
-    package func trusted(_ home: Origin?, allowing origins: Set<Origin>) -> Origin? {
+    /// Returns the origin that a URL in the response to this request may lead to with credentials.
+    ///
+    /// A response of another origin must not choose a URL that gets credentials. Pass the result to ``move(to:from:)``.
+    ///
+    /// - Parameters:
+    ///   - home: the origin of the call; `nil` if it is not known.
+    ///   - origins: the other origins whose responses may choose such a URL.
+    /// - Returns: `home` if the response came from it or from a listed origin; otherwise `nil`.
+    public func trusted(_ home: Origin?, allowing origins: Set<Origin>) -> Origin? {
         guard let home, let origin, origin == home || origins.contains(origin) else { return nil }
         return home
     }
@@ -82,10 +92,19 @@ extension Request {
 }
 
 /// Why a URL that a response has named must not be requested.
-package enum NamedURLError: Error {
+public enum NamedURLError: SafelyDescribedError, Hashable {
+    /// The text is not the URL of an HTTP resource.
     case invalid(InvalidURLError.Reason)
-    /// It is at an origin that is not listed.
+    /// The URL is at an origin that is not listed.
     case foreign(Origin)
+
+    /// The reason in words, without the URL.
+    public var description: String {
+        switch self {
+        case .invalid(let reason): "the URL that the response names is not valid: \(reason)"
+        case .foreign(let origin): "the response names a URL at \(origin), which is not allowed"
+        }
+    }
 }
 
 private enum FieldsOfServerKey: OptionKey {

@@ -6,9 +6,9 @@ internal import Synchronization
 /// The pool has one thread for each core: a disk that is slow would hold up every task of the process. On Linux, the work of concurrent
 /// queues shares the threads of the pool, so these are serial queues, each of which has a thread of its own while it works. Their number is
 /// fixed: work beyond it waits, first in, first out.
-package final class BlockingWork: Sendable {
+final class BlockingWork: Sendable {
     /// How many calls of the system may block at the same time.
-    package static let width = 8
+    static let width = 8
 
     private static let shared = BlockingWork()
 
@@ -34,12 +34,12 @@ package final class BlockingWork: Sendable {
 
     private let state: Mutex<State>
 
-    package init(width: Int = BlockingWork.width, label: String = "errand.blocking-work") {
+    init(width: Int = BlockingWork.width, label: String = "errand.blocking-work") {
         state = Mutex(State(idle: (0..<width).map { DispatchQueue(label: "\(label).\($0)") }))
     }
 
     /// Returns what `work` returns. It is not interrupted by cancellation: keep it short.
-    package static func run<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
+    static func run<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             shared.add { continuation.resume(with: Result(catching: work)) }
         }
@@ -48,12 +48,12 @@ package final class BlockingWork: Sendable {
     /// Returns what `work` returns, or throws `CancellationError` as soon as the task is cancelled.
     ///
     /// Work that has begun then runs to its end on its thread, and its value is released there; other work is not begun.
-    package static func runUntilCancelled<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
+    static func runUntilCancelled<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await shared.runUntilCancelled(work)
     }
 
     /// Does the same on the threads of this object, for work that must not hold up all other.
-    package func runUntilCancelled<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
+    func runUntilCancelled<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
         let outcome = Outcome<Value>()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
@@ -66,7 +66,7 @@ package final class BlockingWork: Sendable {
     }
 
     /// Begins `work` at once if a thread is free, and otherwise after the work that was added before.
-    package func add(_ work: @escaping @Sendable () -> Void) {
+    func add(_ work: @escaping @Sendable () -> Void) {
         let idle = state.withLock { state in
             let idle = state.idle.popLast()
             if idle == nil { state.queued.append(work) }

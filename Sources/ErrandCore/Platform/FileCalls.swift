@@ -7,30 +7,30 @@ internal import Darwin
 #endif
 
 /// The system's calls in which a disk shows that it is slow, full or broken: a parameter, so that a test can have such a disk.
-package struct FileCalls: Sendable {
+struct FileCalls: Sendable {
     /// Writes some of the bytes. Returns how many, or the negative error number.
-    package var write: @Sendable (_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int = { descriptor, bytes in
+    var write: @Sendable (_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int = { descriptor, bytes in
         let count = systemWrite(descriptor, bytes.baseAddress, bytes.count)
         return count >= 0 ? count : -Int(errno)
     }
     /// Writes some of the bytes at an offset. Returns how many, or the negative error number.
-    package var writeAt: @Sendable (_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ offset: Int64) -> Int = {
+    var writeAt: @Sendable (_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ offset: Int64) -> Int = {
         let count = pwrite($0, $1.baseAddress, $1.count, off_t($2))
         return count >= 0 ? count : -Int(errno)
     }
     /// Reads some bytes from an offset. Returns how many, 0 at the end, or the negative error number.
-    package var read: @Sendable (_ descriptor: Int32, _ bytes: UnsafeMutableRawBufferPointer, _ offset: Int64) -> Int = {
+    var read: @Sendable (_ descriptor: Int32, _ bytes: UnsafeMutableRawBufferPointer, _ offset: Int64) -> Int = {
         let count = pread($0, $1.baseAddress, $1.count, off_t($2))
         return count >= 0 ? count : -Int(errno)
     }
     /// Gives a file another length. Returns 0, or the error number.
-    package var truncate: @Sendable (_ descriptor: Int32, _ length: Int64) -> Int32 = { ftruncate($0, off_t($1)) == 0 ? 0 : errno }
+    var truncate: @Sendable (_ descriptor: Int32, _ length: Int64) -> Int32 = { ftruncate($0, off_t($1)) == 0 ? 0 : errno }
     /// Forces a file or a folder to the disk. Returns 0, or the error number.
-    package var synchronize: @Sendable (_ descriptor: Int32) -> Int32 = { fsync($0) == 0 ? 0 : errno }
+    var synchronize: @Sendable (_ descriptor: Int32) -> Int32 = { fsync($0) == 0 ? 0 : errno }
     /// Gives a file another name, in place of the file that has that name. Returns 0, or the error number.
-    package var rename: @Sendable (_ old: String, _ new: String) -> Int32 = { systemRename($0, $1) == 0 ? 0 : errno }
+    var rename: @Sendable (_ old: String, _ new: String) -> Int32 = { systemRename($0, $1) == 0 ? 0 : errno }
     /// Returns the number of bytes that this user may still write to the file system of a path, or the negative error number.
-    package var freeBytes: @Sendable (_ path: String) -> Int64 = { path in
+    var freeBytes: @Sendable (_ path: String) -> Int64 = { path in
         var status = statvfs()
         guard statvfs(path, &status) == 0 else { return -Int64(errno) }
         let (bytes, isTooMany) = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
@@ -38,11 +38,11 @@ package struct FileCalls: Sendable {
     }
 
     /// The system's own.
-    package static let system = FileCalls()
+    static let system = FileCalls()
 
     private init() {}
 
-    package init(write: @escaping @Sendable (_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int) { self.write = write }
+    init(write: @escaping @Sendable (_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int) { self.write = write }
 }
 
 // Where `write` and `rename` are the names of members, they hide the functions.

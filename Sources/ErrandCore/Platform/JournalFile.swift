@@ -1,9 +1,9 @@
 internal import Synchronization
 
 #if canImport(FoundationEssentials)
-package import FoundationEssentials
+internal import FoundationEssentials
 #else
-package import Foundation
+internal import Foundation
 #endif
 
 #if canImport(Glibc)
@@ -25,7 +25,7 @@ internal import Darwin
 /// and renames it: a crash leaves the old records or the new ones. The file has at most `limitBytes` octets: replace the records in time.
 ///
 /// One holder at a time uses the file: take a ``FileLock`` before. All calls block. The owner of the file alone can read it (mode 0600).
-package final class JournalFile: Sendable {
+final class JournalFile: Sendable {
     private struct State {
         var file: PartialFile
         var length: Int
@@ -40,13 +40,13 @@ package final class JournalFile: Sendable {
     private let path: String
     private let calls: FileCalls
     /// The most octets of the file.
-    package let limitBytes: Int
+    let limitBytes: Int
     private let state: Mutex<State>
 
     /// The records at the time of the opening.
-    package let openedRecords: [Data]
+    let openedRecords: [Data]
     /// The number of octets that the opening has removed: those of a frame that was not whole, and what followed.
-    package let droppedBytes: Int
+    let droppedBytes: Int
 
     /// Opens the file, or creates it.
     ///
@@ -55,7 +55,7 @@ package final class JournalFile: Sendable {
     ///   - limitBytes: the most octets of the file, from 64 to 2^30; 1 MiB by default.
     ///   - calls: the system's calls.
     /// - Throws: `FileWriteError`, also for a file that is no journal or has more octets than `limitBytes`: it stays as it is.
-    package init(path: String, limitBytes: Int = 1 << 20, calls: FileCalls = .system) throws(FileWriteError) {
+    init(path: String, limitBytes: Int = 1 << 20, calls: FileCalls = .system) throws(FileWriteError) {
         precondition((64...1 << 30).contains(limitBytes), "limitBytes must be from 64 to 2^30 (is \(limitBytes))")
         let file = try PartialFile(path: path, .either, calls: calls)
         let length = try file.lengthBytes()
@@ -109,10 +109,10 @@ package final class JournalFile: Sendable {
     }
 
     /// The length of the file in octets.
-    package var lengthBytes: Int { state.withLock(\.length) }
+    var lengthBytes: Int { state.withLock(\.length) }
 
     /// Returns whether a record of this length in octets can still be appended.
-    package func hasRoom(for recordBytes: Int) -> Bool { recordBytes <= limitBytes - Self.frameBytes - lengthBytes }
+    func hasRoom(for recordBytes: Int) -> Bool { recordBytes <= limitBytes - Self.frameBytes - lengthBytes }
 
     private func checkRoom(_ length: Int) throws(FileWriteError) {
         guard length > limitBytes else { return }
@@ -124,7 +124,7 @@ package final class JournalFile: Sendable {
     /// - Parameter synchronizes: whether the record is on the disk when this function returns; true by default.
     /// - Throws: `FileWriteError`. The record is not in the file then, unless the disk also refuses to remove it: then the next ``append(_:synchronizes:)``
     ///   removes it first, and until then another opening may find it.
-    package func append(_ record: Data, synchronizes: Bool = true) throws(FileWriteError) {
+    func append(_ record: Data, synchronizes: Bool = true) throws(FileWriteError) {
         try state.withLock { state throws(FileWriteError) in
             try checkRoom(state.length + Self.frameBytes + record.count)
             if state.isTorn {
@@ -147,7 +147,7 @@ package final class JournalFile: Sendable {
     /// Forces the appended records to the disk.
     ///
     /// - Throws: `FileWriteError`.
-    package func synchronize() throws(FileWriteError) {
+    func synchronize() throws(FileWriteError) {
         let file = state.withLock(\.file)
         try file.synchronize()
     }
@@ -156,7 +156,7 @@ package final class JournalFile: Sendable {
     ///
     /// - Throws: `FileWriteError`. The old records are in the file then, with one exception: after the failure `synchronize the folder of`, the file has
     ///   the new records, and a loss of power may bring back the old ones.
-    package func replace(with records: [Data]) throws(FileWriteError) {
+    func replace(with records: [Data]) throws(FileWriteError) {
         var data = Self.header
         for record in records { Self.append(record, to: &data) }
         try checkRoom(data.count)
@@ -181,7 +181,7 @@ package final class JournalFile: Sendable {
     }
 
     /// Closes the file. Later calls fail.
-    package func close() {
+    func close() {
         state.withLock { state in
             state.isClosed = true
             state.file.close()

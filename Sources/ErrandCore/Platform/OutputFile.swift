@@ -34,7 +34,10 @@ package final class OutputFile: Sendable {
     /// Creates the temporary file.
     ///
     /// - Throws: `FileWriteError`, also where `path` is or leads to a folder, a device or a pipe, or is a file that must not be replaced.
-    package init(path: String, options: FileWriteOptions, calls: FileCalls) throws {
+    package convenience init(path: String, options: FileWriteOptions) throws { try self.init(path: path, options: options, calls: .system) }
+
+    /// - Parameter calls: the calls of the system that write.
+    init(path: String, options: FileWriteOptions, calls: FileCalls) throws {
         (self.path, self.options, self.calls) = (path, options, calls)
         try Self.check(path)
         var status = stat()

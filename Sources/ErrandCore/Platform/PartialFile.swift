@@ -1,9 +1,9 @@
 internal import Synchronization
 
 #if canImport(FoundationEssentials)
-package import FoundationEssentials
+internal import FoundationEssentials
 #else
-package import Foundation
+internal import Foundation
 #endif
 
 #if canImport(Glibc)
@@ -17,9 +17,9 @@ internal import Darwin
 /// A file that is written at offsets, and that another run may continue. It is closed when it is released.
 ///
 /// All of its calls block. Its owner alone can read the file (mode 0600), unless other permissions are given.
-package final class PartialFile: Sendable {
+final class PartialFile: Sendable {
     /// Which file is opened.
-    package enum Opening: Sendable {
+    enum Opening: Sendable {
         /// A new file. One that exists is an error.
         case new
         /// An existing file. A missing one is an error.
@@ -33,12 +33,12 @@ package final class PartialFile: Sendable {
     /// `nil` once the file is closed.
     private let descriptor: Mutex<Int32?>
     /// Whether the file was created.
-    package let isNew: Bool
+    let isNew: Bool
 
     /// Opens or creates a file.
     ///
     /// - Throws: `FileWriteError`, also for a symbolic link, a folder, a device and a pipe.
-    package init(path: String, _ opening: Opening, permissions: UInt16 = 0o600, calls: FileCalls = .system) throws(FileWriteError) {
+    init(path: String, _ opening: Opening, permissions: UInt16 = 0o600, calls: FileCalls = .system) throws(FileWriteError) {
         try OutputFile.check(path)
         let flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
         var (descriptor, isNew): (Int32, Bool) = (-1, false)
@@ -70,7 +70,7 @@ package final class PartialFile: Sendable {
     deinit { close() }
 
     /// Closes the file. Later calls fail. Does nothing the second time.
-    package func close() { if let open = descriptor.withLock({ $0.take() }) { _ = systemClose(open) } }
+    func close() { if let open = descriptor.withLock({ $0.take() }) { _ = systemClose(open) } }
 
     private func failure(_ operation: String, _ code: Int32) -> FileWriteError {
         FileWriteError(path: path, operation: operation, code: code)
@@ -85,7 +85,7 @@ package final class PartialFile: Sendable {
     /// The length in bytes.
     ///
     /// - Throws: `FileWriteError`.
-    package func lengthBytes() throws(FileWriteError) -> Int64 {
+    func lengthBytes() throws(FileWriteError) -> Int64 {
         var status = stat()
         try with("open") { fstat($0, &status) == 0 ? 0 : errno }
         return Int64(status.st_size)
@@ -94,7 +94,7 @@ package final class PartialFile: Sendable {
     /// Writes all of `data` at an offset. Bytes between the end of the file and the offset are zeros.
     ///
     /// - Throws: `FileWriteError`. The file may then have some of the bytes.
-    package func write(_ data: Data, at offset: Int64) throws(FileWriteError) {
+    func write(_ data: Data, at offset: Int64) throws(FileWriteError) {
         try with("write") { descriptor in
             data.withUnsafeBytes { bytes -> Int32 in
                 var written = 0
@@ -111,7 +111,7 @@ package final class PartialFile: Sendable {
     /// Returns `count` bytes from an offset, or fewer at the end of the file.
     ///
     /// - Throws: `FileWriteError`.
-    package func read(count: Int, at offset: Int64) throws(FileWriteError) -> Data {
+    func read(count: Int, at offset: Int64) throws(FileWriteError) -> Data {
         var data = Data(count: count)
         var got = 0
         try with("read") { descriptor in
@@ -129,17 +129,17 @@ package final class PartialFile: Sendable {
     /// Gives the file another length: bytes at its end are removed, or zeros are added.
     ///
     /// - Throws: `FileWriteError`.
-    package func truncate(to lengthBytes: Int64) throws(FileWriteError) { try with("truncate") { calls.truncate($0, lengthBytes) } }
+    func truncate(to lengthBytes: Int64) throws(FileWriteError) { try with("truncate") { calls.truncate($0, lengthBytes) } }
 
     /// Forces the file to the disk.
     ///
     /// - Throws: `FileWriteError`. Whether the bytes are on the disk is unknown then.
-    package func synchronize() throws(FileWriteError) { try with("synchronize") { calls.synchronize($0) } }
+    func synchronize() throws(FileWriteError) { try with("synchronize") { calls.synchronize($0) } }
 
     /// Forces the name of the file to the disk, after it was created or renamed.
     ///
     /// - Throws: `FileWriteError`.
-    package static func synchronizeFolder(of path: String, calls: FileCalls = .system) throws(FileWriteError) {
+    static func synchronizeFolder(of path: String, calls: FileCalls = .system) throws(FileWriteError) {
         try OutputFile.synchronizeFolder(of: path, calls)
     }
 
@@ -147,7 +147,7 @@ package final class PartialFile: Sendable {
     /// on write may allow fewer.
     ///
     /// - Throws: `FileWriteError`.
-    package static func freeBytes(for path: String, calls: FileCalls = .system) throws(FileWriteError) -> Int64 {
+    static func freeBytes(for path: String, calls: FileCalls = .system) throws(FileWriteError) -> Int64 {
         let folder = OutputFile.folder(of: path)
         let bytes = calls.freeBytes(folder.isEmpty ? "." : folder)
         guard bytes >= 0 else { throw FileWriteError(path: path, operation: "find the free space for", code: Int32(-bytes)) }

@@ -48,7 +48,7 @@ package enum PrivateFile {
     }
 
     /// The most bytes by which the next content of a file may exceed the present one and still have its space reserved.
-    package static let reservedGrowthBytes = 16 * 1024
+    static let reservedGrowthBytes = 16 * 1024
 
     /// Reserves space on the disk for the next content of the file: up to ``reservedGrowthBytes`` more than it has now. The next ``write(_:to:)`` uses
     /// that space, and does not fail because the disk is full. Until then, the file `PATH.part` is there.

@@ -61,7 +61,12 @@ package final class ReadOnlyFile: Sendable {
     }
 
     /// Up to `count` bytes from `offset`; empty at the end of the file.
-    package func read(count: Int, at offset: Int64, path: String, calls: FileCalls = .system) throws -> Data {
+    package func read(count: Int, at offset: Int64, path: String) throws -> Data {
+        try read(count: count, at: offset, path: path, calls: .system)
+    }
+
+    /// - Parameter calls: the calls of the system that read.
+    func read(count: Int, at offset: Int64, path: String, calls: FileCalls) throws -> Data {
         var data = Data(count: count)
         let got = data.withUnsafeMutableBytes { buffer -> Int in
             while true {

@@ -7,7 +7,7 @@ internal import Darwin
 #endif
 
 /// What a person can do about an error number of writing a file; `nil` for most.
-package func fileWriteAdvice(_ code: Int32) -> String? {
+func fileWriteAdvice(_ code: Int32) -> String? {
     switch code {
     case ENOSPC, EDQUOT: "Free some space and try again."
     case ENOENT: "Create the folder and try again."

@@ -128,13 +128,12 @@ extension Response {
     /// Releases a response that is not the call's own, before the next request of the same call.
     ///
     /// If the body declares a length of at most 16 KiB and arrives within `limit`, its connection can be used again. Otherwise the body is abandoned.
-    /// A new connection costs about as much as the default limit.
     ///
     /// - Parameters:
-    ///   - limit: how long the body may take; 100 ms by default.
+    ///   - limit: how long the body may take; ``releaseLimit`` by default.
     ///   - clock: the clock that measures it.
     /// - Throws: only `CancellationError`.
-    public func release(within limit: Duration = .milliseconds(100), on clock: any Clock<Duration> = ContinuousClock()) async throws {
+    public func release(within limit: Duration = releaseLimit, on clock: any Clock<Duration> = ContinuousClock()) async throws {
         defer { discard() }
         try await body.drain(within: limit, on: clock)
     }

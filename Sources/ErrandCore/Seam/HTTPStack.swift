@@ -152,8 +152,8 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
     /// Whether a middleware with this place is in the stack.
     public func contains(_ place: MiddlewarePlace) -> Bool { layers.contains { $0.place == place } }
 
-    /// Whether every request passes a middleware with this place.
-    package func alwaysPasses(_ place: MiddlewarePlace) -> Bool { list.alwaysPasses(place) }
+    /// Whether every request passes a middleware with this place: the middleware has no condition, and no layer leads past it.
+    public func alwaysPasses(_ place: MiddlewarePlace) -> Bool { list.alwaysPasses(place) }
 
     /// Whether the stack sorts its layers: see ``ordered(around:defaults:)``.
     public var isSorted: Bool { list.isSorted }

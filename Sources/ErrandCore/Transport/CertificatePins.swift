@@ -86,7 +86,7 @@ public struct CertificatePins: Sendable, Hashable {
     /// Returns the pin of a public key.
     ///
     /// - Parameter hash: the SHA-256 hash of the key's SubjectPublicKeyInfo.
-    package static func pin(sha256 hash: some Sequence<UInt8>) -> String { "sha256/" + Data(hash).base64EncodedString() }
+    public static func pin(sha256 hash: some Sequence<UInt8>) -> String { "sha256/" + Data(hash).base64EncodedString() }
 
     /// The pins of all patterns that match a host, in alphabetical order; empty if no pattern matches.
     ///
@@ -123,13 +123,13 @@ public struct CertificatePins: Sendable, Hashable {
 
     // MARK: - The check
 
-    /// Compares a chain of certificates with the pins of its host. In report-only mode a mismatch is reported here.
+    /// Compares a chain of certificates with the pins of its host. In report-only mode, this function reports a mismatch. For transports.
     ///
     /// - Parameters:
     ///   - chain: the pins of the validated chain, the server's own first.
     ///   - host: as in ``Origin/host``.
     /// - Throws: ``CertificatePinError``, unless in report-only mode.
-    package func check(_ chain: [String], of host: String) throws(CertificatePinError) {
+    public func check(_ chain: [String], of host: String) throws(CertificatePinError) {
         let expected = pins(for: host)
         guard !expected.isEmpty, !chain.contains(where: expected.contains) else { return }
         let mismatch = CertificatePinError(host: Host.comparable(host), expected: expected, chain: chain)

@@ -46,7 +46,7 @@ public struct OpenConnection: Sendable, Hashable {
     }
 
     /// Whether it was opened for this origin. A scheme that is not known counts as the same.
-    package func isOpen(to origin: Origin) -> Bool {
+    public func isOpen(to origin: Origin) -> Bool {
         authority == origin.authority && (scheme == nil || scheme == origin.scheme)
     }
 }

@@ -32,7 +32,7 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, Custom
         public init(user: String, password: String) { (self.user, self.password) = (user, password) }
 
         /// The value of `Proxy-Authorization` in the scheme Basic ([RFC 7617, section 2](https://www.rfc-editor.org/rfc/rfc7617#section-2)).
-        package var basicField: String { "Basic " + Data("\(user):\(password)".utf8).base64EncodedString() }
+        public var basicField: String { "Basic " + Data("\(user):\(password)".utf8).base64EncodedString() }
 
         /// The word `credentials`: neither the user nor the password.
         public var description: String { "credentials" }
@@ -119,10 +119,10 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, Custom
 
     static func bracketed(_ host: String) -> String { Host.isIPv6(host[...]) ? "[\(host)]" : host }
 
-    /// Where connections to the proxy go.
+    /// Returns the origin that connections to the proxy go to. For transports.
     ///
     /// - Throws: ``ProxySettingsError`` for a host, a port or credentials that can't be used.
-    package func address() throws(ProxySettingsError) -> Origin {
+    public func address() throws(ProxySettingsError) -> Origin {
         if kind == .socks5, let credentials {
             guard (1...255).contains(credentials.user.utf8.count), (1...255).contains(credentials.password.utf8.count) else {
                 throw ProxySettingsError("the user and the password for SOCKS 5 must have 1 to 255 bytes each")

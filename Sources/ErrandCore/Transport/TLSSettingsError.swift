@@ -40,7 +40,13 @@ public struct TLSSettingsError: LocalizedError, Sendable, Hashable, CustomString
     /// Why it is wrong and what to do, in words.
     public let message: String
 
-    package init(_ reason: Reason, of subject: some StringProtocol, _ message: String) {
+    /// Creates the error. For transports.
+    ///
+    /// - Parameters:
+    ///   - reason: the problem.
+    ///   - subject: the pattern, pin, host, path or setting that is wrong. At most 200 characters are kept.
+    ///   - message: why the subject is wrong and what to do.
+    public init(_ reason: Reason, of subject: some StringProtocol, _ message: String) {
         (self.reason, self.subject, self.message) = (reason, subject.shownSafely(), message)
     }
 

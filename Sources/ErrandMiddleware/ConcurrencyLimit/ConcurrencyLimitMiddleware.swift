@@ -45,7 +45,7 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
     public var label: String { "concurrencyLimit(\(limiter.limit) \(scope.phrase))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        guard !request.options.concurrencyLimit.isOff, let key = scope.key(request) else { return try await next.send(request) }
+        guard !request.options.concurrencyLimit.isOff, let key = scope.key(of: request) else { return try await next.send(request) }
         try await limiter.acquire(key, for: request)
         let elapsed = stopwatch(clock)
         let response: Response

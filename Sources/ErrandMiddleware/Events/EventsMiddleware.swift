@@ -52,9 +52,7 @@ public struct EventsMiddleware: HTTPMiddleware {
             case .use(let sink): sink
             }
         guard let own else { return try await next.send(request) }
-        let log = CallEventLog(
-            EventSinks.together(request.options.eventSink, own), request: request.id, number: request.options.requestNumber,
-            tags: request.shownTags)
+        let log = CallEventLog(of: request, to: own)
         var observed = request
         observed.options.eventSink = log
         return try await next.send(observed, observedBy: log)

@@ -80,7 +80,7 @@ public struct RateLimitMiddleware: HTTPMiddleware {
     public var label: String { "rateLimit(\(limit.map(\.description) ?? "as the server says"), \(scope.phrase))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        guard !request.options.rateLimit.isOff, let key = scope.key(request)?.text else { return try await next.send(request) }
+        guard !request.options.rateLimit.isOff, let key = scope.key(of: request)?.text else { return try await next.send(request) }
         let permit = try await limiter.acquire(key, for: request)
         let response: Response
         do {

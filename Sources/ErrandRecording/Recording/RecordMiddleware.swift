@@ -66,7 +66,7 @@ public struct RecordMiddleware: HTTPMiddleware {
         let exchange = recording.begin(request)
         var sent = request
         sent.body = request.body.recorded(by: exchange)
-        sent.options.eventSink = EventSinks.together(request.options.eventSink, exchange)
+        sent.options.addEventSink(exchange)
         do {
             var response = try await next.send(sent)
             exchange.answered(response)

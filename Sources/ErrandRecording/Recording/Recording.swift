@@ -150,7 +150,7 @@ public final class Recording: Sendable, CustomStringConvertible {
         try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
         let permissions = try? FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int
         let options = permissions.map { FileWriteOptions(permissions: UInt16($0 & 0o777)) } ?? .standard
-        let output = try OutputFile(path: file.path, options: options, calls: .system)
+        let output = try OutputFile(path: file.path, options: options)
         try output.append(content)
         try output.commit()
     }

@@ -4,6 +4,8 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import ErrandCore
+
 /// A body whose bytes are copied, while they are read, to a place that may be slower.
 @Suite(.timeLimit(.minutes(5))) struct BodySinkTests {
     /// Notes what it is told. Before each write it waits, if it is slow, until it may go on.

@@ -1,10 +1,11 @@
 import Dispatch
 import Errand
-import ErrandCore
 import ErrandTesting
 import Foundation
 import TestSupport
 import Testing
+
+@testable import ErrandCore
 
 /// A body that is read from a file.
 @Suite(.timeLimit(.minutes(5))) struct FileBodySourceTests {

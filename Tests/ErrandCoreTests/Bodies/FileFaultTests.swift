@@ -1,9 +1,10 @@
 import Errand
-import ErrandCore
 import ErrandTesting
 import Foundation
 import TestSupport
 import Testing
+
+@testable import ErrandCore
 
 /// What a body that is written to a file leaves behind, whatever the disk does.
 @Suite(.timeLimit(.minutes(5))) struct FileFaultTests {

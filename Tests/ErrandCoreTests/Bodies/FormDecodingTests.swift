@@ -2,6 +2,8 @@ import Errand
 import TestSupport
 import Testing
 
+@testable import ErrandCore
+
 /// Values from forms.
 @Suite(.timeLimit(.minutes(5))) struct FormDecodingTests {
     private enum Sort: String, Codable { case byName = "by name" }

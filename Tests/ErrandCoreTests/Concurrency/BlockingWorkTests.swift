@@ -1,7 +1,8 @@
 import Dispatch
-import ErrandCore
 import TestSupport
 import Testing
+
+@testable import ErrandCore
 
 @Suite(.timeLimit(.minutes(5))) struct BlockingWorkTests {
     /// On Linux, the blocks of a concurrent queue take the threads of Swift's cooperative pool.

@@ -91,8 +91,9 @@ import Testing
         #expect(prompt.count == 1)
     }
 
-    @Test func theFirst104OfEachOfTwoExchangesOfACallIsKept() {
-        let call = RequestID()
+    @Test func theFirst104OfEachOfTwoExchangesOfACallIsKept() throws {
+        let request = try Request(.get, "/")
+        let call = request.id
         let log = Mutex<CallEventLog?>(nil)
         let sink = StallingSink {
             guard let log = log.withLock({ $0 }) else { return }
@@ -107,7 +108,7 @@ import Testing
             }
         }
         // The first event of a call log comes from its initializer.
-        let outer = CallEventLog(Later(sink), request: call, number: nil, tags: [:])
+        let outer = CallEventLog(of: request, to: Later(sink))
         log.withLock { $0 = outer }
         outer.record(ExchangeEvent(.start, request: call, exchange: 1))
         let resumptions = sink.all.filter { $0.response?.status.code == 104 }

@@ -116,9 +116,10 @@ import Testing
 
     /// As the first caller of a coalesced exchange may leave while that waits for its turn.
     @Test(arguments: [(ExchangeEvent.Kind.queueStart, ExchangeEvent.Kind.queueEnd), (.waitStart, .waitEnd)])
-    func theEndOfTheCallWaitsForTheEndOfAWait(start: ExchangeEvent.Kind, end: ExchangeEvent.Kind) {
-        let id = RequestID()
-        let log = CallEventLog(sink, request: id, number: nil, tags: [:])
+    func theEndOfTheCallWaitsForTheEndOfAWait(start: ExchangeEvent.Kind, end: ExchangeEvent.Kind) throws {
+        let request = try Request(.get, "/")
+        let id = request.id
+        let log = CallEventLog(of: request, to: sink)
         log.record(ExchangeEvent(start, request: id))
         log.end(CancellationError())
         #expect(sink.kinds == [.callStart, start])

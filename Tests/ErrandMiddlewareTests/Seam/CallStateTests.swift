@@ -3,6 +3,7 @@ import ErrandTesting
 import TestSupport
 import Testing
 
+@testable import ErrandCore
 @testable import ErrandMiddleware
 
 /// What layers note on a request, and the deadlines and sinks that they give it, end with the call.

@@ -3,6 +3,8 @@ import ErrandTesting
 import TestSupport
 import Testing
 
+@testable import ErrandCore
+
 #if Telemetry
 import Logging
 #endif
