@@ -40,6 +40,10 @@ import Logging
         Dictionary(stack.layers.map { ($0.place, $0.neighbors) }) { first, _ in first }
     }
 
+    #if Auth
+    private static let aws = AWSSignatureV4.awsV4(AWSCredentials(accessKeyID: "a", secretAccessKey: "b"), region: "c", service: "d")
+    #endif
+
     /// What the library's middleware says of itself, and rules for the places of middleware to come.
     private static let libraryRules: [MiddlewarePlace: [MiddlewareNeighbor]] = {
         var stack = StubTransport().phaseTimeouts(firstByte: .seconds(1)).delay(by: .zero).concurrencyLimit(1).rateLimit().circuitBreaker()
@@ -47,7 +51,7 @@ import Logging
             .fallback(data: Data(), statuses: [503]).validateStatus().timeout(.seconds(1)).profile().events { _ in nil }.number()
             .server("https://a.example")
         #if Auth
-        stack = stack.authenticate(.bearer("token"))
+        stack = stack.authenticate(.bearer("token")).sign(with: aws)
         #endif
         #if Telemetry
         stack = stack.metrics().trace().traceCall().log(to: Logger(label: "order"))
@@ -127,7 +131,7 @@ import Logging
             { $0.transformRequest { _ in } },
         ]
         #if Auth
-        modifiers.append { $0.authenticate(.bearer("token")) }
+        modifiers += [{ $0.authenticate(.bearer("token")) }, { $0.sign(with: Self.aws) }]
         #endif
         #if Telemetry
         modifiers += [{ $0.metrics() }, { $0.trace() }, { $0.traceCall() }, { $0.log(to: Logger(label: "order")) }]
