@@ -80,11 +80,13 @@ final class ObservedCall: CallObservation {
             case (_, .failed(let error)): failure = error
             }
             guard let head = head.take() else { return nil }
-            isOver = true
             let outcome = CallOutcome(
                 response: head.response(ending: ExchangeLifetime(outcome: exchange.end, sizes: exchange.sizes)), isRefused: isRefused,
                 isUpgraded: isUpgraded, exchange: exchange.end, sizes: exchange.sizes, failure: failure,
                 isCancelled: failure is CancellationError, statusError: statusError, serviceError: service, refusedHead: nil)
+            // What has ended keeps nothing: the response of a status error leads back to its observers.
+            self = State()
+            isOver = true
             return Ending(outcome: outcome, mark: mark)
         }
     }
@@ -125,7 +127,7 @@ final class ObservedCall: CallObservation {
     func failed(_ error: any Error, of request: Request) {
         if let error = error as? StatusError, error.request?.id == request.id { return refused(by: error) }
         let isCancelled = error is CancellationError || Task.isCancelled
-        let refusal = state.withLock(\.refusal)
+        let refusal = state.withLock { $0.refusal.take() }
         let outcome = CallOutcome(
             response: nil, isRefused: false, isUpgraded: false, exchange: nil, sizes: ExchangeLifetime.BodySizes(), failure: error,
             isCancelled: isCancelled, statusError: nil, serviceError: nil,
@@ -168,6 +170,7 @@ final class ObservedCall: CallObservation {
     /// Not generic over the observer, so that it is specialized.
     private func update(_ change: (inout State) -> Void) -> Ending? {
         state.withLock { state in
+            if state.isOver { return nil }
             change(&state)
             return state.end()
         }

@@ -25,8 +25,15 @@ public struct AttemptRecord: Sendable, CustomStringConvertible {
     ///   - outcome: what came of the attempt.
     ///   - delay: the wait before the next attempt.
     public init(number: Int, outcome: Outcome, delay: Duration) {
-        (self.number, self.outcome, self.delay) = (number, outcome, delay)
+        (self.number, self.delay) = (number, delay)
+        // Whoever keeps the record keeps nothing of the call.
+        if case .failure(let error) = outcome { self.outcome = .failure(error.withoutCall) } else { self.outcome = outcome }
     }
+
+    private init(_ record: AttemptRecord, number: Int) { (self.number, outcome, delay) = (number, record.outcome, record.delay) }
+
+    /// Returns this attempt with another number.
+    fileprivate func numbered(_ number: Int) -> AttemptRecord { AttemptRecord(self, number: number) }
 
     /// Number, outcome and wait, without secrets. A wait of zero is left out.
     public var description: String { text(without: nil) }
@@ -58,7 +65,7 @@ extension AttemptRecord: CustomReflectable {
 extension [AttemptRecord] {
     /// Returns these attempts and then `later`, whose numbers go on.
     func followed(by later: [AttemptRecord]) -> [AttemptRecord] {
-        self + later.enumerated().map { AttemptRecord(number: count + $0 + 1, outcome: $1.outcome, delay: $1.delay) }
+        later.isEmpty ? self : self + later.enumerated().map { $1.numbered(count + $0 + 1) }
     }
 }
 

@@ -26,7 +26,7 @@ public struct StatusError: RequestFailure {
     public var attempts: [AttemptRecord]
     public var retryStop: RetryStop?
     /// The response without its body, for observers that stand outside `validateStatus`.
-    let refused: Response
+    var refused: Response
     /// Whether its body was a stream.
     package let bodyWasStreamed: Bool
     /// What the body says in the envelope of the client, without request and response.

@@ -64,6 +64,15 @@ extension Request {
         options.restoreCall(of: outer.options)
     }
 
+    /// Removes the call: its deadline, its event sink and its notes, except for the coding of JSON, by which the body of a failure is read.
+    mutating func leaveCall() {
+        deadline = nil
+        options.eventSink = nil
+        let json = options.call.json
+        options.call = CallState()
+        options.call.json = json
+    }
+
     /// Sends a request that was made of this one, and restores its call on the way out.
     func restoringCall(_ send: () async throws -> Response) async throws -> Response {
         do {
@@ -86,6 +95,17 @@ extension Error {
         else { return self }
         request.restoreCall(of: outer)
         failure.request = request
-        return failure
+        guard var error = failure as? StatusError else { return failure }
+        error.refused.request.restoreCall(of: outer)
+        return error
+    }
+
+    /// The error without the call in which it came: its request begins a new call when it is sent again.
+    var withoutCall: any Error {
+        guard var failure = self as? any RequestFailure, failure.request != nil else { return self }
+        failure.request?.leaveCall()
+        guard var error = failure as? StatusError else { return failure }
+        error.refused.request.leaveCall()
+        return error
     }
 }

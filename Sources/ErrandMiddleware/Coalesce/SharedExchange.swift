@@ -75,7 +75,9 @@ final class SharedExchange: Sendable {
     func send(_ request: Request, to next: some HTTPSender) {
         var request = request
         request.deadline = nil  // each member has its own
-        request.options.call.awaitsDecoding = false  // each member ends its own call
+        // Each member ends its own call, also by the error of the back end that a `validateStatus` outside reads.
+        request.options.call.awaitsDecoding = false
+        if request.options.call.passedStatusRule != nil { request.options.call.serviceErrors = nil }
         let shared = request
         work.begin(0) { [self] in
             do {
