@@ -21,11 +21,19 @@ final class LayerList: Sendable {
     /// Returns the list with more layers, each at its position: in a sorted list by its rank, otherwise outside all others.
     func adding(_ added: [LayerEntry]) -> LayerList {
         var entries = entries
-        for entry in added {
+        func insert(_ entry: LayerEntry) {
             var entry = entry
-            if isSorted, let index = entries.firstIndex(where: entry.replaces) { entry = entry.replacing(entries.remove(at: index)) }
             entry.layer.isAtItsPlace = isSorted && !entry.isPlacedByRule
             entries.insert(entry, at: isSorted ? entries.firstIndex { $0.rank >= entry.rank } ?? entries.endIndex : 0)
+        }
+        for entry in added {
+            var entry = entry
+            if isSorted, let index = entries.firstIndex(where: entry.replaces) {
+                let (new, kept) = entry.replacing(entries.remove(at: index))
+                for entry in kept { insert(entry) }
+                entry = new
+            }
+            insert(entry)
         }
         return LayerList(entries, around: base, isSorted: isSorted)
     }
@@ -92,13 +100,18 @@ struct LayerEntry: Sendable {
 
     /// Whether this layer takes the place of a default one.
     func replaces(_ other: LayerEntry) -> Bool {
-        other.isDefault && !isPlacedByRule && layer.place != .unplaced && other.layer.place == layer.place
+        other.isDefault && !isDefault && !isPlacedByRule && layer.place != .unplaced && other.layer.place == layer.place
     }
 
     /// Returns this layer in place of a default one, which stays for the requests that do not meet the condition of this layer.
-    func replacing(_ other: LayerEntry) -> LayerEntry {
-        guard let conditional = middleware as? any ConditionalMiddleware else { return self }
-        return LayerEntry(of: conditional.replacing(other.middleware), isDefault: true)
+    ///
+    /// - Returns: the layer, and the layers of the app that stood together with the default one, innermost first.
+    func replacing(_ other: LayerEntry) -> (LayerEntry, kept: [LayerEntry]) {
+        if let conditional = middleware as? any ConditionalMiddleware {
+            return (LayerEntry(of: conditional.replacing(other.middleware), isDefault: true), [])
+        }
+        let alternative = other.middleware as? any AlternativeMiddleware
+        return (self, (alternative?.conditionals ?? []).map { LayerEntry(of: $0) })
     }
 }
 

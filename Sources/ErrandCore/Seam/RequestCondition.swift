@@ -137,11 +137,21 @@ private struct Conditional<Middleware: HTTPMiddleware>: ConditionalMiddleware {
     }
 }
 
+/// A default middleware that conditional ones of the app have replaced for some requests.
+protocol AlternativeMiddleware: HTTPMiddleware {
+    /// The conditional middleware without the default one, innermost first.
+    var conditionals: [any HTTPMiddleware] { get }
+}
+
 /// A middleware for the requests that meet a condition, and a default one for the others.
-private struct Alternative<Middleware: HTTPMiddleware, Other: HTTPMiddleware>: HTTPMiddleware {
+private struct Alternative<Middleware: HTTPMiddleware, Other: HTTPMiddleware>: AlternativeMiddleware {
     let condition: RequestCondition
     let middleware: Middleware
     let other: Other
+
+    var conditionals: [any HTTPMiddleware] {
+        ((other as? any AlternativeMiddleware)?.conditionals ?? []) + [Conditional(middleware: middleware, condition: condition)]
+    }
 
     var place: MiddlewarePlace { middleware.place }
     var servedPlaces: Set<MiddlewarePlace> { middleware.servedPlaces.intersection(other.servedPlaces) }

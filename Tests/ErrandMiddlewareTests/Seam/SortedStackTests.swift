@@ -230,8 +230,9 @@ import Logging
         #expect(labels(stack).count == 1 && labels(stack)[0].contains(" when host b.example, else redirect("))
         #expect(try await stack.send(Request(.get, url: "https://a.example/moved")).status == .ok)
         await #expect(throws: RedirectError.self) { try await stack.send(Request(.get, url: "https://b.example/moved")) }
-        // A layer without a condition replaces both.
-        #expect(labels(stack.redirect(RedirectPolicy(maxHops: 3))) == [RedirectMiddleware(RedirectPolicy(maxHops: 3)).label])
+        // A layer without a condition replaces the default one alone: a layer of the app never leaves the stack.
+        let own = RedirectMiddleware(RedirectPolicy(maxHops: 3)).label
+        #expect(labels(stack.redirect(RedirectPolicy(maxHops: 3))) == [own, "redirect(at most 0) when host b.example"])
         // One whose position the app has named replaces none.
         let both = HTTPStack.ordered(around: stub) { RedirectMiddleware() }.wrapped(by: RedirectMiddleware(), inside: .authenticate)
         #expect(labels(both).count == 2 && both.orderProblems.count == 1)
