@@ -27,7 +27,7 @@ extension ResponseBody {
         do {
             _ = try await racing(
                 {
-                    try await clock.sleep(for: limit)
+                    try await clock.sleep(for: limit.bounded)
                     return TransportError(.timedOut, phase: .response, request: nil, delivery: .sent)
                 },
                 onExpiry: { _ in abandon() }, discard: { _ in }, operation: { try await prefix(upTo: Self.briefDrainLimitBytes) })
@@ -59,7 +59,7 @@ extension Response {
         do {
             let isWhole = try await racing(
                 {
-                    try await clock.sleep(for: limit)
+                    try await clock.sleep(for: limit.bounded)
                     return TransportError(.timedOut, phase: .body, request: nil, delivery: .sent)
                 },
                 onExpiry: { _ in body.abandon() }, discard: { _ in },

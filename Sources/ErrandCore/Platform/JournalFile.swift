@@ -157,9 +157,9 @@ final class JournalFile: Sendable {
     /// - Throws: `FileWriteError`. The old records are in the file then, with one exception: after the failure `synchronize the folder of`, the file has
     ///   the new records, and a loss of power may bring back the old ones.
     func replace(with records: [Data]) throws(FileWriteError) {
+        try checkRoom(records.reduce(Self.header.count) { $0 + Self.frameBytes + $1.count })
         var data = Self.header
         for record in records { Self.append(record, to: &data) }
-        try checkRoom(data.count)
         let newPath = Self.replacementPath(of: path)
         try state.withLock { state throws(FileWriteError) in
             // Whoever has closed the journal may no longer have its lock.

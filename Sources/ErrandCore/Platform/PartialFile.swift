@@ -37,7 +37,12 @@ final class PartialFile: Sendable {
 
     /// Opens or creates a file.
     ///
-    /// - Throws: `FileWriteError`, also for a symbolic link, a folder, a device and a pipe.
+    /// - Parameters:
+    ///   - path: the path of the file. Its folder must exist.
+    ///   - opening: whether the file may exist, or must.
+    ///   - permissions: of the file; 0600 by default. A file that exists loses what it has beyond them.
+    ///   - calls: the system's calls.
+    /// - Throws: `FileWriteError`, also for a symbolic link, a folder, a device, a pipe, and a file whose permissions can't be taken away.
     init(path: String, _ opening: Opening, permissions: UInt16 = 0o600, calls: FileCalls = .system) throws(FileWriteError) {
         try OutputFile.check(path)
         let flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
@@ -62,6 +67,12 @@ final class PartialFile: Sendable {
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             _ = systemClose(descriptor)
             throw FileWriteError(path: path, operation: "open", code: EINVAL, reason: "it is not a regular file")
+        }
+        let mode = UInt16(status.st_mode & 0o777)
+        if !isNew, mode & ~permissions != 0, fchmod(descriptor, mode_t(mode & permissions)) != 0 {
+            let code = errno
+            _ = systemClose(descriptor)
+            throw FileWriteError(path: path, operation: "set the permissions of", code: code)
         }
         (self.path, self.calls, self.isNew) = (path, calls, isNew)
         self.descriptor = Mutex(descriptor)

@@ -156,7 +156,8 @@ extension Request {
             case .success(let response): response.request
             case .failure(let error): (error as? any RequestFailure)?.request
             }
-        options.resendCount = max(options.resendCount, last?.id == id ? last?.options.resendCount ?? 0 : 0) + 1
+        let count = max(options.resendCount, last?.id == id ? last?.options.resendCount ?? 0 : 0)
+        options.resendCount = min(count, .max - 1) + 1
     }
 
     /// Whether no server can process this request twice if the request is sent again: after a failure, as
