@@ -98,9 +98,11 @@ struct MirrorMiddleware: HTTPMiddleware {
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard !request.options.followUps.isOff else { return try await next.send(request) }
         let response = try await next.send(request)
-        guard response.status == .serviceUnavailable, let mirror = response.headers[.mirror], request.method.isSafe else { return response }
+        guard response.status == .serviceUnavailable, request.method.isSafe, let field = response.headers[.mirror],
+            let mirror = try? HTTPURL(field)
+        else { return response }
         var other = request
-        try other.move(to: HTTPURL(mirror), from: request.origin)
+        try other.move(to: mirror, from: request.origin)
         var attempts = CallAttempts()
         other = try await attempts.followUp(with: other, after: .success(response))
         return try attempts.finish(await next.attempt(other))
