@@ -49,13 +49,13 @@ import Testing
     @Test func aQuotedStringHasBackslashes() { #expect(#"a "b\c"#.quotedString == #""a \"b\\c""#) }
 
     @Test func longMarksTakeLinearTime() {
-        let growth = growth(of: 5_000, making: { "a" + String(repeating: "\u{300}\u{316}", count: $0) }) { marks in
-            for index in 0..<5 {
+        let growth = growth(of: 1_000, making: { "a" + String(repeating: "\u{300}\u{316}", count: $0) }) { marks in
+            for index in 0..<20 {
                 let other = marks + "\(index)"
                 _ = other.isExactly(marks)
                 _ = other.isExactlyIgnoringCase(marks)
             }
-            _ = Set((0..<5).map { OctetKey(marks + "\($0)") })
+            _ = Set((0..<20).map { OctetKey(marks + "\($0)") })
         }
         #expect(growth < 30, "quadratic work grows 64 times")
         let others = (0..<20).map { Self.marks + "\($0)" }
