@@ -31,6 +31,7 @@ internal import ErrandFormats
 public struct AuthenticateMiddleware: HTTPMiddleware {
     /// The most challenges of one call.
     static let roundLimit = 20
+
     private let scheme: (any AuthenticationScheme)?
     private let scope: CredentialScope
     private let clock: any Clock<Duration>

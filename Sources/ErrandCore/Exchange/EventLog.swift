@@ -245,8 +245,8 @@ package final class CallEventLog: EventSink, CallObserver {
     private let labels: ExchangeEvent.Labels?
 
     /// - Parameters:
-    ///   - request: the request as it comes to the log. The sink that it has gets the events first.
-    ///   - sink: gets the events too.
+    ///   - request: the request of the call. The event sink of this request gets the events first.
+    ///   - sink: the sink that also gets the events.
     package init(of request: Request, to sink: some EventSink) {
         serial = SerialSink(EventSinks.together(request.options.eventSink, sink), Progress())
         self.request = request.id

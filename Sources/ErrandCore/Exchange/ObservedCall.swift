@@ -10,8 +10,7 @@ protocol CallObservation: AnyObject, Sendable {
 
 /// A call and one of its observers. Decides once how the call has ended: here alone, each kind of end is known.
 ///
-/// The class is not generic over its observer. Observers are of other modules, and the state of a generic class costs each of their calls three times as
-/// much.
+/// The class is not generic over its observer: observers are types of other modules, for which the compiler could not specialize a generic class.
 final class ObservedCall: CallObservation {
     /// A response as far as it is kept: neither its body, nor what the end of the call depends on.
     private struct Head {
@@ -84,7 +83,7 @@ final class ObservedCall: CallObservation {
                 response: head.response(ending: ExchangeLifetime(outcome: exchange.end, sizes: exchange.sizes)), isRefused: isRefused,
                 isUpgraded: isUpgraded, exchange: exchange.end, sizes: exchange.sizes, failure: failure,
                 isCancelled: failure is CancellationError, statusError: statusError, serviceError: service, refusedHead: nil)
-            // What has ended keeps nothing: the response of a status error leads back to its observers.
+            // The response of a status error refers to the observers of its call, and so to this object.
             self = State()
             isOver = true
             return Ending(outcome: outcome, mark: mark)
@@ -148,26 +147,23 @@ final class ObservedCall: CallObservation {
     }
 
     private func exchangeEnded(_ end: ExchangeLifetime.Outcome, _ sizes: ExchangeLifetime.BodySizes) {
+        report { state, now in
+            state.exchange = Exchange(end: end, sizes: sizes)
+            if state.reading == nil { state.exchangeMark = now }
+        }
+    }
+
+    private func readingEnded(_ outcome: CallEnd.Outcome) { report { state, _ in state.reading = outcome } }
+
+    private func report(after change: (inout State, _ now: any Sendable) -> Void) {
         func report(to observer: some CallObserver) {
             let now = observer.mark()
-            let ending = update { state in
-                state.exchange = Exchange(end: end, sizes: sizes)
-                if state.reading == nil { state.exchangeMark = now }
-            }
-            if let ending { ending.report(to: observer, now: now) }
+            if let ending = update({ change(&$0, now) }) { ending.report(to: observer, now: now) }
         }
         report(to: observer)
     }
 
-    private func readingEnded(_ outcome: CallEnd.Outcome) {
-        func report(to observer: some CallObserver) {
-            let now = observer.mark()
-            if let ending = update({ $0.reading = outcome }) { ending.report(to: observer, now: now) }
-        }
-        report(to: observer)
-    }
-
-    /// Not generic over the observer, so that it is specialized.
+    /// A function of its own without a generic parameter, so that the compiler specializes the lock.
     private func update(_ change: (inout State) -> Void) -> Ending? {
         state.withLock { state in
             if state.isOver { return nil }

@@ -26,7 +26,7 @@ public struct AttemptRecord: Sendable, CustomStringConvertible {
     ///   - delay: the wait before the next attempt.
     public init(number: Int, outcome: Outcome, delay: Duration) {
         (self.number, self.delay) = (number, delay)
-        // Whoever keeps the record keeps nothing of the call.
+        // An app may keep the record, and the call must not stay in memory with it.
         if case .failure(let error) = outcome { self.outcome = .failure(error.withoutCall) } else { self.outcome = outcome }
     }
 

@@ -90,9 +90,9 @@ package func tryAgain(in wait: Duration?) -> String {
     return "Try again in \(count) \(unit)\(count == 1 ? "" : "s")."
 }
 
-/// An error that is not a ``RequestFailure``, and whose description may stand in any log or message: it holds no secret and nothing of a body.
+/// An error whose description may stand in any log or message, because the description has no secret and no part of a body.
 ///
-/// Of an error without this conformance, only the type is shown.
+/// A ``RequestFailure`` needs no conformance. If any other error has no conformance, logs and messages show its type alone.
 public protocol SafelyDescribedError: Error, CustomStringConvertible {}
 
 extension RepeatedFieldError: SafelyDescribedError {}

@@ -95,8 +95,8 @@ public struct TransportError: RequestFailure {
     ///   - phase: the phase in which the time ended.
     ///   - elapsed: how long the exchange took; `nil` if it is not known.
     ///   - message: which limit passed; `nil` for the deadline of the request.
-    ///   - underlying: the error by which the layer below says so; `nil` if there is none.
-    ///   - request: the request; `nil` if there is none.
+    ///   - underlying: the error of the layer below; `nil` if that layer has reported no error.
+    ///   - request: the request; `nil` if no request has caused the error.
     ///   - response: the head of the response, if it had come.
     ///   - delivery: whether the request was sent.
     public static func timedOut(
@@ -112,7 +112,7 @@ public struct TransportError: RequestFailure {
     ///
     /// - Parameters:
     ///   - limitBytes: the limit.
-    ///   - request: the request; `nil` if there is none.
+    ///   - request: the request; `nil` if no request has caused the error.
     public static func bodyTooLarge(limitBytes: Int, request: Request?) -> TransportError {
         bodyTooLarge("more than \(limitBytes) bytes", request: request)
     }
@@ -121,7 +121,7 @@ public struct TransportError: RequestFailure {
     ///
     /// - Parameters:
     ///   - excess: what the body, or a part of it, has: `more than 1024 bytes`.
-    ///   - request: the request; `nil` if there is none.
+    ///   - request: the request; `nil` if no request has caused the error.
     public static func bodyTooLarge(_ excess: String, request: Request?) -> TransportError {
         TransportError(.bodyTooLarge, phase: .body, message: excess, request: request, delivery: .sent)
     }

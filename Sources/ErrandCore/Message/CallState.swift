@@ -100,7 +100,7 @@ extension Error {
         return error
     }
 
-    /// The error without the call in which it came: its request begins a new call when it is sent again.
+    /// The error without the notes of its call, so that sending its request again begins a new call.
     var withoutCall: any Error {
         guard var failure = self as? any RequestFailure, failure.request != nil else { return self }
         failure.request?.leaveCall()

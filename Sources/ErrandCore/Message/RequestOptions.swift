@@ -54,9 +54,9 @@ public struct RequestOptions: Sendable {
     /// Sets the option to its value in `outer`, or removes it if it is not set there.
     mutating func restore<Key: OptionKey>(_ key: Key.Type, of outer: RequestOptions) { values.restore(key, of: outer.values) }
 
-    /// Adds a sink, beside the one that there is.
+    /// Adds an event sink. An event sink that the options already have stays.
     ///
-    /// - Parameter sink: gets each event after the sink that there is.
+    /// - Parameter sink: the sink to add. It gets each event after the sinks before it.
     public mutating func addEventSink(_ sink: some EventSink) { eventSink = EventSinks.together(eventSink, sink) }
 
     /// Restores the notes and the event sink of the call as they are in `outer`.

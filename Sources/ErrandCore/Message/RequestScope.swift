@@ -25,21 +25,19 @@ public struct RequestScope: Sendable, CustomStringConvertible {
     /// For the label of a middleware: `per origin`, `in all`.
     public var phrase: String { description == Self.all.description ? "in all" : "per \(description)" }
 
-    private init(description: String, key: @escaping @Sendable (Request) -> Key?) { (self.description, self.key) = (description, key) }
-
     /// Returns what a request has in common with the other requests of its limit; `nil` for a request without a limit.
     public func key(of request: Request) -> Key? { key(request) }
 
     /// All requests share one limit.
-    public static let all = RequestScope(description: "all", key: { _ in .all })
+    public static let all = RequestScope(description: "all") { _ in .all }
     /// Each origin has a limit of its own.
-    public static let origin = RequestScope(description: "origin", key: { .origin($0.origin) })
+    public static let origin = RequestScope(description: "origin") { .origin($0.origin) }
     /// Requests with the same key share one limit.
     ///
     /// - Parameters:
     ///   - description: a name for the description of the stack.
     ///   - key: returns the key of a request, or `nil` for a request without a limit. A store receives the key, so it must not hold a secret.
     public static func key(_ description: String = "key", _ key: @escaping @Sendable (Request) -> String?) -> RequestScope {
-        RequestScope(description: description, key: { request in key(request).map(Key.named) })
+        RequestScope(description: description) { request in key(request).map(Key.named) }
     }
 }

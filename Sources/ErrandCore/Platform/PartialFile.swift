@@ -40,9 +40,9 @@ final class PartialFile: Sendable {
     /// - Parameters:
     ///   - path: the path of the file. Its folder must exist.
     ///   - opening: whether the file may exist, or must.
-    ///   - permissions: of the file; 0600 by default. A file that exists loses what it has beyond them.
+    ///   - permissions: of the file; 0600 by default. An existing file loses all other permissions.
     ///   - calls: the system's calls.
-    /// - Throws: `FileWriteError`, also for a symbolic link, a folder, a device, a pipe, and a file whose permissions can't be taken away.
+    /// - Throws: `FileWriteError`, also for a symbolic link, a folder, a device, a pipe, and a file whose permissions can't be changed.
     init(path: String, _ opening: Opening, permissions: UInt16 = 0o600, calls: FileCalls = .system) throws(FileWriteError) {
         try OutputFile.check(path)
         let flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK

@@ -105,7 +105,7 @@ struct LayerEntry: Sendable {
 
     /// Returns this layer in place of a default one, which stays for the requests that do not meet the condition of this layer.
     ///
-    /// - Returns: the layer, and the layers of the app that stood together with the default one, innermost first.
+    /// - Returns: the layer, and the conditional layers of the app that the default layer was combined with, innermost first.
     func replacing(_ other: LayerEntry) -> (LayerEntry, kept: [LayerEntry]) {
         if let conditional = middleware as? any ConditionalMiddleware {
             return (LayerEntry(of: conditional.replacing(other.middleware), isDefault: true), [])

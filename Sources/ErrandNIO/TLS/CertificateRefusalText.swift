@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// Why a certificate did not pass the verification, as far as the certificate itself shows it.
+/// Returns the reason for which the verification has refused a certificate, in words. Only the certificate itself is examined.
 ///
 /// - Parameters:
 ///   - start: the first instant at which it is valid.

@@ -1,0 +1,223 @@
+import Errand
+import ErrandTesting
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ErrandCore
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// Requests that are sent again, and the bodies that come before.
+extension HostileTests {
+    // MARK: Attempts
+
+    private static let still = Response(
+        head: HTTPResponse(status: .ok), body: ResponseBody(ScriptedBodySource(then: .stall), expectedLength: 2), request: .sample(),
+        exchange: ExchangeLifetime())
+
+    /// The body does not come before the limit, which is a long limit and no crash.
+    @Test func aHugeLimitOfReleaseIsALongOneAndNotACrash() async {
+        await #expect(processExitsWith: .success) {
+            let work = Task { try await Self.still.release(within: .seconds(Int64.max)) }
+            try await Task.sleep(for: .milliseconds(300))
+            work.cancel()
+            _ = try? await work.value
+        }
+    }
+
+    @Test func aHugeLimitOfHoldIsALongOneAndNotACrash() async {
+        await #expect(processExitsWith: .success) {
+            let work = Task {
+                var response = Self.still
+                try await response.hold(within: .seconds(Int64.max))
+            }
+            try await Task.sleep(for: .milliseconds(300))
+            work.cancel()
+            _ = try? await work.value
+        }
+    }
+
+    @Test func aLimitThatIsOverReleasesTheBody() async throws {
+        for limit in [Duration.zero, .seconds(-1), .seconds(Int64.min)] {
+            let source = ScriptedBodySource(then: .stall)
+            try await Self.response(source).release(within: limit)
+            #expect(source.abandonCount == 1)
+        }
+    }
+
+    @Test func aCancelledHoldReleasesTheBody() async throws {
+        let source = ScriptedBodySource(["ab"], then: .stall)
+        let kept = Recorder<Response>()
+        let holding = Task {
+            var response = Response(
+                head: HTTPResponse(status: .ok), body: ResponseBody(source), request: .sample(), exchange: ExchangeLifetime())
+            kept.record(response)
+            try await response.hold(within: .seconds(100))
+        }
+        await source.reachedEnding.wait()
+        holding.cancel()
+        await #expect(throws: CancellationError.self) { try await holding.value }
+        #expect(source.abandonCount == 1)
+        withExtendedLifetime(kept) {}
+    }
+
+    @Test func aHugeLimitHoldsTheBody() async throws {
+        var held = Response(
+            head: HTTPResponse(status: .ok), body: ResponseBody(ScriptedBodySource(["ab"]), expectedLength: 2), request: .sample(),
+            exchange: ExchangeLifetime())
+        try await held.hold(within: .seconds(100 * 365 * 86_400))
+        #expect(try await held.body.collect() == Data("ab".utf8))
+    }
+
+    @Test func hugeDurationsEverywhere() async {
+        await #expect(processExitsWith: .success) {
+            let transport = StubTransport(Stub().responds(.status(.ok), repeatingLast: true))
+            for long in [Duration.seconds(Int64.max), .nanoseconds(Int64.max)] {
+                let stack = HTTPStack(transport).phaseTimeouts(connect: long, firstByte: long, idleRead: long, attempt: long)
+                    .fallback(to: transport, deadlineShare: 0.999_999_999).timeout(long)
+                _ = try await stack.send(.sample()).body.collect()
+            }
+            for odd in [Duration.seconds(Int64.max), .seconds(Int64.min), .zero, .seconds(-1)] {
+                var request = Request.sample()
+                request.options.timeout = .use(odd)
+                request.options.attemptTimeout = .use(odd)
+                _ = try? await HTTPStack(transport).fallback(to: transport).send(request)
+            }
+            try await Request.sample().wait(for: .seconds(Int64.min))
+        }
+    }
+
+    @Test func aCountOfAttemptsDoesNotTrap() async {
+        await #expect(processExitsWith: .success) {
+            var request = Request.sample()
+            request.options.resendCount = Int.max
+            request.countResend(after: .failure(Refusal()))
+        }
+    }
+
+    /// Each body is released once, whatever it is.
+    @Test func eachBodyIsReleasedOnce() async throws {
+        enum How: CaseIterable { case release, discard, hold, holdAndDiscard, followUp, statusError, drop, discardTwice }
+        enum Kind: CaseIterable { case short, failing, stalled, huge, lying, unknown }
+        for kind in Kind.allCases {
+            for how in How.allCases {
+                let source: ScriptedBodySource
+                let length: Int64?
+                switch kind {
+                case .short: (source, length) = (ScriptedBodySource(["ab"]), 2)
+                case .failing: (source, length) = (ScriptedBodySource(["ab"], then: .failure(Refusal())), 4)
+                case .stalled: (source, length) = (ScriptedBodySource(["ab"], then: .stall), 4)
+                case .huge:
+                    (source, length) = (ScriptedBodySource(Array(repeating: String(repeating: "x", count: 40_000), count: 40)), 1_600_000)
+                case .lying: (source, length) = (ScriptedBodySource(Array(repeating: String(repeating: "x", count: 40_000), count: 40)), 1)
+                case .unknown: (source, length) = (ScriptedBodySource(["ab"]), nil)
+                }
+                do {
+                    var response = Response(
+                        head: HTTPResponse(status: .ok), body: ResponseBody(source, expectedLength: length), request: .sample(),
+                        exchange: ExchangeLifetime())
+                    switch how {
+                    case .release: try await response.release(within: .milliseconds(20))
+                    case .discard: response.discard()
+                    case .discardTwice:
+                        response.discard()
+                        response.discard()
+                        try await response.release(within: .milliseconds(20))
+                    case .hold: try await response.hold(within: .milliseconds(20))
+                    case .holdAndDiscard:
+                        try await response.hold(within: .milliseconds(20))
+                        response.discard()
+                    case .followUp:
+                        var attempts = CallAttempts()
+                        _ = try await attempts.followUp(with: .sample(), after: .success(response))
+                    case .statusError: if kind != .stalled { _ = try await StatusError(reading: response) }
+                    case .drop: break
+                    }
+                    if [.holdAndDiscard, .discard, .release].contains(how) {
+                        await #expect(throws: (any Error).self) { try await response.body.collect() }
+                    }
+                }
+                let readsAll = source.unreadCount == 0 && source.abandonCount == 0
+                #expect(source.abandonCount == 1 || readsAll, "\(kind) \(how): abandoned \(source.abandonCount) times")
+                #expect(source.abandonCount <= 1, "\(kind) \(how)")
+            }
+        }
+    }
+
+    /// What is held is the body, or ends with an error: never a part that looks whole.
+    @Test(arguments: [0, 1, 65_535, 65_536, 65_537, 131_072]) func aHeldBodyIsWholeOrFails(count: Int) async throws {
+        for pieces in [1, 7, 65_536] {
+            var texts: [String] = []
+            var left = count
+            while left > 0 {
+                texts.append(String(repeating: "x", count: min(left, max(1, count / pieces))))
+                left -= texts.last?.count ?? 1
+                if texts.count > 2_000 { break }
+            }
+            let sent = texts.reduce(0) { $0 + $1.count }
+            let source = ScriptedBodySource(texts)
+            var response = Response(
+                head: HTTPResponse(status: .unauthorized), body: ResponseBody(source), request: .sample(), exchange: ExchangeLifetime())
+            try await response.hold(within: .seconds(20))
+            let data = try? await response.body.collect()
+            #expect(sent <= 65_536 ? data?.count == sent : data == nil, "\(sent) in \(texts.count) pieces: \(data?.count ?? -1)")
+        }
+    }
+
+    /// A count of attempts that layers inside have made is not lost.
+    @Test func theCountOfAttemptsIsThatOfAllLayers() async throws {
+        let counts = Recorder<Int>()
+        let transport = ScriptedTransport { request in
+            counts.record(request.options.resendCount)
+            return Response(head: HTTPResponse(status: .serviceUnavailable), request: request)
+        }
+        let stack = HTTPStack(transport).retry(RetryPolicy(maxAttempts: 2, backoff: .constant(.zero)), budget: nil)
+            .validate(ResponseValidator("again") { _, _, retries in retries < 2 ? .retry(.constant(.zero), atMost: 2) : .next })
+        let response = try await stack.send(.sample())
+        #expect(counts.all == [0, 1, 2, 3, 4, 5])
+        #expect(response.metadata.attempts.map(\.number) == [1, 2, 3, 4, 5])
+    }
+
+    // MARK: Validators
+
+    /// A request that a validator sends in between obeys the deadline of the call.
+    @Test func theRequestInBetweenObeysTheDeadlineOfTheCall() async throws {
+        let deadlines = Recorder<Bool>()
+        let transport = ScriptedTransport { request in
+            deadlines.record(request.deadline != nil)
+            return Response(head: HTTPResponse(status: .accepted), request: request)
+        }
+        let stack = HTTPStack(transport).validate(
+            ResponseValidator("renew") { _, _, retries in retries == 0 ? .retryAfterSending(.sample("/renew")) : .next }
+        ).timeout(.seconds(30))
+        _ = try await stack.send(.sample())
+        #expect(deadlines.all == [true, true, true])
+    }
+
+    /// The first response is released when the fallback is cancelled.
+    @Test func aResponseIsReleasedWhenItsFallbackIsCancelled() async throws {
+        let source = ScriptedBodySource(["ab"])
+        let kept = Recorder<Response>()
+        let transport = ScriptedTransport { request in
+            let response = Response(
+                head: HTTPResponse(status: .serviceUnavailable), body: ResponseBody(source), request: request, exchange: ExchangeLifetime())
+            kept.record(response)
+            return response
+        }
+        let begun = Signal()
+        let stack = HTTPStack(transport).fallback(statuses: [503]) { _, _ in
+            begun.fire()
+            try await untilCancelled()
+        }
+        let call = Task { try await stack.send(.sample()) }
+        await begun.wait()
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(source.abandonCount == 1)
+        withExtendedLifetime(kept) {}
+    }
+}

@@ -1,0 +1,240 @@
+import Errand
+import ErrandTesting
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ErrandCore
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// Sinks, files and journals.
+extension HostileTests {
+    // MARK: Sinks
+
+    private final class Telling: BodySink {
+        let told = Recorder<String>()
+        let failsAt: Int
+        let count = Count()
+        init(failsAt: Int = .max) { self.failsAt = failsAt }
+        func write(_ chunk: Data) async throws {
+            told.record("write")
+            await Task.yield()
+            if count.add(1) >= failsAt { throw Refusal() }
+        }
+        func finish(trailers: HTTPFields?) async throws {
+            told.record("finish")
+            await Task.yield()
+            if failsAt == 0 { throw Refusal() }
+        }
+        func abandon(_ end: ExchangeLifetime.Outcome) { told.record("abandon") }
+    }
+
+    /// "finish: Called once, and not after abandon. abandon: Called once, and not after finish has begun." One of the two always comes.
+    @Test func aSinkGetsOneEnd() async throws {
+        let problems = Recorder<String>()
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<3_000 {
+                group.addTask {
+                    let sink = Telling(failsAt: [0, 1, 2, .max, .max][number % 5])
+                    do {
+                        let source = ScriptedBodySource(["a", "b", "c"], then: number % 7 == 0 ? .failure(Refusal()) : .end)
+                        let body = ResponseBody(source).copied(to: sink)
+                        let reading = Task { try await body.collect() }
+                        switch number % 4 {
+                        case 0: reading.cancel()
+                        case 1:
+                            await Task.yield()
+                            body.abandon()
+                        case 2:
+                            await Task.yield()
+                            await Task.yield()
+                            reading.cancel()
+                            body.abandon()
+                        default: break
+                        }
+                        _ = try? await reading.value
+                    }
+                    let ends = sink.told.all.filter { $0 != "write" }
+                    if ends.count != 1 { problems.record("\(number % 5) \(number % 7 == 0) \(number % 4): \(sink.told.all)") }
+                }
+            }
+        }
+        #expect(Set(problems.all) == [])
+    }
+
+    @Test(arguments: ["read", "abandoned", "buffered and read", "dropped", "buffered and dropped"])
+    func aSinkOfABodyThatIsUsedLearnsOfIt(how: String) async throws {
+        let sink = Telling()
+        do {
+            let isBuffered = how.hasPrefix("buffered")
+            let body = isBuffered ? ResponseBody(Data("ab".utf8)) : ResponseBody(ScriptedBodySource(["ab"]))
+            if how.hasSuffix("read") { _ = try await body.collect() }
+            if how == "abandoned" { body.abandon() }
+            let copied = body.copied(to: sink)
+            if !how.hasSuffix("dropped") { _ = try? await copied.collect() }
+        }
+        #expect(sink.told.all.filter { $0 != "write" }.count == 1, "\(sink.told.all)")
+    }
+
+    // MARK: Files
+
+    private static let quick: FileCalls = {
+        var calls = FileCalls.system
+        calls.synchronize = { _ in 0 }
+        return calls
+    }()
+
+    /// "The owner of the file alone can read it (mode 0600)."
+    @Test func aJournalThatOthersMayReadIsMadePrivateOrRefused() throws {
+        let folder = try TestFolder("hostile")
+        let path = try folder.write(Data("ERRJRNL1".utf8), to: "journal")  // 0644
+        let journal = try? JournalFile(path: path, calls: Self.quick)
+        try journal?.append(Data("private".utf8))
+        let mode = try #require(FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int)
+        #expect(journal == nil || mode & 0o077 == 0, "mode \(String(mode, radix: 8))")
+    }
+
+    @Test func aJournalAtEveryLengthAndWithEveryOctetChangedIsAPrefix() throws {
+        let folder = try TestFolder("hostile")
+        let path = folder.file("journal")
+        let records = [Data(), Data("a".utf8), Data("ERRJRNL1".utf8), Data(repeating: 0, count: 40), Data(repeating: 255, count: 9)]
+        do {
+            let journal = try JournalFile(path: path, calls: Self.quick)
+            for record in records { try journal.append(record) }
+        }
+        let whole = try folder.read("journal")
+        for length in 0...whole.count {
+            try folder.write(whole.prefix(length), to: "journal")
+            let journal = try JournalFile(path: path, calls: Self.quick)
+            #expect(journal.openedRecords == Array(records.prefix(journal.openedRecords.count)))
+            let count = journal.openedRecords.count
+            try journal.append(Data("next".utf8))
+            journal.close()
+            let again = try JournalFile(path: path, calls: Self.quick)
+            #expect(again.openedRecords == records.prefix(count) + [Data("next".utf8)] && again.droppedBytes == 0)
+        }
+        for index in whole.indices {
+            var changed = whole
+            changed[index] ^= UInt8.random(in: 1...255)
+            try folder.write(changed, to: "journal")
+            guard let journal = try? JournalFile(path: path, calls: Self.quick) else {
+                #expect(index < 8)
+                continue
+            }
+            #expect(index >= 8 && journal.openedRecords == Array(records.prefix(journal.openedRecords.count)))
+        }
+    }
+
+    @Test func lengthsThatLieAllocateNothing() throws {
+        let folder = try TestFolder("hostile")
+        for length in [UInt32.max, UInt32.max - 7, 1 << 31, 1 << 30] {
+            var data = Data("ERRJRNL1".utf8)
+            withUnsafeBytes(of: length.littleEndian) { data += $0 }
+            data += Data(repeating: 0, count: 12)
+            try folder.write(data, to: "journal")
+            let journal = try JournalFile(path: folder.file("journal"), calls: Self.quick)
+            #expect(journal.openedRecords.isEmpty && journal.droppedBytes == 16 && journal.lengthBytes == 8)
+        }
+    }
+
+    @Test func aFileThatIsNoneIsRefused() throws {
+        let folder = try TestFolder("hostile")
+        let target = try folder.write("ERRJRNL1", to: "target")
+        let link = folder.file("link")
+        #expect(symlink(target, link) == 0)
+        #expect(throws: FileWriteError.self) { try JournalFile(path: link, calls: Self.quick) }
+        for opening in [PartialFile.Opening.new, .existing, .either] {
+            #expect(throws: FileWriteError.self) { try PartialFile(path: link, opening) }
+            #expect(throws: FileWriteError.self) { try PartialFile(path: folder.path, opening) }
+        }
+        let pipe = folder.file("pipe")
+        #expect(mkfifo(pipe, 0o600) == 0)
+        #expect(throws: FileWriteError.self) { try JournalFile(path: pipe, calls: Self.quick) }
+        // A link where the replacement is written must not lead elsewhere.
+        let path = folder.file("journal")
+        let journal = try JournalFile(path: path, calls: Self.quick)
+        #expect(symlink(target, path + ".new") == 0)
+        try journal.replace(with: [Data("x".utf8)])
+        #expect(try folder.read("target") == Data("ERRJRNL1".utf8))
+        #expect(try JournalFile(path: path, calls: Self.quick).openedRecords == [Data("x".utf8)])
+    }
+
+    @Test func aRecordOfManyGigabytesIsRefused() async {
+        await #expect(processExitsWith: .success) {
+            let folder = try TestFolder("hostile")
+            let journal = try JournalFile(path: folder.file("journal"))
+            let huge = Data(count: 5 << 30)  // never written, so it takes no memory
+            do { try journal.append(huge); exit(3) } catch {}
+            do { try journal.replace(with: [huge]); exit(4) } catch {}
+            guard !journal.hasRoom(for: .max), journal.hasRoom(for: .min) else { exit(5) }
+        }
+    }
+
+    @Test func theLimitOfAJournalHoldsForReplacementsToo() throws {
+        let folder = try TestFolder("hostile")
+        let journal = try JournalFile(path: folder.file("journal"), limitBytes: 64, calls: Self.quick)
+        try journal.append(Data("old".utf8))
+        #expect(throws: FileWriteError.self) { try journal.replace(with: [Data(count: 49)]) }
+        #expect(try JournalFile(path: folder.file("journal"), calls: Self.quick).openedRecords == [Data("old".utf8)])
+        try journal.replace(with: [Data(count: 48)])
+    }
+
+    /// A write that fails, on a disk that also refuses to remove what came of it.
+    @Test func aTornFrameIsRemovedBeforeTheNextRecord() throws {
+        let folder = try TestFolder("hostile")
+        let isBroken = Mutex(false)
+        var calls = Self.quick
+        calls.writeAt = { descriptor, bytes, offset in
+            guard isBroken.withLock({ $0 }) else { return FileCalls.system.writeAt(descriptor, bytes, offset) }
+            if bytes.count > 9 { return FileCalls.system.writeAt(descriptor, UnsafeRawBufferPointer(rebasing: bytes[..<9]), offset) }
+            return -Int(EIO)
+        }
+        calls.truncate = { isBroken.withLock { $0 } ? EIO : FileCalls.system.truncate($0, $1) }
+        let journal = try JournalFile(path: folder.file("journal"), calls: calls)
+        try journal.append(Data("first".utf8))
+        isBroken.withLock { $0 = true }
+        #expect(throws: FileWriteError.self) { try journal.append(Data(repeating: 7, count: 30)) }
+        isBroken.withLock { $0 = false }
+        try journal.append(Data("x".utf8))
+        journal.close()
+        let again = try JournalFile(path: folder.file("journal"), calls: calls)
+        #expect(again.openedRecords == [Data("first".utf8), Data("x".utf8)] && again.droppedBytes == 0)
+    }
+
+    @Test func aPartialFileSurvivesOddNumbers() throws {
+        let folder = try TestFolder("hostile")
+        let file = try PartialFile(path: folder.file("part"), .new)
+        for offset in [Int64.max, Int64.max - 1, -1, .min] {
+            #expect(throws: FileWriteError.self) { try file.write(Data("ab".utf8), at: offset) }
+        }
+        for length in [Int64.max, -1, .min] { #expect(throws: FileWriteError.self) { try file.truncate(to: length) } }
+        #expect(try file.read(count: 10, at: 1 << 40).isEmpty && file.lengthBytes() == 0)
+        #expect(throws: FileWriteError.self) { try file.read(count: 10, at: -1) }
+        file.close()
+        file.close()
+        #expect(throws: FileWriteError.self) { try file.write(Data("a".utf8), at: 0) }
+        for path in ["", "a\0b", folder.path + "/none/x"] { #expect(throws: FileWriteError.self) { try PartialFile(path: path, .either) } }
+    }
+
+    @Test func aJournalThatManyThreadsUseIsWhole() async throws {
+        let folder = try TestFolder("hostile")
+        let journal = try JournalFile(path: folder.file("journal"), calls: Self.quick)
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<400 {
+                group.addTask {
+                    try? journal.append(Data("\(number)".utf8), synchronizes: number % 2 == 0)
+                    if number % 17 == 0 { try? journal.replace(with: [Data("replaced".utf8)]) }
+                    if number % 5 == 0 { try? journal.synchronize() }
+                }
+            }
+        }
+        let length = journal.lengthBytes
+        journal.close()
+        let again = try JournalFile(path: folder.file("journal"), calls: Self.quick)
+        #expect(again.droppedBytes == 0 && again.lengthBytes == length && again.openedRecords.first == Data("replaced".utf8))
+    }
+}

@@ -1,0 +1,299 @@
+import Errand
+import ErrandTesting
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ErrandCore
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// The end of a call for its observers, and what they keep.
+extension HostileTests {
+    // MARK: Observers
+
+    /// Two calls that share an exchange are two calls: each ends when its own value was decoded.
+    @Test(arguments: [false, true]) func typedCallsThatShareAnExchangeEndByThemselves(observesInside: Bool) async throws {
+        let (inner, outer) = (Recorder<CallOutcome>(), Recorder<CallOutcome>())
+        let (arrived, gate) = (Watched(0), Gate())
+        let transport = ScriptedTransport { request in
+            await gate.passed()
+            return Response(head: HTTPResponse(status: .ok), data: Data("text".utf8), request: request)
+        }
+        var stack = HTTPStack(transport)
+        if observesInside { stack = stack.wrapped(by: Observing { Watching(inner) }) }
+        let coalesce = CoalesceMiddleware()
+        stack = stack.wrapped(by: coalesce).wrapped(by: Observing { Watching(outer) })
+        let (firstIsRead, secondMayEnd) = (Signal(), Signal())
+        let full = stack
+        let first = Task {
+            try await full.value(of: .sample(), serviceErrors: nil) { _ in
+                arrived.change { $0 += 1 }
+                try await arrived.wait { $0 == 2 }
+                return 1
+            }
+        }
+        let second = Task {
+            try await full.value(of: .sample(), serviceErrors: nil) { _ -> Int in
+                arrived.change { $0 += 1 }
+                await secondMayEnd.wait()
+                throw Refusal()
+            }
+        }
+        try await poll("two callers", value: { coalesce.state.callers }) { $0 == 2 }
+        gate.open()
+        _ = try await first.value
+        firstIsRead.fire()
+        #expect(outer.all.count == 1, "the second call is still being decoded (observer inside: \(observesInside))")
+        secondMayEnd.fire()
+        _ = try? await second.value
+        #expect(outer.all.count == 2)
+        #expect(outer.all.filter { $0.failure is Refusal }.count == 1, "the second call failed while it was decoded")
+        #expect(inner.all.count == (observesInside ? 1 : 0))
+    }
+
+    /// Of two calls that share a refused response, the one that throws its own away does not end the other.
+    @Test(arguments: [false, true]) func refusedCallsThatShareAnExchangeEndByThemselves(observesInside: Bool) async throws {
+        let (outer, gate) = (Recorder<CallOutcome>(), Gate())
+        let discarded = Signal()
+        let transport = ScriptedTransport { request in
+            await gate.passed()
+            return Response(head: HTTPResponse(status: .notFound), data: Data("text".utf8), request: request)
+        }
+        let coalesce = CoalesceMiddleware()
+        let impatient = Doing { request, next in
+            let response = try await next.send(request)
+            if request.options.tags["impatient"] != nil {
+                response.discard()
+                discarded.fire()
+                throw Refusal()
+            }
+            await discarded.wait()
+            return response
+        }
+        let inner = observesInside ? HTTPStack(transport).wrapped(by: Observing { Quiet(Count()) }) : HTTPStack(transport)
+        let stack = inner.wrapped(by: coalesce)
+            .wrapped(by: Observing { Watching(outer) }).wrapped(by: impatient).validateStatus()
+        let reader = ServiceErrorReader { _ in ServiceError("none") }
+        let calls = [true, false].map { isImpatient in
+            Task {
+                var request = Request.sample()
+                if isImpatient { request.options.tags["impatient"] = "yes" }
+                return try await stack.value(of: request, serviceErrors: reader) { _ in 1 }
+            }
+        }
+        try await poll("two callers", value: { coalesce.state.callers }) { $0 == 2 }
+        gate.open()
+        for call in calls { _ = try? await call.value }
+        #expect(outer.all.count == 2)
+        #expect(outer.all.filter { $0.serviceError != nil }.count == 1, "\(outer.all)")
+    }
+
+    /// A response that the app keeps, and whose call is over, keeps no observer.
+    @Test(arguments: [false, true], [HTTPResponse.Status.ok, .notFound]) func aResponseKeepsNoObserver(
+        retries: Bool, status: HTTPResponse.Status
+    ) async throws {
+        for how in 0..<4 {
+            let made = Mutex<[Quiet]>([])
+            let outcomes = Count()
+            let transport = ScriptedTransport { request in
+                let exchange = how == 3 ? ExchangeLifetime(outcome: .complete) : ExchangeLifetime()
+                if how == 0 { exchange.end(.complete) }
+                if how == 1 { Task { exchange.end(.failed(Refusal())) } }
+                if how == 2 { Task { exchange.end(.complete) } }
+                return Response(
+                    head: HTTPResponse(status: status), body: ResponseBody(ScriptedBodySource(["ab"]), expectedLength: 2), request: request,
+                    exchange: exchange)
+            }
+            let observing = Observing {
+                let observer = Quiet(outcomes)
+                made.withLock { $0.append(observer) }
+                return observer
+            }
+            var stack = HTTPStack(transport).wrapped(by: observing)
+            if retries { stack = stack.retry(RetryPolicy(maxAttempts: 3, backoff: .constant(.zero)), budget: nil) }
+            stack = stack.wrapped(by: observing)
+            let response = try await stack.send(.sample())
+            await eventually { outcomes.value == 2 }
+            let weak = made.withLock { observers in
+                defer { observers = [] }
+                return observers.map(Weak.init)
+            }
+            let kept = weak.indices.filter { weak[$0].observer != nil }
+            #expect(
+                kept == [],
+                "how \(how): the observers with these numbers, of which 0 is the outermost; \(response.request.options.call.observation == nil)"
+            )
+            response.discard()
+        }
+    }
+
+    /// A call that was refused inside an observer is over: neither its observer nor its body is kept, once the app has let go of the error.
+    @Test(arguments: [true, false]) func nothingIsKeptOfARefusedCall(isRefusedInside: Bool) async throws {
+        final class Sink: EventSink {
+            let live: Count
+            init(_ live: Count) { self.live = live; live.add(1) }
+            deinit { live.add(-1) }
+            func record(_ event: ExchangeEvent) {}
+        }
+        let (sinks, observers, ends) = (Count(), Count(), Count())
+        final class Counted: CallObserver {
+            let (live, ends): (Count, Count)
+            init(_ live: Count, _ ends: Count) { (self.live, self.ends) = (live, ends); live.add(1) }
+            deinit { live.add(-1) }
+            func ended(_ outcome: CallOutcome, at mark: Void) { ends.add(1) }
+        }
+        // Not a stub, which keeps the requests.
+        let transport = ScriptedTransport {
+            Response(head: HTTPResponse(status: .notFound), data: Data(repeating: 120, count: 60_000), request: $0)
+        }
+        let observing = Observing { Counted(observers, ends) }
+        let stack =
+            isRefusedInside
+            ? HTTPStack(transport).validateStatus().wrapped(by: observing).events { _ in Sink(sinks) }
+            : HTTPStack(transport).wrapped(by: observing).events { _ in Sink(sinks) }.validateStatus()
+        for _ in 0..<200 { await #expect(throws: StatusError.self) { try await stack.send(.sample()) } }
+        #expect(ends.value == 200)
+        #expect(observers.value == 0, "observers, each with the body of its response")
+        #expect(sinks.value == 0, "sinks of events")
+    }
+
+    /// "in progress until end, or until the last reference to it goes away": also if the status is refused.
+    @Test func theExchangeOfARefusedCallEndsWithItsLastReference() async throws {
+        let (ends, inner) = (Count(), Recorder<CallOutcome>())
+        let transport = ScriptedTransport { request in
+            let exchange = ExchangeLifetime()
+            exchange.onEnd { _ in ends.add(1) }
+            return Response(head: HTTPResponse(status: .notFound), body: ResponseBody(Data("x".utf8)), request: request, exchange: exchange)
+        }
+        let stack = HTTPStack(transport).wrapped(by: Observing { Watching(inner) }).validateStatus()
+            .wrapped(by: Observing { Quiet(Count()) })
+        for _ in 0..<20 { await #expect(throws: StatusError.self) { try await stack.send(.sample()) } }
+        #expect(ends.value == 20 && inner.all.count == 20)
+    }
+
+    private final class Weak {
+        weak var observer: Quiet?
+        init(_ observer: Quiet) { self.observer = observer }
+    }
+
+    private final class Quiet: CallObserver {
+        let ends: Count
+        init(_ ends: Count) { self.ends = ends }
+        func ended(_ outcome: CallOutcome, at mark: Void) { ends.add(1) }
+    }
+
+    /// Sent twice at once inside a call: one end, which is the last event.
+    @Test func aRequestThatIsSentTwiceAtOnceHasOneEnd() async throws {
+        let outcomes = Recorder<CallOutcome>()
+        for _ in 0..<300 {
+            let sink = RecordingEventSink()
+            let racing = Doing { request, next in
+                try await withThrowingTaskGroup(of: Response.self) { group in
+                    for _ in 0..<2 { group.addTask { try await next.send(request) } }
+                    guard let first = try await group.next() else { throw Refusal() }
+                    if Bool.random() { group.cancelAll() }
+                    while let late = await group.nextResult() { if case .success(let late) = late { late.discard() } }
+                    return first
+                }
+            }
+            let stack = HTTPStack(ok()).wrapped(by: Observing { Watching(outcomes) }).wrapped(by: racing)
+                .wrapped(by: Observing { Watching(outcomes) }).events(to: sink)
+            _ = try await stack.send(.sample()).body.collect()
+            #expect(sink.kinds.filter { $0 == .callEnd }.count == 1 && sink.kinds.last == .callEnd, "\(sink.kinds)")
+        }
+        #expect(outcomes.all.count == 900)
+    }
+
+    /// Exactly one end, in every interleaving.
+    @Test func everyCallOfManyHasOneEndAtEachObserver() async throws {
+        final class Counting: CallObserver {
+            let ends: Recorder<Int>
+            let number: Int
+            let live: Count
+            init(_ ends: Recorder<Int>, _ number: Int, _ live: Count) {
+                (self.ends, self.number, self.live) = (ends, number, live)
+                live.add(1)
+            }
+            deinit {
+                live.add(-1)
+            }
+            func ended(_ outcome: CallOutcome, at mark: Void) { ends.record(number) }
+        }
+        let (ends, numbers, live) = (Recorder<Int>(), Count(), Count())
+        let transport = ScriptedTransport { request in
+            switch Int.random(in: 0..<8) {
+            case 0: throw CancellationError()
+            case 1: throw TransportError(.connectionLost, phase: .response, request: request, delivery: .notSent)
+            case 2: throw Refusal()
+            default: break
+            }
+            let exchange = ExchangeLifetime()
+            let source = ScriptedBodySource(["a", "b"], then: Bool.random() ? .end : .failure(Refusal()))
+            let how = Int.random(in: 0..<4)
+            if how == 0 { exchange.end(.complete) }
+            if how == 1 { Task { exchange.end(Bool.random() ? .complete : .failed(Refusal())) } }
+            if how == 2 {
+                Task {
+                    await Task.yield(); exchange.end(.abandoned)
+                }
+            }
+            return Response(
+                head: HTTPResponse(status: [.ok, .serviceUnavailable, .notFound].randomElement()!),
+                body: ResponseBody(source, expectedLength: 2), request: request, exchange: exchange)
+        }
+        let observing = Observing { Counting(ends, numbers.add(1), live) }
+        let kept = Watched<[Response]>([])
+        for sorted in [false, true] {
+            let base = sorted ? HTTPStack.ordered(around: transport) : HTTPStack(transport)
+            let stack = base.wrapped(by: observing).retry(RetryPolicy(maxAttempts: 3, backoff: .constant(.zero)), budget: nil)
+                .wrapped(by: observing).validateStatus().wrapped(by: observing)
+            await withTaskGroup(of: Void.self) { group in
+                for number in 0..<3_000 {
+                    group.addTask {
+                        let call = Task {
+                            if number % 2 == 0 {
+                                let response = try await stack.send(.sample())
+                                if number % 4 == 0 {
+                                    var response = response
+                                    // What is kept by the failures in it is another test.
+                                    response.metadata.attempts = []
+                                    kept.change { [response] in $0.append(response) }
+                                }
+                                switch number % 3 {
+                                case 0: response.discard()
+                                case 1: _ = try await response.body.collect()
+                                default: break
+                                }
+                            } else {
+                                _ = try await stack.value(of: .sample(), serviceErrors: ServiceErrorReader { _ in nil }) { response in
+                                    if number % 3 == 0 { throw Refusal() }
+                                    if number % 3 == 1 { return 0 }
+                                    return try await response.body.collect().count
+                                }
+                            }
+                        }
+                        if number % 5 == 0 {
+                            if Bool.random() { await Task.yield() }
+                            call.cancel()
+                        }
+                        _ = try? await call.value
+                    }
+                }
+            }
+        }
+        for response in kept.value { response.discard() }
+        let counted = Dictionary(ends.all.map { ($0, 1) }, uniquingKeysWith: +)
+        // A response that is kept and whose exchange nobody ends is still in progress.
+        #expect(counted.values.allSatisfy { $0 == 1 })
+        // An observer whose call has ended is released, although the app keeps the response.
+        await eventually { live.value <= numbers.value - counted.count }
+        #expect(live.value <= numbers.value - counted.count)
+        kept.change { $0 = [] }
+        await eventually { live.value == 0 }
+        #expect(ends.all.count == numbers.value)
+    }
+}

@@ -1,0 +1,162 @@
+import Errand
+import ErrandTesting
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ErrandCore
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// What a layer changes of a call, and what leaves an origin.
+extension HostileTests {
+    // MARK: The call is restored
+
+    /// At each layer, for responses and failures.
+    @Test(arguments: [false, true]) func theCallIsRestoredAtEachLayer(fails: Bool) async throws {
+        struct Sink: EventSink { func record(_ event: ExchangeEvent) {} }
+        let problems = Recorder<String>()
+        @Sendable func check(_ found: Request?, _ wanted: Request, _ layer: String) {
+            guard let found else { return }
+            if found.deadline?.remaining.rounded != wanted.deadline?.remaining.rounded { problems.record("\(layer): deadline") }
+            if (found.options.eventSink == nil) != (wanted.options.eventSink == nil) { problems.record("\(layer): sink") }
+            if found.options.call.hasEntered != wanted.options.call.hasEntered { problems.record("\(layer): hasEntered") }
+            if found.options.call.hasAttemptDeadline != wanted.options.call.hasAttemptDeadline { problems.record("\(layer): attempt") }
+            if (found.options.call.observation == nil) != (wanted.options.call.observation == nil) {
+                problems.record("\(layer): observation")
+            }
+        }
+        let transport = ScriptedTransport { request in
+            if fails { throw TransportError(.connectionLost, phase: .response, request: request, delivery: .notSent) }
+            return Response(head: HTTPResponse(status: .ok), request: request)
+        }
+        func layer(_ name: String) -> Doing {
+            Doing(label: name) { request, next in
+                var changed = request
+                changed.deadline = Deadline(after: .seconds(Int64.random(in: 1_000...9_000)))
+                changed.options.eventSink = Bool.random() ? Sink() : nil
+                changed.options.call.hasAttemptDeadline.toggle()
+                do {
+                    let response = try await next.send(changed)
+                    check(response.request, changed, name)
+                    return response
+                } catch {
+                    check((error as? any RequestFailure)?.request, changed, name)
+                    throw error
+                }
+            }
+        }
+        let outcomes = Recorder<CallOutcome>()
+        let stack = HTTPStack(transport).wrapped(by: layer("1")).retry(RetryPolicy(maxAttempts: 2, backoff: .constant(.zero)), budget: nil)
+            .wrapped(by: layer("2")).wrapped(by: Observing { Watching(outcomes) }).wrapped(by: layer("3")).redirect()
+            .validate(ResponseValidator("any") { _, _, _ in .next }).fallback(statuses: [503]) { _, _ in nil }.timeout(.seconds(100))
+        var request = Request.sample()
+        request.options.timeout = .use(.seconds(50))
+        for _ in 0..<50 {
+            do { check(try await stack.send(request).request, request, "app") } catch {
+                check((error as? any RequestFailure)?.request, request, "app, failure")
+                // What was sent earlier in the call is the same call.
+                for attempt in (error as? any RequestFailure)?.attempts ?? [] {
+                    if case .failure(let error as any RequestFailure) = attempt.outcome { check(error.request, request, "app, attempt") }
+                }
+            }
+        }
+        #expect(Set(problems.all) == [])
+        #expect(outcomes.all.count == 50)
+    }
+
+    /// The failures in `attempts` must not keep the call: its observers, its sink and its deadline.
+    @Test func nothingOfTheObserverIsKeptByTheErrorOfTheCall() async throws {
+        weak var observer: Watching?
+        let outcomes = Recorder<CallOutcome>()
+        let transport = ScriptedTransport { throw TransportError(.connectionLost, phase: .response, request: $0, delivery: .notSent) }
+        let made = Mutex<[Watching]>([])
+        let stack = HTTPStack(transport).retry(RetryPolicy(maxAttempts: 2, backoff: .constant(.zero)), budget: nil)
+            .wrapped(
+                by: Observing {
+                    let observer = Watching(outcomes)
+                    made.withLock { $0.append(observer) }
+                    return observer
+                })
+        let error = try await transportError { try await stack.send(.sample()) }
+        observer = made.withLock { $0.removeLast() }
+        #expect(outcomes.all.count == 1 && error.attempts.count >= 1)
+        #expect(observer == nil, "an error that the app keeps holds the observer of the call, by the request of an attempt")
+        withExtendedLifetime(error) {}
+    }
+
+    /// "Sending such a request again begins a new call."
+    @Test func theRequestOfAnAttemptBeginsANewCall() async throws {
+        let transport = ScriptedTransport { throw TransportError(.connectionLost, phase: .response, request: $0, delivery: .notSent) }
+        let stack = HTTPStack(transport).retry(RetryPolicy(maxAttempts: 2, backoff: .constant(.zero)), budget: nil).timeout(.seconds(100))
+        var request = Request.sample()
+        request.options.timeout = .use(.seconds(50))
+        let error = try await transportError { try await stack.send(request) }
+        guard case .failure(let first as TransportError) = error.attempts.first?.outcome else {
+            Issue.record("no attempt")
+            return
+        }
+        #expect(error.request?.options.call.hasEntered == false && error.request?.deadline == nil)
+        #expect(first.request?.options.call.hasEntered == false && first.request?.deadline == nil)
+    }
+
+    // MARK: Another origin
+
+    @Test func nothingSecretCrossesOrigins() throws {
+        let secret = "s3cret"
+        let names = [
+            "Authorization", "authorization", "AUTHORIZATION", "Proxy-Authorization", "Cookie", "cookie", "Set-Cookie", "X-Auth-Token",
+            "X-API-Key",
+            "x-api-key", "Api-Key", "X-Amz-Security-Token", "X-CSRF-Token", "X-Xsrf-Token", "X-Goog-IAP-JWT-Assertion", "X-Session-Id",
+            "X-Access-Token", "X-Client-Secret", "X-Vault-Token", "Private-Token", "X-Password", "WWW-Authenticate", "Referer", "Origin",
+            "Host",
+            "DPoP", "X-Shopify-Access-Token", "Ocp-Apim-Subscription-Key",
+            "Authentication-Info", "X-Forwarded-Access-Token", "X-Passphrase",
+        ]
+        var kept: [String] = []
+        for target in [
+            "https://b.example/", "http://a.example/", "https://a.example:444/", "https://a.example./", "https://sub.a.example/",
+        ] {
+            for name in names {
+                for isFallback in [false, true] {
+                    guard let field = HTTPField.Name(name) else { continue }
+                    var request = try Request(.get, url: "https://a.example/x")
+                    if isFallback { request.options.fallbackHeaders[field] = secret } else { request.headers[field] = secret }
+                    request.options.credentialIdentity = CredentialIdentity(scheme: "x", secret)
+                    try request.move(to: HTTPURL(target), from: Origin("https://a.example"))
+                    if request.completedFields.contains(where: { $0.value.contains(secret) }) { kept.append("\(name) to \(target)") }
+                    #expect(request.options.credentialIdentity == nil && request.options.hasLeftOrigin)
+                }
+            }
+        }
+        #expect(Set(kept) == [])
+        for same in ["https://A.EXAMPLE/", "https://a.example:443/y"] {
+            var request = try Request(.get, url: "https://a.example/x")
+            request.headers[.authorization] = secret
+            try request.move(to: HTTPURL(same), from: Origin("https://a.example"))
+            #expect(request.headers[.authorization] == secret)
+        }
+    }
+
+    /// A secret that a layer inside has declared is hidden in what is said of the hops.
+    @Test func aDeclaredSecretIsHiddenInTheNextURL() async throws {
+        let transport = StubTransport(
+            Stub(.get, "/x").responds(.redirect(to: "https://b.example/y?sesame=s3cret")), Stub().responds(.status(.ok)))
+        let declaring = Doing { request, next in
+            var request = request
+            request.options.sensitivity.formUnion(Sensitivity(fields: [HTTPField.Name](), queryNames: ["sesame"]))
+            return try await next.send(request)
+        }
+        let response = try await HTTPStack(transport).wrapped(by: declaring).redirect().send(.sample("/x"))
+        let shown = "\(response.metadata.redirects)" + response.metadata.redirects.map { $0.from + $0.to }.joined()
+        #expect(!shown.contains("s3cret"))
+    }
+}
+
+extension Duration {
+    /// To ten seconds.
+    fileprivate var rounded: Int64 { components.seconds / 10 }
+}

@@ -1,0 +1,178 @@
+import Errand
+import ErrandTesting
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ErrandCore
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// Stacks of odd layers.
+extension HostileTests {
+    // MARK: Sorted stacks
+
+    /// "sort their layers, in whatever order they are written": no layer of the app may be lost.
+    @Test func aConditionalLayerOfTheAppSurvivesALaterOneOfItsPlace() async throws {
+        func passed(_ make: (HTTPStack, Recorder<String>) -> HTTPStack) async throws -> [String] {
+            let passed = Recorder<String>()
+            let start = HTTPStack.ordered(around: ok()) { Named("default", at: .redirect, passed: passed) }
+            _ = try await make(start, passed).send(.sample())
+            return passed.all
+        }
+        let first = try await passed {
+            $0.wrapped(by: Named("app's, conditional", at: .redirect, passed: $1), when: Self.always)
+                .wrapped(by: Named("app's", at: .redirect, passed: $1))
+        }
+        let second = try await passed {
+            $0.wrapped(by: Named("app's", at: .redirect, passed: $1))
+                .wrapped(by: Named("app's, conditional", at: .redirect, passed: $1), when: Self.always)
+        }
+        #expect(Set(first) == Set(second), "the same two modifiers, in two orders")
+    }
+
+    @Test func twoDefaultsOfOnePlaceAreNotOneSilently() {
+        let stack = HTTPStack.ordered(around: ok()) {
+            TimeoutMiddleware(.seconds(1))
+            TimeoutMiddleware(.seconds(2))
+        }
+        #expect(labels(stack).count == 2 || !stack.orderProblems.isEmpty, "\(stack)")
+    }
+
+    @Test func nestedConditionsOverADefault() async throws {
+        for (outer, inner, expected) in [
+            (Self.always, Self.always, "app"), (Self.always, Self.never, "default"), (Self.never, Self.always, "default"),
+        ] {
+            let passed = Recorder<String>()
+            let stack = HTTPStack.ordered(around: ok()) { Named("default", at: .redirect, passed: passed) }
+                .wrapped(by: Named("app", at: .redirect, passed: passed), when: outer && inner)
+            _ = try await stack.send(.sample())
+            #expect(passed.all == [expected])
+        }
+        let passed = Recorder<String>()
+        let stack = HTTPStack.ordered(around: ok()) { Named("default", at: .redirect, passed: passed) }
+            .wrapped(by: Named("first", at: .redirect, passed: passed), when: Self.always)
+            .wrapped(by: Named("second", at: .redirect, passed: passed), when: Self.never)
+        _ = try await stack.send(.sample())
+        #expect(passed.all == ["first"], "\(stack)")
+    }
+
+    /// A default that serves what its conditional replacement does not: an option is refused, or served.
+    @Test func anAlternativeServesWhatBothServe() {
+        struct Serving: HTTPMiddleware {
+            var place: MiddlewarePlace { .redirect }
+            var servedPlaces: Set<MiddlewarePlace> { [.redirect, .timeout] }
+            func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
+        }
+        let stack = HTTPStack.ordered(around: ok()) { Serving() }.wrapped(by: Named("app", at: .redirect), when: Self.always)
+        #expect(!stack.obeysTimeout)
+    }
+
+    /// A timeout of some requests alone does not excuse the stack from obeying the option for all others.
+    @Test func aConditionalTimeoutDoesNotObeyTheOptionOfOthers() async throws {
+        let deadlines = Recorder<Bool>()
+        let transport = ScriptedTransport { request in
+            deadlines.record(request.deadline != nil)
+            return Response(head: HTTPResponse(status: .ok), request: request)
+        }
+        for sorted in [false, true] {
+            let base = sorted ? HTTPStack.ordered(around: transport) : HTTPStack(transport)
+            let stack = base.wrapped(by: TimeoutMiddleware(.seconds(9)), when: Self.never)
+            var request = Request.sample()
+            request.options.timeout = .use(.seconds(5))
+            _ = try await stack.send(request)
+        }
+        #expect(deadlines.all == [true, true])
+    }
+
+    @Test func aTimeoutByRuleIsNoSecondOneAndOneInABaseNeither() {
+        let byRule = HTTPStack.ordered(around: ok()).timeout(.seconds(2)).wrapped(by: TimeoutMiddleware(.seconds(1)), inside: .redirect)
+        #expect(!byRule.description.contains("another timeout"), "\(byRule)")
+        let base = HTTPStack.ordered(around: HTTPStack.ordered(around: ok()).timeout(.seconds(1))).timeout(.seconds(2))
+        #expect(!base.description.contains("another timeout"), "\(base)")
+    }
+
+    @Test func outsideTheOutermostOfSeveralRules() {
+        let rules: [MiddlewareNeighbor] = [.outside(.sign, because: "x"), .outside(.server, because: "x"), .outside(.retry, because: "x")]
+        let stack = HTTPStack.ordered(around: ok()).wrapped(by: Named("own", rules)).wrapped(by: Named("s", at: .server))
+            .wrapped(by: Named("r", at: .retry))
+        #expect(labels(stack) == ["own", "s", "r"])
+        let moved = HTTPStack.ordered(around: ok()).wrapped(by: Named("s", at: .server)).wrapped(
+            by: Named("r", at: .retry), outside: .server)
+        #expect(labels(moved) == ["r", "s"])
+    }
+
+    @Test func rulesThatContradictEachOtherAreReportedAndTheStackWorks() async throws {
+        let odd: [MiddlewareNeighbor] = [
+            .inside(.sign, because: "a"), .outside(.server, because: "b"), .inside(.unplaced, because: "c"),
+            .outside(.unplaced, because: "d"),
+            .inside(MiddlewarePlace("odd"), because: "self"), .once(because: "e"), .onceWhenOrdered(because: "f"),
+        ]
+        var stack = HTTPStack.ordered(around: ok())
+        for number in 0..<20 {
+            stack = stack.wrapped(
+                by: Named("\(number)", at: number % 2 == 0 ? MiddlewarePlace("odd") : MiddlewarePlace("odd\(number)"), odd)
+            )
+            .wrapped(by: Named("s", at: .sign)).wrapped(by: Named("server", at: .server))
+        }
+        #expect(!stack.orderProblems.isEmpty)
+        #expect(try await stack.send(.sample()).status == .ok)
+    }
+
+    private static func stack(of count: Int) -> HTTPStack {
+        HTTPStack(StubTransport(Stub().responds(.status(.ok), repeatingLast: true))).wrapped {
+            for number in 0..<count { Named("\(number)") }
+        }
+    }
+
+    @Test func aThousandLayersAreReleasedOnASmallStack() async {
+        await #expect(processExitsWith: .success) {
+            final class Box: Sendable {
+                let stack = Mutex<HTTPStack?>(nil)
+            }
+            let box = Box()
+            box.stack.withLock { $0 = Self.stack(of: 1_000) }
+            await withCheckedContinuation { continuation in
+                let thread = Thread {
+                    box.stack.withLock { $0 = nil }
+                    continuation.resume()
+                }
+                thread.stackSize = 512 * 1024
+                thread.start()
+            }
+        }
+    }
+
+    // MARK: Needs
+
+    private enum NeedyKey: OptionKey {
+        static var defaultValue: OptionOverride<Int> { .inherited }
+        static var needs: Capabilities { [.trailers, .networkAccess] }
+    }
+
+    @Test func whatATransportLacksIsRefusedByNameInEveryForm() async throws {
+        let lacking = ScriptedTransport(capabilities: [.trailers]) { Response(head: HTTPResponse(status: .ok), request: $0) }
+        let having = ScriptedTransport(capabilities: [.trailers, .networkAccess]) { Response(head: HTTPResponse(status: .ok), request: $0) }
+        func stacks(_ transport: ScriptedTransport) -> [HTTPStack] {
+            [
+                HTTPStack(transport), HTTPStack.ordered(around: transport),
+                HTTPStack.ordered(around: HTTPStack(transport).retry()).redirect(),
+                HTTPStack.ordered(around: HTTPStack.ordered(around: transport)).keepingOrder, HTTPStack(HTTPStack(transport)),
+            ]
+        }
+        var request = Request.sample()
+        request.options[NeedyKey.self] = .use(1)
+        for stack in stacks(lacking) {
+            let error = try await failure(UnservedOptionError.self) { try await stack.send(request) }
+            #expect("\(error)".contains("networkAccess") && !"\(error)".contains("trailers"), "\(error)")
+        }
+        for stack in stacks(having) { #expect(try await stack.send(request).status == .ok) }
+        for unset in [OptionOverride<Int>.inherited, .off] {
+            request.options[NeedyKey.self] = unset
+            for stack in stacks(lacking) { #expect(try await stack.send(request).status == .ok) }
+        }
+    }
+}

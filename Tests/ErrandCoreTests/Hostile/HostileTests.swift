@@ -1,0 +1,74 @@
+import Errand
+import ErrandTesting
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ErrandCore
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// What the documents promise, tried with bad intentions.
+@Suite(.timeLimit(.minutes(10))) struct HostileTests {
+    struct Named: HTTPMiddleware {
+        let label: String
+        var place = MiddlewarePlace.unplaced
+        var neighbors: [MiddlewareNeighbor] = []
+        var servedPlaces: Set<MiddlewarePlace> = []
+        var takesDetours = false
+        var passed: Recorder<String>?
+
+        init(
+            _ label: String, at place: MiddlewarePlace = .unplaced, _ neighbors: [MiddlewareNeighbor] = [],
+            passed: Recorder<String>? = nil
+        ) { (self.label, self.place, self.neighbors, self.passed) = (label, place, neighbors, passed) }
+
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+            passed?.record(label)
+            return try await next.send(request)
+        }
+    }
+
+    struct Doing: HTTPMiddleware {
+        var label = "doing"
+        let work: @Sendable (Request, any HTTPSender) async throws -> Response
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await work(request, next) }
+    }
+
+    struct Observing<Observer: CallObserver>: HTTPMiddleware {
+        let make: @Sendable () -> Observer
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+            try await next.send(request, observedBy: make())
+        }
+    }
+
+    final class Watching: CallObserver {
+        let outcomes: Recorder<CallOutcome>
+        init(_ outcomes: Recorder<CallOutcome>) { self.outcomes = outcomes }
+        func ended(_ outcome: CallOutcome, at mark: Void) { outcomes.record(outcome) }
+    }
+
+    struct Refusal: Error { var name = "" }
+
+    static let always = RequestCondition.custom("always") { _ in true }
+    static let never = RequestCondition.custom("never") { _ in false }
+
+    func ok(_ status: HTTPResponse.Status = .ok) -> StubTransport {
+        StubTransport(Stub().responds(.status(status, text: "text"), repeatingLast: true))
+    }
+
+    func lost(_ request: Request?) -> TransportError {
+        TransportError(.connectionLost, phase: .response, request: request, delivery: .notSent)
+    }
+
+    func labels(_ stack: HTTPStack) -> [String] { stack.layers.dropLast().map(\.label) }
+
+    static func response(_ source: ScriptedBodySource) -> Response {
+        Response(
+            head: HTTPResponse(status: .ok), body: ResponseBody(source, expectedLength: 2), request: .sample(), exchange: ExchangeLifetime()
+        )
+    }
+}
