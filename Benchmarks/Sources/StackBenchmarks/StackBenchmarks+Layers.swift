@@ -3,6 +3,7 @@ import ErrandMiddleware
 import ErrandTelemetry
 import Logging
 import Metrics
+import SeamCases
 import Tracing
 
 extension StackBenchmarks {
