@@ -1,8 +1,11 @@
 import Foundation
 
 /// Returns how many times longer `work` takes for `factor` times the input, in processor time of this thread: about `factor` for linear
-/// work, its square for quadratic work. The shortest of several runs counts. Other work on the machine is not measured, but it empties the caches of
-/// the processor: a growth that is more than linear is measured again, up to six times.
+/// work, its square for quadratic work.
+///
+/// Other work on the machine is not measured, but slows this work down for a while, because it shares the caches and the cores. So each round measures
+/// both inputs, one right after the other, and the lowest growth of a round counts. A growth of more than twice `factor` is measured again, in up to six
+/// rounds.
 ///
 /// - Parameters:
 ///   - count: the size of the smaller input; it should take about a millisecond.
@@ -14,13 +17,12 @@ public func growth<Input>(
 ) -> Double {
     let (small, large) = (input(count), input(count * factor))
     work(small)  // to exclude what is only initialized once
-    var (longer, shorter) = (Double.infinity, Double.infinity)
-    for _ in 0..<6 {
-        longer = min(longer, time(3, work, large))
-        shorter = min(shorter, time(5, work, small))
-        if longer / max(shorter, 50e-6) < 2 * Double(factor) { break }
+    var lowest = Double.infinity
+    for _ in 0..<6 where lowest >= 2 * Double(factor) {
+        let shorter = time(5, work, small)
+        lowest = min(lowest, time(3, work, large) / max(shorter, 50e-6))
     }
-    return longer / max(shorter, 50e-6)
+    return lowest
 }
 
 private func time<Input>(_ runs: Int, _ work: (Input) -> Void, _ input: Input) -> Double {
