@@ -196,4 +196,15 @@ extension HTTPSender {
     ) -> HTTPStack {
         wrapped(by: RetryMiddleware(policy, budget: budget, clock: clock, random: random))
     }
+
+    /// Sends requests again that failed temporarily, with `maxAttempts` attempts in all: `retry(3)` sends a request at most three times.
+    ///
+    /// Everything else is as in ``RetryPolicy/standard``. See ``RetryMiddleware``.
+    ///
+    /// - Parameters:
+    ///   - maxAttempts: the first attempt included; at least 1.
+    ///   - budget: shared by all calls through this middleware; a budget of its own by default. `nil` retries without a budget.
+    public func retry(_ maxAttempts: Int, budget: RetryBudget? = RetryBudget()) -> HTTPStack {
+        retry(RetryPolicy(maxAttempts: maxAttempts), budget: budget)
+    }
 }
