@@ -5,7 +5,7 @@
 public struct BodyAlreadyUsedError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
     /// Creates the error. For body sources of your own.
     public init() {}
-    public var description: String { "the body can be read once only, and was read or abandoned before; keep what the first reader gets" }
+    public var description: String { "the body can be read once only, and was read or abandoned before; keep the first reader's bytes" }
     /// A sentence for people.
     public var errorDescription: String? { "The content cannot be read a second time." }
     public var failureReason: String? { "It can be read once only, and was read or abandoned before." }

@@ -72,6 +72,6 @@ final class BodyObserver: Sendable {
         return isFirst
     }
 
-    /// Without this object, nobody can read the body.
+    /// The observer is released only when nobody can read the body any more.
     deinit { end(.abandoned) }
 }

@@ -11,9 +11,13 @@ internal import Synchronization
 /// Bytes in memory can also be read only once, so that code that works with a small body works with a large body. ``bufferedData``
 /// returns the bytes without reading the body. Only an empty body in memory without observers can be read again.
 ///
-/// A stream releases its connection when the stream was read to its end, when its iterator is released (`break` is enough), or when
-/// the last reference to the body is released. Swift keeps a local reference until the end of its scope at the latest. For a large
-/// body that you may not read, use `withResponse(to:)`.
+/// A stream releases its connection as soon as one of these is true:
+/// - the reader has reached the end
+/// - the iterator was released (`break` is enough)
+/// - the last reference to the body was released
+///
+/// Swift keeps a local reference until the end of its scope at the latest. For a large body that you may not read, use
+/// `withResponse(to:)`.
 public struct ResponseBody: Sendable, AsyncSequence {
     public typealias Element = Data
     public typealias Failure = any Error

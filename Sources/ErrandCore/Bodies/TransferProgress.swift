@@ -151,8 +151,8 @@ extension RequestBody {
     /// last report comes at the end, also if the request breaks off. Other reports come at most once in each `interval`. An empty
     /// body reports nothing.
     ///
-    /// If the body is sent twice at the same time, by `hedge` or by two calls, each sending counts its own bytes, and `report` gets
-    /// the reports of both. `coalesce` does not share a request with such a body.
+    /// If `hedge` or two calls send the body twice at the same time, each sending counts its own bytes. `report` gets the reports
+    /// of both. `coalesce` does not share a request with such a body.
     ///
     /// - Parameters:
     ///   - interval: the shortest time between two reports; 100 ms by default. `.zero` reports each chunk.

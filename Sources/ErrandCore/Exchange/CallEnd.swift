@@ -2,9 +2,9 @@ internal import Synchronization
 
 /// The end of reading a response: its value was decoded, decoding failed, or its status was refused.
 ///
-/// The first observer that waits for the reader creates this object. If no observer waits, nothing is allocated. If an inner layer
-/// discards a response, such as the response of an attempt that is retried, the response ends at that moment, at the latest with
-/// its last copy.
+/// The first observer that waits for the reader creates this object. If no observer waits, nothing is allocated. An inner layer may
+/// discard a response, such as the response of an attempt that is retried. Such a response ends when it is discarded, at the latest
+/// with its last copy.
 final class CallEnd: Sendable {
     enum Outcome: Sendable {
         /// Decoding succeeded.

@@ -192,8 +192,8 @@ final class ObservedCall: CallObservation {
 extension CallState {
     /// Whether the call ends later than its exchange.
     ///
-    /// If true, the call ends when its value was decoded, or when a `validateStatus` outside the observer has read the body of a
-    /// refused response for an error of the back end.
+    /// If true, the call ends when its value was decoded. A call with a refused response may also end when a `validateStatus`
+    /// outside the observer has searched the body for the back end's error.
     fileprivate func awaitsReader(ofRefused isRefused: Bool) -> Bool {
         awaitsDecoding || (isRefused && passedStatusRule != nil && serviceErrors != nil)
     }

@@ -1,5 +1,5 @@
-// Properties of any error, for a `catch … where` clause. If a token could not be refreshed, the failure of the refresh decides
-// them.
+// Properties of any error, for a `catch … where` clause. If a token could not be refreshed, the failure of the refresh decides the
+// properties.
 
 extension Error {
     /// Whether the server could not be reached, or the connection to it was lost.
@@ -51,8 +51,8 @@ extension Error {
 
     /// Whether a deadline or a timeout of the client passed, in any phase.
     ///
-    /// True for ``TransportError`` with the code `timedOut`, for a token that could not be refreshed because of such a failure, and
-    /// for polling whose timeout passed. False for the statuses 408 and 504, because the server responded.
+    /// True for ``TransportError`` with the code `timedOut`, and for polling whose timeout passed. Also true for a token that could
+    /// not be refreshed because of such a failure. False for the statuses 408 and 504, because the server responded.
     public var isTimeout: Bool {
         let error = decidingError
         return (error as? TransportError)?.code == .timedOut || (error as? any TimeLimitedFailure)?.exceededItsTime == true
@@ -63,8 +63,8 @@ extension Error {
 
     /// Whether the call failed because of a response with a status from 400 to 499.
     ///
-    /// True for ``StatusError``, for a token that could not be refreshed because of such a response, and for the error of a
-    /// response validator whose retries are used up.
+    /// True for ``StatusError``, and for the error of a response validator whose retries are used up. Also true for a token that
+    /// could not be refreshed because of such a response.
     public var isClientError: Bool { refusedStatus?.kind == .clientError }
 
     /// Whether the server requires credentials, or refused the credentials of the request: the status 401.
@@ -76,9 +76,12 @@ extension Error {
 
     /// Whether a person must sign in before the call can succeed.
     ///
-    /// True for the status 401 as in ``isUnauthorized``, for a request that was not sent because nobody is signed in, and for a
-    /// token that the server refuses to refresh. False for a token that could not be refreshed for a temporary reason, such as a
-    /// network that was down.
+    /// True for:
+    /// - the status 401 as in ``isUnauthorized``
+    /// - a request that was not sent because nobody is signed in
+    /// - a token that the server refuses to refresh
+    ///
+    /// False for a token that could not be refreshed for a temporary reason, such as a network that was down.
     ///
     /// ```swift
     /// } catch where error.needsSignIn {
@@ -89,8 +92,8 @@ extension Error {
 
     /// Whether the call failed because of a response with a status from 500 to 599.
     ///
-    /// True for ``StatusError``, for a token that could not be refreshed because of such a response, and for the error of a
-    /// response validator whose retries are used up.
+    /// True for ``StatusError``, and for the error of a response validator whose retries are used up. Also true for a token that
+    /// could not be refreshed because of such a response.
     public var isServerError: Bool { refusedStatus?.kind == .serverError }
 
     /// The status that made the call fail; `nil` if no status did.

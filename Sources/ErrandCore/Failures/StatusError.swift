@@ -97,7 +97,8 @@ public struct StatusError: RequestFailure {
         // The beginning of a body may be valid JSON by chance.
         guard bodyIsWhole else {
             let message =
-                "only the first \(bodyPrefix.count) bytes of the body are here: it broke off, or is longer than \(Self.bodyLimitBytes) bytes"
+                "only the first \(bodyPrefix.count) bytes of the body are available: "
+                + "the body broke off, or is longer than \(Self.bodyLimitBytes) bytes"
             throw DecodingError.dataCorrupted(DecodingError.Context(codingPath: [], debugDescription: message))
         }
         return try (coding ?? refused.request.options.call.json ?? .standard).decode(type, from: bodyPrefix)
@@ -151,8 +152,8 @@ extension StatusError {
             switch head.status.code {
             case 401: "\(server) needs valid credentials"
             case 403: "\(server) does not allow this"
-            case 404: "\(server) does not have what was asked for"
-            case 410: "\(server) no longer has what was asked for"
+            case 404: "\(server) does not have the requested content"
+            case 410: "\(server) no longer has the requested content"
             case 429: "\(server) got too many requests"
             case 400...499: "\(server) did not accept the request"
             case 500...599: "\(server) could not process the request"

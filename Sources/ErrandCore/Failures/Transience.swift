@@ -25,8 +25,8 @@ extension TransportError.Code {
 extension TransportError {
     /// Whether the request may be sent again immediately, whatever its method.
     ///
-    /// True if a kept connection was closed before anything was sent, or if the server reported that it did not process the request
-    /// ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
+    /// True if a kept connection was closed before anything was sent. Also true if the server reported that it did not process the
+    /// request ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
     public var wasLeftUnprocessed: Bool { code == .connectionLost && !mayHaveBeenProcessed }
 
     /// Whether the failure may be temporary if a request to the same server has succeeded before.

@@ -35,8 +35,8 @@ extension TransportError {
 
     /// What a person can do; `nil` if only a developer can help.
     ///
-    /// If the connection was lost or the time ran out, and the server may have processed a request that is not idempotent, the
-    /// suggestion says so.
+    /// If the server may have processed a request that is not idempotent, the suggestion after a lost connection or a timeout says
+    /// so.
     public var recoverySuggestion: String? {
         switch code {
         case .cannotFindHost where proxy != nil: return "Check the network connection and the settings of the proxy, then try again."

@@ -8,9 +8,8 @@
 /// try await transport.retry().send(request)     // throws: add hedge to the stack
 /// ```
 ///
-/// The options are checked once, where a call enters its outermost ``HTTPStack``. An option that is `.off` needs nothing. If a
-/// stack is built over a sender that is not a transport, it can't know the inner middleware and the transport, and never throws
-/// this error.
+/// The options are checked once, where a call enters its outermost ``HTTPStack``. An option that is `.off` needs nothing. A stack
+/// over a sender that is not a transport can't know the inner middleware and the transport. Such a stack never throws this error.
 public struct UnservedOptionError: RequestFailure {
     /// The middleware or the capabilities that an option needs and the stack lacks.
     enum Missing: Sendable {

@@ -34,7 +34,8 @@ package enum PrivateFile {
             }
             guard try file.permissions(path: path) & 0o077 == 0 else {
                 throw FileReadError(
-                    path: path, operation: "read", code: EACCES, reason: "others than its owner can read or write it (chmod 600 helps)")
+                    path: path, operation: "read", code: EACCES,
+                    reason: "users other than its owner can read or write the file (chmod 600 helps)")
             }
             var data = Data()
             while true {

@@ -72,7 +72,7 @@ struct ReservedFile: ~Copyable {
             guard descriptor >= 0 else { throw FileWriteError(path: path, operation: "create a file beside", code: errno) }
             let file = ReservedFile(path, partPath, descriptor)
             guard isPrivate(descriptor) else {
-                let reason = "'\(partPath.shownSafely())' is there, and is not a private file of this user; remove it"
+                let reason = "'\(partPath.shownSafely())' exists, and is not a private file of this user; remove the file"
                 throw FileWriteError(path: path, operation: "create a file beside", code: EEXIST, reason: reason)
             }
             while flock(descriptor, LOCK_EX) != 0 {

@@ -3,8 +3,8 @@ extension Duration {
     ///
     /// - A whole number of hours or minutes is shown in hours or minutes.
     /// - Any other duration of at least 1 s is shown in seconds, to the millisecond.
-    /// - A duration of at least 10 ms is shown in whole milliseconds, and a duration of at least 1 µs in milliseconds, to the
-    ///   microsecond.
+    /// - A shorter duration of at least 10 ms is shown in whole milliseconds.
+    /// - A shorter duration of at least 1 µs is shown in milliseconds, to the microsecond.
     /// - A shorter duration is shown in whole nanoseconds, or as `<1 ns` if that would be 0 ns. Only zero is shown as zero.
     public var inWords: String {
         let milliseconds = self / .milliseconds(1)
