@@ -1,6 +1,6 @@
 extension Response {
-    /// Returns the parts of a multipart body one after the other, while the body arrives ([RFC 2046, section
-    /// 5.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1)).
+    /// Returns the parts of a multipart body one after the other, while the body arrives
+    /// ([RFC 2046, section 5.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1)).
     ///
     /// The media type of the body is `multipart/mixed`, `multipart/form-data`, `multipart/byteranges` or another multipart type.
     ///

@@ -6,7 +6,7 @@
 /// With priority alone, the least urgent waiter could wait forever. Therefore every tenth call of ``popNext()`` removes the longest
 /// waiter.
 public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
-    /// The number of calls of ``popNext()`` after which one call removes the longest waiter: 10.
+    /// The interval at which ``popNext()`` removes the longest waiter: every 10th call.
     public static var fairTurn: Int { 10 }
 
     /// The number of places that were examined or moved, for tests that count steps instead of measuring time.

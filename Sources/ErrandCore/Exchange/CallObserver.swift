@@ -157,8 +157,7 @@ extension HTTPSender {
 }
 
 extension Request {
-    /// Reports the response that a middleware refuses to the observers of this call, before the middleware throws an error of the
-    /// app.
+    /// Reports a refused response to the observers of this call, before a middleware throws an error of the app because of it.
     ///
     /// A log then shows the status. A ``RequestFailure`` already has its response, and needs no report. `validate` reports the
     /// errors of its validators.

@@ -14,8 +14,8 @@ extension CallTimings: CustomStringConvertible, CustomReflectable {
 }
 
 extension ExchangeTimings: CustomStringConvertible, CustomReflectable {
-    /// The method, the URL without secrets, the status, and the duration of each phase: `GET https://a.example/x 200 in 120 ms
-    /// (send 20 ms, wait 100 ms)`.
+    /// The method, the URL without secrets, the status, and the duration of each phase:
+    /// `GET https://a.example/x 200 in 120 ms (send 20 ms, wait 100 ms)`.
     public var description: String {
         var text = "\(method) \(url)"
         if let status { text += " \(status)" }

@@ -82,8 +82,8 @@ public struct ExchangeEvent: Sendable {
         public static let requestBytesSent = Kind("requestBytesSent")
         /// The last byte of the request was sent.
         public static let requestSent = Kind("requestSent")
-        /// An informational response was received (1xx; [RFC 9110, section
-        /// 15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)): ``ExchangeEvent/response`` is its head.
+        /// An informational response was received (1xx; [RFC 9110, section 15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)):
+        /// ``ExchangeEvent/response`` is its head.
         public static let informationalResponse = Kind("informationalResponse")
         /// The head of the response was received: ``ExchangeEvent/response``, if the transport reports the head.
         public static let responseHead = Kind("responseHead")

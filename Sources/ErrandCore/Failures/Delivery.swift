@@ -9,8 +9,8 @@ public enum Delivery: String, Sendable, Hashable, Comparable {
     /// No server processed the request: the request can be sent again, whatever its method.
     ///
     /// Either nothing was sent, or the server reported that it did not process the request. Over HTTP/2, a server reports this by
-    /// `REFUSED_STREAM`, or by GOAWAY with a lower stream ([RFC 9113, section
-    /// 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
+    /// `REFUSED_STREAM`, or by GOAWAY with a lower stream
+    /// ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
     case notSent
     /// A part of the request may have been sent. Whether the server processed the request is not known.
     case unknown

@@ -104,8 +104,8 @@ public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringCo
 
     private var isInPlace: Bool { operation == Self.folderSynchronization }
 
-    /// The operation, the path and the reason, with the system's error in words and as a number: `cannot write '/data/a.zip': no
-    /// space left on the disk (errno 28)`.
+    /// The operation, the path and the reason, with the system's error in words and as a number:
+    /// `cannot write '/data/a.zip': no space left on the disk (errno 28)`.
     public var description: String {
         shownFileFailure(operation, path, code, reason) + (isInPlace ? "; the file is complete and has its name" : "")
     }

@@ -10,9 +10,9 @@
 public enum RetryStop: String, Sendable, Hashable {
     /// A further attempt would change nothing: the attempt succeeded or failed permanently, or the app decided so.
     case final
-    /// The request may have been processed, and its method is not idempotent ([RFC 9110, section
-    /// 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)). A further attempt might process the request twice. An
-    /// idempotency key (`request.options.idempotencyKey`) permits a further attempt.
+    /// The request may have been processed, and its method is not idempotent
+    /// ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)). A further attempt might process the request
+    /// twice. An idempotency key (`request.options.idempotencyKey`) permits a further attempt.
     case notIdempotent
     /// The call made all attempts that the policy or the validator allows.
     case attemptsUsedUp

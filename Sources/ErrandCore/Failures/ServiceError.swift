@@ -82,8 +82,8 @@ public struct ServiceError: RequestFailure, CustomReflectable {
     public var phase: ExchangePhase { .response }
     public var delivery: Delivery { .sent }
 
-    /// The wait that the server asks for before the next request (`Retry-After`, [RFC 9110, section
-    /// 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)); `nil` if the server does not ask.
+    /// The wait that the server asks for before the next request (`Retry-After`,
+    /// [RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)); `nil` if the server does not ask.
     public var retryAfter: Duration? { response?.headerFields.retryAfter }
 
     /// The request, the code, the message, the identifier, the status, `Retry-After` and the earlier attempts, without control characters.

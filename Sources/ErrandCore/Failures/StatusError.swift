@@ -8,8 +8,8 @@ public import ErrandFormats
 /// GET https://a.example/x: status 503 Service Unavailable; the server asks to wait for 30 s; attempt 1: 503, then waited 100 ms
 /// ```
 ///
-/// To catch an error type of your own instead, let the client make that error: `APIClient(stack) { refused in try refused.json(as:
-/// APIProblem.self) }`.
+/// To catch an error type of your own instead, let the client make that error:
+/// `APIClient(stack) { refused in try refused.json(as: APIProblem.self) }`.
 public struct StatusError: RequestFailure {
     /// The most bytes of the response's body that an error keeps: 64 KiB. The rest is abandoned.
     public static let bodyLimitBytes = 64 * 1024
@@ -21,8 +21,8 @@ public struct StatusError: RequestFailure {
     public let bodyPrefix: Data
     /// Whether ``bodyPrefix`` is the whole body: the body was not longer, and did not break off.
     public let bodyIsWhole: Bool
-    /// The server's description of the problem, if the server sent `application/problem+json` ([RFC
-    /// 9457](https://www.rfc-editor.org/rfc/rfc9457)); `nil` otherwise.
+    /// The server's description of the problem, if the server sent `application/problem+json`
+    /// ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)); `nil` otherwise.
     public let problem: ProblemDetails?
     public var attempts: [AttemptRecord]
     public var retryStop: RetryStop?
@@ -39,8 +39,8 @@ public struct StatusError: RequestFailure {
     public var phase: ExchangePhase { .response }
     public var delivery: Delivery { .sent }
 
-    /// The wait that the server asks for before the next request (`Retry-After`, [RFC 9110, section
-    /// 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)); `nil` if the server does not ask.
+    /// The wait that the server asks for before the next request (`Retry-After`,
+    /// [RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)); `nil` if the server does not ask.
     public var retryAfter: Duration? { head.headerFields.retryAfter }
 
     /// Creates the error of a response: reads the beginning of the body, and abandons the rest.

@@ -160,8 +160,8 @@ final class JournalFile: Sendable {
     /// Replaces all records, and forces the new records to the disk. After a crash, the file has either the old records or the new
     /// ones.
     ///
-    /// - Throws: `FileWriteError`. The file then has the old records, with one exception. After the failure `synchronize the folder
-    ///   of`, the file has the new records, and a loss of power may bring back the old ones.
+    /// - Throws: `FileWriteError`. The file then has the old records, with one exception. After the failure
+    ///   `synchronize the folder of`, the file has the new records, and a loss of power may bring back the old ones.
     func replace(with records: [Data]) throws(FileWriteError) {
         try checkRoom(records.reduce(Self.header.count) { $0 + Self.frameBytes + $1.count })
         var data = Self.header

@@ -29,8 +29,7 @@ func creationProblem(_ code: Int32, in folder: String) -> String? {
 
 /// Returns the text for an error number of the system (`errno`), such as `connection refused` for `ECONNREFUSED`.
 ///
-/// If this library has no text for a number, the result is the system's text with the number: `level 2 not synchronized (errno
-/// 45)`.
+/// If this library has no text for a number, the result is the system's text with the number: `level 2 not synchronized (errno 45)`.
 package func systemErrorText(_ code: Int32) -> String {
     switch code {
     case ECONNREFUSED: return "connection refused"
