@@ -1,9 +1,11 @@
-/// A one-shot body was read a second time: it had been read, abandoned, or moved into another body. Keep the bytes that you read, or use
+/// The error for a body that is read a second time although it can be read only once.
+///
+/// The body was read, abandoned, or moved into another body before. Keep the bytes that you read, or use
 /// ``ResponseBody/bufferedData``.
 public struct BodyAlreadyUsedError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
     /// Creates the error. For body sources of your own.
     public init() {}
-    public var description: String { "the body can be read once only, and was read or abandoned before; keep what the first reader gets" }
+    public var description: String { "the body can be read once only, and was read or abandoned before; keep the first reader's bytes" }
     /// A sentence for people.
     public var errorDescription: String? { "The content cannot be read a second time." }
     public var failureReason: String? { "It can be read once only, and was read or abandoned before." }

@@ -2,12 +2,12 @@ internal import Synchronization
 
 /// An event in the life of an observed body.
 public enum BodyEvent: Sendable {
-    /// A request's body is opened to be sent from this offset, in bytes; once for each time it is sent. A response's body has no such
-    /// event.
+    /// A request's body is opened to be sent from this offset, in bytes. Reported each time the body is sent. A response's body has
+    /// no such event.
     case opened(at: Int64)
-    /// The next bytes, never empty, as they are passed on.
+    /// The next bytes, never empty.
     case chunk(Data)
-    /// The body has ended, has failed, or was abandoned. Only a complete body has trailer fields, if there were any.
+    /// The body has ended, has failed, or was abandoned. Trailer fields are reported only for a complete body that has any.
     ///
     /// A cancelled read fails the body with `CancellationError`. A body that is not read is abandoned.
     case end(ExchangeLifetime.Outcome, trailers: HTTPFields?)
@@ -27,12 +27,12 @@ extension BodyEvent: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["event": description]) }
 }
 
-/// Reports one reading of a body to a closure: one event at a time, the end exactly once, and nothing after it.
+/// Reports one reading of a body to a closure: one event at a time, exactly one end, and nothing after the end.
 final class BodyObserver: Sendable {
     private struct State {
         var isDelivering = false
         var isOver = false
-        /// An end that came while a chunk was being reported.
+        /// The end, if it came while a chunk was being reported.
         var pending: BodyEvent?
     }
 
@@ -43,7 +43,7 @@ final class BodyObserver: Sendable {
 
     func opened(at offset: Int64) { handler(.opened(at: offset)) }
 
-    /// Reports a chunk. Only the one reader calls it.
+    /// Reports a chunk. Only the reader of the body calls this function.
     func chunk(_ chunk: Data) {
         let isWanted = state.withLock { state in
             state.isDelivering = !state.isOver
@@ -58,7 +58,7 @@ final class BodyObserver: Sendable {
         if let end { handler(end) }
     }
 
-    /// Returns whether this is the end: the first one counts.
+    /// Ends the observation, and returns true for the first end. Later ends are ignored.
     @discardableResult
     func end(_ end: ExchangeLifetime.Outcome, trailers: HTTPFields? = nil) -> Bool {
         let event = BodyEvent.end(end, trailers: trailers)
@@ -72,6 +72,6 @@ final class BodyObserver: Sendable {
         return isFirst
     }
 
-    /// The body can't be read any more.
+    /// The observer is released only when nobody can read the body any more.
     deinit { end(.abandoned) }
 }

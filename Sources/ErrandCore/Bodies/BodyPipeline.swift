@@ -1,29 +1,29 @@
-/// A stage that chunks pass between a source and its reader.
+/// A stage that chunks pass through between a source and its reader.
 enum BodyStage: Sendable {
     case transform(any BodyTransform)
     case observe(BodyObserver)
-    /// Observes other bytes than those that pass: the bytes in memory from which they were made.
+    /// Observes the bytes in memory from which the passing bytes were made.
     case tap(BodyTap)
-    /// Copies the bytes that pass to a sink, which may wait.
+    /// Copies the passing bytes to a sink, which may wait.
     case copy(SinkStage)
 }
 
 /// The input of a pipeline.
 protocol BodyInput {
-    /// Returns the next chunk; `nil` at the end, and from then on.
+    /// Returns the next chunk; `nil` at the end, and in all later calls.
     func pull() async throws -> Data?
-    /// The trailer fields, at the end.
+    /// The trailer fields, available at the end.
     var trailers: HTTPFields? { get }
 }
 
-/// The stages of a body and their state. Owned by one reader.
+/// The stages of a body, with their state. One reader owns a pipeline.
 package struct BodyPipeline: Sendable {
     /// The largest chunk that a transform passes on: 64 KiB.
     package static let chunkLimitBytes = 64 * 1024
 
     private var steps: [Step]
 
-    /// - Parameter stages: innermost first.
+    /// - Parameter stages: the stages, innermost first.
     init(_ stages: [BodyStage]) { steps = stages.map(Step.init) }
 
     /// Returns the next chunk of the last stage's output.
@@ -55,7 +55,7 @@ package struct BodyPipeline: Sendable {
             }
             return chunk
         case .transform(var transformation):
-            // Moved out, so that it is changed in place.
+            // Moved out of the array, so that the transformation is changed in place.
             steps[index] = .nothing
             defer { steps[index] = .transform(transformation) }
             while true {
@@ -67,13 +67,13 @@ package struct BodyPipeline: Sendable {
         }
     }
 
-    /// One stage.
+    /// A stage with its state.
     private enum Step: Sendable {
         case transform(BodyTransformation)
         case observe(BodyObserver)
         case tap(BodyTap, isDelivered: Bool)
         case copy(SinkStage)
-        /// The stage is in use.
+        /// Replaces a stage while that stage is in use.
         case nothing
 
         init(_ stage: BodyStage) {

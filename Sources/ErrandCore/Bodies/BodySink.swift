@@ -1,25 +1,30 @@
-/// A place to which the bytes of a body are copied while a reader reads them, and which may be slower than the reader: a file, for example.
+/// A destination, such as a file, to which the bytes of a body are copied while a reader reads them. It may be slower than the
+/// reader.
 ///
-/// The copy is made in the task of the reader, chunk by chunk. So the reader waits for the sink, nothing is read ahead, and the task of the reader
-/// cancels the sink, too.
+/// The copy is made in the task of the reader, chunk by chunk. Therefore the reader waits for the sink, nothing is read ahead, and
+/// cancelling the reader's task cancels the sink, too.
 protocol BodySink: Sendable {
-    /// Writes the next bytes, never empty, before the reader gets them. It is not called again before it has returned.
+    /// Writes the next bytes, never empty, before the reader gets them. Not called again before it has returned.
     ///
-    /// - Throws: the error that fails the body. A sink without which the body is of use returns instead, and ignores what follows.
+    /// - Throws: the error that fails the body. If the body is useful without the sink, the sink returns instead, and ignores all
+    ///   later bytes.
     func write(_ chunk: Data) async throws
 
-    /// All bytes were written. The reader learns of the end afterwards. Called once, and not after ``abandon(_:)``.
+    /// Ends the sink after all bytes were written. The reader gets the end of the body afterwards. Called once, and not after
+    /// ``abandon(_:)``.
     ///
     /// - Parameter trailers: the trailer fields of the body, if there are any.
     /// - Throws: the error that fails the body.
     func finish(trailers: HTTPFields?) async throws
 
-    /// The body has failed, or is not read to its end. Called once, and not after ``finish(trailers:)`` has begun. It must not block, and may be called
-    /// while ``write(_:)`` waits in another task.
+    /// Ends the sink early, because the body has failed, or is not read to its end.
+    ///
+    /// Called once, and not after ``finish(trailers:)`` has begun. It must not block, and may be called while ``write(_:)`` waits
+    /// in another task.
     func abandon(_ end: ExchangeLifetime.Outcome)
 }
 
-/// A sink, and the observer that learns of an early end.
+/// A sink, and the observer that reports an early end to the sink.
 struct SinkStage: Sendable {
     let sink: any BodySink
     let observer: BodyObserver
@@ -38,7 +43,7 @@ struct SinkStage: Sendable {
 extension ResponseBody {
     /// Returns this body, and copies its bytes to `sink` as they are read.
     ///
-    /// Use the returned body; this one can't be read any more. Bytes in memory become a stream, because a sink may wait.
+    /// Use the returned body; this body can't be read any more. Bytes in memory become a stream, because a sink may wait.
     consuming func copied(to sink: some BodySink) -> ResponseBody {
         let (stage, length) = (SinkStage(sink), expectedLength)
         switch storage {

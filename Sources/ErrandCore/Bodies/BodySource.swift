@@ -1,20 +1,21 @@
-/// A source of a body's bytes. The reader pulls one chunk at a time, so that no more is produced than is read.
+/// A source of a body's bytes. The reader pulls one chunk at a time, so a source produces no more than is read.
 ///
-/// The same protocol serves both directions: a transport reads a request's body from a source, and provides a response's body as one. The
-/// owner of a source releases it after ``abandon()`` or after the end.
+/// The same protocol serves both directions: a transport reads a request's body from a source, and provides a response's body as a
+/// source. The owner of a source releases the source after ``abandon()`` or after the end.
 public protocol BodySource: Sendable {
-    /// Returns the next bytes, never empty; `nil` at the end, and from then on. It is not called again before it has returned.
+    /// Returns the next bytes, never empty; `nil` at the end, and in all later calls. Not called again before it has returned.
     ///
     /// - Throws: the error that ends the body early; `CancellationError` when the calling task is cancelled.
     func next() async throws -> Data?
 
-    /// Ends the source, because no one will read on. It releases everything immediately, without waiting. Callable at any time, and more
-    /// than once.
+    /// Ends the source, because nobody will read the rest. Releases all resources immediately, without waiting. It can be called at
+    /// any time, and more than once.
     func abandon()
 
-    /// Ends the source, because a later stage of the body failed. It releases everything, as ``abandon()`` does, and an exchange that
-    /// depends on the source ends as failed. The default implementation abandons the source. A source that wraps another one must pass the
-    /// call on.
+    /// Ends the source, because a later stage of the body failed.
+    ///
+    /// Releases all resources, as ``abandon()`` does, and an exchange that depends on the source ends as failed. The default
+    /// implementation abandons the source. A source that wraps another source must forward the call.
     func fail(with error: any Error)
 
     /// The trailer fields ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)), once ``next()`` has returned
@@ -29,13 +30,15 @@ extension BodySource {
     public func fail(with error: any Error) { abandon() }
 }
 
-/// A source that may have a chunk ready. A reader that races each read against a timer takes such a chunk first, because a race costs more.
+/// A source that may have a chunk ready.
+///
+/// A reader that races each read against a timer first takes the ready chunk, because a race costs more.
 package protocol ReadyBodySource: BodySource {
-    /// Returns the next chunk if it is ready; otherwise `nil`, and ``BodySource/next()`` must be called.
+    /// Returns the next chunk if a chunk is ready. Otherwise returns `nil`, and ``BodySource/next()`` must be called.
     func takeReadyChunk() -> Data?
 }
 
-/// A source over an asynchronous sequence. It releases the sequence's iterator when it is released.
+/// A source over an asynchronous sequence. When the source is released, it releases the sequence's iterator.
 actor SequenceBodySource<Base: AsyncSequence & Sendable>: BodySource where Base.Element == Data {
     private var iterator: Base.AsyncIterator?
 

@@ -11,51 +11,57 @@
 /// response.body = response.body.transformed(by: Capitals())
 /// ```
 ///
-/// A chunk can end anywhere, also within a character. The head of the message stays as it is: a middleware that transforms the body of a response
-/// removes or replaces the fields that describe the old bytes, which are `Content-Length`, `Content-Encoding`, `ETag` and digests.
+/// A chunk can end anywhere, also within a character. The head of the message stays as it is. If a middleware transforms the body
+/// of a response, it must remove or replace the fields that describe the old bytes: `Content-Length`, `Content-Encoding`, `ETag`
+/// and digests.
 ///
-/// A transform is a value. Each body has its own copy, which only its reader changes, without a lock or a task. Copies must not share a
-/// mutable reference: bytes in memory are tried with one copy first, and a request's body uses a copy each time it is sent. The output of a
-/// transform is delivered before more input is read.
+/// A transform is a value. Each body has its own copy, which only its reader changes, without a lock or a task. Copies must not
+/// share a mutable reference: bytes in memory are tried with one copy first, and a request's body uses a copy each time it is sent.
+/// The output of a transform is delivered before more input is read.
 public protocol BodyTransform: Sendable {
-    /// Returns the next bytes of the new body, made from bytes that it removes from the front of `input`.
+    /// Returns the next bytes of the new body, made from bytes that the method removes from the front of `input`.
     ///
-    /// Bytes that it leaves in `input` stay in memory until the next call, which gets them before newer bytes. There is no limit: a transform that
-    /// never takes any keeps the whole body. Indices begin at `input.startIndex`. The method is called until it returns `nil`, also with an empty `input`, and again when there is more input.
-    /// Empty output counts as `nil`, unless the method removed some of `input`.
+    /// The method is called until it returns `nil`, also with an empty `input`, and again when there is more input. Empty output
+    /// counts as `nil`, unless the method removed some of `input`. Indices begin at `input.startIndex`.
+    ///
+    /// Bytes that the method leaves in `input` stay in memory until the next call, and come before newer bytes. There is no limit:
+    /// a transform that never removes any bytes keeps the whole body in memory.
     ///
     /// - Parameter input: the bytes that are not used yet.
-    /// - Returns: at most 64 KiB; `nil` if it needs more input. Larger output reaches the reader in pieces, but takes memory as a whole.
-    /// - Throws: an error that ends the body as failed: the reader gets it. An exchange that has not ended on the wire fails with it.
+    /// - Returns: at most 64 KiB; `nil` if the transform needs more input. Larger output reaches the reader in pieces, but is in
+    ///   memory as a whole.
+    /// - Throws: an error that fails the body: the reader gets the error. If the exchange has not ended on the wire, the exchange
+    ///   fails with this error.
     mutating func next(_ input: inout Data) throws -> Data?
 
-    /// Returns the last bytes of the new body, after the end of the old one. By default, it returns `nil`.
+    /// Returns the last bytes of the new body, after the end of the old body. The default implementation returns `nil`.
     ///
-    /// It is called until it returns `nil`. Empty output counts as `nil`, unless the method removed some of `input`. A transform whose
-    /// input is incomplete throws here.
+    /// The method is called until it returns `nil`. Empty output counts as `nil`, unless the method removed some of `input`. If the
+    /// input is incomplete, the transform throws here.
     ///
-    /// - Parameter input: the bytes that ``next(_:)`` left. The transform takes all of them: bytes that remain at the end fail the body with
-    ///   ``UnconsumedInputError``. To drop them, set `input` to empty data.
+    /// - Parameter input: the bytes that ``next(_:)`` left. The transform must remove all of them: bytes that remain at the end
+    ///   fail the body with ``UnconsumedInputError``. To drop the bytes, set `input` to empty data.
     mutating func finish(_ input: inout Data) throws -> Data?
 }
 
 extension BodyTransform {
-    /// Returns `nil` and takes nothing: a body whose last bytes ``next(_:)`` left fails with ``UnconsumedInputError``.
+    /// Returns `nil` and removes nothing. If ``next(_:)`` left bytes, the body fails with ``UnconsumedInputError``.
     public mutating func finish(_ input: inout Data) throws -> Data? { nil }
 }
 
-/// A body ended, and its ``BodyTransform`` left some of its bytes.
+/// The error for a body whose ``BodyTransform`` left some bytes at the end.
 public struct UnconsumedInputError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
-    /// How many bytes the transform left; at least 1.
+    /// The number of bytes that the transform left; at least 1.
     public let byteCount: Int
 
     /// Creates the error.
     ///
-    /// - Parameter byteCount: how many bytes the transform left.
+    /// - Parameter byteCount: the number of bytes that the transform left.
     public init(byteCount: Int) { self.byteCount = byteCount }
 
     public var description: String {
-        "the body ended, and its transform left \(byteCount) \(byteCount == 1 ? "byte" : "bytes"); take them in finish(_:), or set input to empty data there"
+        "the body ended, and its transform left \(byteCount) \(byteCount == 1 ? "byte" : "bytes"); "
+            + "take them in finish(_:), or set input to empty data there"
     }
     public var errorDescription: String? { description }
 }

@@ -1,17 +1,17 @@
 /// A transform and its state.
 struct BodyTransformation: Sendable {
-    /// `nil` while it is in use.
+    /// `nil` while the transform is in use.
     private var transform: (any BodyTransform)?
     /// The input that the transform has not used yet.
     private var input = Data()
-    /// The rest of an output that was too long.
+    /// The rest of an output that was larger than one chunk.
     private var rest = Data()
     private var isAtEnd = false
     private(set) var isOver = false
 
     init(_ transform: any BodyTransform) { self.transform = transform }
 
-    /// Adds input; `nil` at the end.
+    /// Adds input. `nil` marks the end of the input.
     mutating func take(_ chunk: Data?) {
         guard let chunk else {
             isAtEnd = true
@@ -22,10 +22,10 @@ struct BodyTransformation: Sendable {
         if input.isEmpty { input = chunk } else { input.append(chunk) }
     }
 
-    /// Returns the next output; `nil` if it needs more input, and after the end.
+    /// Returns the next output; `nil` if the transform needs more input, and after the end.
     mutating func output() throws -> Data? {
         if !rest.isEmpty { return firstOfRest() }
-        // Moved out, so that it is changed in place.
+        // Moved out, so that the transform is changed in place.
         guard !isOver, var transform = transform.take() else { return nil }
         defer { self.transform = transform }
         while true {
@@ -37,7 +37,7 @@ struct BodyTransformation: Sendable {
                 rest = output
                 return firstOfRest()
             }
-            // Empty output: as long as the transform uses input, it may still make progress.
+            // If the output is empty, the transform makes progress only if it uses input.
             if input.count == before { break }
         }
         if isAtEnd, !input.isEmpty { throw UnconsumedInputError(byteCount: input.count) }
@@ -47,14 +47,14 @@ struct BodyTransformation: Sendable {
 
     private mutating func firstOfRest() -> Data {
         let first = Data(rest.prefix(BodyPipeline.chunkLimitBytes))
-        // A slice: copying the rest for each piece would take quadratic time.
+        // A slice, because copying the rest for each piece would take quadratic time.
         rest = rest.count > first.count ? rest.dropFirst(first.count) : Data()
         return first
     }
 }
 
 extension BodyTransform {
-    /// Returns the whole output for `data`; `nil` if it is more than `limitBytes`, or if the transform fails.
+    /// Returns the whole output for `data`; `nil` if the output has more than `limitBytes`, or if the transform fails.
     func output(of data: Data, upTo limitBytes: Int) -> Data? {
         var transformation = BodyTransformation(self)
         var all = Data()

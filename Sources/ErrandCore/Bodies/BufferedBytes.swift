@@ -1,10 +1,10 @@
 internal import Synchronization
 
-/// A body in memory that is read once.
+/// A body in memory, which can be read once.
 struct BufferedBytes: Sendable {
     let data: Data
     let trailers: HTTPFields?
-    /// The observers, and the bytes that each of them gets, innermost first.
+    /// The observers, and the bytes for each of them, innermost first.
     let taps: [BodyTap]
     /// `nil` for an empty body without trailers or observers.
     private let use: Use?
@@ -17,13 +17,13 @@ struct BufferedBytes: Sendable {
     private final class Use: Sendable {
         enum Phase: UInt8, AtomicRepresentable {
             case unread
-            /// It has a reader.
+            /// The body has a reader.
             case claimed
-            /// Its reader has the bytes.
+            /// The reader has the bytes.
             case delivered
-            /// Its reader has reached the end.
+            /// The reader has reached the end.
             case over
-            /// It was abandoned, or another body replaced it.
+            /// The body was abandoned, or another body replaced it.
             case givenUp
         }
 
@@ -35,7 +35,7 @@ struct BufferedBytes: Sendable {
             current.compareExchange(expected: old, desired: new, ordering: .acquiringAndReleasing).exchanged
         }
 
-        /// Returns false if there was nothing left to abandon.
+        /// Abandons the body. Returns false if the reader had reached the end, or the body was given up before.
         func giveUp() -> Bool {
             while true {
                 let phase = phase
@@ -45,13 +45,13 @@ struct BufferedBytes: Sendable {
         }
     }
 
-    /// Whether its reader has reached the end.
+    /// Whether the reader has reached the end.
     var isRead: Bool { use.map { $0.phase == .over } ?? true }
 
     /// Returns true for the first caller only.
     func claim() -> Bool { use?.change(from: .unread, to: .claimed) ?? true }
 
-    /// Returns the bytes, then `nil`. For the reader.
+    /// Returns the bytes, then `nil`. Only the reader calls this function.
     func next() throws -> Data? {
         guard let use else { return nil }
         if use.change(from: .claimed, to: .delivered) {
@@ -66,7 +66,7 @@ struct BufferedBytes: Sendable {
         return nil
     }
 
-    /// Returns all bytes. For the only reader.
+    /// Returns all bytes. Only the first reader can call this function.
     func readAll() throws -> Data {
         guard claim() else { throw BodyAlreadyUsedError() }
         guard let all = try next() else { return Data() }
@@ -79,14 +79,14 @@ struct BufferedBytes: Sendable {
         for tap in taps { tap.observer.end(.abandoned) }
     }
 
-    /// Returns the bytes for a body that replaces this one; `nil` if they were read or abandoned.
+    /// Returns the bytes for a body that replaces this body; `nil` if the bytes were read or abandoned.
     func moved(_ data: Data, to taps: [BodyTap]) -> BufferedBytes? {
         if let use, !use.change(from: .unread, to: .givenUp) { return nil }
         return BufferedBytes(data, trailers: trailers, taps: taps)
     }
 }
 
-/// An observer of bytes in memory, and the bytes that it gets.
+/// An observer of bytes in memory, and the bytes for this observer.
 struct BodyTap: Sendable {
     let observer: BodyObserver
     let data: Data

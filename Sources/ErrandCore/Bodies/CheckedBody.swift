@@ -1,13 +1,15 @@
 internal import Synchronization
 
-/// A body that others may read before its reader: if one of them reads all of it, the next one gets the same bytes, from memory.
+/// A body that several validators may read before the final reader.
+///
+/// If a validator reads the whole body, the next reader gets the same bytes from memory.
 package struct CheckedBody: Sendable {
-    /// The body for the first to read it. It takes the place of the one from which this was made.
+    /// The body for the first reader. It replaces the body from which this value was created.
     package let body: ResponseBody
-    /// The bytes as they are read; `nil` for bytes in memory, which can be looked at again.
+    /// Keeps the bytes as they are read; `nil` for a body in memory, whose bytes stay available.
     private let recorder: Recorder?
 
-    /// - Parameter limitBytes: of a stream that is longer, nothing is kept.
+    /// - Parameter limitBytes: the most bytes of a stream that are kept. If the stream is longer, nothing is kept.
     package init(_ body: consuming ResponseBody, limitBytes: Int = ResponseBody.defaultCollectLimitBytes) {
         if case .buffered = body.storage {
             (self.body, recorder) = (body, nil)
@@ -17,9 +19,9 @@ package struct CheckedBody: Sendable {
         }
     }
 
-    /// Returns `read`, or a body with the same bytes where `read` is this body and was read to its end.
+    /// Returns `read`, or a body with the same bytes if `read` is this body and was read to its end.
     ///
-    /// A body of which only a part was read is returned as it is, and throws ``BodyAlreadyUsedError``.
+    /// If only a part of the body was read, this function returns `read`, and reading it throws ``BodyAlreadyUsedError``.
     package func next(after read: ResponseBody) -> ResponseBody {
         switch (read.storage, body.storage) {
         case (.buffered(let bytes), _) where bytes.isRead && !bytes.data.isEmpty: ResponseBody(bytes.data, trailers: bytes.trailers)
@@ -28,12 +30,12 @@ package struct CheckedBody: Sendable {
         }
     }
 
-    /// Keeps nothing from now on.
+    /// Drops the kept bytes, and keeps nothing from now on.
     package func stop() { recorder?.stop() }
 
     private final class Recorder: Sendable {
         private struct State {
-            /// `nil` once nothing is kept.
+            /// `nil` if nothing is kept.
             var bytes: Data? = Data()
             var isWhole = false
             var trailers: HTTPFields?

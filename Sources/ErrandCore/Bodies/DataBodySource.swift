@@ -1,12 +1,12 @@
 internal import Synchronization
 
-/// A source of bytes in memory, in one chunk or in several.
+/// A source of bytes in memory, in one chunk or several.
 final class DataBodySource: BodySource {
     private let rest: Mutex<Data?>
     private let chunkLimitBytes: Int
     let trailers: HTTPFields?
 
-    /// - Parameter chunkLimitBytes: the longest chunk; by default all bytes are one.
+    /// - Parameter chunkLimitBytes: the maximum length of a chunk; by default, all bytes are one chunk.
     init(_ data: Data, trailers: HTTPFields? = nil, chunkLimitBytes: Int = .max) {
         rest = Mutex(data.isEmpty ? nil : data)
         (self.trailers, self.chunkLimitBytes) = (trailers, chunkLimitBytes)
@@ -23,7 +23,7 @@ final class DataBodySource: BodySource {
 
     func abandon() { rest.withLock { $0 = nil } }
 
-    /// The bytes that are left, in chunks of at most 64 KiB. This source has none any more.
+    /// Returns a source of the remaining bytes, in chunks of at most 64 KiB. This source is empty then.
     func inChunks() -> DataBodySource {
         let left = rest.withLock { $0.take() } ?? Data()
         return DataBodySource(left, trailers: trailers, chunkLimitBytes: BodyPipeline.chunkLimitBytes)

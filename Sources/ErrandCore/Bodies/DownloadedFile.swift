@@ -1,14 +1,14 @@
-/// A file that was downloaded, and the response that it came with.
+/// A downloaded file, with the head, the request and the metadata of its response.
 public struct DownloadedFile: Sendable {
-    /// Where the file is.
+    /// The URL of the file.
     public let url: URL
-    /// The length of the file.
+    /// The length of the file, in bytes.
     public let bytes: Int64
     /// The status and the header fields of the response.
     public let head: HTTPResponse
-    /// The request as it was finally sent: after redirects, the last one.
+    /// The request as it was finally sent: after redirects, the last request.
     public let request: Request
-    /// What the transport and the middleware report: attempts, number, timings.
+    /// The metadata of the transport and the middleware, such as attempts, number and timings.
     public let metadata: ResponseMetadata
 
     /// The status of the response.
@@ -37,7 +37,7 @@ extension Response {
 }
 
 extension HTTPSender {
-    /// Sends `request` and writes the body of its response to a file, as it arrives.
+    /// Sends `request`, and writes the body of the response to a file as the body arrives.
     ///
     /// ```swift
     /// let request = try Request(.get, url: "https://downloads.example/archive.zip")
@@ -47,19 +47,19 @@ extension HTTPSender {
     /// print(file.bytes)
     /// ```
     ///
-    /// The file appears when it is whole, and a failure leaves nothing behind: see ``ResponseBody/write(to:options:)``. No error page is written: a
-    /// status outside 2xx throws, unless `validateStatus` accepts it, or is `.off` for this request.
+    /// The file appears when it is complete, and a failure leaves nothing behind: see ``ResponseBody/write(to:options:)``. An error
+    /// page is not written: a status outside 2xx throws, unless `validateStatus` accepts the status, or is `.off` for this request.
     ///
-    /// A body that breaks off is not requested again, as `retry` ends when the head has come.
+    /// If the body breaks off, it is not requested again, because `retry` ends when the head has arrived.
     ///
     /// - Parameters:
     ///   - url: a file URL, in a folder that exists.
-    ///   - options: replaces an existing file and gives permissions to the owner alone, by default.
-    ///   - progress: is called when the head has come, at most every 100 ms after that, and at the end of the body. It is called in the task
-    ///     that writes, and must not block. Of a compressed body, the total is not known.
+    ///   - options: by default, an existing file is replaced, and only the owner may read and write the file.
+    ///   - progress: called when the head has arrived, then at most every 100 ms, and at the end of the body. It is called in the
+    ///     task that writes the file, and must not block. The total of a compressed body is not known.
     /// - Returns: the file, its length, and the head of the response.
-    /// - Throws: ``StatusError``; ``FileWriteError``, before anything is sent if `url` is not a file URL; ``TransportError``, also where the body is longer than ``FileWriteOptions/limitBytes``;
-    ///   `CancellationError`; what ``send(_:)`` throws.
+    /// - Throws: ``StatusError``; ``FileWriteError``, before anything is sent if `url` is not a file URL; ``TransportError``, also
+    ///   if the body is longer than ``FileWriteOptions/limitBytes``; `CancellationError`; what ``send(_:)`` throws.
     @discardableResult
     @concurrent public func download(
         _ request: Request, to url: URL, options: FileWriteOptions = .standard,

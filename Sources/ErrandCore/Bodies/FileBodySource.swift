@@ -1,9 +1,9 @@
 internal import Synchronization
 
-/// A source of a file or a part of it. It reads 128 KiB at a time, and keeps no more in memory.
+/// A source of the bytes of a file, or of a part of a file. It reads 128 KiB at a time, and keeps no more in memory.
 ///
-/// It does not read on Swift's cooperative threads. A reader that is cancelled while the disk delays a read gets its `CancellationError` at
-/// once. The read runs to its end, which then closes the file if the source was abandoned.
+/// The source does not read on Swift's cooperative threads. If the reader is cancelled while the disk delays a read, the reader
+/// gets `CancellationError` immediately. The read continues to its end, and then closes the file if the source was abandoned.
 final class FileBodySource: BodySource {
     static let chunkBytes = 128 * 1024
 
@@ -36,7 +36,7 @@ final class FileBodySource: BodySource {
         }
         try Task.checkCancellation()
         guard !chunk.isEmpty else {
-            // The length was declared to the server: a file that has become shorter can't be sent completely.
+            // The length was declared to the server. If the file has become shorter, the declared bytes can't be sent.
             throw FileReadError.changed(path, reason: "it has become shorter since the request was made")
         }
         state.withLock { $0.offset += Int64(chunk.count) }

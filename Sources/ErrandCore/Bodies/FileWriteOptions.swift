@@ -1,26 +1,30 @@
-/// How a response's body is written to a file.
+/// The options for writing a response's body to a file.
 ///
 /// ```swift
 /// try await response.body.write(to: url, options: FileWriteOptions(replacesExistingFile: false, permissions: 0o644))
 /// ```
 public struct FileWriteOptions: Sendable, Hashable {
-    /// Whether a file that exists is replaced; `true` by default. `false` throws a ``FileWriteError`` with the code `EEXIST`, before anything is
-    /// read, and also if another process creates the file in the meantime. The file system must support hard links for `false`.
+    /// Whether an existing file is replaced; `true` by default.
+    ///
+    /// If `false` and the file exists, writing throws a ``FileWriteError`` with the code `EEXIST` before anything is read. The same
+    /// error is thrown if another process creates the file in the meantime. `false` requires a file system with hard links.
     public var replacesExistingFile: Bool
-    /// The permissions of the new file, exactly, whatever the process's umask is: `0o600` by default, which lets only the owner read and write
-    /// it. From 0 to `0o777`. The permissions of a file that is replaced do not matter. On a file system that has no permissions, the default
-    /// has no effect, and other permissions may throw a ``FileWriteError``.
+    /// The exact permissions of the new file, from 0 to `0o777`, whatever the process's umask is. `0o600` by default: only the
+    /// owner can read and write the file.
+    ///
+    /// The permissions of a replaced file do not matter. On a file system without permissions, the default has no effect, and other
+    /// permissions may throw a ``FileWriteError``.
     public let permissions: UInt16
-    /// Whether the bytes and the name are forced to the disk before the call returns (`fsync`), so that they outlive a loss of power; `false` by
-    /// default.
+    /// Whether the bytes and the name are forced to the disk (`fsync`) before the call returns, so that they survive a loss of
+    /// power; `false` by default.
     public var synchronizesToDisk: Bool
-    /// The most that is written, in bytes; `nil`, the default, is no limit. A longer body throws a ``TransportError`` with the code
-    /// `bodyTooLarge`; if its length is declared, before anything is read.
+    /// The most bytes that are written; `nil`, the default, means no limit. A longer body throws a ``TransportError`` with the code
+    /// `bodyTooLarge`. If the body declares a larger length, the error is thrown before anything is read.
     public var limitBytes: Int?
 
     /// Creates options.
     ///
-    /// - Precondition: `permissions` is from 0 to `0o777`, `limitBytes` at least 0.
+    /// - Precondition: `permissions` is from 0 to `0o777`; `limitBytes` is at least 0, or `nil`.
     public init(
         replacesExistingFile: Bool = true, permissions: UInt16 = 0o600, synchronizesToDisk: Bool = false, limitBytes: Int? = nil
     ) {
@@ -30,6 +34,6 @@ public struct FileWriteOptions: Sendable, Hashable {
         (self.synchronizesToDisk, self.limitBytes) = (synchronizesToDisk, limitBytes)
     }
 
-    /// Replaces what is there, for the owner alone, without a limit.
+    /// Replaces an existing file, permits only the owner to read and write, and has no limit.
     public static let standard = FileWriteOptions()
 }

@@ -9,18 +9,20 @@ public import ErrandFormats
 /// let request = try Request(.post, "/photos", headers: [.contentType: form.contentType], body: form.body())
 /// ```
 ///
-/// A typed call takes it as its body: `.post("/photos", body: .multipart(form))`.
+/// A typed call takes the form as its body: `.post("/photos", body: .multipart(form))`.
 ///
-/// The length of the whole body is known before any file is read, if that of each part is. Files are read while they are sent. The body can be sent
-/// again if each part can. Quotation marks and line breaks in names are sent as `%22`, `%0D` and `%0A`, as browsers do.
+/// If the length of each part is known, the length of the whole body is known before any file is read. Files are read while they
+/// are sent. If each part can be sent again, so can the body. Quotation marks and line breaks in names are sent as `%22`, `%0D` and
+/// `%0A`, as browsers do.
 public struct MultipartForm: Sendable {
     /// A part of a form.
     public struct Part: Sendable {
         /// The name of the form's field. Several parts may have the same name.
         public var name: String
-        /// What is sent.
+        /// The content of the part.
         public var content: Content
-        /// Further fields of the part. `Content-Disposition` and `Content-Type` are left out: the content has them.
+        /// Further fields of the part. `Content-Disposition` and `Content-Type` are ignored here, because they belong to the
+        /// content.
         public var headers: HTTPFields
 
         /// Creates a part.
@@ -29,7 +31,7 @@ public struct MultipartForm: Sendable {
         }
     }
 
-    /// What a part of a form sends.
+    /// The content of a part of a form.
     public struct Content: Sendable, ExpressibleByStringInterpolation {
         private enum Source: Sendable {
             case body(RequestBody)
@@ -46,36 +48,38 @@ public struct MultipartForm: Sendable {
             (self.source, self.fileName, self.contentType) = (source, fileName, contentType)
         }
 
-        /// A text, in UTF-8, without a file's name and a media type.
+        /// Creates a text, in UTF-8, without a file name and a media type.
         public init(stringLiteral value: String) { self = .text(value) }
 
-        /// A text, in UTF-8.
+        /// Returns a text, in UTF-8.
         ///
         /// - Parameters:
         ///   - text: the text.
-        ///   - fileName: `nil`, the default, for a field that is not a file.
-        ///   - contentType: `nil`, the default, leaves it out.
+        ///   - fileName: the name of the file that the server gets; `nil`, the default, for a field that is not a file.
+        ///   - contentType: the media type; `nil`, the default, leaves it out.
         public static func text(_ text: String, fileName: String? = nil, contentType: String? = nil) -> Content {
             .body(.text(text), fileName: fileName, contentType: contentType)
         }
 
-        /// Bytes, sent as a file.
+        /// Returns bytes, sent as a file.
         ///
         /// - Parameters:
         ///   - data: the bytes.
         ///   - fileName: the name that the server gets; `nil` for a field that is not a file.
-        ///   - contentType: `nil`, the default: that of the extension of `fileName`, or `application/octet-stream`.
+        ///   - contentType: the media type; `nil`, the default, means that of the extension of `fileName`, or
+        ///     `application/octet-stream`.
         public static func data(_ data: Data, fileName: String?, contentType: String? = nil) -> Content {
             .body(.data(data), fileName: fileName, contentType: contentType ?? MediaType.essence(forFileNamed: fileName ?? ""))
         }
 
-        /// A file, read while it is sent. It is looked at when the form becomes a body, which throws a ``FileReadError`` if it is not there.
+        /// Returns a file, which is read while it is sent. If the file does not exist when the form becomes a body,
+        /// ``MultipartForm/body()`` throws a ``FileReadError``.
         ///
         /// - Parameters:
         ///   - url: a file URL. If the length of the file changes before it is sent, the request fails.
-        ///   - fileName: the name that the server gets; `nil`, the default, for its own, without its folder.
-        ///   - contentType: `nil`, the default: that of the extension of `fileName`, or else of the file's own name, or
-        ///     `application/octet-stream`.
+        ///   - fileName: the name that the server gets; `nil`, the default, means the file's own name, without its folder.
+        ///   - contentType: the media type; `nil`, the default, means that of the extension of `fileName`, or else of the file's
+        ///     own name, or `application/octet-stream`.
         public static func file(_ url: URL, fileName: String? = nil, contentType: String? = nil) -> Content {
             let own = url.lastPathComponent
             return file(name: fileName ?? own, contentType ?? MediaType.essence(forFileNamed: fileName ?? own, own)) {
@@ -83,7 +87,7 @@ public struct MultipartForm: Sendable {
             }
         }
 
-        /// A file, read while it is sent. See ``file(_:fileName:contentType:)``.
+        /// Returns a file, which is read while it is sent. See ``file(_:fileName:contentType:)``.
         public static func file(atPath path: String, fileName: String? = nil, contentType: String? = nil) -> Content {
             let own = URL(fileURLWithPath: path).lastPathComponent
             return file(name: fileName ?? own, contentType ?? MediaType.essence(forFileNamed: fileName ?? own, own)) { path }
@@ -93,13 +97,13 @@ public struct MultipartForm: Sendable {
             Content(.file(path: path), fileName: name, contentType: contentType)
         }
 
-        /// Any body, such as a stream or a part of a file.
+        /// Returns the content of any body, such as a stream or a part of a file.
         ///
         /// - Parameters:
-        ///   - body: if its length is not known, neither is that of the form, which is then sent in chunks. If it can be sent once only, so can
-        ///     the form.
+        ///   - body: the body. If its length is not known, the length of the form is not known, and the form is sent in chunks. If
+        ///     the body can be sent only once, so can the form.
         ///   - fileName: the name that the server gets; `nil`, the default, for a field that is not a file.
-        ///   - contentType: `nil`, the default, leaves it out.
+        ///   - contentType: the media type; `nil`, the default, leaves it out.
         public static func body(_ body: RequestBody, fileName: String? = nil, contentType: String? = nil) -> Content {
             Content(.body(body), fileName: fileName, contentType: contentType)
         }
@@ -123,14 +127,14 @@ public struct MultipartForm: Sendable {
     /// Creates a form without parts, with a random boundary.
     public init() { self.init([]) }
 
-    /// Creates a form without parts, with a boundary of your own, for bodies that must always have the same bytes.
+    /// Creates a form without parts, with a boundary of your own, for a body that must always have the same bytes.
     public init(boundary: MultipartBoundary) { self.init([], boundary: boundary) }
 
     /// Creates a form.
     ///
     /// - Parameters:
     ///   - parts: the parts in order.
-    ///   - boundary: a random one by default.
+    ///   - boundary: the boundary; a random one by default.
     public init(_ parts: [Part], boundary: MultipartBoundary = .random()) { (self.parts, self.boundary) = (parts, boundary) }
 
     /// Adds a part at the end.
@@ -138,19 +142,20 @@ public struct MultipartForm: Sendable {
         parts.append(Part(name, content, headers: headers))
     }
 
-    /// Write `append(name, .text(value))`.
+    /// Unavailable: write `append(name, .text(value))`.
     @available(*, unavailable, message: "write append(name, .text(value))")
     public mutating func append(_ name: String, _ text: String) { append(name, .text(text)) }
 
-    /// The value of `Content-Type` for a request with this form, with the boundary.
+    /// The value of `Content-Type`, including the boundary, for a request with this form.
     public var contentType: String { boundary.contentType }
 
-    /// Returns the body of a request. Send it with ``contentType``: no server can read it with another `Content-Type`.
+    /// Returns the body of a request. Send the body with ``contentType``: no server can read the body with another `Content-Type`.
     ///
-    /// A form in memory of at most 1 MiB is bytes in memory. Any other is a stream, which keeps at most 128 KiB of a file in memory.
+    /// If all parts are in memory and the form has at most 1 MiB, the body is bytes in memory. Otherwise, the body is a stream,
+    /// which keeps at most 128 KiB of a file in memory.
     ///
-    /// - Throws: ``FileReadError`` for a file that is not there; ``/ErrandFormats/MultipartError`` for a media type with a line break, and if bytes in
-    ///   memory contain the boundary.
+    /// - Throws: ``FileReadError`` for a missing file; ``/ErrandFormats/MultipartError`` for a media type with a line break, and if
+    ///   bytes in memory contain the boundary.
     public func body() throws -> RequestBody {
         let writer = MultipartWriter(boundary: boundary)
         var sections: [BodySection] = []
@@ -171,7 +176,7 @@ public struct MultipartForm: Sendable {
 }
 
 extension MultipartForm: ExpressibleByDictionaryLiteral {
-    /// The parts of a literal, in its order.
+    /// Creates a form with the parts of a literal, in the order of the literal.
     public init(dictionaryLiteral elements: (String, Content)...) { self.init(elements.map { Part($0.0, $0.1) }) }
 }
 
@@ -195,7 +200,7 @@ extension MultipartForm.Content: CustomStringConvertible, CustomReflectable {
 }
 
 extension RequestBody {
-    /// Returns the body of a form in parts. See ``MultipartForm``, whose ``MultipartForm/contentType`` the request needs.
+    /// Returns the body of a multipart form. The request must have the form's ``MultipartForm/contentType``. See ``MultipartForm``.
     ///
     /// - Throws: what ``MultipartForm/body()`` throws.
     public static func multipart(_ form: MultipartForm) throws -> RequestBody { try form.body() }

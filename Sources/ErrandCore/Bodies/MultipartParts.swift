@@ -7,7 +7,7 @@ public struct MultipartParts: AsyncSequence, Sendable {
     let boundary: MultipartBoundary
     let maxHeadBytes: Int
     let maxParts: Int
-    /// The request in the errors of the parts.
+    /// The request for the errors of the parts.
     let request: Request?
 
     public func makeAsyncIterator() -> Iterator {
@@ -19,7 +19,7 @@ public struct MultipartParts: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let reader: PartReader
 
-        /// Returns the next part; `nil` after the last one. The rest of the part before is skipped.
+        /// Returns the next part; `nil` after the last part. Skips the unread rest of the previous part.
         ///
         /// - Throws: ``/ErrandFormats/MultipartError``; what the body throws.
         public mutating func next() async throws -> MultipartPart? {
@@ -30,7 +30,8 @@ public struct MultipartParts: AsyncSequence, Sendable {
     }
 }
 
-/// A part of a multipart body: its head, and its content as a sequence of chunks. Read the content before the next part is asked for.
+/// A part of a multipart body: its head, and its content as a sequence of chunks. Read the content before you ask for the next
+/// part.
 public struct MultipartPart: AsyncSequence, Sendable {
     public typealias Element = Data
     public typealias Failure = any Error
@@ -49,16 +50,17 @@ public struct MultipartPart: AsyncSequence, Sendable {
 
         /// Returns the next chunk, never empty; `nil` at the end of the part.
         ///
-        /// - Throws: ``/ErrandFormats/MultipartError``, with the reason `partIsOver` once the next part was asked for; what the body throws.
+        /// - Throws: ``/ErrandFormats/MultipartError``, with the reason `partIsOver` if the next part was requested before; what
+        ///   the body throws.
         public mutating func next() async throws -> Data? { try await reader.nextChunk(ofPart: number) }
 
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Data? { try await next() }
     }
 
-    /// Returns the rest of the content.
+    /// Reads the rest of the content, and returns it.
     ///
-    /// - Parameter limitBytes: the most bytes: at least 0, 64 MiB by default.
-    /// - Throws: ``TransportError`` with the code `bodyTooLarge` for a longer content; what reading throws.
+    /// - Parameter limitBytes: the most bytes; at least 0, 64 MiB by default.
+    /// - Throws: ``TransportError`` with the code `bodyTooLarge` if the content is longer; what reading throws.
     public func collect(upTo limitBytes: Int = ResponseBody.defaultCollectLimitBytes) async throws -> Data {
         precondition(limitBytes >= 0, "limitBytes must be at least 0 (is \(limitBytes))")
         var content = Data()
@@ -86,7 +88,7 @@ extension MultipartParts: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["parts": description]) }
 }
 
-/// Reads one multipart body for all of its parts, one reader at a time.
+/// Reads one multipart body for all of its parts. Only one caller can read at a time.
 private actor PartReader {
     let request: Request?
     private let source: any BodySource
@@ -109,7 +111,7 @@ private actor PartReader {
                 isInPart = true
                 return (head, number)
             }
-            // From now on, the last part is over, too.
+            // The last part is over, too.
             number += 1
             return nil
         }
@@ -153,10 +155,10 @@ private actor PartReader {
         }
     }
 
-    /// The most chunks after the closing delimiter that are read, so that the exchange ends.
+    /// The most chunks that are read after the closing delimiter, so that the exchange can end.
     private static let maxEpilogueChunks = 4
 
-    /// Reads the text after the closing delimiter, and drops it. Abandons a body that has more.
+    /// Reads and drops the text after the closing delimiter. If there is more text than that, abandons the body.
     private func drain() async throws {
         for _ in 0..<Self.maxEpilogueChunks { guard try await source.next() != nil else { return } }
         source.abandon()

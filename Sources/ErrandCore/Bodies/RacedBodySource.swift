@@ -7,8 +7,9 @@ struct RacedBodySource: BodySource {
     private let expiry: @Sendable () async throws -> TransportError
 
     /// - Parameters:
-    ///   - exchange: ends with the expiry's error; otherwise the transport would report only a cancellation.
-    ///   - deadline: the deadline that `expiry` waits for; `nil` if it waits anew for each read.
+    ///   - exchange: the exchange, which ends with the error of the expiry. Otherwise, the transport would report only a
+    ///     cancellation.
+    ///   - deadline: the deadline that `expiry` waits for; `nil` if `expiry` begins a new wait for each read.
     init(
         _ base: any BodySource, of exchange: ExchangeLifetime, deadline: Deadline? = nil,
         expiry: @escaping @Sendable () async throws -> TransportError
@@ -20,7 +21,7 @@ struct RacedBodySource: BodySource {
     var trailers: HTTPFields? { base.trailers }
 
     func next() async throws -> Data? {
-        // Taking a chunk that is ready costs less than a race.
+        // Taking a ready chunk costs less than a race.
         if let ready, deadline?.hasPassed != true, let chunk = ready.takeReadyChunk() { return chunk }
         return try await racing(expiry, onExpiry: { exchange.end(.failed($0)) }, discard: { _ in }, operation: { try await base.next() })
     }

@@ -1,11 +1,12 @@
 internal import Synchronization
 
 extension RequestBody {
-    /// Opens the body, and checks its length: what is read from the source is what was declared. For transports.
+    /// Opens the body, and checks that the source has the declared length. For transports.
     ///
-    /// The last bytes of a declared length are held until the stream has ended: otherwise a server would take for whole what is longer.
+    /// The last bytes of the declared length are held back until the stream has ended. Otherwise, a server would accept the
+    /// beginning of a longer stream as the whole body.
     ///
-    /// - Parameter offset: in bytes; 0, the default, unless the body is ``Replay/seekable``.
+    /// - Parameter offset: the offset, in bytes; 0, the default, unless the body is ``Replay/seekable``.
     /// - Throws: what ``open(from:)`` throws. Reading the source also throws ``RequestBodyLengthError``.
     package func openChecked(from offset: Int64 = 0) async throws -> any BodySource {
         let source = try await open(from: offset)
@@ -14,7 +15,7 @@ extension RequestBody {
     }
 }
 
-/// A stream was not as long as its body declared.
+/// The error for a stream whose length differs from the length that its body declared.
 package struct RequestBodyLengthError: SafelyDescribedError {
     let declared: Int64
     let atLeast: Int64
@@ -24,14 +25,14 @@ package struct RequestBodyLengthError: SafelyDescribedError {
 private final class LengthCheckedSource: BodySource {
     private let source: any BodySource
     private let length: Int64
-    /// How many bytes were read.
+    /// The number of bytes read.
     private let count = Atomic<Int64>(0)
 
     init(_ source: any BodySource, length: Int64) { (self.source, self.length) = (source, length) }
 
     func next() async throws -> Data? {
         guard let chunk = try await source.next() else {
-            // A sequence such as `AsyncStream` also ends when its reader is cancelled: then the body is not complete.
+            // A sequence such as `AsyncStream` also ends when its reader is cancelled. The body is not complete then.
             try Task.checkCancellation()
             try check(count.load(ordering: .relaxed))
             return nil

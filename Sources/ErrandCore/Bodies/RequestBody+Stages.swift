@@ -1,15 +1,16 @@
 internal import Synchronization
 
 extension RequestBody {
-    /// Returns a body that `transform` makes from this one, chunk by chunk as it is sent.
+    /// Returns a body that `transform` makes from this body, chunk by chunk as the body is sent.
     ///
-    /// Each time the body is sent, a copy of `transform` begins anew. So it can be sent again if this body can, but only from its first
-    /// byte. Bytes in memory are transformed immediately and stay in memory, unless that fails or makes more than 1 MiB.
+    /// Each time the body is sent, a new copy of `transform` is used. Therefore the new body can be sent again if this body can,
+    /// but only from its first byte. Bytes in memory are transformed immediately and stay in memory. If the transform of bytes in
+    /// memory fails or makes more than 1 MiB, they are transformed while they are sent.
     ///
     /// - Parameters:
     ///   - transform: makes the new body.
-    ///   - length: the length of the new body, in bytes; `nil`, the default, if it is unknown. Bytes in memory have the length of the output,
-    ///     whatever `length` says. A stream of another length fails the request.
+    ///   - length: the length of the new body, in bytes; `nil`, the default, if the length is unknown. Bytes in memory have the
+    ///     length of the output, whatever `length` says. If a stream has another length, the request fails.
     public func transformed(by transform: some BodyTransform, length: Int64? = nil) -> RequestBody {
         if let data = bufferedData, let output = transform.output(of: data, upTo: ResponseBody.transformedInMemoryLimitBytes) {
             return .data(output)
@@ -17,14 +18,15 @@ extension RequestBody {
         return transformedWhileSent(by: transform, length: length)
     }
 
-    /// Returns a body that `transform` makes from this one as it is sent, as ``transformed(by:length:)`` does; here, bytes in memory too.
+    /// Returns a body that `transform` makes from this body while the body is sent. Unlike ``transformed(by:length:)``, this
+    /// function also transforms bytes in memory only while they are sent.
     package func transformedWhileSent(by transform: some BodyTransform, length: Int64? = nil) -> RequestBody {
         replacingSource(length: length, replay: replay.canRestart ? .restartable : .oneShot) { source, _ in
             StagedBodySource((source as? DataBodySource)?.inChunks() ?? source, [.transform(transform)], observer: nil)
         }
     }
 
-    /// Returns this body, and reports to `observe` each time it is opened, its chunks, and its end, once for each opening.
+    /// Returns this body, and reports to `observe` each opening of the body, its chunks, and the end of each opening.
     ///
     /// ```swift
     /// request.body = body.observed { [total = body.length] event in
@@ -36,30 +38,31 @@ extension RequestBody {
     /// }
     /// ```
     ///
-    /// The length and the replay are unchanged. Bytes in memory become a stream of chunks of at most 64 KiB, so that `coalesce` does not share such
-    /// a request. If a request is sent twice at once, by `hedge` or by two calls, the events of both openings mix.
+    /// The length and the replay are unchanged. Bytes in memory become a stream of chunks of at most 64 KiB, so `coalesce` does not
+    /// share such a request. If a request is sent twice at the same time, by `hedge` or by two calls, the events of both openings
+    /// mix.
     ///
     /// - Parameter observe: called in the task that sends the body. It must not block.
     public func observed(_ observe: @escaping @Sendable (BodyEvent) -> Void) -> RequestBody { observed(byEach: { observe }) }
 
-    /// Returns this body, with an observer of its own for each time that it is opened.
+    /// Returns this body, with a new observer each time the body is opened.
     func observed(
         byEach makeObserver: @escaping @Sendable () -> @Sendable (BodyEvent) -> Void
     ) -> RequestBody {
         replacingSource(length: length, replay: replay, keepsBytes: true) { source, offset in
             let observer = BodyObserver(makeObserver())
             observer.opened(at: offset)
-            // One chunk for all bytes in memory would be a progress from 0 to 1.
+            // With one chunk for all bytes in memory, the progress would jump from 0 to 1.
             return StagedBodySource((source as? DataBodySource)?.inChunks() ?? source, [.observe(observer)], observer: observer)
         }
     }
 }
 
-/// A request's body and the stages that its chunks pass.
+/// A source of a request's body, and the stages that its chunks pass through.
 private final class StagedBodySource: BodySource {
     private let base: any BodySource
     private let observer: BodyObserver?
-    /// `nil` while it is in use.
+    /// `nil` while the pipeline is in use.
     private let pipeline: Mutex<BodyPipeline?>
 
     init(_ base: any BodySource, _ stages: [BodyStage], observer: BodyObserver?) {
@@ -71,7 +74,7 @@ private final class StagedBodySource: BodySource {
         let source: any BodySource
         func pull() async throws -> Data? {
             if let chunk = try await source.next() { return chunk }
-            // A source may end where it is cancelled.
+            // A source may end when it is cancelled.
             try Task.checkCancellation()
             return nil
         }

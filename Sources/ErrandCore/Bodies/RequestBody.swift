@@ -8,13 +8,13 @@ internal import Synchronization
 /// RequestBody.stream(chunks, length: 4096)
 /// ```
 ///
-/// A body declares its length, if it is known, and how it can be sent again. Retry, redirects, authentication and resumed uploads check
-/// that before they send it again. Files and streams are never loaded completely.
+/// A body declares its length, if the length is known, and how it can be sent again. Retry, redirects, authentication and resumed
+/// uploads check this declaration before they send the body again. Files and streams are never loaded completely.
 public struct RequestBody: Sendable {
     /// How a body can be sent again.
     public struct Replay: Sendable, Hashable, CustomStringConvertible {
         private let rawValue: Int
-        /// Once only: reading the body uses it up.
+        /// Only once: reading the body uses it up.
         public static let oneShot = Replay(rawValue: 0)
         /// Any number of times, from its first byte.
         public static let restartable = Replay(rawValue: 1)
@@ -34,13 +34,13 @@ public struct RequestBody: Sendable {
         case data(Data)
         case file(path: String, range: Range<Int64>, isWhole: Bool)
         case stream(@Sendable (_ offset: Int64) async throws -> any BodySource)
-        /// The bytes of a file, through layers that observe them and change nothing.
+        /// The bytes of a file, read through layers that observe the bytes and change nothing.
         indirect case observedFile(
             path: String, range: Range<Int64>, isWhole: Bool, open: @Sendable (_ offset: Int64) async throws -> any BodySource)
     }
 
     private let storage: Storage
-    /// The length in bytes; `nil` if it is unknown before the end. A body of unknown length is sent in chunks.
+    /// The length in bytes; `nil` if the length is unknown before the end. A body of unknown length is sent in chunks.
     public let length: Int64?
     /// How the body can be sent again.
     public let replay: Replay
@@ -57,9 +57,9 @@ public struct RequestBody: Sendable {
         self.opened = opened
     }
 
-    /// Returns a body over the sources of this one. If one of a one-shot body and its replacement was opened, the other can't be.
+    /// Returns a body over the sources of this body. If this body is one-shot, only one of the two bodies can be opened.
     ///
-    /// - Parameter keepsBytes: whether the bytes are those of this body. If so, a file keeps its path.
+    /// - Parameter keepsBytes: whether the new body has the bytes of this body. If so, a file keeps its path.
     func replacingSource(
         length: Int64?, replay: Replay, keepsBytes: Bool = false,
         _ wrap: @escaping @Sendable (any BodySource, _ offset: Int64) -> any BodySource
@@ -70,7 +70,7 @@ public struct RequestBody: Sendable {
             keepsBytes ? observing(open) : .stream(open), length: length, replay: replay, opened: replay.canRestart ? nil : opened)
     }
 
-    /// A stream of the bytes of this body.
+    /// Returns the storage of a stream with the bytes of this body.
     private func observing(_ open: @escaping @Sendable (Int64) async throws -> any BodySource) -> Storage {
         switch storage {
         case .file(let path, let range, let isWhole), .observedFile(let path, let range, let isWhole, _):
@@ -88,12 +88,15 @@ public struct RequestBody: Sendable {
     /// Returns a body of text, encoded as UTF-8.
     public static func text(_ text: String) -> RequestBody { .data(Data(text.utf8)) }
 
-    /// Returns a body that reads a file, or a part of it, while it is sent: 128 KiB at a time, and not on Swift's cooperative threads.
+    /// Returns a body that reads a file, or a part of a file, while the body is sent.
+    ///
+    /// The body reads 128 KiB at a time, and not on Swift's cooperative threads.
     ///
     /// - Parameters:
-    ///   - path: a regular file. Its length is read now. If the file is shorter when it is sent, the request fails.
+    ///   - path: the path of a regular file. The length of the file is read now. If the file is shorter when it is sent, the
+    ///     request fails.
     ///   - range: the bytes to send; `nil`, the default, means all.
-    /// - Throws: ``FileReadError`` if there is no such file, or if `range` ends after it.
+    /// - Throws: ``FileReadError`` if there is no such file, or if `range` ends after the end of the file.
     public static func file(atPath path: String, range: Range<Int64>? = nil) throws -> RequestBody {
         let length = try ReadOnlyFile.lengthBytes(path: path)
         let isWhole = range == nil
@@ -107,19 +110,19 @@ public struct RequestBody: Sendable {
             .file(path: path, range: range, isWhole: isWhole), length: range.upperBound - range.lowerBound, replay: .seekable)
     }
 
-    /// Returns a body that reads a file, or a part of it, while it is sent. See ``file(atPath:range:)``.
+    /// Returns a body that reads a file, or a part of a file, while the body is sent. See ``file(atPath:range:)``.
     ///
     /// - Throws: ``FileReadError``, also if `url` is not a file URL.
     public static func file(_ url: URL, range: Range<Int64>? = nil) throws -> RequestBody {
         try file(atPath: FileReadError.path(of: url), range: range)
     }
 
-    /// Returns a body that is a stream, which can be sent once.
+    /// Returns a body that is a stream, which can be sent only once.
     ///
     /// - Parameters:
-    ///   - sequence: the chunks; empty ones are skipped.
-    ///   - length: the length in bytes. `nil`, the default, and negative numbers, such as Foundation's -1, mean that it is unknown. If the
-    ///     stream yields another number of bytes, the request fails.
+    ///   - sequence: the chunks; empty chunks are skipped.
+    ///   - length: the length in bytes. `nil`, the default, means that the length is unknown. A negative number, such as
+    ///     Foundation's -1, means the same. If the stream has another number of bytes, the request fails.
     public static func stream<Chunks: AsyncSequence & Sendable>(
         _ sequence: Chunks, length: Int64? = nil
     ) -> RequestBody where Chunks.Element == Data {
@@ -129,7 +132,8 @@ public struct RequestBody: Sendable {
     /// Returns a body that is a stream, which is opened anew each time it is sent.
     ///
     /// - Parameters:
-    ///   - length: the length in bytes. `nil`, the default, and negative numbers, such as Foundation's -1, mean that it is unknown.
+    ///   - length: the length in bytes. `nil`, the default, means that the length is unknown. A negative number, such as
+    ///     Foundation's -1, means the same.
     ///   - replay: ``Replay/restartable``, the default (`open` is called only with 0), or ``Replay/seekable``.
     ///   - open: returns a source that begins at the given offset, in bytes.
     public static func stream(
@@ -138,7 +142,7 @@ public struct RequestBody: Sendable {
         RequestBody(.stream(open), length: length, replay: replay)
     }
 
-    /// Whether the body can be opened: false for a one-shot body that was opened before.
+    /// Whether the body can be opened: false if the body is one-shot and was opened before.
     public var canBeSent: Bool { opened.map { !$0.isClaimed } ?? true }
 
     /// Whether there is nothing to send: true if the length is zero.
@@ -153,7 +157,8 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// The file that the bytes come from, also if the body reports its progress; a range of `nil` means the whole file. `nil` for other bodies.
+    /// The file that the bytes come from, also if the body reports its progress; `nil` for other bodies. A range of `nil` means the
+    /// whole file.
     package var file: (path: String, range: Range<Int64>?)? {
         switch storage {
         case .file(let path, let range, let isWhole), .observedFile(let path, let range, let isWhole, _): (path, isWhole ? nil : range)
@@ -161,8 +166,8 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Returns this body, whose sources report to `watch` when they are read and when a chunk is being sent. Bytes in memory are returned
-    /// unchanged.
+    /// Returns this body, whose sources report to `watch` when they are read and when a chunk is being sent. Returns bytes in
+    /// memory unchanged.
     func watched(by watch: PhaseWatch) -> RequestBody {
         guard bufferedData == nil else { return self }
         let body = self
@@ -170,9 +175,9 @@ public struct RequestBody: Sendable {
             observing { WatchedBodySource(base: try await body.open(from: $0), watch: watch) }, length: length, replay: replay)
     }
 
-    /// Opens a source of the body's bytes from `offset` on. Transports call it.
+    /// Opens a source of the body's bytes from `offset` on. For transports.
     ///
-    /// - Parameter offset: in bytes; 0, unless the body is ``Replay/seekable``.
+    /// - Parameter offset: the offset, in bytes; 0, unless the body is ``Replay/seekable``.
     /// - Throws: ``BodyAlreadyUsedError`` for a one-shot body that was opened before; the error of opening a file or a stream.
     public func open(from offset: Int64 = 0) async throws -> any BodySource {
         precondition(offset == 0 || replay.canSeek, "offset must be 0 for a body that can't seek, whose replay is \(replay) (is \(offset))")

@@ -1,6 +1,8 @@
 extension Response {
-    /// The parts of a multipart body ([RFC 2046, section 5.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1)), such as `multipart/mixed`,
-    /// `multipart/form-data` and `multipart/byteranges`, one after the other while the body arrives.
+    /// Returns the parts of a multipart body one after the other, while the body arrives
+    /// ([RFC 2046, section 5.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1)).
+    ///
+    /// The media type of the body is `multipart/mixed`, `multipart/form-data`, `multipart/byteranges` or another multipart type.
     ///
     /// ```swift
     /// for try await part in try response.parts() {
@@ -9,14 +11,14 @@ extension Response {
     /// }
     /// ```
     ///
-    /// The boundary is that of `Content-Type`. The content of a part is read before the next part is asked for. Content that was not
-    /// read is skipped. No content is kept in memory. Read the parts once.
+    /// `Content-Type` gives the boundary. Read the content of a part before you ask for the next part: unread content is skipped.
+    /// No content is kept in memory. The parts can be read only once.
     ///
     /// - Parameters:
     ///   - maxHeadBytes: the longest head of a part, in bytes; at least 0, 16 KiB by default.
     ///   - maxParts: the most parts; at least 0, 1000 by default.
-    /// - Throws: ``/ErrandFormats/MultipartError`` with the reason `notMultipart` if the body is not multipart, or has no valid boundary. The body is
-    ///   not read then.
+    /// - Throws: ``/ErrandFormats/MultipartError`` with the reason `notMultipart` if the body is not multipart, or has no valid
+    ///   boundary. The body is then not read.
     public func parts(maxHeadBytes: Int = MultipartReader.defaultMaxHeadBytes, maxParts: Int = MultipartReader.defaultMaxParts)
         throws(MultipartError) -> MultipartParts
     {

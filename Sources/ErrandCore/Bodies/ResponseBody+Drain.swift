@@ -1,14 +1,14 @@
 internal import Synchronization
 
 extension ResponseBody {
-    /// The largest number of bytes that is read of an unwanted body: 64 KiB. Draining more costs more than a new connection.
+    /// The most bytes that are read of an unwanted body: 64 KiB. Draining more costs more than a new connection.
     static var drainLimitBytes: Int { 64 * 1024 }
 
     /// Reads the body to its end, so that its connection can be reused. Abandons a body that is longer than ``drainLimitBytes``.
     ///
     /// Only the number of bytes is limited: the request's deadline limits the time.
     ///
-    /// - Returns: the bytes that were read, at most ``drainLimitBytes``.
+    /// - Returns: the bytes read, at most ``drainLimitBytes``.
     /// - Throws: what reading the body throws.
     @discardableResult
     package func drain() async throws -> Data { try await prefix(upTo: Self.drainLimitBytes).data }
@@ -17,8 +17,8 @@ extension ResponseBody {
 
     /// Reads the body to its end while the next request of the same call waits. Abandons a body that would delay that request.
     ///
-    /// It is stricter than ``drain()``, because the caller gains only the connection: the body must declare a length of at most 16 KiB, and
-    /// must arrive within `limit`. A body that ends early is not a failure, because the call continues.
+    /// This function is stricter than ``drain()``, because the caller gains only the connection. The body must declare a length of
+    /// at most 16 KiB, and must arrive within `limit`. A body that ends early is not a failure, because the call continues.
     ///
     /// - Throws: only `CancellationError`.
     func drain(within limit: Duration, on clock: any Clock<Duration>) async throws {
@@ -39,18 +39,18 @@ extension ResponseBody {
 }
 
 extension Response {
-    /// How long ``release(within:on:)`` and ``hold(within:on:)`` wait for a body by default: 100 ms. A new connection costs about as much.
+    /// How long ``release(within:on:)`` and ``hold(within:on:)`` wait for a body by default: 100 ms, which is about the cost of a
+    /// new connection.
     public static let releaseLimit: Duration = .milliseconds(100)
 
-    /// Reads the body into memory, so that its connection is free while the call does other work, which may need that connection: a refresh of a token,
-    /// for example.
+    /// Reads the body into memory, so that the connection is free while the call does other work.
     ///
-    /// Of a body that is longer than 64 KiB, or does not come within `limit`, the beginning is kept. The rest is abandoned: reading
-    /// the body throws after the beginning.
+    /// The other work, such as refreshing a token, may need that connection. If the body is longer than 64 KiB, or does not arrive
+    /// within `limit`, the beginning is kept and the rest is abandoned. Reading the body then returns the beginning and throws.
     ///
     /// - Parameters:
     ///   - limit: how long the body may take; ``releaseLimit`` by default.
-    ///   - clock: the clock that measures it.
+    ///   - clock: the clock that measures the limit.
     /// - Throws: only `CancellationError`.
     public mutating func hold(within limit: Duration = releaseLimit, on clock: any Clock<Duration> = ContinuousClock()) async throws {
         if body.bufferedData != nil { return }
@@ -101,7 +101,7 @@ private final class HeldBytes: Sendable {
     }
 }
 
-/// Some bytes, and then an error.
+/// A source of some bytes, and then an error.
 private final class BrokenSource: BodySource {
     private let rest: Mutex<Data>
     private let error: any Error

@@ -7,12 +7,14 @@ extension ResponseBody {
     /// for try await event in response.body.events { print(event.type, event.data) }
     /// ```
     ///
-    /// It reads one response, whatever its media type, and ends with it: an event that is cut off is dropped. A client's `events` connects again. An
-    /// event larger than 1 MiB is an error: see ``events(upTo:)``. So is an event with more than 128 combining marks in a row, as Swift takes
-    /// quadratic time to compare it.
+    /// The sequence reads one response, whatever its media type, and ends with that response. If an event is cut off, it is
+    /// dropped. The `events` of a client connect again instead.
+    ///
+    /// An event larger than 1 MiB is an error: see ``events(upTo:)``. An event with more than 128 combining marks in a row is also
+    /// an error, because Swift takes quadratic time to compare such text.
     public var events: Events { events(upTo: EventStreamParser.defaultMaxEventBytes) }
 
-    /// Returns the body as events, as ``events`` does, with a limit of your own.
+    /// Returns the body as events, with a limit of your own. See ``events``.
     ///
     /// - Parameter limitBytes: the largest size of an event, in bytes; at least 1.
     public func events(upTo limitBytes: Int) -> Events {
@@ -41,7 +43,7 @@ extension ResponseBody {
 
             /// Returns the next event; `nil` at the end.
             ///
-            /// - Throws: ``TransportError`` with the code `bodyTooLarge` for an event over a limit; what the body throws.
+            /// - Throws: ``TransportError`` with the code `bodyTooLarge` for an event that exceeds a limit; what the body throws.
             public mutating func next() async throws -> ServerSentEvent? {
                 while true {
                     do throws(EventTooLargeError) {
@@ -60,7 +62,7 @@ extension ResponseBody {
 }
 
 extension ResponseBody.Events.Iterator: CustomReflectable {
-    /// Nothing of the body.
+    /// Nothing, because the body may be secret.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
@@ -78,11 +80,12 @@ extension ServerSentEvent {
     /// }
     /// ```
     ///
-    /// A client decodes the payloads of a whole stream by `events(_:as:)`.
+    /// The function `events(_:as:)` of a client decodes the payloads of a whole stream.
     ///
     /// - Parameters:
     ///   - type: the type of the value.
-    ///   - coding: how the JSON is read: pass that of the client if it has its own. ``JSONCoding/standard`` by default.
+    ///   - coding: how the JSON is read; ``JSONCoding/standard`` by default. If the client has a coding of its own, pass that
+    ///     coding.
     /// - Throws: `DecodingError`; what a strategy of `coding` throws.
     public func json<Value: Decodable>(as type: Value.Type = Value.self, coding: JSONCoding = .standard) throws -> Value {
         try coding.decode(type, from: Data(data.utf8))

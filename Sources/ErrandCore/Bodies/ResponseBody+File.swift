@@ -1,5 +1,5 @@
 extension ResponseBody {
-    /// How much is gathered before it is written: 64 KiB.
+    /// The number of bytes that are collected before they are written: 64 KiB.
     private static let fileChunkBytes = 64 * 1024
 
     /// Writes the body to a file as it arrives, without holding it in memory, and returns the number of bytes.
@@ -9,20 +9,22 @@ extension ResponseBody {
     /// let bytes = try await response.body.write(to: URL(filePath: "/data/archive.zip"))
     /// ```
     ///
-    /// The file is written atomically: the bytes go to a temporary file in the same folder (`.errand-*.part`), which gets its name when the body is
-    /// whole. Until then, a file that has the name stays as it is; a symbolic link is replaced, not followed. A device or a
-    /// pipe is not replaced, and neither is a link to one: the call fails. If anything fails, or the task is cancelled, the temporary file is
-    /// removed. Only a process that is killed leaves it behind.
+    /// The file is written atomically. The bytes go to a temporary file in the same folder (`.errand-*.part`), which gets its name
+    /// when the body is complete. Until then, an existing file with that name stays unchanged. A symbolic link is replaced, not
+    /// followed. If the path names a device or a pipe, or a link to one, the call fails.
     ///
-    /// Writing does not block Swift's cooperative threads. To see the status first, look at the response's head: the body of an error page is
-    /// written as any other. ``HTTPSender/download(_:to:options:progress:)`` does not write one.
+    /// If anything fails, or the task is cancelled, the temporary file is removed. The temporary file remains only if the process
+    /// is killed.
+    ///
+    /// Writing does not block Swift's cooperative threads. The body of an error page is written like any other body: check the
+    /// status in the response's head first, or use ``HTTPSender/download(_:to:options:progress:)``, which writes no error page.
     ///
     /// - Parameters:
     ///   - url: a file URL, in a folder that exists.
-    ///   - options: replaces an existing file and gives permissions to the owner alone, by default.
+    ///   - options: by default, an existing file is replaced, and only the owner may read and write the file.
     /// - Returns: the number of bytes written, after content decoding.
-    /// - Throws: ``FileWriteError``, also if `url` is not a file URL; ``TransportError`` when the body breaks off, or is longer than ``FileWriteOptions/limitBytes``;
-    ///   ``BodyAlreadyUsedError``; `CancellationError`.
+    /// - Throws: ``FileWriteError``, also if `url` is not a file URL; ``TransportError`` if the body breaks off, or is longer than
+    ///   ``FileWriteOptions/limitBytes``; ``BodyAlreadyUsedError``; `CancellationError`.
     @discardableResult
     @concurrent public func write(to url: URL, options: FileWriteOptions = .standard) async throws -> Int64 {
         let path: String
@@ -42,7 +44,7 @@ extension ResponseBody {
     }
 
     @concurrent func write(toFile path: String, options: FileWriteOptions, calls: FileCalls) async throws -> Int64 {
-        // When it goes away before the end, the rest of the body is abandoned.
+        // If the iterator is released before the end, the rest of the body is abandoned.
         var iterator = makeAsyncIterator()
         if let limitBytes = options.limitBytes, let expectedLength, expectedLength > limitBytes { throw tooLarge(limitBytes) }
         let file = try await BlockingWork.run { try OutputFile(path: path, options: options, calls: calls) }
@@ -65,7 +67,7 @@ extension ResponseBody {
             }
             return written
         } catch {
-            // Before the caller looks at the folder.
+            // The temporary file is gone before the caller looks at the folder.
             try? await BlockingWork.run { file.discard() }
             throw error
         }

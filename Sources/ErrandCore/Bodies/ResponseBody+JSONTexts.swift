@@ -1,23 +1,26 @@
 internal import ErrandFormats
 
 extension ResponseBody {
-    /// The default limit of a line of ``ndjson(as:coding:upTo:onInvalid:)``, and of a text of ``jsonSequence(as:coding:upTo:onInvalid:)``: 1 MiB.
+    /// The default length limit of a line of ``ndjson(as:coding:upTo:onInvalid:)``, and of a text of
+    /// ``jsonSequence(as:coding:upTo:onInvalid:)``: 1 MiB.
     public static let defaultJSONTextLimitBytes = JSONLineSplitter.defaultMaxLineBytes
 
-    /// Returns the body as values, one in each line: newline-delimited JSON (`application/x-ndjson`), or JSON Lines.
+    /// Returns the body as values, one from each line: newline-delimited JSON (`application/x-ndjson`), or JSON Lines.
     ///
     /// ```swift
     /// for try await entry in response.body.ndjson(as: LogEntry.self) { print(entry.message) }
     /// ```
     ///
-    /// A line ends with LF or CR LF; the last one needs no ending. Empty lines are skipped. A line that is not a `Value` throws a ``JSONTextError`` with its
-    /// number; calling `next()` of the iterator again continues with the next line.
+    /// A line ends with LF or CR LF. The last line needs no ending. Empty lines are skipped. A line that is not a `Value` throws a
+    /// ``JSONTextError`` with the line's number. The next call of the iterator's `next()` continues with the next line.
     ///
     /// - Parameters:
     ///   - type: the type of the values.
-    ///   - coding: ISO 8601 dates, and members named as the properties, by default. It is not that of a client: `response.ndjson(as:)` takes that.
+    ///   - coding: how the JSON is read; by default, ISO 8601 dates, and members named as the properties. This function does not
+    ///     use the coding of a client; `response.ndjson(as:)` does.
     ///   - limitBytes: the largest length of a line, in bytes; at least 1, 1 MiB by default.
-    ///   - onInvalid: is called with the error of each line that is not a `Value`, which is then skipped. `nil`, the default, throws the error.
+    ///   - onInvalid: called with the error of each line that is not a `Value`. Such lines are then skipped. `nil`, the default,
+    ///     throws the error.
     public func ndjson<Value: Decodable & Sendable>(
         as type: Value.Type = Value.self, coding: JSONCoding = .standard, upTo limitBytes: Int = defaultJSONTextLimitBytes,
         onInvalid: (@Sendable (JSONTextError) -> Void)? = nil
@@ -32,14 +35,16 @@ extension ResponseBody {
     /// for try await entry in response.body.jsonSequence(as: LogEntry.self) { print(entry.message) }
     /// ```
     ///
-    /// A text that is cut off, or not a `Value`, throws a ``JSONTextError`` with its number; calling `next()` of the iterator again continues with the next
-    /// text ([section 2.3](https://www.rfc-editor.org/rfc/rfc7464#section-2.3)).
+    /// A text that is cut off, or is not a `Value`, throws a ``JSONTextError`` with the text's number. The next call of the
+    /// iterator's `next()` continues with the next text ([section 2.3](https://www.rfc-editor.org/rfc/rfc7464#section-2.3)).
     ///
     /// - Parameters:
     ///   - type: the type of the values.
-    ///   - coding: ISO 8601 dates, and members named as the properties, by default. It is not that of a client: `response.jsonSequence(as:)` takes that.
+    ///   - coding: how the JSON is read; by default, ISO 8601 dates, and members named as the properties. This function does not
+    ///     use the coding of a client; `response.jsonSequence(as:)` does.
     ///   - limitBytes: the largest length of a text, in bytes; at least 1, 1 MiB by default.
-    ///   - onInvalid: is called with the error of each text that is not a `Value`, which is then skipped. `nil`, the default, throws the error.
+    ///   - onInvalid: called with the error of each text that is not a `Value`. Such texts are then skipped. `nil`, the default,
+    ///     throws the error.
     public func jsonSequence<Value: Decodable & Sendable>(
         as type: Value.Type = Value.self, coding: JSONCoding = .standard, upTo limitBytes: Int = defaultJSONTextLimitBytes,
         onInvalid: (@Sendable (JSONTextError) -> Void)? = nil
@@ -49,7 +54,9 @@ extension ResponseBody {
             body: self, splitter: .sequence(JSONSequenceSplitter(maxTextBytes: limitBytes)), coding: coding, onInvalid: onInvalid)
     }
 
-    /// The values of a body with many JSON texts. See ``ResponseBody/ndjson(as:coding:upTo:onInvalid:)`` and ``ResponseBody/jsonSequence(as:coding:upTo:onInvalid:)``.
+    /// The values of a body with many JSON texts.
+    ///
+    /// See ``ResponseBody/ndjson(as:coding:upTo:onInvalid:)`` and ``ResponseBody/jsonSequence(as:coding:upTo:onInvalid:)``.
     public struct JSONTexts<Value: Decodable & Sendable>: AsyncSequence, Sendable {
         public typealias Element = Value
         public typealias Failure = any Error
@@ -79,8 +86,8 @@ extension ResponseBody {
 
             /// Returns the next value; `nil` at the end.
             ///
-            /// - Throws: ``JSONTextError``, after which there may be further values; ``TransportError`` with the code `bodyTooLarge` for a text over the
-            ///   limit; what the body throws.
+            /// - Throws: ``JSONTextError``, after which there may be more values; ``TransportError`` with the code `bodyTooLarge`
+            ///   for a text that exceeds the limit; what the body throws.
             public mutating func next() async throws -> Value? {
                 while true {
                     if let text = try nextText() {
@@ -112,16 +119,16 @@ extension ResponseBody {
 }
 
 extension ResponseBody.JSONTexts.Iterator: CustomReflectable {
-    /// The type of the values, and nothing of the body.
+    /// The type of the values. The body is not shown.
     public var customMirror: Mirror { Mirror(self, children: ["value": typeName(Value.self)]) }
 }
 
-/// Either way to divide a body into JSON texts.
+/// One of the two ways to divide a body into JSON texts.
 enum JSONTextSplitter: Sendable {
     case lines(JSONLineSplitter)
     case sequence(JSONSequenceSplitter)
 
-    /// A text, and where it is.
+    /// A text, and its place in the body.
     struct Text {
         let place: JSONTextError.Place
         let bytes: [UInt8]
@@ -176,6 +183,6 @@ enum JSONTextSplitter: Sendable {
         }
     }
 
-    /// In the place of a splitter that is taken out, so that it is changed in place.
+    /// Replaces a splitter that is moved out, so that the splitter is changed in place.
     private static var empty: JSONTextSplitter { .lines(JSONLineSplitter()) }
 }

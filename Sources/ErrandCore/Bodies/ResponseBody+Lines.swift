@@ -1,18 +1,20 @@
 internal import ErrandFormats
 
 extension ResponseBody {
-    /// The body as lines of UTF-8 text, each without its line ending. Empty lines are kept.
+    /// The body as lines of UTF-8 text, without line endings. Empty lines are kept.
     ///
     /// ```swift
     /// for try await line in response.body.lines { print(line) }
     /// ```
     ///
-    /// A line ends with LF, CR LF or CR, however the chunks divide them. The last line needs no ending. Octets that are not valid UTF-8
-    /// become U+FFFD. A line longer than 1 MiB is an error: see ``lines(upTo:)``. So is a line with more than 128 combining marks in a row, as
-    /// Swift takes quadratic time to compare it.
+    /// A line ends with LF, CR LF or CR, however the chunks divide the text. The last line needs no ending. Octets that are not
+    /// valid UTF-8 become U+FFFD.
+    ///
+    /// A line longer than 1 MiB is an error: see ``lines(upTo:)``. A line with more than 128 combining marks in a row is also an
+    /// error, because Swift takes quadratic time to compare such text.
     public var lines: Lines { lines(upTo: LineSplitter.defaultMaxLineBytes) }
 
-    /// Returns the body as lines, as ``lines`` does, with a limit of your own.
+    /// Returns the body as lines, with a limit of your own. See ``lines``.
     ///
     /// - Parameter limitBytes: the largest length of a line, in bytes; at least 1.
     public func lines(upTo limitBytes: Int) -> Lines {
@@ -45,7 +47,7 @@ extension ResponseBody {
 
             /// Returns the next line; `nil` at the end.
             ///
-            /// - Throws: ``TransportError`` with the code `bodyTooLarge` for a line over a limit; what the body throws.
+            /// - Throws: ``TransportError`` with the code `bodyTooLarge` for a line that exceeds a limit; what the body throws.
             public mutating func next() async throws -> String? {
                 while true {
                     if let line = splitter.next() {
@@ -75,6 +77,6 @@ extension ResponseBody {
 }
 
 extension ResponseBody.Lines.Iterator: CustomReflectable {
-    /// The limit, and nothing of the body.
+    /// The limit. The body is not shown.
     public var customMirror: Mirror { Mirror(self, children: ["limitBytes": limitBytes]) }
 }

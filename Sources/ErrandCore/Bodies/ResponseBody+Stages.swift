@@ -1,16 +1,16 @@
 extension ResponseBody {
-    /// The largest output of a transform of bytes in memory that stays in memory: 1 MiB.
+    /// The largest output that stays in memory when bytes in memory are transformed: 1 MiB.
     static let transformedInMemoryLimitBytes = 1024 * 1024
 
-    /// Returns a body that `transform` makes from this one, chunk by chunk as it is read.
+    /// Returns a body that `transform` makes from this body, chunk by chunk as the body is read.
     ///
-    /// Use the returned body; this one can't be read any more. Trailers and abandonment work as before. Bytes in memory are transformed
-    /// immediately and stay in memory, unless that fails or makes more than 1 MiB: then they become a stream.
+    /// Use the returned body; this body can't be read any more. Trailers and abandonment work as before. Bytes in memory are
+    /// transformed immediately and stay in memory. If that fails or makes more than 1 MiB, the bytes become a stream.
     ///
     /// - Parameters:
     ///   - transform: makes the new body.
-    ///   - length: the length of the new body, in bytes. `nil`, the default, and negative numbers mean that it is unknown. It
-    ///     becomes ``expectedLength`` and is not checked. Bytes in memory have the length of the output.
+    ///   - length: the length of the new body, in bytes. `nil`, the default, and negative numbers mean that the length is unknown.
+    ///     It becomes ``expectedLength`` and is not checked. Bytes in memory have the length of the output.
     public consuming func transformed(by transform: some BodyTransform, length: Int64? = nil) -> ResponseBody {
         let length = length.flatMap { $0 >= 0 ? $0 : nil }
         switch storage {
@@ -32,12 +32,15 @@ extension ResponseBody {
 
     /// Returns this body, and reports its chunks and its end to `observe`.
     ///
-    /// Use the returned body; this one can't be read any more. The end is `.complete` after the last chunk was delivered, `.failed` if the
-    /// body ends early or an outer transform fails before, and `.abandoned` if it is not read to its end. Bytes in memory stay in memory:
-    /// they are one chunk when they are read, and no chunk if only ``bufferedData`` is used.
+    /// Use the returned body; this body can't be read any more. The end is one of:
+    /// - `.complete`, after the last chunk was delivered
+    /// - `.failed`, if the body ends early, or an outer transform fails before the end
+    /// - `.abandoned`, if the body is not read to its end
     ///
-    /// - Parameter observe: called with one event at a time, in the reader's task or where the body is released. It must not block. The end
-    ///   comes exactly once, and nothing follows it.
+    /// Bytes in memory stay in memory. They are one chunk when they are read, and no chunk if only ``bufferedData`` is used.
+    ///
+    /// - Parameter observe: called with one event at a time, in the reader's task or where the body is released. It must not block.
+    ///   The end is reported exactly once, and nothing follows it.
     public consuming func observed(_ observe: @escaping @Sendable (BodyEvent) -> Void) -> ResponseBody {
         let observer = BodyObserver(observe)
         switch storage {
@@ -53,7 +56,7 @@ extension ResponseBody {
         }
     }
 
-    /// Returns this body over the source that `wrap` makes from its own. Bytes in memory are returned unchanged.
+    /// Returns this body over the source that `wrap` makes from this body's source. Returns bytes in memory unchanged.
     consuming func replacingSource(_ wrap: (any BodySource) -> some BodySource) -> ResponseBody {
         guard case .stream(let owner, let stages) = storage else { return self }
         guard let source = owner.move() else { return ResponseBody(usedUp: owner.request) }

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// The body of a response: bytes in memory, or a stream. It is read once, chunk by chunk, at the reader's pace.
+/// The body of a response: bytes in memory, or a stream. A body is read once, chunk by chunk, at the reader's pace.
 ///
 /// ```swift
 /// for try await chunk in response.body { file.write(chunk) }     // a stream
@@ -8,12 +8,16 @@ internal import Synchronization
 /// for try await line in response.body.lines { … }                // text, empty lines kept
 /// ```
 ///
-/// Bytes in memory are read once too, so that code that works with a small body works with a large one. ``bufferedData`` shows them without
-/// reading. Only an empty body in memory without observers can be read again.
+/// Bytes in memory can also be read only once, so that code that works with a small body works with a large body. ``bufferedData``
+/// returns the bytes without reading the body. Only an empty body in memory without observers can be read again.
 ///
-/// A stream releases its connection when it was read to the end, when its iterator is released (`break` is enough), or when the last
-/// reference to it is released. Swift keeps a local reference until the end of its scope at the latest. For a large body that you may not
-/// read, use `withResponse(to:)`.
+/// A stream releases its connection as soon as one of these is true:
+/// - the reader has reached the end
+/// - the iterator was released (`break` is enough)
+/// - the last reference to the body was released
+///
+/// Swift keeps a local reference until the end of its scope at the latest. For a large body that you may not read, use
+/// `withResponse(to:)`.
 public struct ResponseBody: Sendable, AsyncSequence {
     public typealias Element = Data
     public typealias Failure = any Error
@@ -23,13 +27,13 @@ public struct ResponseBody: Sendable, AsyncSequence {
 
     enum Storage: Sendable {
         case buffered(BufferedBytes)
-        /// A source, and the stages that its bytes pass on their way to the reader.
+        /// A source, and the stages that its bytes pass through on their way to the reader.
         case stream(StreamOwner, [BodyStage])
     }
 
     let storage: Storage
-    /// The length in bytes, as the head of the response declares it; `nil` if it is unknown. A body that was created from bytes has their
-    /// number.
+    /// The length in bytes that the head of the response declares; `nil` if the length is unknown. For a body created from bytes,
+    /// the number of bytes.
     public let expectedLength: Int64?
 
     init(_ storage: Storage, expectedLength: Int64?) { (self.storage, self.expectedLength) = (storage, expectedLength) }
@@ -47,7 +51,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
 
     /// Creates a body of bytes in memory, as a transport received them.
     ///
-    /// - Parameter expectedLength: the length that the head declares; `nil` if it declares none.
+    /// - Parameter expectedLength: the length that the head declares; `nil` if the head declares none.
     package init(_ data: Data, trailers: HTTPFields?, expectedLength: Int64?) {
         storage = .buffered(BufferedBytes(data, trailers: trailers))
         self.expectedLength = expectedLength
@@ -58,22 +62,24 @@ public struct ResponseBody: Sendable, AsyncSequence {
     /// - Parameters:
     ///   - source: the bytes.
     ///   - expectedLength: the length in bytes; `nil`, the default, if it is unknown.
-    ///   - request: the request in the failures that the body itself throws.
+    ///   - request: the request for the failures that the body itself throws.
     public init(_ source: some BodySource, expectedLength: Int64? = nil, request: Request? = nil) {
         storage = .stream(StreamOwner(source, request: request), [])
         self.expectedLength = expectedLength
     }
 
-    /// A stream of the chunks of `sequence`, such as an `AsyncStream` of data. The sequence's iterator goes when nobody can read the body any more.
+    /// Returns a stream of the chunks of `sequence`, such as an `AsyncStream` of data.
     ///
-    /// - Parameter length: in bytes, for ``expectedLength``; `nil` if it is not known.
+    /// The sequence's iterator is released when the body can't be read any more.
+    ///
+    /// - Parameter length: the length in bytes, for ``expectedLength``; `nil`, the default, if the length is not known.
     public static func stream<Chunks: AsyncSequence & Sendable>(
         _ sequence: Chunks, length: Int64? = nil
     ) -> ResponseBody where Chunks.Element == Data {
         ResponseBody(SequenceBodySource(sequence), expectedLength: length.flatMap { $0 >= 0 ? $0 : nil })
     }
 
-    /// The bytes, where they are in memory; nil for a stream. Looking at them is not reading.
+    /// The bytes of a body in memory; `nil` for a stream. Getting the bytes does not count as reading.
     public var bufferedData: Data? {
         if case .buffered(let bytes) = storage { bytes.data } else { nil }
     }
@@ -83,8 +89,8 @@ public struct ResponseBody: Sendable, AsyncSequence {
         if case .buffered(let bytes) = storage { bytes.trailers } else { nil }
     }
 
-    /// The trailer fields ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)), once the body was read to its end;
-    /// `nil` before that, and if there are none.
+    /// The trailer fields ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)), after the body was read to
+    /// its end; `nil` before the end, and if there are none.
     public var trailers: HTTPFields? {
         switch storage {
         case .buffered(let bytes): bytes.isRead ? bytes.trailers : nil
@@ -94,10 +100,10 @@ public struct ResponseBody: Sendable, AsyncSequence {
 
     /// Reads the whole body into memory.
     ///
-    /// - Parameter limitBytes: the largest size: at least 0, 64 MiB by default. A body that declares a larger length fails before a byte is
-    ///   read.
-    /// - Throws: ``TransportError`` with the code `bodyTooLarge` over the limit (the rest is abandoned); the error that ended the body
-    ///   early; ``BodyAlreadyUsedError``.
+    /// - Parameter limitBytes: the largest size, in bytes; at least 0, 64 MiB by default. If a body declares a larger length, this
+    ///   function fails before anything is read.
+    /// - Throws: ``TransportError`` with the code `bodyTooLarge` if the body exceeds the limit (the rest is abandoned); the error
+    ///   that ended the body early; ``BodyAlreadyUsedError``.
     public func collect(upTo limitBytes: Int = defaultCollectLimitBytes) async throws -> Data {
         precondition(limitBytes >= 0, "limitBytes must be at least 0 (is \(limitBytes))")
         switch storage {
@@ -120,13 +126,14 @@ public struct ResponseBody: Sendable, AsyncSequence {
         }
     }
 
-    /// The error for a body, or a part of it, over a limit. It names the request of a stream.
+    /// Returns the error for a body, or a part of a body, that exceeds a limit. The error of a stream names the request.
     func tooLarge(_ limitBytes: Int) -> TransportError {
         guard case .stream(let owner, _) = storage else { return .bodyTooLarge(limitBytes: limitBytes, request: nil) }
         return .bodyTooLarge(limitBytes: limitBytes, request: owner.request)
     }
 
-    /// Reads at most `limitBytes` from the front of the body, and returns whether that is all. The rest is abandoned.
+    /// Reads at most `limitBytes` from the beginning of the body, and returns whether that is the whole body. The rest is
+    /// abandoned.
     ///
     /// - Throws: the error that ended the body early; ``BodyAlreadyUsedError``.
     public func prefix(upTo limitBytes: Int) async throws -> (data: Data, isWhole: Bool) {
@@ -144,7 +151,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
         return (collected, true)
     }
 
-    /// Releases the body without reading on. The connection is closed, or kept if the whole response has arrived.
+    /// Releases the body without reading the rest. The connection is closed, or kept if the whole response has arrived.
     public func abandon() {
         switch storage {
         case .buffered(let bytes): bytes.abandon()
@@ -152,7 +159,8 @@ public struct ResponseBody: Sendable, AsyncSequence {
         }
     }
 
-    /// Gives up what was not read, because what it goes through has failed: the exchange ends as failed. For a ``BodySource`` over this body.
+    /// Ends the unread rest of the body, because a later stage has failed. The exchange ends as failed. For a ``BodySource`` over
+    /// this body.
     public func fail(with error: any Error) {
         switch storage {
         case .buffered(let bytes): bytes.abandon()
@@ -167,10 +175,10 @@ public struct ResponseBody: Sendable, AsyncSequence {
         }
     }
 
-    /// Returns a reader for several tasks, one after another.
+    /// Returns a reader for several tasks that read one after another.
     package func makeReader() -> Reader { Reader(makeAsyncIterator()) }
 
-    /// Reads a body. If it is released before the end, the rest of a stream is abandoned. A copy reads the same body.
+    /// Reads a body. If the iterator is released before the end, the rest of a stream is abandoned. A copy reads the same body.
     public struct Iterator: AsyncIteratorProtocol, Sendable {
         private enum Kind: Sendable {
             case buffered(BufferedBytes, isReader: Bool)
@@ -180,7 +188,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
         private let kind: Kind
         /// The stages of the body; usually `nil`.
         private var pipeline: BodyPipeline?
-        /// The number of reads of the pipeline. The copy of the iterator that read last has its state.
+        /// The number of reads of the pipeline by this copy. Only the copy that read last has the pipeline's state.
         private var turn = 0
 
         init(_ bytes: BufferedBytes) {
@@ -195,9 +203,9 @@ public struct ResponseBody: Sendable, AsyncSequence {
 
         /// Returns the next chunk, never empty; `nil` at the end.
         ///
-        /// - Throws: ``BodyAlreadyUsedError`` for the second iterator of one body, after the body was abandoned before its end, and for a
-        ///   copy of an iterator over a transformed body after another copy has read on; ``TransportError`` if the body ends early;
-        ///   `CancellationError`.
+        /// - Throws: ``BodyAlreadyUsedError`` for the second iterator of a body, and after the body was abandoned before its end. A
+        ///   copy of an iterator over a transformed body also throws this error after another copy has read. ``TransportError`` if
+        ///   the body ends early; `CancellationError`.
         public mutating func next() async throws -> Data? {
             switch kind {
             case .buffered(let bytes, let isReader):
@@ -213,11 +221,11 @@ public struct ResponseBody: Sendable, AsyncSequence {
             guard var pipeline, reader.takeTurn(turn) else { throw BodyAlreadyUsedError() }
             turn += 1
             if try reader.pull.isOver { return nil }
-            // Moved out, so that it is changed in place.
+            // Moved out, so that the pipeline is changed in place.
             self.pipeline = BodyPipeline([])
             defer { self.pipeline = pipeline }
             do {
-                // A chunk that needs no read would otherwise pass without this check.
+                // A chunk that needs no read would otherwise skip this check.
                 try reader.checkLimits()
                 if let chunk = try await pipeline.next(reader.pull) { return chunk }
             } catch {
@@ -237,31 +245,31 @@ public struct ResponseBody: Sendable, AsyncSequence {
         /// See ``ResponseBody/tooLarge(_:)``.
         func tooLarge(_ limitBytes: Int) -> TransportError { tooLarge("more than \(limitBytes) bytes") }
 
-        /// The error for a part of the body that exceeds another limit.
+        /// Returns the error for a part of the body that exceeds another limit.
         ///
-        /// - Parameter excess: what the part has.
+        /// - Parameter excess: what exceeds the limit, in words: `more than 1024 bytes`.
         func tooLarge(_ excess: String) -> TransportError {
             guard case .stream(let reader) = kind else { return .bodyTooLarge(excess, request: nil) }
             return .bodyTooLarge(excess, request: reader.request)
         }
     }
 
-    /// Marks bytes in memory as read. For bytes that several bodies have copies of.
+    /// Marks bytes in memory as read, if several bodies have copies of the same bytes.
     package func countAsRead() {
         if case .buffered(let bytes) = storage { _ = try? bytes.readAll() }
     }
 
-    /// Returns this body as a source, to be sent on. It can be read once.
+    /// Returns this body as a source for the body of another message. It can be read only once.
     package func asSource() -> any BodySource { ForwardedBodySource(self) }
 
-    /// An iterator that several tasks use, one after another.
+    /// An iterator that several tasks use one after another.
     package final class Reader: Sendable {
         private let iterator: Mutex<Iterator?>
 
         fileprivate init(_ iterator: Iterator) { self.iterator = Mutex(iterator) }
 
         package func next() async throws -> Data? {
-            // Taken out while it is in use: a concurrent caller is a second reader.
+            // Taken out while it is in use: a concurrent caller counts as a second reader.
             guard var taken = iterator.withLock({ $0.take() }) else { throw BodyAlreadyUsedError() }
             defer { iterator.withLock { [taken] in $0 = taken } }
             return try await taken.next()
@@ -269,7 +277,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
     }
 }
 
-/// A response's body as the source of another message's body.
+/// A source that reads a response's body, for the body of another message.
 private struct ForwardedBodySource: BodySource {
     private let body: ResponseBody
     private let reader: ResponseBody.Reader
@@ -295,6 +303,6 @@ extension ResponseBody: CustomStringConvertible, CustomReflectable {
 }
 
 extension ResponseBody.Iterator: CustomReflectable {
-    /// Nothing of the body.
+    /// Whether the body is a stream. The bytes are not shown.
     public var customMirror: Mirror { Mirror(self, children: ["isStream": isStream]) }
 }

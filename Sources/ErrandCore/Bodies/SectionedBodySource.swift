@@ -1,16 +1,17 @@
 internal import Synchronization
 
-/// A part of a body that consists of several.
+/// One of several consecutive parts of a body.
 struct BodySection: Sendable {
     let body: RequestBody
-    /// The path, if the body is a whole file, whose length must not change while it is sent; otherwise `nil`.
+    /// The path of the file if the body is a whole file; otherwise `nil`. The length of the file must not change while it is sent.
     let wholeFile: String?
 }
 
 extension RequestBody {
     /// Returns a body of the given sections, one after the other.
     ///
-    /// It can be sent from any byte if all of them can, and again if all of them can. Its length is the sum of theirs.
+    /// The length is the sum of the lengths of all sections. The body can be sent again if all sections can be sent again. It can
+    /// be sent from any byte if all sections can be sent from any byte and have a known length.
     static func sections(_ sections: [BodySection]) -> RequestBody {
         let lengths = sections.map(\.body.length)
         let length = lengths.reduce(Int64(0) as Int64?) { sum, next in
@@ -31,11 +32,11 @@ extension RequestBody {
     }
 }
 
-/// A source that reads several bodies, one after the other, each opened when its turn comes.
+/// A source that reads several bodies one after the other. Each body is opened when the body before it has ended.
 private final class SectionedBodySource: BodySource {
     private struct State {
         var rest: ArraySlice<BodySection>
-        /// How many bytes of the next section are skipped.
+        /// The number of bytes of the next section that are skipped.
         var offset: Int64
         var current: (source: any BodySource, section: BodySection)?
         var isAbandoned = false
@@ -61,14 +62,14 @@ private final class SectionedBodySource: BodySource {
                 continue
             }
             if let chunk = try await current.source.next() { return chunk }
-            // A sequence ends when its reader is cancelled: the next section must not follow then.
+            // A sequence also ends when its reader is cancelled. The next section must not follow then.
             try Task.checkCancellation()
             if let path = current.section.wholeFile { try await checkLength(of: current.section.body, path: path) }
             state.withLock { $0.current = nil }
         }
     }
 
-    /// Returns false if there are no more sections.
+    /// Opens the next section. Returns false if there are no more sections.
     private func openNext() async throws -> Bool {
         let next = state.withLock { state in
             defer { state.offset = 0 }
@@ -89,9 +90,10 @@ private final class SectionedBodySource: BodySource {
         return true
     }
 
-    /// Checks that the file has the length that it had when the request was made. A file that has grown was not read to its end.
+    /// Checks that the length of the file has not changed since the request was made. If the file has grown, it was not read to its
+    /// end.
     ///
-    /// - Throws: ``FileReadError`` if it has another length.
+    /// - Throws: ``FileReadError`` if the length has changed.
     private func checkLength(of body: RequestBody, path: String) async throws {
         let length = try await BlockingWork.runUntilCancelled { try ReadOnlyFile.lengthBytes(path: path) }
         guard length == body.length else {

@@ -1,13 +1,13 @@
 internal import Synchronization
 
-/// Holds the source of a stream until it is read, abandoned or released.
+/// The owner of a stream's source until the source is read, abandoned or released.
 final class StreamOwner: Sendable {
     private struct State {
         var source: (any BodySource)?
         var isClaimed = false
         var isGivenUp = false
         var trailers: HTTPFields?
-        /// Leads to the owner of the body that replaced this one; `nil` if there is none.
+        /// A place that leads to the owner of the body that replaced this body; `nil` if no body did.
         var place: Place?
 
         var phase: Phase { isGivenUp ? .givenUp : source == nil ? .over : .open }
@@ -16,13 +16,13 @@ final class StreamOwner: Sendable {
     enum Phase: UInt8, AtomicRepresentable {
         /// There may be more to read.
         case open
-        /// It reached its end, or its reader failed.
+        /// The stream reached its end, or its reader failed.
         case over
-        /// It was abandoned, or moved into another body.
+        /// The stream was abandoned, or moved into another body.
         case givenUp
     }
 
-    /// Shared by all owners that replaced one another: a weak reference to the latest.
+    /// A weak reference to the latest owner, shared by all owners that replaced one another.
     private final class Place: Sendable {
         struct Weak: Sendable {
             weak var owner: StreamOwner?
@@ -37,7 +37,7 @@ final class StreamOwner: Sendable {
     /// The state's phase, for a reader that checks it before each chunk. Written under the lock.
     private let currentPhase: Atomic<Phase>
     let request: Request?
-    /// Notified if the stream ends without being read to its end.
+    /// The observers, which are notified if the stream ends before it was read to its end.
     let observers: [BodyObserver]
 
     init(_ source: some BodySource, request: Request?, observers: [BodyObserver] = []) {
@@ -56,7 +56,7 @@ final class StreamOwner: Sendable {
     var trailers: HTTPFields? { state.withLock(\.trailers) }
     var phase: Phase { currentPhase.load(ordering: .acquiring) }
 
-    /// Returns the source, for the first caller only.
+    /// Returns the source for the first caller only; `nil` for later callers.
     func claim() -> (any BodySource)? {
         state.withLock { state in
             defer { state.isClaimed = true }
@@ -64,7 +64,7 @@ final class StreamOwner: Sendable {
         }
     }
 
-    /// Returns the source, for a body that replaces this one; `nil` if it was read or abandoned.
+    /// Returns the source, for a body that replaces this body; `nil` if this body was read or abandoned.
     func move() -> (any BodySource)? {
         state.withLock { state in
             guard !state.isClaimed, let source = state.source else { return nil }
@@ -74,7 +74,7 @@ final class StreamOwner: Sendable {
         }
     }
 
-    /// The owner of a body that replaces this one. Abandoning this body abandons that one.
+    /// Returns the owner of a body that replaces this body. Abandoning this body abandons the new body.
     func successor(over source: some BodySource, observers: [BodyObserver]) -> StreamOwner {
         let successor = StreamOwner(source, request: request, observers: observers)
         let place = state.withLock { state in
@@ -87,7 +87,7 @@ final class StreamOwner: Sendable {
         return successor
     }
 
-    /// Returns false if it was abandoned before.
+    /// Ends the stream with its trailer fields. Returns false if the stream was abandoned before.
     func finish(trailers: HTTPFields?) -> Bool {
         let (source, isGivenUp) = state.withLock { state in
             if !state.isGivenUp { state.trailers = trailers }
@@ -105,7 +105,8 @@ final class StreamOwner: Sendable {
         }
         if let successor, successor !== self { successor.abandon() }
         guard let source else { return }
-        // Notified first: abandoning may end the source, and its reader must not take that for the end of the body.
+        // The observers are notified first: abandoning may end the source, and its reader must not take that end for the end of the
+        // body.
         for observer in observers { observer.end(.abandoned) }
         source.abandon()
     }
@@ -117,7 +118,7 @@ final class StreamOwner: Sendable {
         source.abandon()
     }
 
-    /// Ends a source that has not failed, because a stage of the body has failed.
+    /// Ends a source that has not failed, because a later stage of the body has failed.
     func readerFailed(_ error: any Error) {
         guard let source = state.withLock({ release(&$0) }) else { return }
         for observer in observers { observer.end(.failed(error)) }

@@ -1,13 +1,13 @@
 internal import Synchronization
 
-/// Reads the chunks of a stream from its source: what the stages of a body are given.
+/// The input of a body's stages: reads the chunks of a stream from its source.
 struct StreamPull: Sendable, BodyInput {
     private let owner: StreamOwner
     private let source: (any BodySource)?
-    /// Whether there is one: to look at it would copy it.
+    /// Whether there is a source. Checking the source itself would copy the source.
     private let hasSource: Bool
 
-    /// Claims the source. Of several that claim it, the first reads.
+    /// Claims the source. If several readers claim it, only the first reader gets it.
     init(_ owner: StreamOwner) {
         self.owner = owner
         source = owner.claim()
@@ -33,12 +33,12 @@ struct StreamPull: Sendable, BodyInput {
         guard let source else { throw BodyAlreadyUsedError() }
         do {
             if let chunk = try await source.next() { return chunk }
-            // A source may end when it is cancelled or abandoned: neither is the end of the body.
+            // A source may end when it is cancelled or abandoned. Neither is the end of the body.
             try Task.checkCancellation()
             if owner.phase == .givenUp { throw BodyAlreadyUsedError() }
             return nil
         } catch let error as BodyAlreadyUsedError {
-            // Another reader is reading, and continues.
+            // Another reader is reading, and must be able to continue.
             throw error
         } catch {
             owner.sourceFailed(error)
@@ -50,22 +50,23 @@ struct StreamPull: Sendable, BodyInput {
 
     /// Records the end of the body.
     ///
-    /// - Throws: ``BodyAlreadyUsedError`` if another task has abandoned it: then its end must not pass for a complete body.
+    /// - Throws: ``BodyAlreadyUsedError`` if another task has abandoned the body: the end must not count as the end of a complete
+    ///   body.
     func finish() throws {
         if owner.phase == .over { return }
         guard let source, owner.finish(trailers: source.trailers) else { throw BodyAlreadyUsedError() }
     }
 
-    /// Abandons a stream of which this is the reader.
+    /// Abandons the stream if this value is its reader.
     func abandon() { if hasSource { owner.abandon() } }
 }
 
-/// The state that copies of an iterator share: all read the same stream, and the last one abandons it.
+/// The state that copies of an iterator share. All copies read the same stream, and releasing the last copy abandons the stream.
 final class StreamReader: Sendable {
     private let owner: StreamOwner
-    /// Without the stages of the body.
+    /// The input, without the stages of the body.
     let pull: StreamPull
-    /// How often a pipeline has read.
+    /// The number of reads by a pipeline.
     private let turns = Atomic(0)
 
     init(_ owner: StreamOwner) {
@@ -85,16 +86,16 @@ final class StreamReader: Sendable {
     /// Ends the body because one of its stages has failed.
     func fail(_ error: any Error) { owner.readerFailed(error) }
 
-    /// Checks for cancellation and for the deadline.
+    /// Checks whether the task was cancelled or the deadline has passed.
     ///
-    /// - Throws: `CancellationError`; ``TransportError`` once the deadline of the exchange has passed.
+    /// - Throws: `CancellationError`; ``TransportError`` if the deadline of the exchange has passed.
     func checkLimits() throws {
         try Task.checkCancellation()
         guard let request = owner.request, let deadline = request.deadline, deadline.hasPassed else { return }
         throw TransportError.timedOut(.body, after: nil, request: request, delivery: .sent)
     }
 
-    /// Returns false if another copy of the iterator has read since.
+    /// Counts a read, and returns false if another copy of the iterator has read in the meantime.
     func takeTurn(_ turn: Int) -> Bool {
         turns.compareExchange(expected: turn, desired: turn + 1, ordering: .acquiringAndReleasing).exchanged
     }

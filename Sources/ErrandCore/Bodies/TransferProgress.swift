@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// How far a download or an upload has come.
+/// The progress of a download or an upload.
 ///
 /// ```swift
 /// try await client.download(archive, to: url) { progress in
@@ -20,28 +20,30 @@ internal import Synchronization
 /// try await file
 /// ```
 public struct TransferProgress: Sendable, Hashable, CustomStringConvertible {
-    /// The bytes that were sent or received so far: of the body alone, a download's after content decoding.
+    /// The bytes of the body that were sent or received so far. For a download, the bytes are counted after content decoding.
     public let bytes: Int64
-    /// The bytes that there are in all. `nil` if that is not known: the body is sent in chunks without a length, or it was compressed. Once
-    /// the transfer is complete, `total` is `bytes`.
+    /// The total number of bytes; `nil` if it is not known.
+    ///
+    /// The total is not known if the body is sent in chunks without a length, or was compressed. When the transfer is complete,
+    /// `total` equals `bytes`.
     public let total: Int64?
 
-    /// Creates a value.
+    /// Creates a progress.
     public init(bytes: Int64, total: Int64?) { (self.bytes, self.total) = (bytes, total) }
 
-    /// The part that is done, from 0 to 1; `nil` if ``total`` is not known. An empty body is done.
+    /// The completed fraction, from 0 to 1; `nil` if ``total`` is not known. The fraction of an empty body is 1.
     public var fraction: Double? {
         total.map { $0 > 0 ? min(1, max(0, Double(bytes) / Double($0))) : 1 }
     }
 
-    /// `1048576 of 4194304 bytes (25 %)`, or `1048576 bytes` where the total is not known.
+    /// The progress in words: `1048576 of 4194304 bytes (25 %)`, or `1048576 bytes` if the total is not known.
     public var description: String {
         guard let total, let fraction else { return "\(bytes) bytes" }
         return "\(bytes) of \(total) bytes (\(Int((fraction * 100).rounded(.down))) %)"
     }
 }
 
-/// Counts the bytes of a body and reports them, not too often.
+/// Counts the bytes of a body, and reports the count at limited intervals.
 final class ProgressMeter: Sendable {
     private struct State {
         var bytes: Int64 = 0
@@ -61,13 +63,15 @@ final class ProgressMeter: Sendable {
         (self.total, self.interval, elapsed, self.report) = (total, interval, stopwatch(clock), report)
     }
 
-    /// Returns `interval`, and ends the process if it is negative: where the app gives it, as the meter of a request begins later.
+    /// Returns `interval`, and stops the process if `interval` is negative.
+    ///
+    /// Call this function where the app passes the interval, because the meter of a request begins later.
     static func checked(_ interval: Duration) -> Duration {
         precondition(interval >= .zero, "interval must be at least zero (is \(interval.inWords))")
         return interval
     }
 
-    /// Begins, once more if it has begun before.
+    /// Begins the count at an offset. A second call begins again.
     func begin(at offset: Int64 = 0) {
         let progress = TransferProgress(bytes: offset, total: total)
         let now = elapsed()
@@ -111,20 +115,20 @@ final class ProgressMeter: Sendable {
 }
 
 extension ResponseBody {
-    /// Returns this body, and reports how much of it has been read.
+    /// Returns this body, and reports how much of the body has been read.
     ///
     /// ```swift
     /// let body = response.body.reportingProgress { print($0) }
     /// let data = try await body.collect()
     /// ```
     ///
-    /// Use the returned body; this one can no longer be read. The first report comes at once, with 0 bytes, the last at the end of the body, also
-    /// where it breaks off, and others at most once in `interval`.
+    /// Use the returned body; this body can't be read any more. The first report comes immediately, with 0 bytes. The last report
+    /// comes at the end of the body, also if the body breaks off. Other reports come at most once in each `interval`.
     ///
     /// - Parameters:
     ///   - interval: the shortest time between two reports; 100 ms by default. `.zero` reports each chunk.
-    ///   - clock: what the time is measured by.
-    ///   - report: is called in the reader's task and must not block.
+    ///   - clock: the clock that measures the interval.
+    ///   - report: called in the reader's task; it must not block.
     /// - Precondition: `interval` is at least zero.
     public consuming func reportingProgress(
         every interval: Duration = .milliseconds(100), clock: any Clock<Duration> = ContinuousClock(),
@@ -137,21 +141,23 @@ extension ResponseBody {
 }
 
 extension RequestBody {
-    /// Returns this body, and reports how much of it the transport has taken.
+    /// Returns this body, and reports how much of the body the transport has taken.
     ///
     /// ```swift
     /// request.body = try .file(url).reportingProgress { print($0) }
     /// ```
     ///
-    /// Each time that the body is sent, the reports begin anew with the offset that it is sent from: a retry or a redirect starts at 0 again. The
-    /// last report comes at the end, also where the request breaks off, and others at most once in `interval`. An empty body reports nothing.
-    /// Where the body is sent twice at once, by `hedge` or by two calls, each counts its own bytes, and `report` gets the reports of both.
-    /// A request with such a body is not shared by `coalesce`.
+    /// Each time the body is sent, the reports begin again with the offset of that sending: a retry or a redirect begins at 0. The
+    /// last report comes at the end, also if the request breaks off. Other reports come at most once in each `interval`. An empty
+    /// body reports nothing.
+    ///
+    /// If `hedge` or two calls send the body twice at the same time, each sending counts its own bytes. `report` gets the reports
+    /// of both. `coalesce` does not share a request with such a body.
     ///
     /// - Parameters:
     ///   - interval: the shortest time between two reports; 100 ms by default. `.zero` reports each chunk.
-    ///   - clock: what the time is measured by.
-    ///   - report: is called in the task that sends the body and must not block.
+    ///   - clock: the clock that measures the interval.
+    ///   - report: called in the task that sends the body; it must not block.
     /// - Precondition: `interval` is at least zero.
     public func reportingProgress(
         every interval: Duration = .milliseconds(100), clock: any Clock<Duration> = ContinuousClock(),

@@ -8,11 +8,11 @@ public struct Backoff: Sendable, CustomStringConvertible {
     public let description: String
     private let wait: @Sendable (Int) -> Duration
 
-    /// A backoff of your own.
+    /// Returns a backoff of your own.
     ///
     /// - Parameters:
     ///   - description: the backoff in words, for the stack's description.
-    ///   - wait: the wait after the attempt with this number, from 1; negative counts as none.
+    ///   - wait: returns the wait after the attempt with this number, from 1. A negative wait counts as zero.
     public static func custom(_ description: String, _ wait: @escaping @Sendable (_ attempt: Int) -> Duration) -> Backoff {
         Backoff(description: description) { max(.zero, wait($0)) }
     }
@@ -20,18 +20,20 @@ public struct Backoff: Sendable, CustomStringConvertible {
     /// No wait.
     public static let immediate = Backoff(description: "immediate") { _ in .zero }
 
-    /// The same wait each time; at least zero.
+    /// Returns a backoff with the same wait each time.
+    ///
+    /// - Parameter wait: the wait; at least zero.
     public static func constant(_ wait: Duration) -> Backoff {
         precondition(wait >= .zero, "wait must be at least zero (is \(wait.inWords))")
         return Backoff(description: "constant \(wait.inWords)") { _ in wait }
     }
 
-    /// A wait that grows: `base` · `factor`^(*n* - 1) after attempt *n*, at most `cap`.
+    /// Returns a backoff whose wait grows: `base` · `factor`^(*n* - 1) after attempt *n*, at most `cap`.
     ///
     /// - Parameters:
-    ///   - base: the wait after the first attempt; at least zero.
-    ///   - factor: at least 1.
-    ///   - cap: the longest wait; at least zero.
+    ///   - base: the wait after the first attempt; at least zero, 100 ms by default.
+    ///   - factor: the factor of growth; at least 1, 2 by default.
+    ///   - cap: the longest wait; at least zero, 20 s by default.
     public static func exponential(
         base: Duration = .milliseconds(100), factor: Double = 2, cap: Duration = .seconds(20)
     ) -> Backoff {
@@ -39,17 +41,17 @@ public struct Backoff: Sendable, CustomStringConvertible {
         precondition(factor >= 1, "factor must be at least 1 (is \(factor))")
         precondition(cap >= .zero, "cap must be at least zero (is \(cap.inWords))")
         return Backoff(description: "\(base.inWords) to \(cap.inWords)") { attempt in
-            // Beyond this the product is above any cap, and might not be a number any more.
+            // Any larger product is above the cap, and might not be a number any more.
             let power = (0..<min(attempt - 1, 64)).reduce(1.0) { power, _ in min(power * factor, 1e12) }
             return base / .seconds(1) * power >= cap / .seconds(1) ? cap : base * power
         }
     }
 
-    /// A wait that grows: `unit` times 1, 1, 2, 3, 5, 8, …, at most `cap`.
+    /// Returns a backoff whose wait grows: `unit` times 1, 1, 2, 3, 5, 8, …, at most `cap`.
     ///
     /// - Parameters:
-    ///   - unit: the wait after the first attempt; at least zero.
-    ///   - cap: the longest wait; at least zero.
+    ///   - unit: the wait after the first attempt; at least zero, 100 ms by default.
+    ///   - cap: the longest wait; at least zero, 20 s by default.
     public static func fibonacci(unit: Duration = .milliseconds(100), cap: Duration = .seconds(20)) -> Backoff {
         precondition(unit >= .zero, "unit must be at least zero (is \(unit.inWords))")
         precondition(cap >= .zero, "cap must be at least zero (is \(cap.inWords))")
@@ -60,7 +62,7 @@ public struct Backoff: Sendable, CustomStringConvertible {
         }
     }
 
-    /// The wait after an attempt, before jitter.
+    /// Returns the wait after an attempt, before jitter.
     ///
     /// - Parameter attempt: the number of the attempt; at least 1.
     public func wait(afterAttempt attempt: Int) -> Duration {

@@ -1,17 +1,20 @@
-/// A dictionary with a bound: beyond it, the entry that was used least recently is evicted.
+/// A dictionary with a bound. If the bound is exceeded, the entry that was used least recently is evicted.
 ///
-/// State by key, such as origins and rate-limit keys, uses this type, so that one eviction rule holds everywhere. The bound is a number of
-/// entries, and a weight if one is given, such as a number of bytes. The entry that was used last stays, also if it alone is too heavy: the next
-/// use of another entry evicts it. An entry whose value is pinned is never evicted and counts toward neither bound: it carries a decision made by hand, or
+/// State by key, such as origins and rate-limit keys, uses this type, so that one eviction rule applies everywhere. The bound is a
+/// number of entries and, if a weight is given, a total weight, such as a number of bytes. The entry that was used last stays, even
+/// if it alone is too heavy. The next use of another entry evicts it.
+///
+/// An entry whose value is pinned is never evicted, and counts toward neither bound. Such an entry has a decision made by hand, or
 /// work in progress.
-/// Every operation takes constant time on average, whatever the number of entries and pins. Its methods are compiled for the types of each
-/// user: unspecialized they cost thousands of instructions.
+///
+/// Every operation takes constant time on average, whatever the number of entries and pins. The methods are inlinable, so that they
+/// are specialized for the types of each user: unspecialized methods cost thousands of instructions.
 public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     @usableFromInline struct Slot: Sendable {
         @usableFromInline var key: Key
         @usableFromInline var value: Value
         @usableFromInline var isPinned = false
-        /// What counts toward the weight: 0 for a pinned entry.
+        /// The weight that counts toward the bound: 0 for a pinned entry.
         @usableFromInline var weight = 0
         /// The neighbors in the order of use, by index. -1 if there is no neighbor, and for a pinned entry.
         @usableFromInline var older = -1
@@ -32,17 +35,18 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     @usableFromInline var oldest = -1
     @usableFromInline var newest = -1
     @usableFromInline var pinnedCount = 0
-    /// The weight of the entries that are not pinned. An entry of more than ``weightLimit`` counts as one more than the limit.
+    /// The weight of the entries that are not pinned. An entry heavier than ``weightLimit`` counts as ``weightLimit`` + 1.
     @inlinable public var totalWeight: Int { heaviness }
     @usableFromInline var heaviness = 0
 
     /// Creates an empty table.
     ///
     /// - Parameters:
-    ///   - limit: the largest number of entries that are not pinned, at least 1.
-    ///   - weightLimit: the largest weight of the entries that are not pinned, from 0 to 2^60; `nil`, the default, for no bound.
-    ///   - weight: the weight of a value, at least 0; less counts as 0. Called after each change of the value if there is a `weightLimit`.
-    ///   - isPinned: whether a value must be kept. Called after each change of the value.
+    ///   - limit: the largest number of entries that are not pinned; at least 1.
+    ///   - weightLimit: the largest weight of the entries that are not pinned, from 0 to 2^60; `nil`, the default, means no bound.
+    ///   - weight: returns the weight of a value. A negative weight counts as 0. Called after each change of the value if there is
+    ///     a `weightLimit`.
+    ///   - isPinned: returns whether a value must be kept. Called after each change of the value.
     @inlinable public init(
         limit: Int, weightLimit: Int? = nil, weight: @escaping @Sendable (Value) -> Int = { _ in 0 },
         isPinned: @escaping @Sendable (Value) -> Bool = { _ in false }
@@ -55,16 +59,16 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     /// The number of entries, including pinned ones.
     @inlinable public var count: Int { indices.count }
 
-    /// Whether there is no entry.
+    /// Whether the table has no entry.
     @inlinable public var isEmpty: Bool { indices.isEmpty }
 
-    /// The number of places for entries, including free ones. The memory is proportional to it.
+    /// The number of places for entries, including free places. The memory of the table is proportional to this number.
     @inlinable public var capacity: Int { slots.count }
 
-    /// The value of `key`, or `nil`. Reading it here does not count as a use.
+    /// The value of `key`; `nil` if the table has no such key. Reading the value here does not count as a use.
     @inlinable public subscript(key: Key) -> Value? { indices[key].flatMap { slots[$0]?.value } }
 
-    /// Changes the value of `key` in place, which counts as a use of it. A new key may evict the entry that was used least recently.
+    /// Changes the value of `key` in place, which counts as a use. A new key may evict the entry that was used least recently.
     ///
     /// - Returns: what `body` returns.
     @discardableResult
@@ -76,7 +80,7 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         return try body(&slots[index]!.value)
     }
 
-    /// Changes the value of `key` in place if there is one, which counts as a use of it.
+    /// Changes the value of `key` in place if there is a value, which counts as a use.
     ///
     /// - Returns: what `body` returns; `nil` if the table has no such key.
     @discardableResult
@@ -86,7 +90,7 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         return try body(&slots[index]!.value)
     }
 
-    /// Removes an entry, and returns its value; `nil` if there was none.
+    /// Removes an entry, and returns its value; `nil` if the table has no such key.
     @discardableResult
     @inlinable public mutating func removeValue(forKey key: Key) -> Value? {
         defer { compactIfSparse() }
@@ -105,7 +109,7 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         return slot?.value
     }
 
-    /// Releases the memory of free slots, once there are many more of them than of entries.
+    /// Releases the memory of free slots, if there are many more free slots than entries.
     @inlinable mutating func compactIfSparse() {
         guard free.count > 3 * indices.count + 1024 else { return }
         var compacted: [Slot?] = []
@@ -146,7 +150,7 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         return index
     }
 
-    /// Moves a used entry to its place in the order, and evicts the entries over the limit.
+    /// Moves a used entry to its place in the order of use, and evicts the entries that exceed the bound.
     @inlinable mutating func settle(_ index: Int) {
         guard let slot = slots[index] else { return }
         let pins = isPinned(slot.value)

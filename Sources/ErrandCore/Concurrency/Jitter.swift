@@ -1,18 +1,18 @@
-/// The part of a wait that is left to chance, so that clients whose requests failed together don't retry together.
+/// The random part of a wait. It prevents clients whose requests failed together from retrying together.
 public struct Jitter: Sendable, Hashable, CustomStringConvertible {
-    /// The part of a wait that is left to chance: 0 to 1.
+    /// The part of a wait that is random: 0 to 1.
     private let share: Double
     /// The jitter in words: `full jitter`.
     public let description: String
 
-    /// From zero to the whole wait. The default: it spreads load best.
+    /// A wait from zero to the whole wait of the backoff. The default, because it spreads load best.
     public static let full = Jitter(share: 1, description: "full jitter")
-    /// From half the wait to the whole.
+    /// A wait from half the wait of the backoff to the whole.
     public static let equal = Jitter(share: 0.5, description: "equal jitter")
-    /// The whole wait, always.
+    /// Always the whole wait of the backoff.
     public static let none = Jitter(share: 0, description: "no jitter")
 
-    /// The wait with its jitter.
+    /// Returns the wait with its jitter.
     ///
     /// - Parameters:
     ///   - wait: the wait of the backoff.

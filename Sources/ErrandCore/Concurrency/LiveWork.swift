@@ -1,8 +1,8 @@
 internal import Synchronization
 
-/// The amount of this library's work in progress in the whole process, by kind. A test must leave none.
+/// The number of pieces of this library's work in progress in the whole process, by kind. After a test, every number must be zero.
 ///
-/// It costs an atomic addition at the beginning and at the end of each piece of work.
+/// The count costs one atomic addition at the beginning and one at the end of each piece of work.
 package enum LiveWork: Sendable, CaseIterable {
     /// An exchange whose ``ExchangeLifetime`` has not ended.
     case exchange

@@ -3,14 +3,15 @@ private enum Finisher<Result: Sendable>: Sendable {
     case expiry(TransportError)
 }
 
-/// Returns the result of `operation`, unless `expiry` returns first: then it throws the error of `expiry`, after `operation` was cancelled
-/// and has ended.
+/// Returns the result of `operation`, unless `expiry` returns first.
+///
+/// If `expiry` returns first, `operation` is cancelled. After `operation` has ended, this function throws the error of `expiry`.
 ///
 /// - Parameters:
 ///   - expiry: returns the error when the time has passed.
-///   - onExpiry: called with the expiry's error, before the operation is cancelled.
-///   - discard: called with a result that comes too late to be returned, also if the caller is cancelled. It must release what the result
-///     holds.
+///   - onExpiry: called with the error of `expiry`, before `operation` is cancelled.
+///   - discard: called with a result that comes too late to be returned, also if the caller is cancelled. It must release the
+///     resources of the result.
 ///   - operation: the work.
 public func racing<Result: Sendable>(
     _ expiry: @escaping @Sendable () async throws -> TransportError, onExpiry: @Sendable (TransportError) -> Void = { _ in },
@@ -36,7 +37,7 @@ public func racing<Result: Sendable>(
     }
 }
 
-/// Returns the result of `operation`, unless `deadline` passes first: then it throws the error of `onTimeout`.
+/// Returns the result of `operation`, unless `deadline` passes first. If `deadline` passes first, throws the error of `onTimeout`.
 public func racing<Result: Sendable>(
     _ deadline: Deadline, onTimeout: @escaping @Sendable () -> TransportError, discard: @escaping @Sendable (Result) -> Void,
     operation: @escaping @Sendable () async throws -> Result

@@ -1,17 +1,18 @@
 internal import Synchronization
 
-/// Runs work once at a time for each key: callers with an equal key share one run.
+/// Shares work between callers: callers with an equal key share one run.
 ///
 /// ```swift
 /// let flights = SingleFlight<Origin, Token>()
 /// let token = try await flights.run(origin) { try await fetchToken() }
 /// ```
 ///
-/// The work belongs to no single caller. A cancelled caller leaves immediately with `CancellationError`, and the others stay. When the last
-/// one has left, the work is cancelled, unless it must finish. Its result or its error reaches every caller that stayed.
+/// The work belongs to no single caller. A cancelled caller leaves immediately with `CancellationError`, and the other callers
+/// continue to wait. When the last caller has left, the work is cancelled, unless the work must finish. The result or the error of
+/// the work reaches every caller that has not left.
 ///
-/// The work keeps the priority of the caller that began it. A more urgent caller that joins does not raise it, because the systems that
-/// this library supports can't raise the priority of a running task.
+/// The work keeps the priority of the caller that began it. If a more urgent caller joins, the priority stays unchanged, because
+/// the systems that this library supports can't raise the priority of a running task.
 public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private typealias Waiter = CheckedContinuation<Value, any Error>
 
@@ -28,7 +29,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         /// The callers of ``drained()``, by number.
         var drains: [Int: CheckedContinuation<Void, any Error>] = [:]
 
-        /// Removes the callers to resume if no run is in progress.
+        /// Removes and returns the callers of ``drained()`` if no run is in progress.
         mutating func endedDrains() -> [CheckedContinuation<Void, any Error>] {
             guard flights.isEmpty, !drains.isEmpty else { return [] }
             defer { drains = [:] }
@@ -39,12 +40,13 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     private let state = Mutex(State())
     private let executor: (any TaskExecutor)?
 
-    /// Creates an object without any runs.
+    /// Creates an object without runs.
     public init() { executor = nil }
 
-    /// Creates an object without any runs, whose runs prefer an executor.
+    /// Creates an object without runs, whose runs prefer an executor.
     ///
-    /// - Parameter executor: with it, a test runs them in an order of its own; `nil`: the default executor.
+    /// - Parameter executor: the executor, with which a test can run the work in an order of its own; `nil` means the default
+    ///   executor.
     public init(executor: (any TaskExecutor)?) { self.executor = executor }
 
     /// The number of runs in progress.
@@ -53,14 +55,14 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     /// Returns the number of callers that wait for the run with `key`.
     func waiterCount(of key: Key) -> Int { state.withLock { $0.flights[key]?.waiters.count ?? 0 } }
 
-    /// Returns the result of the run with `key` that is in progress, or of a new one.
+    /// Returns the result of the run with `key` that is in progress, or of a new run.
     ///
     /// - Parameters:
     ///   - key: identifies the work.
-    ///   - mustFinish: whether the work continues when no caller waits for it any more; false by default. A token refresh must finish, for
-    ///     example, or its result would be lost. The first caller's value applies to the run.
-    ///   - work: runs in a task of its own, with the first caller's priority and task-local values.
-    /// - Throws: the error of the work; `CancellationError` when the caller is cancelled.
+    ///   - mustFinish: whether the work continues if no caller waits for it any more; false by default. A token refresh, for
+    ///     example, must finish: its result would otherwise be lost. The value of the first caller applies to the run.
+    ///   - work: the work. It runs in a task of its own, with the first caller's priority and task-local values.
+    /// - Throws: the error of the work; `CancellationError` if the caller is cancelled.
     public func run(
         _ key: Key, mustFinish: Bool = false, _ work: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
@@ -78,14 +80,14 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         }
     }
 
-    /// Begins a run without a waiting caller, unless one with `key` is in progress. It continues until it ends or ``cancelAll()`` is
-    /// called.
+    /// Begins a run without a waiting caller, unless a run with `key` is in progress.
     ///
-    /// It keeps the caller's priority and task-local values.
+    /// The run continues until the work ends or ``cancelAll(where:)`` is called. It has the priority and the task-local values of
+    /// the caller.
     ///
     /// - Parameters:
     ///   - key: identifies the work.
-    ///   - work: the work. Its result and its error reach the callers that join meanwhile.
+    ///   - work: the work. Its result or its error reaches the callers that join the run.
     public func begin(_ key: Key, _ work: @escaping @Sendable () async throws -> Value) {
         let number = newNumber()
         let isNew = state.withLock { state in
@@ -96,10 +98,12 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         if isNew { start(work, flight: number, of: key) }
     }
 
-    /// Returns when no run is in progress. Runs that begin meanwhile count too. A run that all callers have left, or that
-    /// `cancelAll` has cancelled, does not count any more.
+    /// Waits until no run is in progress.
     ///
-    /// - Throws: `CancellationError` when the caller is cancelled.
+    /// Runs that begin during the wait count too. A run that all callers have left, or that ``cancelAll(where:)`` has cancelled,
+    /// does not count any more.
+    ///
+    /// - Throws: `CancellationError` if the caller is cancelled.
     public func drained() async throws {
         try await parked { (ticket, continuation: CheckedContinuation<Void, any Error>) in
             state.withLock { state -> Result<Void, any Error>? in
@@ -118,10 +122,11 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         }
     }
 
-    /// Cancels every run whose key is chosen, including those that must finish. Waiting callers leave immediately with `CancellationError`; a
-    /// later caller begins a new run.
+    /// Cancels every run whose key is chosen, including runs that must finish.
     ///
-    /// - Parameter isChosen: by default, every key.
+    /// Waiting callers leave immediately with `CancellationError`. A later caller begins a new run.
+    ///
+    /// - Parameter isChosen: returns whether the run with a key is cancelled; by default, every run is.
     public func cancelAll(where isChosen: (Key) -> Bool = { _ in true }) {
         let (flights, drains) = state.withLock { state in
             let chosen = state.flights.filter { isChosen($0.key) }
@@ -142,7 +147,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         }
     }
 
-    /// Returns the number of a new flight, which is that of its first waiter; `nil` if the flight was in progress.
+    /// Returns the number of a new flight, which is the number of its first waiter; `nil` if a flight was already in progress.
     private func join(_ continuation: Waiter, as waiter: Int, _ key: Key, mustFinish: Bool) -> Int? {
         state.withLock { state in
             if state.flights[key] != nil {
@@ -154,7 +159,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         }
     }
 
-    /// Starts the work. This is the only unstructured task: it belongs to its flight, which ends it when the last waiter has left.
+    /// Starts the work. This is the only unstructured task. It belongs to its flight, which cancels the task when the last waiter
+    /// has left.
     private func start(_ work: @escaping @Sendable () async throws -> Value, flight: Int, of key: Key) {
         guard state.withLock({ $0.flights[key]?.number == flight }) else { return }  // every waiter has left, or it was cancelled
         LiveWork.flight.begin()
@@ -201,9 +207,10 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
 }
 
 extension SingleFlight {
-    /// The runs of one owner, such as a stack that refreshes in the background: the runs are cancelled with the last reference to the owner.
+    /// The runs of one owner, such as a stack that refreshes in the background. When the last reference to the owner is released,
+    /// the runs are cancelled.
     ///
-    /// A run by itself keeps its ``SingleFlight`` until the run ends. So the work must not keep the owner.
+    /// A run keeps its ``SingleFlight`` until the run ends. Therefore the work must not keep the owner.
     final class Owner: Sendable {
         /// The runs.
         let flights: SingleFlight

@@ -1,10 +1,11 @@
 internal import Synchronization
 
-/// The state that the two sides of a queued wait share. Read and changed only under the queue's lock.
+/// The shared state of the two sides of a queued wait: the waiter and its cancellation. Read and changed only under the queue's
+/// lock.
 public final class Ticket: Sendable {
     private let state = Mutex<(place: Int?, isCancelled: Bool)>((nil, false))
 
-    /// The waiter's number in its queue; `nil` while it is in none.
+    /// The waiter's number in its queue; `nil` while the waiter is in no queue.
     public var place: Int? {
         get { state.withLock(\.place) }
         set { state.withLock { $0.place = newValue } }
@@ -17,13 +18,14 @@ public final class Ticket: Sendable {
     }
 }
 
-/// Waits in a queue for a turn, or for the caller's cancellation.
+/// Waits in a queue until the queue resumes the caller, or until the caller is cancelled.
 ///
 /// - Parameters:
-///   - enter: called under the queue's lock. Returns the result, if there is one immediately; `nil` if the continuation was queued and the
-///     ticket has its place.
-///   - leave: called under the queue's lock. Marks the ticket, and removes the continuation from the queue if it is there.
-/// - Throws: `CancellationError`; the error of the turn.
+///   - enter: called under the queue's lock. Returns the result if there is one immediately. Returns `nil` if the continuation was
+///     queued and the ticket has its place.
+///   - leave: called under the queue's lock. Marks the ticket as cancelled, and removes the continuation from the queue if it is
+///     queued.
+/// - Throws: `CancellationError`; the error with which the queue resumes the caller.
 public func parked<Turn: Sendable>(
     _ enter: (Ticket, CheckedContinuation<Turn, any Error>) -> Result<Turn, any Error>?,
     leave: @escaping @Sendable (Ticket) -> CheckedContinuation<Turn, any Error>?

@@ -1,6 +1,8 @@
-/// A bounded table in which important entries are not evicted by others: each of the two kinds has the whole limit.
+/// A bounded table with two kinds of entries, ordinary and important. Each kind has the whole limit, so ordinary entries never
+/// evict important ones.
 ///
-/// Origins without a failure, for example, evict one another, but never the counts of a failing origin, however many a crawler visits.
+/// For example, origins without a failure evict one another. However many origins a crawler visits, the counts of a failing origin
+/// stay.
 @usableFromInline package struct TieredTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     @usableFromInline var plain: BoundedTable<Key, Value>
     @usableFromInline var important: BoundedTable<Key, Value>
@@ -9,9 +11,9 @@
     /// Creates an empty table.
     ///
     /// - Parameters:
-    ///   - limit: the largest number of entries of each kind, at least 1.
-    ///   - isImportant: called after each change of a value.
-    ///   - isPinned: whether an important value is never evicted, and does not count toward the limit.
+    ///   - limit: the largest number of entries of each kind; at least 1.
+    ///   - isImportant: returns whether a value is important. Called after each change of a value.
+    ///   - isPinned: returns whether an important value is never evicted and does not count toward the limit.
     @inlinable package init(
         limit: Int, isImportant: @escaping @Sendable (Value) -> Bool, isPinned: @escaping @Sendable (Value) -> Bool = { _ in false }
     ) {
@@ -22,10 +24,10 @@
 
     @inlinable package var count: Int { plain.count + important.count }
 
-    /// The value of `key`, or `nil`. Reading it does not count as a use.
+    /// The value of `key`; `nil` if the table has no such key. Reading the value does not count as a use.
     @inlinable package subscript(key: Key) -> Value? { important[key] ?? plain[key] }
 
-    /// Changes the value of `key` in place, which counts as a use of it.
+    /// Changes the value of `key` in place, which counts as a use.
     @inlinable package mutating func update<Result>(_ key: Key, default value: @autoclosure () -> Value, _ body: (inout Value) -> Result)
         -> Result
     {
@@ -45,7 +47,7 @@
             if moves, let value = plain.removeValue(forKey: key) { important.update(key, default: value) { _ in } }
             return result
         }
-        // Added to its own tier directly: in the other tier, it would evict an entry and then leave.
+        // A new entry is added directly to its own tier. In the other tier, it would evict an entry, and then move.
         var value = value()
         let result = body(&value)
         if isImportant(value) { important.update(key, default: value) { _ in } } else { plain.update(key, default: value) { _ in } }

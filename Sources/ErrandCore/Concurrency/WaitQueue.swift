@@ -1,10 +1,12 @@
-/// A queue of waiters, by priority, then first in, first out. Every operation takes constant time on average, however many wait.
+/// A queue of waiters, by priority, then first in, first out. Every operation takes constant time on average, whatever the number
+/// of waiters.
 ///
-/// Removal is immediate; vacated places are skipped and compacted later, before they outnumber the waiters.
+/// Removal is immediate. Vacated places are skipped, and compacted before they outnumber the waiters.
 ///
-/// With priority alone, the least urgent could wait forever. So every tenth turn of ``popNext()`` goes to the longest waiter.
+/// With priority alone, the least urgent waiter could wait forever. Therefore every tenth call of ``popNext()`` removes the longest
+/// waiter.
 public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
-    /// Every n-th turn goes to the longest waiter: 10.
+    /// The interval at which ``popNext()`` removes the longest waiter: every 10th call.
     public static var fairTurn: Int { 10 }
 
     /// The number of places that were examined or moved, for tests that count steps instead of measuring time.
@@ -28,10 +30,10 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
 
     /// The number of waiters.
     public var count: Int { waiters.count }
-    /// Whether nobody waits.
+    /// Whether the queue has no waiters.
     public var isEmpty: Bool { waiters.isEmpty }
 
-    /// Adds a waiter. Returns the number with which it can be removed.
+    /// Adds a waiter, and returns the number with which the waiter can be removed.
     public mutating func append(_ waiter: Waiter, lane: Int) -> Int {
         steps += 1
         nextID += 1
@@ -40,7 +42,7 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
         return nextID
     }
 
-    /// Removes a waiter. Returns `nil` if it had its turn or was removed before.
+    /// Removes a waiter, and returns it; `nil` if the waiter was removed before.
     public mutating func remove(_ id: Int) -> Waiter? {
         steps += 1
         guard let (lane, waiter) = waiters.removeValue(forKey: id) else { return nil }
@@ -49,13 +51,14 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
         return waiter
     }
 
-    /// Returns a waiter without removing it; `nil` if it had its turn or was removed.
+    /// Returns a waiter without removing it; `nil` if the waiter was removed.
     public func peek(_ id: Int) -> Waiter? { waiters[id]?.waiter }
 
-    /// Returns the number of waiters in the lanes up to `lane`: a new waiter there has all of them ahead.
+    /// Returns the number of waiters in the lanes up to `lane`. All of them are ahead of a new waiter in that lane.
     public func count(upTo lane: Int) -> Int { lanes[...lane].reduce(0) { $0 + $1.places.count - $1.first - $1.left } }
 
-    /// Removes the most urgent waiter; `nil` if there is none in the lanes before `end`, which is after the last by default.
+    /// Removes and returns the most urgent waiter; `nil` if there is no waiter in the lanes before `end`. By default, all lanes
+    /// count.
     public mutating func popFirst(before end: Int? = nil) -> Waiter? {
         for lane in 0..<(end ?? lanes.count) {
             if let id = head(of: lane) { return take(id, from: lane) }
@@ -63,7 +66,7 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
         return nil
     }
 
-    /// Removes the waiter whose turn it is: the most urgent, and every tenth time the longest waiter.
+    /// Removes and returns the next waiter: the most urgent waiter, and at every tenth call the longest waiter.
     public mutating func popNext() -> Waiter? {
         turns += 1
         guard turns >= Self.fairTurn else { return popFirst() }
@@ -71,7 +74,7 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
         return popOldest()
     }
 
-    /// Removes the longest waiter, whatever its lane.
+    /// Removes and returns the longest waiter, whatever its lane.
     public mutating func popOldest() -> Waiter? { oldestPlace().flatMap { take($0.id, from: $0.lane) } }
 
     /// Returns the longest waiter without removing it.
@@ -85,7 +88,7 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
         return oldest
     }
 
-    /// Returns the first waiter in the lane; it drops the vacated places before it.
+    /// Returns the first waiter in the lane, and drops the vacated places before this waiter.
     private mutating func head(of lane: Int) -> Int? {
         while !lanes[lane].isEmpty {
             let id = lanes[lane].places[lanes[lane].first]
@@ -108,14 +111,14 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
         if lanes[lane].first > 32, lanes[lane].first * 2 > lanes[lane].places.count { dropHead(lane) }
     }
 
-    /// Removes all waiters, in order.
+    /// Removes all waiters, and returns them in order.
     public mutating func removeAll() -> [Waiter] {
         var all: [Waiter] = []
         while let waiter = popFirst() { all.append(waiter) }
         return all
     }
 
-    /// Removes the waiters that satisfy the condition, and returns them in order of arrival. It examines all waiters.
+    /// Removes the waiters that satisfy the condition, and returns them in order of arrival. Examines all waiters.
     public mutating func removeAll(where isLeaving: (Waiter) -> Bool) -> [Waiter] {
         steps += waiters.count
         return waiters.filter { isLeaving($0.value.waiter) }.keys.sorted().compactMap { remove($0) }

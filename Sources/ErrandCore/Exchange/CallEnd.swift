@@ -1,22 +1,23 @@
 internal import Synchronization
 
-/// The end of reading a response: when its value has been decoded, when decoding has failed, or when its status was refused.
+/// The end of reading a response: its value was decoded, decoding failed, or its status was refused.
 ///
-/// The first observer that waits for the reader creates it; without one, nothing is allocated. A response that is discarded on the way, such as that of
-/// an attempt that is retried, ends when it is discarded, at the latest when its last copy goes away.
+/// The first observer that waits for the reader creates this object. If no observer waits, nothing is allocated. An inner layer may
+/// discard a response, such as the response of an attempt that is retried. Such a response ends when it is discarded, at the latest
+/// with its last copy.
 final class CallEnd: Sendable {
     enum Outcome: Sendable {
-        /// There is a value.
+        /// Decoding succeeded.
         case decoded
-        /// There is no value: decoding failed, or reading the body failed.
+        /// Decoding the value or reading the body failed.
         case failed(any Error)
-        /// The status was refused, and the body says why in the envelope of the client.
+        /// The status was refused, and the body gives the reason in the envelope of the client.
         case refused(ServiceError)
-        /// Nobody decodes this response.
+        /// The response is never decoded.
         case discarded
     }
 
-    /// Nil once the end has been reported.
+    /// `nil` after the end has been reported.
     private let handlers = Mutex<[@Sendable (Outcome) -> Void]?>([])
 
     func onEnd(_ handler: @escaping @Sendable (Outcome) -> Void) {
@@ -27,7 +28,7 @@ final class CallEnd: Sendable {
         if isOver { handler(.discarded) }
     }
 
-    /// Ends the call; the first end counts. Observers are notified in the order in which they asked, the innermost first.
+    /// Ends the call. Only the first end counts. Observers are notified in the order of registration, the innermost first.
     func end(_ outcome: Outcome) {
         let waiting = handlers.withLock { handlers in
             defer { handlers = nil }
@@ -40,19 +41,21 @@ final class CallEnd: Sendable {
 }
 
 extension HTTPStack {
-    /// Sends a request, and makes a value of its response. For its observers, the call ends when `read` is done.
+    /// Sends a request, and decodes a value from its response. For the observers of the request, the call ends when `read` has
+    /// returned or thrown.
     ///
     /// - Parameters:
     ///   - serviceErrors: reads the error of the back end in the body of a refused response; `nil` if the client has no envelope.
-    ///   - read: decodes the response. A ``StatusError`` with an error of the back end ends the call with that error.
-    /// - Throws: what sending throws, and what `read` throws.
+    ///   - read: decodes the response. If `read` throws a ``StatusError`` with an error of the back end, the call ends with the
+    ///     error of the back end.
+    /// - Throws: what sending throws; what `read` throws.
     package func value<Value>(
         of request: Request, serviceErrors: ServiceErrorReader?, by read: (Response) async throws -> Value
     ) async throws -> Value {
         var typed = request
         typed.options.call.expectValue(serviceErrors)
         var response: Response
-        // Without a closure, which would copy the request once more.
+        // Written without a closure, which would copy the request once more.
         do {
             response = try await send(typed)
         } catch {

@@ -1,7 +1,7 @@
 /// Observes one call: the head of its response, its events, and its end, which is reported exactly once.
 ///
-/// A middleware makes an observer for each call, and sends the request by ``HTTPSender/send(_:observedBy:)``. `log`, `metrics`, `trace`, `traceCall`,
-/// `profile` and `events` are made of it.
+/// A middleware makes an observer for each call, and sends the request by ``HTTPSender/send(_:observedBy:)``. The middleware `log`,
+/// `metrics`, `trace`, `traceCall`, `profile` and `events` are built in this way.
 ///
 /// ```swift
 /// struct SlowCalls: HTTPMiddleware {
@@ -24,84 +24,88 @@
 /// }
 /// ```
 ///
-/// The functions run where the response comes or the exchange ends: on the caller's task or on a thread of the transport. They must be quick and must
-/// not block.
+/// The functions run on the caller's task or on a thread of the transport, where the response arrives or the exchange ends. They
+/// must be quick and must not block.
 public protocol CallObserver: Sendable {
-    /// What the observer notes at the end, such as an instant. `Void` by default.
+    /// The value that the observer records at the end, such as an instant. `Void` by default.
     associatedtype Mark: Sendable = Void
 
-    /// Receives the events of the call, beside the sink that the request already has. `nil`, the default: the observer needs no events. Read once,
-    /// before the request is sent.
+    /// The sink for the events of the call, in addition to the sink that the request already has. `nil`, the default: the observer
+    /// needs no events. Read once, before the request is sent.
     var eventSink: (any EventSink)? { get }
 
-    /// Notes the present. Called when the exchange ends and when the reader of the response is done. The later of the two is the end of the call, unless
-    /// nothing was decoded: then the end is that of the exchange.
+    /// Records the current moment.
+    ///
+    /// Called when the exchange ends, and when the reader of the response is done. The later moment is the end of the call. If
+    /// nothing was decoded, the end of the exchange is the end of the call.
     func mark() -> Mark
 
-    /// The head of the response has come. Not called if the call throws.
+    /// Receives the head of the response. Not called if the call throws.
     ///
-    /// The observer may observe the body (``ResponseBody/observed(_:)``) and add metadata. By default, it does nothing.
+    /// The observer may observe the body (``ResponseBody/observed(_:)``) and add metadata. The default implementation does nothing.
     ///
     /// - Parameters:
-    ///   - response: the response, which goes to the outer layers as this function leaves it.
+    ///   - response: the response. The outer layers get it with the changes of this function.
     ///   - isRefused: see ``CallOutcome/isRefused``.
-    ///   - awaitsReader: whether the end of the call comes after the end of the exchange: when a value was decoded, or when a `validateStatus`
-    ///     outside of the observer has read the error of the back end.
+    ///   - awaitsReader: whether the end of the call comes after the end of the exchange. If true, the call ends when a value was
+    ///     decoded, or when a `validateStatus` outside the observer has read the error of the back end.
     func received(_ response: inout Response, isRefused: Bool, awaitsReader: Bool)
 
-    /// The call is over. Called exactly once.
+    /// Receives the end of the call. Called exactly once.
     func ended(_ outcome: CallOutcome, at mark: Mark)
 }
 
 extension CallObserver {
     /// `nil`: the observer needs no events.
     public var eventSink: (any EventSink)? { nil }
-    /// Leaves the response as it is.
+    /// Does nothing.
     public func received(_ response: inout Response, isRefused: Bool, awaitsReader: Bool) {}
 }
 
 extension CallObserver where Mark == Void {
-    /// Notes nothing.
+    /// Records nothing.
     public func mark() {}
 }
 
-/// How a call ended, for its observers.
+/// The end of a call, for its observers.
 ///
 /// There are three kinds of ends:
 ///
-/// - A ``response`` without ``failure``: the response was received, and decoded if the call is a typed one. If ``isRefused`` is true, the call fails because
-///   of its status.
+/// - A ``response`` without ``failure``: the response was received, and decoded if the call is a typed call. If ``isRefused`` is
+///   true, the call fails because of its status.
 /// - A ``response`` with a ``failure``: the body broke off, or decoding failed.
 /// - A ``failure`` without ``response``: the call failed before the observer got a head.
 public struct CallOutcome: Sendable {
-    /// The response without its body, with its metadata and its request; `nil` if the call failed before its head.
+    /// The response without its body, with its metadata and its request; `nil` if the call failed before the head arrived.
     ///
-    /// A response that a `validateStatus` inside the observer has refused is a response.
+    /// If a `validateStatus` inside the observer has refused a response, that response is also given here.
     public let response: Response?
-    /// Whether the status is a failure: the request's own rule rejects it (`validateStatus`, at any place); without a rule, a status code from 400 up.
+    /// Whether the status is a failure: the request's own rule refuses it (`validateStatus`, at any place). Without a rule, a
+    /// status code of at least 400 is a failure.
     public let isRefused: Bool
     /// Whether the connection has changed to another protocol. The call ends with the head of the response.
     public let isUpgraded: Bool
-    /// How the exchange ended on the wire; `nil` without a response. After an upgrade, it is complete.
+    /// The end of the exchange on the wire; `nil` without a response. After an upgrade, the exchange counts as complete.
     public let exchange: ExchangeLifetime.Outcome?
     /// The sizes of the bodies on the wire, if the transport knows them.
     public let sizes: ExchangeLifetime.BodySizes
-    /// Why the call failed: before the head, while its body was received, or while its value was decoded. `nil` if it did not fail, or if it
-    /// fails because of its status alone.
+    /// The failure of the call: before the head, while the body was received, or while the value was decoded. `nil` if the call did
+    /// not fail, or fails only because of its status.
     public let failure: (any Error)?
-    /// Whether the call was cancelled: ``failure`` is then a `CancellationError`, or what an inner layer threw in place of it.
+    /// Whether the call was cancelled. If true, ``failure`` is a `CancellationError`, or the error that an inner layer threw
+    /// instead.
     public let isCancelled: Bool
     /// The error of a `validateStatus` inside the observer; `nil` if there is none, or if it has refused nothing.
     public let statusError: StatusError?
     /// The error that the body of a refused response describes in the envelope of the client; `nil` for any other response.
     public let serviceError: ServiceError?
-    /// The head of the response because of which the call has failed with an error of the app, such as that of a validator; `nil` if there is none, or if
-    /// the error has the head. See ``Request/reportRefusal(of:with:)``.
+    /// The head of the response that a middleware has refused with an error of the app, such as a validator's error; `nil` if there
+    /// is none, or if the error has the head. See ``Request/reportRefusal(of:with:)``.
     public let refusedHead: HTTPResponse?
 }
 
 extension CallOutcome: CustomStringConvertible, CustomReflectable {
-    /// The status and the failure, without secrets: `200, connection lost in body (sent)`.
+    /// The status and the failure, without secrets: `200, GET https://a.example/: connection lost while reading the body (sent)`.
     public var description: String {
         var parts: [String] = []
         if let response { parts.append("\(response.head.status.code)" + (isRefused ? " (refused)" : "")) }
@@ -119,8 +123,9 @@ extension CallOutcome: CustomStringConvertible, CustomReflectable {
 extension HTTPSender {
     /// Sends a request, and reports the call to an observer.
     ///
-    /// The end comes when the exchange ends on the wire; in a typed call, when the value was decoded, or when that failed. A response that is discarded ends
-    /// with its exchange. The end comes at once for a call that throws, and for a protocol upgrade.
+    /// The call ends when the exchange ends on the wire. A typed call ends when the value was decoded, or when decoding failed. If
+    /// a response is discarded, the call ends with its exchange. If the call throws, or the protocol is upgraded, the call ends
+    /// immediately.
     ///
     /// ```swift
     /// try await next.send(request, observedBy: Stopwatch(…))
@@ -128,8 +133,8 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - request: the request.
-    ///   - observer: the observer of this one call.
-    /// - Returns: the response, as ``CallObserver/received(_:isRefused:awaitsReader:)`` leaves it.
+    ///   - observer: the observer of this call alone.
+    /// - Returns: the response, with the changes of ``CallObserver/received(_:isRefused:awaitsReader:)``.
     /// - Throws: what sending throws.
     public func send(_ request: Request, observedBy observer: some CallObserver) async throws -> Response {
         let call = ObservedCall(observer, inside: request.options.call.observation)
@@ -137,7 +142,7 @@ extension HTTPSender {
         observed.options.call.observation = call
         if let sink = observer.eventSink { observed.options.addEventSink(sink) }
         var response: Response
-        // Without a closure, which would copy the request once more.
+        // Written without a closure, which would copy the request once more.
         do {
             response = try await send(observed)
         } catch {
@@ -152,12 +157,13 @@ extension HTTPSender {
 }
 
 extension Request {
-    /// Reports to the observers of this call which response is refused with an error of the app, before a middleware throws that error.
+    /// Reports a refused response to the observers of this call, before a middleware throws an error of the app because of it.
     ///
-    /// A log then shows the status. A ``RequestFailure`` has its response already, and needs no report. `validate` reports the errors of its validators.
+    /// A log then shows the status. A ``RequestFailure`` already has its response, and needs no report. `validate` reports the
+    /// errors of its validators.
     ///
     /// - Parameters:
-    ///   - head: the head of the response because of which the call fails.
+    ///   - head: the head of the refused response.
     ///   - error: the error that the middleware throws.
     public func reportRefusal(of head: HTTPResponse, with error: any Error) { options.call.observation?.refused(head, with: error) }
 }

@@ -1,8 +1,8 @@
 extension CallProfile: CustomStringConvertible {
-    /// The tree as an aligned table, with a line for each layer and each phase: how long it took, and how much of that was its own. See ``CallProfile``
-    /// for a sample.
+    /// The tree as an aligned table. Each layer and each phase has a line with its duration; a layer with inner layers also shows
+    /// its own part. See ``CallProfile`` for a sample.
     ///
-    /// The columns stand after the longest name; a name of more than 72 characters ends in `…`.
+    /// The columns begin after the longest name. A name of more than 72 characters is cut off, and ends in `…`.
     public var description: String {
         var rows: [Row] = []
         for layer in layers { Self.add(layer, depth: 0, to: &rows) }
@@ -20,7 +20,7 @@ extension CallProfile: CustomStringConvertible {
         static let longestName = 72
 
         var name: String
-        /// Nil for a line without columns.
+        /// `nil` for a line without columns.
         var duration: String?
         var own: String?
         var result: String?

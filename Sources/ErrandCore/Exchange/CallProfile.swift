@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Shows where the time of one call went: a tree of the layers that it passed, with the phases of each exchange.
+/// A profile of the time that one call took: a tree of the layers that the call passed, with the phases of each exchange.
 ///
 /// ```swift
 /// let response = try await transport.retry().timeout(.seconds(30)).profile().send(request)
@@ -20,12 +20,12 @@ internal import Synchronization
 /// 1 request, 22 ms from the first request to the last byte, 22 ms in all, 200
 /// ```
 ///
-/// Where the transport reports the steps of connecting and a connection was opened, `queue` and `dns` stand before `connect`, and `tls` after
-/// it. See ``ExchangeTimings/phases``.
+/// If the transport reports the steps of connecting and a connection was opened, `queue` and `dns` come before `connect`, and `tls`
+/// after `connect`. See ``ExchangeTimings/phases``.
 ///
-/// The profile is complete when the last exchange is over: read it after the body. `profile()` creates one for each call, as
-/// `response.metadata.profile`. To keep the profile of a call that fails, give the request one: `request.options.profile = .use(CallProfile())`. A
-/// profile is for one call, and counts from when it was created.
+/// The profile is complete when the last exchange has ended: read the profile after the body. `profile()` creates a profile for
+/// each call, as `response.metadata.profile`. To get the profile of a call that fails, give the request a profile:
+/// `request.options.profile = .use(CallProfile())`. A profile is for one call, and its time begins when the profile is created.
 public final class CallProfile: Sendable {
     private struct Entry {
         var name: String
@@ -39,7 +39,7 @@ public final class CallProfile: Sendable {
     private struct State {
         var entries: [Entry] = []
         var timings: [ExchangeTimings] = []
-        /// Where the timings of each exchange are, by the exchange's number.
+        /// The index of each exchange's timings, by the exchange's number.
         var exchanges: [Int: Int] = [:]
         var redirects = 0
         var end: (duration: Duration, result: String)?
@@ -55,7 +55,7 @@ public final class CallProfile: Sendable {
 
     // MARK: Layers
 
-    /// Begins a layer, and returns its number. Its caller begins it.
+    /// Begins a layer, and returns the layer's number. The caller of the layer calls this function.
     package func begin(_ name: String, in parent: Int?) -> Int {
         let now = now
         return state.withLock { state in
@@ -75,7 +75,7 @@ public final class CallProfile: Sendable {
     // MARK: The call
 
     package func end(_ outcome: CallOutcome) {
-        // The error of a status that was refused says no more than the status.
+        // If a status was refused, the error adds nothing to the status.
         if let failure = outcome.failure, outcome.statusError == nil {
             end(ProfilePosition.shown(failure))
         } else if let response = outcome.response {
@@ -83,7 +83,7 @@ public final class CallProfile: Sendable {
         }
     }
 
-    /// The first end counts.
+    /// Ends the call. Only the first end counts.
     private func end(_ result: String) {
         let now = now
         state.withLock { state in
@@ -91,18 +91,20 @@ public final class CallProfile: Sendable {
         }
     }
 
-    /// The time that the call took: until its last exchange was over on the wire, and for a typed call until its value was decoded or decoding
-    /// failed. `nil` while it is in progress.
+    /// The duration of the call; `nil` while the call is in progress.
+    ///
+    /// The call lasts until its last exchange has ended on the wire. A typed call lasts until its value was decoded, or decoding
+    /// failed.
     public var duration: Duration? { state.withLock { $0.end?.duration } }
 
-    /// The result of the call: a status, or the failure without secrets. `nil` while it is in progress.
+    /// The result of the call: a status, or the failure without secrets. `nil` while the call is in progress.
     public var result: String? { state.withLock { $0.end?.result } }
 
     // MARK: Exchanges
 
     package func redirected() { state.withLock { $0.redirects += 1 } }
 
-    /// Records what the transport reports about an exchange under `layer`.
+    /// Records an event of an exchange under `layer`.
     package func record(_ event: ExchangeEvent, of request: Request, in layer: Int) {
         guard let exchange = event.exchange else { return }
         let instant = start.duration(to: event.instant)
@@ -126,21 +128,21 @@ public final class CallProfile: Sendable {
 
     // MARK: What came of it
 
-    /// A layer of the stack, and the time that it took so far.
+    /// A layer of the stack, and the time that the layer has taken so far.
     public struct Layer: Sendable, Hashable {
-        /// The label, as in the stack's description.
+        /// The label of the layer, as in the stack's description.
         public let name: String
-        /// When the request came to the layer, counted from the beginning of the call.
+        /// When the request reached the layer, counted from the beginning of the call.
         public let start: Duration
-        /// The time from then to its response or failure; `nil` while it is in progress.
+        /// The time from ``start`` to the layer's response or failure; `nil` while the layer is in progress.
         public let duration: Duration?
-        /// The part of ``duration`` that no layer inside took: its own work and its own waits.
+        /// The part of ``duration`` that no inner layer took: the layer's own work and waits. `nil` while the layer is in progress.
         public let own: Duration?
-        /// A status, or the failure without secrets; `nil` while it is in progress.
+        /// A status, or the failure without secrets; `nil` while the layer is in progress.
         public let result: String?
-        /// The layers that it called, in order: under `retry`, one for each attempt.
+        /// The layers that this layer called, in order. Under `retry`, there is one for each attempt.
         public let children: [Layer]
-        /// The phases of its exchange, for a transport; `nil` for middleware.
+        /// The phases of the exchange, for a transport; `nil` for a middleware.
         public let exchange: ExchangeTimings?
     }
 
@@ -153,7 +155,7 @@ public final class CallProfile: Sendable {
                 let entry = entries[index]
                 let children = children(of: index)
                 let duration = entry.end.map { $0 - entry.start }
-                // Children may run concurrently: what any of them covers is not the layer's own.
+                // Inner layers may run at the same time. Time that any of them covers is not the layer's own.
                 let own = duration.map { duration in
                     duration - Self.covered(children, until: entry.start + duration)
                 }
@@ -176,13 +178,13 @@ public final class CallProfile: Sendable {
         return covered
     }
 
-    /// The times of each exchange, and how many redirects were followed.
+    /// The times of each exchange, and the number of redirects that were followed.
     public var timings: CallTimings {
         state.withLock { CallTimings(exchanges: $0.timings, redirectCount: $0.redirects) }
     }
 }
 
-/// Where a request is in a profile.
+/// The place of a request in a profile.
 package struct ProfilePosition: Sendable {
     package let profile: CallProfile
     package let layer: Int?
@@ -190,7 +192,7 @@ package struct ProfilePosition: Sendable {
     package init(_ profile: CallProfile, _ layer: Int?) { (self.profile, self.layer) = (profile, layer) }
 }
 
-/// Hands what the transport reports to a profile.
+/// A sink that records the transport's events in a profile.
 struct ExchangeSink: EventSink {
     let position: ProfilePosition
     let request: Request
@@ -201,7 +203,7 @@ struct ExchangeSink: EventSink {
 }
 
 extension ProfilePosition {
-    /// Runs `send` as a layer of its own inside this one.
+    /// Runs `send` as a new layer inside this position.
     func within(
         _ name: String, _ request: Request, _ send: (Request) async throws -> Response
     ) async throws -> Response {

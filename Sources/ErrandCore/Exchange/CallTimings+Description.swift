@@ -1,5 +1,5 @@
 extension CallTimings: CustomStringConvertible, CustomReflectable {
-    /// What the call took in all, and each exchange: `350 ms, 1 redirect: GET https://a.example/x 302 in 100 ms (wait 100 ms); …`.
+    /// The total time of the call, and each exchange: `350 ms, 1 redirect: GET https://a.example/x 302 in 100 ms (wait 100 ms); …`.
     public var description: String {
         var parts = [total.map(\.inWords) ?? (exchanges.isEmpty ? "nothing was sent" : "in progress")]
         if redirectCount > 0 { parts.append("\(redirectCount) redirect\(redirectCount == 1 ? "" : "s")") }
@@ -14,7 +14,8 @@ extension CallTimings: CustomStringConvertible, CustomReflectable {
 }
 
 extension ExchangeTimings: CustomStringConvertible, CustomReflectable {
-    /// Method, URL without secrets, status, and how long each phase took: `GET https://a.example/x 200 in 120 ms (send 20 ms, wait 100 ms)`.
+    /// The method, the URL without secrets, the status, and the duration of each phase:
+    /// `GET https://a.example/x 200 in 120 ms (send 20 ms, wait 100 ms)`.
     public var description: String {
         var text = "\(method) \(url)"
         if let status { text += " \(status)" }

@@ -5,7 +5,9 @@ public struct CallTimings: Sendable, Hashable {
     /// The number of redirects that were followed.
     public let redirectCount: Int
 
-    /// The time from the beginning of the first request to the end of the last response; `nil` while one is in progress, and where nothing was sent.
+    /// The time from the beginning of the first request to the end of the last response.
+    ///
+    /// `nil` while an exchange is in progress, and if nothing was sent.
     public var total: Duration? {
         guard let first = exchanges.map(\.start).min() else { return nil }
         let ends = exchanges.compactMap(\.end)
@@ -14,9 +16,9 @@ public struct CallTimings: Sendable, Hashable {
     }
 }
 
-/// The times of one request and its response: when each step was taken, counted from the beginning of the call.
+/// The times of one request and its response: the time of each step, counted from the beginning of the call.
 ///
-/// A step that was not reached, or that the transport does not report, is `nil`.
+/// If a step was not reached, or the transport does not report it, its time is `nil`.
 public struct ExchangeTimings: Sendable, Hashable {
     /// The URL, without secrets.
     public let url: String
@@ -24,20 +26,20 @@ public struct ExchangeTimings: Sendable, Hashable {
     public let method: String
     /// When the transport took the request.
     public let start: Duration
-    /// When the lookup of the host began, for a connection that was opened for this request. Like the five below, it is of the last attempt
-    /// to connect.
+    /// When the lookup of the host began, for a connection that was opened for this request. This time and the next five belong to
+    /// the last attempt to connect.
     public internal(set) var dnsStart: Duration?
-    /// When the lookup of the host was over.
+    /// When the lookup of the host ended.
     public internal(set) var dnsEnd: Duration?
     /// When opening the connection began.
     public internal(set) var connectStart: Duration?
-    /// When the connection was open, without TLS, or had failed.
+    /// When the connection was open, without TLS, or opening it had failed.
     public internal(set) var connectEnd: Duration?
     /// When the TLS handshake began.
     public internal(set) var tlsStart: Duration?
-    /// When the TLS handshake was over.
+    /// When the TLS handshake ended.
     public internal(set) var tlsEnd: Duration?
-    /// When there was a connection.
+    /// When the exchange had a connection.
     public internal(set) var connected: Duration?
     /// When the head of the request was sent.
     public internal(set) var requestHeadSent: Duration?
@@ -47,13 +49,13 @@ public struct ExchangeTimings: Sendable, Hashable {
     public internal(set) var responseHead: Duration?
     /// When the first bytes of the response's body were received.
     public internal(set) var firstByte: Duration?
-    /// When the exchange was over on the wire.
+    /// When the exchange ended on the wire.
     public internal(set) var end: Duration?
     /// The bytes of the request's body that were sent.
     public internal(set) var sentBytes: Int64 = 0
-    /// The bytes of the response's body that were received, as the transport hands them on.
+    /// The bytes of the response's body that were received, as the transport delivers them.
     public internal(set) var receivedBytes: Int64 = 0
-    /// The connection that it went over; `nil` if the transport does not report it.
+    /// The connection of the exchange; `nil` if the transport does not report it.
     public internal(set) var connection: ConnectionInfo?
     /// The version of HTTP, `1.1` or `2`; `nil` if the transport does not report it.
     public internal(set) var httpVersion: String?
@@ -61,26 +63,26 @@ public struct ExchangeTimings: Sendable, Hashable {
     public internal(set) var status: Int?
     /// Whether the whole response was received; `nil` while the exchange is in progress.
     public internal(set) var isComplete: Bool?
-    /// Whether it failed while it waited for a connection that others used.
+    /// Whether the exchange failed while it waited for a connection that other exchanges used.
     package private(set) var failedInQueue = false
 
-    /// Whether its connection had been used before; `nil` if the transport does not report it.
+    /// Whether the connection had been used before; `nil` if the transport does not report it.
     public var isReused: Bool? { connection?.isReused }
 
     /// Creates the timings of an exchange that begins.
     ///
     /// - Parameters:
     ///   - request: the request that is sent.
-    ///   - start: when the exchange begins, after the start of the call.
+    ///   - start: when the exchange begins, counted from the beginning of the call.
     public init(_ request: Request, at start: Duration) {
         (url, method, self.start) = (request.redactedURL, request.method.rawValue, start)
     }
 
-    /// Takes the time of a step from an event of this exchange.
+    /// Records the time of a step from an event of this exchange.
     ///
     /// - Parameters:
     ///   - event: the event.
-    ///   - instant: when the event came, after the start of the call.
+    ///   - instant: when the event happened, counted from the beginning of the call.
     public mutating func record(_ event: ExchangeEvent, at instant: Duration) {
         switch event.kind {
         case .dnsStart:
@@ -107,13 +109,17 @@ public struct ExchangeTimings: Sendable, Hashable {
         }
     }
 
-    /// The phases that it went through and their durations: `queue`, `dns`, `connect` and `tls`, then `send`, `wait` and `receive`. The last is
-    /// the one that it ended in.
+    /// The phases of the exchange and their durations: `queue`, `dns`, `connect` and `tls`, then `send`, `wait` and `receive`. The
+    /// exchange ended in the last phase of the list.
     ///
-    /// Where the transport reports the steps of connecting and a connection was opened, each step is a phase, and `queue` is all else before
-    /// the request is sent: the wait for a place among the connections, the reading of the trusted certificates before the first handshake, and
-    /// attempts to connect before the last. With a reused connection, and where the exchange failed while it waited for one, `queue` is all
-    /// of that time. Where the transport reports no steps, `connect` is.
+    /// If the transport reports the steps of connecting and a connection was opened, each step is a phase. Then `queue` is the
+    /// remaining time before the request is sent:
+    /// - the wait for a place among the connections
+    /// - reading the trusted certificates before the first handshake
+    /// - attempts to connect before the last attempt
+    ///
+    /// If the connection is reused, or the exchange failed while it waited for a connection, `queue` is the whole time before the
+    /// request is sent. If the transport reports no steps, `connect` is that whole time.
     public var phases: [(name: String, duration: Duration)] {
         var phases: [(String, Duration)] = []
         var since = start
@@ -122,7 +128,7 @@ public struct ExchangeTimings: Sendable, Hashable {
             phases.append((name, until - since))
             since = until
         }
-        // Where the transport does not report a connection, the head went out with it.
+        // If the transport does not report a connection, the head was sent as soon as there was one.
         let ready = connected ?? requestHeadSent
         let waits = isReused == true || failedInQueue
         let first = waits ? "queue" : "connect"
@@ -133,7 +139,7 @@ public struct ExchangeTimings: Sendable, Hashable {
             add(first, ready)
         }
         if ready == nil, !phases.isEmpty { return phases }
-        // A response may begin before the request is whole: the rest of the sending does not hold the call up then.
+        // A response may begin before the whole request is sent. The rest of the sending does not delay the call then.
         add("send", [requestSent, responseHead].compactMap { $0 }.min())
         add("wait", responseHead)
         let last = responseHead != nil ? "receive" : requestSent != nil ? "wait" : ready != nil ? "send" : first
@@ -141,7 +147,8 @@ public struct ExchangeTimings: Sendable, Hashable {
         return phases
     }
 
-    /// The phases before `until`, when there was a connection, or none came: the steps, and before them the time that is in none.
+    /// Returns the phases before `until`, when a connection was available or connecting failed: the remaining time as `queue`, then
+    /// the steps.
     private func connecting(until: Duration) -> [(String, Duration)] {
         func length(_ start: Duration?, _ end: Duration?) -> Duration? { start.map { max(.zero, (end ?? until) - $0) } }
         let lengths = [("dns", length(dnsStart, dnsEnd)), ("connect", length(connectStart, connectEnd)), ("tls", length(tlsStart, tlsEnd))]

@@ -1,42 +1,45 @@
 internal import Synchronization
 
-/// Hands events to a sink one after another, in the order in which they are made.
+/// Delivers events to a sink one after another, in the order in which they are made.
 ///
-/// Events that come while the sink is busy wait, at most ``ExchangeEvent/waitingLimit`` of those that may come in any number: an event of progress
-/// replaces the one before it if that waits and is of the same kind and exchange, since its bytes are the sum; beyond the limit, progress and
-/// informational responses are left out. All others are kept: an exchange has about ten of them. The first response with the status 104 of an exchange is
-/// kept too, because it has the URL by which an upload is resumed
+/// Events that come while the sink is busy wait. Two rules bound the number of waiting events:
+/// - An event of progress replaces the previous waiting event if both have the same kind and exchange, because its bytes are the
+///   sum.
+/// - If ``ExchangeEvent/waitingLimit`` events wait, progress and informational responses are left out.
+///
+/// All other events are kept: an exchange has about ten of them. The first response with the status 104 of an exchange is kept too,
+/// because it has the URL for resuming an upload
 /// ([draft-ietf-httpbis-resumable-upload](https://datatracker.ietf.org/doc/draft-ietf-httpbis-resumable-upload/)).
 ///
-/// Events come from event loops, from tasks and from cancellation, at the same moment. A sink may itself end what an event is about;
-/// therefore it is never called under a lock.
+/// Events can come from event loops, from tasks and from cancellation at the same time. A sink may itself end the subject of an
+/// event. Therefore the sink is never called under a lock.
 private struct SerialSink<Progress: Sendable>: ~Copyable {
     private struct State: Sendable {
-        /// What the maker of the events keeps in mind.
+        /// The state of the object that makes the events.
         var progress: Progress
-        /// From `first` on; the events before it have been handed over.
+        /// The waiting events begin at `first`. Earlier events have been delivered.
         private var waiting: [ExchangeEvent] = []
         private var first = 0
         var isReporting = false
         var last: ContinuousClock.Instant?
-        /// The exchanges whose first response with the status 104 has come.
+        /// The exchanges whose first response with the status 104 has arrived.
         private var resumable: Set<Int> = []
 
         init(progress: Progress) { self.progress = progress }
 
-        /// No event is before the one before it.
+        /// Ensures that no event has an earlier instant than the event before it.
         mutating func stamp(_ event: inout ExchangeEvent?) {
             guard let instant = event?.instant else { return }
             if let last, instant < last { event?.instant = last } else { last = instant }
         }
 
-        /// Whether an event is the first 104 of its exchange. Call once for each event.
+        /// Returns whether an event is the first 104 of its exchange. Call this function once for each event.
         mutating func isFirstResumption(_ event: ExchangeEvent) -> Bool {
             guard event.kind == .informationalResponse, event.response?.status.code == 104 else { return false }
             return resumable.insert(event.exchange ?? -1).inserted
         }
 
-        /// - Parameter mustStay: whether the event waits also beyond the limit.
+        /// - Parameter mustStay: whether the event is kept even beyond the limit.
         mutating func append(_ event: ExchangeEvent, mustStay: Bool) {
             let count = waiting.count - first
             if event.kind.isProgress, count > 0, let previous = waiting.last, previous.kind == event.kind,
@@ -52,7 +55,7 @@ private struct SerialSink<Progress: Sendable>: ~Copyable {
             guard first < waiting.count else { return nil }
             let event = waiting[first]
             first += 1
-            // Each event is moved once for each time that the list has doubled.
+            // Each event is moved only once each time the list has doubled.
             if first == waiting.count || first >= 64 && first * 2 >= waiting.count {
                 waiting.removeFirst(first)
                 first = 0
@@ -69,9 +72,10 @@ private struct SerialSink<Progress: Sendable>: ~Copyable {
         state = Mutex(State(progress: progress))
     }
 
-    /// - Parameter make: is called under a lock, and returns the event, if there is one, and the one right after it.
+    /// - Parameter make: called under a lock. Returns the event, if there is one, and the event that directly follows it.
     func record(_ make: (inout Progress) -> (ExchangeEvent?, then: ExchangeEvent?)) {
-        // A caller that finds no other at work hands over its own event at once, and then those that others have left meanwhile.
+        // If no other caller is delivering, this caller delivers its own event immediately, then the events that other callers have
+        // left meanwhile.
         var (event, then) = state.withLock { state -> (ExchangeEvent?, ExchangeEvent?) in
             var (event, then) = make(&state.progress)
             state.stamp(&event)
@@ -101,7 +105,7 @@ private struct SerialSink<Progress: Sendable>: ~Copyable {
 }
 
 extension ExchangeEvent {
-    /// The number of events that may wait for a busy sink, before those that may come in any number are left out.
+    /// The number of events that may wait for a busy sink. Beyond this number, progress and informational responses are left out.
     static let waitingLimit = 4096
 }
 
@@ -109,9 +113,10 @@ extension ExchangeEvent.Kind {
     fileprivate var isProgress: Bool { self == .requestBytesSent || self == .responseBytesReceived }
 }
 
-/// The events of one exchange: in order, one at a time, and none after the end. For transports.
+/// A log of the events of one exchange: in order, one at a time, and no event after the end. For transports.
 ///
-/// A transport makes a log for each exchange whose request has an event sink, and records what happens. The log may be called from any thread.
+/// A transport makes a log for each exchange whose request has an event sink, and records events in the log. The log may be called
+/// from any thread.
 ///
 /// ```swift
 /// let log = ExchangeEventLog(sink, request: request.id)
@@ -125,19 +130,19 @@ public final class ExchangeEventLog: Sendable {
         var exchange = ExchangeEvent.nextExchange()
         var hasEnded = false
         var hasTimings = false
-        /// Whether there is no connection yet.
+        /// Whether the exchange has no connection yet.
         var isConnecting = true
-        /// The step of connecting in progress.
+        /// The step of connecting that is in progress.
         var step: ConnectStep?
     }
 
     private let serial: SerialSink<Progress>
     private let request: RequestID
 
-    /// Creates the log of an exchange, which gets a number of its own.
+    /// Creates the log of an exchange, with a new exchange number.
     ///
     /// - Parameters:
-    ///   - sink: gets the events.
+    ///   - sink: receives the events.
     ///   - request: the ID of the request.
     public init(_ sink: any EventSink, request: RequestID) {
         serial = SerialSink(sink, Progress())
@@ -146,16 +151,16 @@ public final class ExchangeEventLog: Sendable {
 
     /// Records an event. After the event ``ExchangeEvent/Kind/end``, nothing is recorded.
     ///
-    /// The step of connecting in progress ends with the kinds ``ExchangeEvent/Kind/connectionAcquired`` and ``ExchangeEvent/Kind/end``. The timings of an
-    /// exchange are recorded once.
+    /// The kinds ``ExchangeEvent/Kind/connectionAcquired`` and ``ExchangeEvent/Kind/end`` also end the step of connecting that is
+    /// in progress. The timings of an exchange are recorded only once.
     ///
     /// - Parameters:
-    ///   - kind: what happens.
+    ///   - kind: the kind of the event.
     ///   - bytes: the number of bytes so far, for events of progress.
-    ///   - response: the head, for events that have one.
+    ///   - response: the head, for kinds that have one.
     ///   - connection: the connection that the exchange uses.
     ///   - timings: the timings, for the kind ``ExchangeEvent/Kind/timings``.
-    ///   - failure: why the exchange has failed.
+    ///   - failure: why the exchange has failed; `nil` if it has not.
     public func record(
         _ kind: ExchangeEvent.Kind, bytes: Int64? = nil, response: HTTPResponse? = nil, connection: ConnectionInfo? = nil,
         timings: ExchangeEvent.Timings? = nil, failure: (any Error)? = nil
@@ -174,11 +179,11 @@ public final class ExchangeEventLog: Sendable {
         }
     }
 
-    /// Records that a step of connecting begins, and that the one in progress ends.
+    /// Records that a step of connecting begins, and that the step in progress ends.
     ///
-    /// Nothing is recorded when there is a connection already: another may have become free earlier.
+    /// If the exchange already has a connection, nothing is recorded: another connection may have become free earlier.
     ///
-    /// - Parameter step: `nil` if the attempt to connect is over.
+    /// - Parameter step: the step that begins; `nil` if the attempt to connect is over.
     public func enter(_ step: ConnectStep?) {
         serial.record { progress in
             guard !progress.hasEnded, progress.isConnecting else { return (nil, nil) }
@@ -189,7 +194,8 @@ public final class ExchangeEventLog: Sendable {
         }
     }
 
-    /// Ends the exchange, and begins another one with a number of its own: the transport sends the request again over another connection.
+    /// Ends the exchange, and begins another exchange with a new number, because the transport sends the request again over another
+    /// connection.
     ///
     /// - Parameter failure: why the first exchange has ended.
     public func beginAgain(after failure: any Error) {
@@ -205,11 +211,11 @@ public final class ExchangeEventLog: Sendable {
 
 /// A step of opening a connection.
 public enum ConnectStep: Sendable, Hashable {
-    /// The addresses of the host are looked up.
+    /// Looking up the addresses of the host.
     case dns
-    /// The connection is opened.
+    /// Opening the connection.
     case connect
-    /// The TLS handshake is made.
+    /// Making the TLS handshake.
     case tls
 
     var start: ExchangeEvent.Kind {
@@ -229,12 +235,14 @@ public enum ConnectStep: Sendable, Hashable {
     }
 }
 
-/// The events of one call and of its exchanges: from `callStart` to `callEnd`, which waits for the end of every exchange and every wait.
+/// A log of the events of one call and its exchanges, from `callStart` to `callEnd`. `callEnd` waits for the end of every exchange
+/// and every wait.
 ///
-/// Of a call within it, as where two logs stand around each other, it reports all but the beginning and the end.
+/// If two logs are nested, the outer log drops the beginning and the end that the inner log reports, and reports all other events.
 package final class CallEventLog: EventSink, CallObserver {
     private struct Progress: Sendable {
-        /// What has begun and not ended: a coalesced exchange may go on when the call whose log it has is over.
+        /// The number of exchanges and waits in progress. A coalesced exchange may continue after the end of the call whose log it
+        /// has.
         var open = 0
         var end: ExchangeEvent?
         var isOver = false
@@ -281,7 +289,7 @@ package final class CallEventLog: EventSink, CallObserver {
 
     package func ended(_ outcome: CallOutcome, at mark: Void) { end(outcome.statusError ?? outcome.failure) }
 
-    /// The call has its result, and its last exchange is over.
+    /// Ends the call. The result is known, and the last exchange has ended.
     func end(_ failure: (any Error)?) {
         let end = labelled(ExchangeEvent(.callEnd, request: request, failure: failure))
         serial.record { progress in
@@ -296,11 +304,11 @@ package final class CallEventLog: EventSink, CallObserver {
     }
 }
 
-/// Several sinks as one, called in this order.
+/// Several sinks as one sink. Each event goes to all of them in order.
 struct EventSinks: EventSink {
     private let sinks: [any EventSink]
 
-    /// Both, or the one that there is.
+    /// Returns a sink for both, or the second sink alone if the first is `nil`.
     static func together(_ first: (any EventSink)?, _ second: some EventSink) -> any EventSink {
         guard let first else { return second }
         return EventSinks(sinks: [first, second])
@@ -310,7 +318,7 @@ struct EventSinks: EventSink {
 }
 
 extension Request {
-    /// Reports an event to this call's sink, if it has one.
+    /// Reports an event to the event sink of this call, if there is a sink.
     public func report(_ kind: ExchangeEvent.Kind, decision: @autoclosure () -> ExchangeEvent.Decision? = nil) {
         guard let sink = options.eventSink else { return }
         sink.record(ExchangeEvent(kind, request: id, decision: decision()))

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// What happened in a call or in one of its exchanges, and when.
+/// An event in a call or in one of its exchanges: what happened, and when.
 ///
 /// ```swift
 /// struct Uploads: EventSink {
@@ -12,23 +12,28 @@ internal import Synchronization
 /// let stack = transport.retry().events(to: Uploads())
 /// ```
 ///
-/// The grammar, for a call with ``HTTPSender/events(to:)`` outside everything: `callStart` is the first event and `callEnd` the last.
-/// In between, each exchange has a number of its own (``exchange``), begins with `start`, and has `end` as its last event; between them, in this
-/// order, as far as the exchange gets and the transport reports them: `connectionAcquired`, `requestHeadSent`, `requestBytesSent` (any number),
-/// `requestSent`, `informationalResponse` (any number), `responseHead`, `responseBytesReceived` (any number). A response may begin
-/// before the request is whole. Of `queueStart` and `queueEnd`, `waitStart` and `waitEnd` the first is always followed by the second.
+/// The order of events, if ``HTTPSender/events(to:)`` is the outermost layer:
 ///
-/// Where a connection is opened for the exchange, `dnsStart` and `dnsEnd`, `connectStart` and `connectEnd`, `tlsStart` and `tlsEnd` come
-/// between `start` and `connectionAcquired`, in this order, and the first of each two is always followed by the second before anything else
-/// of the exchange. A step that is not needed has none: `dns` for a host that is an address, `tls` for `http`. They may come again, with
-/// another attempt to connect. An exchange may get another connection than the one that was opened for it, if that is free earlier.
+/// - `callStart` is the first event of a call, and `callEnd` the last.
+/// - Each exchange has a number of its own (``exchange``), begins with `start`, and ends with `end`.
+/// - Between `start` and `end`, these events come in this order, if the exchange reaches them and the transport reports them:
+///   `connectionAcquired`, `requestHeadSent`, `requestBytesSent` (any number), `requestSent`, `informationalResponse` (any number),
+///   `responseHead`, `responseBytesReceived` (any number). A response may begin before the whole request is sent.
+/// - `queueStart` is always followed by `queueEnd`, and `waitStart` by `waitEnd`.
 ///
-/// A transport that learns of the steps only at the end reports them all with `timings`, once for each exchange and directly before `end`.
+/// If a connection is opened for the exchange, the events of its steps come between `start` and `connectionAcquired`, in this
+/// order: `dnsStart` and `dnsEnd`, `connectStart` and `connectEnd`, `tlsStart` and `tlsEnd`. After the start of a step, the next
+/// event of the exchange is the end of that step. A step that is not needed has no events: `dns` for a host that is an address,
+/// `tls` for `http`. Another attempt to connect may repeat the events. If another connection is free earlier than the opened
+/// connection, the exchange may use that other connection.
 ///
-/// A reused connection may be lost before a byte of the response was received. If a transport then sends the request over another
+/// A transport that learns the steps only at the end reports all of them with `timings`, once for each exchange and directly before
+/// `end`.
+///
+/// A reused connection may be lost before a byte of the response was received. If the transport then sends the request over another
 /// connection, that is another exchange, with a number of its own.
 public struct ExchangeEvent: Sendable {
-    /// What happened. An open set: a transport or a middleware can have kinds of its own.
+    /// The kind of an event. An open set: a transport or a middleware can have kinds of its own.
     public struct Kind: Sendable, Hashable, CustomStringConvertible {
         /// The name of the kind: `responseHead`.
         public let description: String
@@ -37,38 +42,39 @@ public struct ExchangeEvent: Sendable {
 
         /// A call begins. The first event of each call.
         public static let callStart = Kind("callStart")
-        /// A call is over, and every exchange of it: ``ExchangeEvent/failure`` says how. The last event of each call.
+        /// A call and all of its exchanges are over: ``ExchangeEvent/failure`` says how the call ended. The last event of each
+        /// call.
         public static let callEnd = Kind("callEnd")
         /// The request queues under a limit.
         public static let queueStart = Kind("queueStart")
-        /// The request no longer queues: it goes on, or has failed.
+        /// The request has left the queue: it continues, or has failed.
         public static let queueEnd = Kind("queueEnd")
         /// The call waits before it sends the request again.
         public static let waitStart = Kind("waitStart")
         /// The wait is over, or was cancelled.
         public static let waitEnd = Kind("waitEnd")
-        /// It is decided whether another attempt follows: ``ExchangeEvent/decision``.
+        /// A layer has decided whether another attempt follows: ``ExchangeEvent/decision``.
         public static let retryDecision = Kind("retryDecision")
-        /// It is decided whether a redirect is followed: ``ExchangeEvent/decision``.
+        /// A layer has decided whether a redirect is followed: ``ExchangeEvent/decision``.
         public static let redirectDecision = Kind("redirectDecision")
-        /// It is decided whether a challenge of the server is responded to: ``ExchangeEvent/decision``.
+        /// A layer has decided whether to respond to a challenge of the server: ``ExchangeEvent/decision``.
         public static let authenticationDecision = Kind("authenticationDecision")
 
         /// The transport took the request. The first event of each exchange.
         public static let start = Kind("start")
-        /// The addresses of the host are looked up, by the resolver or its cache.
+        /// The lookup of the host's addresses begins, by the resolver or its cache.
         public static let dnsStart = Kind("dnsStart")
-        /// The lookup is over: found, failed, or given up.
+        /// The lookup has ended: it succeeded, failed, or was given up.
         public static let dnsEnd = Kind("dnsEnd")
-        /// A connection is opened: TCP to one or several addresses, or a Unix domain socket.
+        /// Opening a connection begins: TCP to one or several addresses, or a Unix domain socket.
         public static let connectStart = Kind("connectStart")
         /// One address has accepted the connection, or opening it failed or was given up.
         public static let connectEnd = Kind("connectEnd")
         /// The TLS handshake begins.
         public static let tlsStart = Kind("tlsStart")
-        /// The TLS handshake is over: done, failed, or given up.
+        /// The TLS handshake has ended: it succeeded, failed, or was given up.
         public static let tlsEnd = Kind("tlsEnd")
-        /// There is a connection, new or reused: ``ExchangeEvent/connection``.
+        /// The exchange has a connection, new or reused: ``ExchangeEvent/connection``.
         public static let connectionAcquired = Kind("connectionAcquired")
         /// The head of the request was sent.
         public static let requestHeadSent = Kind("requestHeadSent")
@@ -79,11 +85,12 @@ public struct ExchangeEvent: Sendable {
         /// An informational response was received (1xx; [RFC 9110, section 15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)):
         /// ``ExchangeEvent/response`` is its head.
         public static let informationalResponse = Kind("informationalResponse")
-        /// The head of the response was received: ``ExchangeEvent/response``, where the transport reports it.
+        /// The head of the response was received: ``ExchangeEvent/response``, if the transport reports the head.
         public static let responseHead = Kind("responseHead")
-        /// A piece of the response's body was received, read or not: ``ExchangeEvent/bytes`` is the sum so far.
+        /// A piece of the response's body was received, whether or not it was read: ``ExchangeEvent/bytes`` is the sum so far.
         public static let responseBytesReceived = Kind("responseBytesReceived")
-        /// The instants of the steps that were not reported before: ``ExchangeEvent/timings``. At most once for each exchange, directly before ``end``.
+        /// The instants of the steps that were not reported before: ``ExchangeEvent/timings``. At most once for each exchange,
+        /// directly before ``end``.
         public static let timings = Kind("timings")
         /// The exchange ended: complete, failed or abandoned. The last event of each exchange.
         public static let end = Kind("end")
@@ -91,11 +98,11 @@ public struct ExchangeEvent: Sendable {
 
     /// What happened.
     public let kind: Kind
-    /// When it happened. Within a call, it is never before the instant of the event before.
+    /// When the event happened. Within a call, an event is never earlier than the previous event.
     public package(set) var instant: ContinuousClock.Instant
-    /// The id of the request.
+    /// The ID of the request.
     public let request: RequestID
-    /// The exchange that it belongs to, as a number that no other exchange of this process has; `nil` if it belongs to the call.
+    /// The number of the event's exchange, which is unique in this process; `nil` if the event belongs to the call.
     public let exchange: Int?
     /// The bytes of the body so far; only with ``Kind/requestBytesSent`` and ``Kind/responseBytesReceived``.
     public let bytes: Int64?
@@ -107,14 +114,14 @@ public struct ExchangeEvent: Sendable {
     public var timings: Timings? { details?.timings?.value }
     /// The decision; only with ``Kind/retryDecision``, ``Kind/redirectDecision`` and ``Kind/authenticationDecision``.
     public var decision: Decision? { details?.decision }
-    /// The number that `number()` gave the request; `nil` without it.
+    /// The number that `number()` gave the request; `nil` without `number()`.
     public var number: Int? { labels?.number }
     /// The tags of the request, without secrets.
     public var tags: [String: String] { labels?.tags ?? [:] }
     /// The failure; only with ``Kind/end`` and ``Kind/callEnd``, and `nil` for success.
     public let failure: (any Error)?
 
-    /// What few events have, so that the others are small.
+    /// The values that only few events have, kept apart so that all other events are small.
     private final class Details: Sendable {
         let response: HTTPResponse?
         let connection: ConnectionInfo?
@@ -127,13 +134,13 @@ public struct ExchangeEvent: Sendable {
         }
     }
 
-    /// Apart, as they are large and one event of an exchange has them.
+    /// The timings, kept apart because they are large and only one event of an exchange has them.
     private final class BoxedTimings: Sendable {
         let value: Timings
         init(_ value: Timings) { self.value = value }
     }
 
-    /// What all events of a call have in common.
+    /// The values that all events of a call have in common.
     final class Labels: Sendable {
         let number: Int?
         let tags: [String: String]
@@ -142,14 +149,14 @@ public struct ExchangeEvent: Sendable {
     }
 
     private let details: Details?
-    /// Nil where there are none.
+    /// `nil` if the call has no number and no tags.
     var labels: Labels?
 
-    /// What is done about a response or a failure.
+    /// A decision about a response or a failure.
     public struct Decision: Sendable, Hashable, CustomStringConvertible {
         /// Whether another exchange follows.
         public let continues: Bool
-        /// The wait before that; `nil` if nothing follows.
+        /// The wait before the next exchange; `nil` if no exchange follows.
         public let delay: Duration?
         /// The reason in a few words, without secrets.
         public let description: String
@@ -160,7 +167,7 @@ public struct ExchangeEvent: Sendable {
         }
     }
 
-    /// Creates an event, whose instant is now.
+    /// Creates an event, which happens now.
     public init(
         _ kind: Kind, request: RequestID, exchange: Int? = nil, bytes: Int64? = nil, response: HTTPResponse? = nil,
         connection: ConnectionInfo? = nil, decision: Decision? = nil, timings: Timings? = nil, failure: (any Error)? = nil
@@ -174,12 +181,13 @@ public struct ExchangeEvent: Sendable {
 
     private static let lastExchange = Atomic(0)
 
-    /// Returns a number for another exchange. For transports.
+    /// Returns a new exchange number. For transports.
     public static func nextExchange() -> Int { lastExchange.add(1, ordering: .relaxed).newValue }
 }
 
 extension ExchangeEvent: CustomStringConvertible, CustomReflectable {
-    /// The kind, the exchange and their values, without secrets: the status of a response, the type of an error that is not this library's.
+    /// The kind, the exchange and the values of the event, without secrets. A response shows its status. An error of another
+    /// library shows its type.
     public var description: String {
         var parts = [kind.description + (exchange.map { " of exchange \($0)" } ?? "")]
         if let bytes { parts.append("\(bytes) bytes") }
@@ -194,8 +202,9 @@ extension ExchangeEvent: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["event": description]) }
 }
 
-/// Receives the events of calls. See ``ExchangeEvent`` for an example.
+/// A receiver of the events of calls. See ``ExchangeEvent`` for an example.
 public protocol EventSink: Sendable {
-    /// Records an event. Called synchronously and in order, by one thread at a time for each call; it must be quick and must not block.
+    /// Records an event. Called synchronously and in order, by one thread at a time for each call. It must be quick and must not
+    /// block.
     func record(_ event: ExchangeEvent)
 }

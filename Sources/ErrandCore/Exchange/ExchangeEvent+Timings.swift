@@ -1,12 +1,12 @@
 extension ExchangeEvent {
-    /// The instants of the steps of an exchange, which a transport reports together, at the end of the exchange
-    /// (``ExchangeEvent/Kind/timings``). `URLSession` does so, for example.
+    /// The instants of the steps of an exchange, for a transport that reports all of them together at the end of the exchange
+    /// (``ExchangeEvent/Kind/timings``). `URLSession` is such a transport.
     ///
-    /// Each instant is `nil` if the step was not needed or is not known. The order is that of the properties.
+    /// An instant is `nil` if the step was not needed or its instant is not known. The steps happen in the order of the properties.
     public struct Timings: Sendable, Hashable {
         /// When the lookup of the host began.
         public var dnsStart: ContinuousClock.Instant?
-        /// When the lookup of the host was over.
+        /// When the lookup of the host ended.
         public var dnsEnd: ContinuousClock.Instant?
         /// When opening the connection began.
         public var connectStart: ContinuousClock.Instant?
@@ -14,9 +14,9 @@ extension ExchangeEvent {
         public var connectEnd: ContinuousClock.Instant?
         /// When the TLS handshake began.
         public var tlsStart: ContinuousClock.Instant?
-        /// When the TLS handshake was over.
+        /// When the TLS handshake ended.
         public var tlsEnd: ContinuousClock.Instant?
-        /// When there was a connection.
+        /// When the exchange had a connection.
         public var connected: ContinuousClock.Instant?
         /// When the head of the request was sent.
         public var requestHeadSent: ContinuousClock.Instant?
@@ -25,13 +25,13 @@ extension ExchangeEvent {
         /// When the head of the response was received.
         public var responseHead: ContinuousClock.Instant?
 
-        /// The connection; `nil` if it is not known.
+        /// The connection of the exchange; `nil` if it is not known.
         public var connection: ConnectionInfo?
 
         /// Creates timings without an instant.
         public init() {}
 
-        /// The instants that are known, in the order of the steps.
+        /// The known instants, in the order of the steps.
         package var steps: [(name: String, instant: ContinuousClock.Instant)] {
             let all = [
                 ("dnsStart", dnsStart), ("dnsEnd", dnsEnd), ("connectStart", connectStart), ("connectEnd", connectEnd),
@@ -45,19 +45,20 @@ extension ExchangeEvent {
 }
 
 extension ExchangeTimings {
-    /// Takes the instants that a transport has reported at the end, of the steps that it has not reported before.
+    /// Takes instants that a transport has reported at the end, for steps that the transport has not reported before.
     ///
     /// - Parameters:
     ///   - timings: the instants.
     ///   - end: the instant at which they were reported.
-    ///   - now: the same instant, counted from the beginning of the call. No step is later, and none is before ``start``.
+    ///   - now: the same instant, counted from the beginning of the call. No step is later than `now`, and none is before
+    ///     ``start``.
     mutating func take(_ timings: ExchangeEvent.Timings, reportedAt end: ContinuousClock.Instant, _ now: Duration) {
         func time(_ instant: ContinuousClock.Instant?) -> Duration? { instant.map { min(now, max(start, now + end.duration(to: $0))) } }
         func pair(_ first: ContinuousClock.Instant?, _ last: ContinuousClock.Instant?) -> (Duration?, Duration?) {
             let begun = time(first)
             return (begun, begun.flatMap { begun in time(last).map { max(begun, $0) } })
         }
-        // The steps of one attempt to connect: not those of two.
+        // Only if no step of connecting was reported: the steps must belong to one attempt to connect.
         if dnsStart == nil, connectStart == nil, tlsStart == nil {
             (dnsStart, dnsEnd) = pair(timings.dnsStart, timings.dnsEnd)
             (connectStart, connectEnd) = pair(timings.connectStart, timings.connectEnd)

@@ -1,35 +1,36 @@
 internal import Synchronization
 
-/// The life of one exchange on the wire, which ends when the last byte of the response was *received*, whether or not it has been read.
+/// The lifetime of one exchange on the wire. It ends when the last byte of the response was *received*, whether or not that byte
+/// has been read.
 ///
 /// ```swift
 /// let response = try await next.send(request)
 /// response.exchange.onEnd { outcome in print(outcome) }      // complete
 /// ```
 ///
-/// A concurrency slot, a span, a metric or a connection is released at its end, without a wrapper around the body. Transports read up to
-/// 64 KiB ahead, so a small response that nobody reads ends by itself.
+/// A concurrency slot, a span, a metric or a connection is released at the end of the exchange, without a wrapper around the body.
+/// Transports read up to 64 KiB ahead. Therefore the exchange of a small response ends even if nobody reads the response.
 ///
-/// Copies are the same lifetime. One that is over from the start allocates nothing.
+/// Copies share one lifetime. A lifetime that is over from the beginning allocates nothing.
 public struct ExchangeLifetime: Sendable {
-    /// How an exchange ended.
+    /// The end of an exchange.
     public enum Outcome: Sendable {
         /// The whole response was received.
         case complete
         /// The exchange failed before the whole response was received.
         case failed(any Error)
-        /// The rest of the response was not wanted.
+        /// The rest of the response was abandoned.
         case abandoned
     }
 
-    /// The sizes of the bodies on the wire, in bytes: compressed as they were sent, without heads, framing and trailers.
+    /// The sizes of the bodies on the wire, in bytes: as sent, that is, compressed, without heads, framing and trailers.
     public struct BodySizes: Sendable, Hashable {
         /// The bytes that were sent; `nil` if the transport does not report them.
         public var requestBytes: Int64?
         /// The bytes that were received; `nil` if the transport does not report them.
         public var responseBytes: Int64?
 
-        /// Creates a value.
+        /// Creates the sizes of the bodies.
         public init(requestBytes: Int64? = nil, responseBytes: Int64? = nil) {
             (self.requestBytes, self.responseBytes) = (requestBytes, responseBytes)
         }
@@ -42,15 +43,16 @@ public struct ExchangeLifetime: Sendable {
 
     private let storage: Storage
 
-    /// Creates the lifetime of an exchange that is in progress until ``end(_:sizes:)``, or until the last reference to it goes away.
+    /// Creates the lifetime of an exchange that is in progress until ``end(_:sizes:)`` is called, or until the last reference to it
+    /// is released.
     public init() { storage = .running(Running()) }
 
-    /// Creates the lifetime of an exchange that is over, such as a response from memory.
+    /// Creates the lifetime of an exchange that is already over, such as that of a response from memory.
     ///
-    /// - Parameter sizes: of the bodies, as far as they are known.
+    /// - Parameter sizes: the sizes of the bodies, if they are known.
     public init(outcome: Outcome, sizes: BodySizes = BodySizes()) { storage = .over(outcome, sizes) }
 
-    /// How it ended; `nil` while it is in progress.
+    /// The end of the exchange; `nil` while it is in progress.
     public var outcome: Outcome? {
         switch storage {
         case .over(let end, _): end
@@ -58,7 +60,7 @@ public struct ExchangeLifetime: Sendable {
         }
     }
 
-    /// How it ended, with the sizes of the bodies; `nil` while it is in progress.
+    /// The end of the exchange, with the sizes of the bodies; `nil` while the exchange is in progress.
     var result: (outcome: Outcome, sizes: BodySizes)? {
         switch storage {
         case .over(let end, let sizes): (end, sizes)
@@ -66,10 +68,11 @@ public struct ExchangeLifetime: Sendable {
         }
     }
 
-    /// Calls `handler` once, when the exchange ends; at once if it has ended. Handlers run where the end is reported, and must not block.
+    /// Calls `handler` once, when the exchange ends, or immediately if it has ended. Handlers run where the end is reported, and
+    /// must not block.
     public func onEnd(_ handler: @escaping @Sendable (Outcome) -> Void) { onEnd { end, _ in handler(end) } }
 
-    /// Calls `handler` once, when the exchange ends, with the sizes of the bodies.
+    /// Calls `handler` once, with the sizes of the bodies, when the exchange ends, or immediately if it has ended.
     public func onEnd(_ handler: @escaping @Sendable (Outcome, BodySizes) -> Void) {
         switch storage {
         case .over(let end, let sizes): handler(end, sizes)
@@ -77,9 +80,9 @@ public struct ExchangeLifetime: Sendable {
         }
     }
 
-    /// Ends the exchange; the first call counts, later ones do nothing. For transports.
+    /// Ends the exchange. Only the first call counts; later calls do nothing. For transports.
     ///
-    /// - Parameter sizes: of the bodies so far, as far as the transport knows them.
+    /// - Parameter sizes: the sizes of the bodies so far, if the transport knows them.
     public func end(_ end: Outcome, sizes: BodySizes = BodySizes()) {
         if case .running(let running) = storage { running.end(end, sizes) }
     }
@@ -118,20 +121,20 @@ public struct ExchangeLifetime: Sendable {
             for handler in handlers { handler(end, sizes) }
         }
 
-        /// An exchange that a transport released without an end was abandoned.
+        /// If a transport releases an exchange without an end, the exchange was abandoned.
         deinit { end(.abandoned, BodySizes()) }
     }
 }
 
 extension ExchangeLifetime: CustomStringConvertible, CustomReflectable {
-    /// How it ended, without secrets; `in progress` until then.
+    /// The end of the exchange, without secrets; `in progress` before the end.
     public var description: String { outcome.map(\.description) ?? "in progress" }
     /// The description.
     public var customMirror: Mirror { Mirror(self, children: ["state": description]) }
 }
 
 extension ExchangeLifetime.Outcome: CustomStringConvertible, CustomReflectable {
-    /// How it ended: `complete`, `abandoned`, or `failed:` with the error. Of an error that is not this library's, only the type is shown.
+    /// The outcome in words: `complete`, `abandoned`, or `failed:` with the error. An error of another library shows only its type.
     public var description: String {
         switch self {
         case .complete: "complete"

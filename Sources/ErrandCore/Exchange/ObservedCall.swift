@@ -1,18 +1,19 @@
 internal import Synchronization
 
-/// What the layers of a call report to the observers outside of them.
+/// The reports that the layers of a call make to the observers outside them.
 protocol CallObservation: AnyObject, Sendable {
-    /// A response is refused with an error that does not have its head.
+    /// Reports that a response is refused with an error that does not have the response's head.
     func refused(_ head: HTTPResponse, with error: any Error)
-    /// The request is sent again: an earlier refusal was not the end.
+    /// Reports that the request is sent again: an earlier refusal was not the end of the call.
     func sentAgain()
 }
 
-/// A call and one of its observers. Decides once how the call has ended: here alone, each kind of end is known.
+/// A call and one of its observers. This class alone knows all kinds of ends, and decides once how the call has ended.
 ///
-/// The class is not generic over its observer: observers are types of other modules, for which the compiler could not specialize a generic class.
+/// The class is not generic over its observer: observers are types of other modules, for which the compiler could not specialize a
+/// generic class.
 final class ObservedCall: CallObservation {
-    /// A response as far as it is kept: neither its body, nor what the end of the call depends on.
+    /// The kept part of a response: without the body, and without the object that ends the call.
     private struct Head {
         let head: HTTPResponse
         let request: Request
@@ -42,10 +43,10 @@ final class ObservedCall: CallObservation {
         let sizes: ExchangeLifetime.BodySizes
     }
 
-    /// Noncopyable: an outcome is large.
+    /// Noncopyable, because an outcome is large.
     private struct Ending: ~Copyable {
         let outcome: CallOutcome
-        /// Nil if the call ends now.
+        /// `nil` if the call ends now.
         let mark: (any Sendable)?
 
         func report<Observer: CallObserver>(to observer: Observer, now: Observer.Mark) {
@@ -60,13 +61,13 @@ final class ObservedCall: CallObservation {
         var statusError: StatusError?
         var refusal: Refusal?
         var exchange: Exchange?
-        /// The observer's mark at the end of the exchange, if the end of reading comes later.
+        /// The observer's mark at the end of the exchange, if reading ends later.
         var exchangeMark: (any Sendable)?
-        /// The end of reading; `nil` while somebody reads the response to end the call.
+        /// The end of reading; `nil` while a reader that ends the call reads the response.
         var reading: CallEnd.Outcome?
         var isOver = false
 
-        /// Nil while one of the ends is missing, and after the end was reported.
+        /// Returns the end of the call; `nil` while the exchange or the reading has not ended, and after the end was reported.
         mutating func end() -> Ending? {
             guard !isOver, let exchange else { return nil }
             var (failure, service, mark): ((any Error)?, ServiceError?, (any Sendable)?) = (nil, nil, nil)
@@ -91,7 +92,7 @@ final class ObservedCall: CallObservation {
     }
 
     private let observer: any CallObserver
-    /// The observation outside of this one.
+    /// The next observation outside this one.
     private let outer: (any CallObservation)?
     private let state = Mutex(State())
 
@@ -99,7 +100,7 @@ final class ObservedCall: CallObservation {
 
     // MARK: The end
 
-    /// The head of the response has come.
+    /// Receives the head of the response.
     ///
     /// - Parameter request: the request as the observer got it.
     func received(_ response: inout Response, to request: Request) {
@@ -110,7 +111,7 @@ final class ObservedCall: CallObservation {
             (state.head, state.isRefused, state.isUpgraded) = (Head(response), isRefused, isUpgraded)
             if !awaitsReader { state.reading = .decoded }
         }
-        // What follows belongs to the other protocol.
+        // The bytes after the head belong to the other protocol.
         if isUpgraded { return exchangeEnded(.complete, ExchangeLifetime.BodySizes()) }
         response.exchange.onEnd { self.exchangeEnded($0, $1) }
         if awaitsReader {
@@ -120,7 +121,7 @@ final class ObservedCall: CallObservation {
         }
     }
 
-    /// The call has thrown an error.
+    /// Receives the error that the call has thrown.
     ///
     /// - Parameter request: the request as the observer got it.
     func failed(_ error: any Error, of request: Request) {
@@ -134,7 +135,8 @@ final class ObservedCall: CallObservation {
         end(outcome, observer)
     }
 
-    /// This is also a response: `validateStatus` may be on either side. Its body was read or abandoned.
+    /// Ends the call with the response of a status error, because `validateStatus` may be on either side of the observer. The body
+    /// was read or abandoned.
     private func refused(by error: StatusError) {
         var response = error.refused
         (response.metadata.attempts, response.metadata.retryStop) = (error.attempts, error.retryStop)
@@ -163,7 +165,7 @@ final class ObservedCall: CallObservation {
         report(to: observer)
     }
 
-    /// A function of its own without a generic parameter, so that the compiler specializes the lock.
+    /// A separate function without a generic parameter, so that the compiler specializes the lock.
     private func update(_ change: (inout State) -> Void) -> Ending? {
         state.withLock { state in
             if state.isOver { return nil }
@@ -188,8 +190,10 @@ final class ObservedCall: CallObservation {
 }
 
 extension CallState {
-    /// Whether the call ends later than its exchange: when its value was decoded, or when a `validateStatus` outside of the observer has looked in the
-    /// body of a refused response for an error of the back end.
+    /// Whether the call ends later than its exchange.
+    ///
+    /// If true, the call ends when its value was decoded. A call with a refused response may also end when a `validateStatus`
+    /// outside the observer has searched the body for the back end's error.
     fileprivate func awaitsReader(ofRefused isRefused: Bool) -> Bool {
         awaitsDecoding || (isRefused && passedStatusRule != nil && serviceErrors != nil)
     }

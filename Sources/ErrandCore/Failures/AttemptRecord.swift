@@ -22,7 +22,7 @@ public struct AttemptRecord: Sendable, CustomStringConvertible {
 
     /// - Parameters:
     ///   - number: the number of the attempt, from 1.
-    ///   - outcome: what came of the attempt.
+    ///   - outcome: the outcome of the attempt.
     ///   - delay: the wait before the next attempt.
     public init(number: Int, outcome: Outcome, delay: Duration) {
         (self.number, self.delay) = (number, delay)
@@ -38,7 +38,7 @@ public struct AttemptRecord: Sendable, CustomStringConvertible {
     /// Number, outcome and wait, without secrets. A wait of zero is left out.
     public var description: String { text(without: nil) }
 
-    /// - Parameter prefix: the request, which the text of the failure need not repeat.
+    /// - Parameter prefix: the text of the request, which is removed from the front of the failure's text.
     func text(without prefix: String?) -> String {
         var outcome = outcome.description
         if let prefix, outcome.hasPrefix(prefix) { outcome.removeFirst(prefix.count) }
@@ -63,7 +63,7 @@ extension AttemptRecord: CustomReflectable {
 }
 
 extension [AttemptRecord] {
-    /// Returns these attempts and then `later`, whose numbers go on.
+    /// Returns these attempts followed by `later`, numbered consecutively.
     func followed(by later: [AttemptRecord]) -> [AttemptRecord] {
         later.isEmpty ? self : self + later.enumerated().map { $1.numbered(count + $0 + 1) }
     }
@@ -72,7 +72,7 @@ extension [AttemptRecord] {
 private enum AttemptsKey: MetadataKey { static var defaultValue: [AttemptRecord] { [] } }
 
 extension ResponseMetadata {
-    /// The attempts before the one to which this is the response, oldest first.
+    /// The earlier attempts of the call, before the attempt of this response, oldest first.
     public var attempts: [AttemptRecord] {
         get { self[AttemptsKey.self] }
         set { self[AttemptsKey.self] = newValue }

@@ -8,17 +8,20 @@
 public enum Delivery: String, Sendable, Hashable, Comparable {
     /// No server processed the request: the request can be sent again, whatever its method.
     ///
-    /// Either nothing was sent, or the server reported that it did not process the request. Over HTTP/2, a server reports this by `REFUSED_STREAM`,
-    /// or by GOAWAY with a lower stream ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
+    /// Either nothing was sent, or the server reported that it did not process the request. Over HTTP/2, a server reports this by
+    /// `REFUSED_STREAM`, or by GOAWAY with a lower stream
+    /// ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
     case notSent
-    /// Some of it may have been sent; whether the server processed it is not known.
+    /// A part of the request may have been sent. Whether the server processed the request is not known.
     case unknown
     /// The server responded.
     case sent
 
     public static func < (first: Delivery, second: Delivery) -> Bool { first.rank < second.rank }
 
-    /// Whether a server got the request that failed with `error`: as the failure says; `notSent` for an invalid URL; `unknown` for any other error.
+    /// Creates the delivery of a request that failed with `error`.
+    ///
+    /// The delivery is that of a ``RequestFailure``, `notSent` for an invalid URL, and `unknown` for any other error.
     init(of error: any Error) {
         self =
             switch error {
@@ -38,7 +41,7 @@ public enum Delivery: String, Sendable, Hashable, Comparable {
 }
 
 extension Sequence<AttemptRecord> {
-    /// Whether a server got the request in any of these attempts: the highest value of all; `notSent` for an empty sequence.
+    /// Whether a server got the request in any of these attempts: the highest delivery of all; `notSent` for an empty sequence.
     public var delivery: Delivery { map(\.outcome.delivery).max() ?? .notSent }
 }
 

@@ -1,4 +1,5 @@
-/// The part of an exchange in which something happened. An open set: transports and middleware of your own may add phases.
+/// A phase of an exchange, such as connecting or reading the body. An open set: transports and middleware of your own may add
+/// phases.
 public struct ExchangePhase: Sendable, Hashable, CustomStringConvertible {
     /// The name, such as `connect`.
     public let description: String
@@ -6,11 +7,11 @@ public struct ExchangePhase: Sendable, Hashable, CustomStringConvertible {
     /// - Parameter description: the name.
     public init(_ description: String) { self.description = description }
 
-    /// Before anything is done: the request itself.
+    /// Checking the request, before anything is sent.
     public static let request = ExchangePhase("request")
     /// Waiting for a slot or for a connection.
     public static let queue = ExchangePhase("queue")
-    /// Looking up the host, connecting, TLS.
+    /// Looking up the host, connecting, and the handshake of TLS.
     public static let connect = ExchangePhase("connect")
     /// Sending the request.
     public static let send = ExchangePhase("send")
@@ -18,12 +19,12 @@ public struct ExchangePhase: Sendable, Hashable, CustomStringConvertible {
     public static let response = ExchangePhase("response")
     /// Reading the body of the response.
     public static let body = ExchangePhase("body")
-    /// Making a value of the body.
+    /// Decoding the body into a value.
     public static let decode = ExchangePhase("decode")
     /// Waiting before the next attempt.
     public static let backoff = ExchangePhase("backoff")
 
-    /// What was done in it, to follow what happened: `timed out` `while connecting`.
+    /// The phase in words, to follow a failure in a message: `while connecting` after `timed out`.
     var activity: String {
         switch self {
         case .request: "before it was sent"

@@ -1,38 +1,39 @@
-/// A file could not be read, such as one to be sent as a request's body.
+/// The error for a file that could not be read, such as the file of a request body.
 ///
 /// The description names the path and the reason: `cannot read '/tmp/report.pdf': no such file or folder (errno 2)`.
 public struct FileReadError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
     /// The file's path.
     public let path: String
-    /// What was tried, as a verb: `open` or `read`.
+    /// The failed operation, as a verb: `open` or `read`.
     public let operation: String
-    /// The system's error number (`errno`); of a file that is refused before the system is asked, the number that fits best.
+    /// The system's error number (`errno`). If a file is refused before the system is asked, the code is the error number that fits
+    /// best.
     public let code: Int32
     private let reason: String?
 
     /// - Parameters:
     ///   - path: the file's path.
-    ///   - operation: what was tried, as a verb.
+    ///   - operation: the failed operation, as a verb.
     ///   - code: the system's error number (`errno`).
     public init(path: String, operation: String, code: Int32) {
         self.init(path: path, operation: operation, code: code, reason: nil)
     }
 
-    /// - Parameter reason: what is wrong, where the system's own words for `code` would not say it.
+    /// - Parameter reason: the reason in words; `nil` if the system's text for `code` says enough.
     package init(path: String, operation: String, code: Int32, reason: String?) {
         (self.path, self.operation, self.code, self.reason) = (path, operation, code, reason)
     }
 
-    /// A file that is no longer as the request declares it.
+    /// Returns the error for a file that has changed since the request declared its length.
     ///
-    /// The code is that of EIO, which is 5 on every system: the bytes that were declared can't be read.
+    /// The code is EIO, which is 5 on every system, because the declared bytes can't be read.
     static func changed(_ path: String, reason: String) -> FileReadError {
         FileReadError(path: path, operation: "read", code: 5, reason: reason)
     }
 
-    /// The path of a file URL.
+    /// Returns the path of a file URL.
     ///
-    /// - Throws: ``FileReadError`` for any other URL, whose path names something on a server.
+    /// - Throws: ``FileReadError`` for any other URL, because the path of such a URL names something on a server.
     package static func path(of url: URL) throws -> String {
         if let problem = problem(ofFileURL: url) {
             throw FileReadError(path: url.path, operation: "read", code: invalidArgument, reason: problem)
@@ -40,28 +41,30 @@ public struct FileReadError: LocalizedError, Sendable, Hashable, CustomStringCon
         return url.path
     }
 
-    /// The operation, the path and the reason; the system's error in words and as a number.
+    /// The operation, the path and the reason, with the system's error in words and as a number.
     public var description: String { shownFileFailure(operation, path, code, reason) }
 
     /// A sentence for people, with the path.
     public var errorDescription: String? { "The file '\(path.shownSafely())' cannot be read." }
-    /// The reason; the system's error in words.
+    /// The reason, such as the system's error in words.
     public var failureReason: String? { (reason ?? systemErrorText(code)).asSentence }
-    /// What may help.
+    /// What a person can do.
     public var recoverySuggestion: String? { "Check that the file exists and may be read." }
 }
 
-/// A response's body could not be written to a file.
+/// The error for a response body that could not be written to a file.
 ///
-/// Nothing is left behind: neither a part of the new file nor a temporary one, and a file that was there before is as it was. The exception is
-/// `synchronize the folder of`: then the new file is complete and has its name, but a loss of power may undo that. The description says so.
+/// The failure leaves no partial file and no temporary file behind, and an existing file is unchanged. There is one exception. If
+/// the operation is `synchronize the folder of`, the new file is complete and has its name, but a loss of power may undo the new
+/// name. The description then says so.
 public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
-    /// The path of the file that was to be written.
+    /// The path of the destination file.
     public let path: String
-    /// What was tried: `write`, `replace`, `create a file beside`, `close`, `move the finished file to`, `synchronize` and the like.
+    /// The failed operation: `write`, `replace`, `create a file beside`, `close`, `move the finished file to`, `synchronize` and
+    /// the like.
     public let operation: String
-    /// The system's error number (`errno`): `ENOSPC` for a full disk, `ENOENT` for a missing folder, `EEXIST` for a file that must not be
-    /// replaced. Of a path that is refused before the system is asked, the number that fits best.
+    /// The system's error number (`errno`): `ENOSPC` for a full disk, `ENOENT` for a missing folder, `EEXIST` for a file that must
+    /// not be replaced. If a path is refused before the system is asked, the code is the error number that fits best.
     public let code: Int32
     private let reason: String?
 
@@ -70,12 +73,12 @@ public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringCo
         self.init(path: path, operation: operation, code: code, reason: nil)
     }
 
-    /// - Parameter reason: what is wrong, where the system's own words for `code` would not say it.
+    /// - Parameter reason: the reason in words; `nil` if the system's text for `code` says enough.
     package init(path: String, operation: String, code: Int32, reason: String?) {
         (self.path, self.operation, self.code, self.reason) = (path, operation, code, reason)
     }
 
-    /// The path of a file URL.
+    /// Returns the path of a file URL.
     ///
     /// - Throws: ``FileWriteError`` for any other URL.
     package static func path(of url: URL) throws -> String {
@@ -85,9 +88,10 @@ public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringCo
         return url.path
     }
 
-    /// The failure to create a file in the folder of `path`. If the folder is the cause, the reason names the folder.
+    /// Returns the error for a file that could not be created in the folder of `path`. If the folder is the cause, the reason names
+    /// the folder.
     ///
-    /// - Parameter operation: what was tried, as a verb.
+    /// - Parameter operation: the failed operation, as a verb.
     static func creating(at path: String, operation: String, code: Int32) -> FileWriteError {
         let folder = OutputFile.folder(of: path)
         let name = folder.utf8.count > 1 ? String(decoding: folder.utf8.dropLast(), as: UTF8.self) : folder
@@ -95,24 +99,24 @@ public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringCo
         return FileWriteError(path: path, operation: operation, code: code, reason: creationProblem(code, in: shown))
     }
 
-    /// The operation whose failure leaves the new file in its place.
+    /// The operation that can fail only after the new file has its name.
     static let folderSynchronization = "synchronize the folder of"
 
     private var isInPlace: Bool { operation == Self.folderSynchronization }
 
-    /// The operation, the path and the reason; the system's error in words and as a number: `cannot write '/data/a.zip': no space left on the
-    /// disk (errno 28)`.
+    /// The operation, the path and the reason, with the system's error in words and as a number:
+    /// `cannot write '/data/a.zip': no space left on the disk (errno 28)`.
     public var description: String {
         shownFileFailure(operation, path, code, reason) + (isInPlace ? "; the file is complete and has its name" : "")
     }
 
-    /// A sentence for people, with the path: what an alert shows as `localizedDescription`.
+    /// A sentence for people, with the path. An alert shows it as `localizedDescription`.
     public var errorDescription: String? {
         let path = path.shownSafely()
         return isInPlace ? "The file '\(path)' is complete, but a loss of power may remove it." : "The file '\(path)' cannot be written."
     }
 
-    /// The reason; the system's error in words.
+    /// The reason, such as the system's error in words.
     public var failureReason: String? { (reason ?? systemErrorText(code)).asSentence }
     /// What a person can do about a full disk, a missing folder, missing permission or an existing file; `nil` for other errors.
     public var recoverySuggestion: String? { fileWriteAdvice(code) }
@@ -121,13 +125,13 @@ public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringCo
 /// `EINVAL`, which has one value on all systems.
 private let invalidArgument: Int32 = 22
 
-/// The problem of the URL of a file; `nil` for a file URL.
+/// Returns why a URL is not a file URL; `nil` for a file URL.
 private func problem(ofFileURL url: URL) -> String? {
     guard !url.isFileURL else { return nil }
     return "the URL is not a file URL (its scheme is \(url.scheme?.shownSafely(limit: 40) ?? "missing")); URL(filePath:) makes one"
 }
 
-/// `cannot write '/data/a.zip': no space left on the disk (errno 28)`.
+/// Returns the description of a failure: `cannot write '/data/a.zip': no space left on the disk (errno 28)`.
 private func shownFileFailure(_ operation: String, _ path: String, _ code: Int32, _ reason: String?) -> String {
     let words = reason ?? systemErrorText(code)
     let isNumbered = reason != nil || words.hasSuffix("(errno \(code))")

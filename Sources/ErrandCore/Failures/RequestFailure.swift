@@ -1,6 +1,6 @@
 package import ErrandFormats
 
-/// A failure of a call: in which phase, what was known by then, and whether the server may have processed the request.
+/// A failure of a call: its phase, the known parts of the exchange, and whether the server may have processed the request.
 ///
 /// ```swift
 /// do {
@@ -13,30 +13,36 @@ package import ErrandFormats
 /// }
 /// ```
 ///
-/// Each failure has two texts. ``description`` is for developers: request, phase, reason and attempts on one line. `errorDescription`,
-/// which is `localizedDescription`, is a sentence for people. `failureReason` says why, and `recoverySuggestion` what a person who uses the
-/// app can do; it is `nil` if only a developer can help. All are in English, and none holds a secret or a body. As an `NSError`, a failure
-/// has its type's name as the domain and the code 1.
+/// A failure has texts for developers and for people:
+/// - ``description`` is for developers: request, phase, reason and attempts on one line.
+/// - `errorDescription`, which is `localizedDescription`, is a sentence for people.
+/// - `failureReason` says why the call failed.
+/// - `recoverySuggestion` says what a user of the app can do. It is `nil` if only a developer can help.
+///
+/// All texts are in English. No text holds a secret or a body. As an `NSError`, a failure has its type's name as the domain and the
+/// code 1.
 ///
 /// Cancellation is never a failure: it stays `CancellationError`.
 public protocol RequestFailure: LocalizedError, CustomStringConvertible {
-    /// The request, as far as it had come; `nil` if a body failed that does not know its request.
+    /// The request, with the changes that layers had made by then; `nil` if a body failed whose request is not known.
     ///
-    /// Layers set it, to give it back the deadline and the event sink that it had outside of them. If a body fails, the request keeps those of its
-    /// exchange.
+    /// A layer sets the request to restore the deadline and the event sink that the request had outside the layer. If a body fails,
+    /// the request keeps the deadline and the event sink of its exchange.
     var request: Request? { get set }
-    /// The phase of the exchange.
+    /// The phase of the exchange in which the call failed.
     var phase: ExchangePhase { get }
-    /// The head of the response, if one had come.
+    /// The head of the response; `nil` if no head had arrived.
     var response: HTTPResponse? { get }
-    /// The first bytes of the response's body, if any were kept; bounded, and empty otherwise.
+    /// The first bytes of the response's body, bounded; empty if no bytes were kept.
     var bodyPrefix: Data { get }
-    /// The attempts before this one, oldest first; retry adds them.
+    /// The attempts before this one, oldest first. `retry` adds them.
     var attempts: [AttemptRecord] { get set }
-    /// Why there was no further attempt, though one was called for; `nil` if none was. `retry` and response validators set it; a type without
-    /// a property of this name ignores it.
+    /// Why no further attempt was made, although one was called for; `nil` if none was called for.
+    ///
+    /// `retry` and response validators set the reason. If an error type has no property of this name, the reason is dropped.
     var retryStop: RetryStop? { get set }
-    /// Whether a server got the request, in any attempt of the call: `notSent` only if nothing left in this attempt and in all of ``attempts``.
+    /// Whether a server got the request in any attempt of the call: `notSent` only if this attempt and all of ``attempts`` have
+    /// that delivery.
     var delivery: Delivery { get }
 }
 
@@ -52,17 +58,19 @@ extension RequestFailure {
     /// ``description`` by default.
     public var failureReason: String? { description }
 
-    /// The earlier attempts, and why there is no further one, as text to end a description with; empty if retry did nothing.
+    /// The earlier attempts, and why there is no further attempt, as text for the end of a description; empty if `retry` did
+    /// nothing.
     public var shownAttempts: String { attempts.shown(until: retryStop, of: request) }
 
-    /// `the server a.example`; `the server` where the host is not known.
+    /// The server in words: `the server a.example`, or `the server` if the host is not known.
     public var shownServer: String { "the server" + (request?.origin.map { " \($0.host.shownSafely(limit: 80))" } ?? "") }
 }
 
 extension [AttemptRecord] {
-    /// The attempts, and why there is no further one, as text to end a message with; empty if there is nothing to say.
+    /// Returns the attempts, and why there is no further attempt, as text for the end of a message; empty if there is neither.
     ///
-    /// - Parameter request: the one that the message names. An attempt names its own only where it is another.
+    /// - Parameter request: the request that the message names. The text of an attempt names its request only if that request is a
+    ///   different one.
     package func shown(until stop: RetryStop?, of request: Request?) -> String {
         let prefix = isEmpty ? nil : request.map { "\($0): " }
         return map { "; \($0.text(without: prefix))" }.joined() + (stop.map { "; no further attempt: \($0.words)" } ?? "")
@@ -70,14 +78,16 @@ extension [AttemptRecord] {
 }
 
 extension StringProtocol {
-    /// With a capital first letter and a full stop.
+    /// The text with an uppercase first letter and a period at the end.
     public var asSentence: String {
         let isClosed = last.map { ".!?…".contains($0) } ?? true
         return "\(prefix(1).uppercased())\(dropFirst())\(isClosed ? "" : ".")"
     }
 }
 
-/// What to do where a server or a limit asks for a wait; `nil` if it is not known how long.
+/// Returns the suggestion to try again after a wait.
+///
+/// - Parameter wait: the wait that a server or a limit asks for; `nil` if the wait is not known.
 package func tryAgain(in wait: Duration?) -> String {
     guard let wait else { return "Try again later." }
     let seconds = Int(min(max(1, (wait / .seconds(1)).rounded(.up)), 1e9))
@@ -90,15 +100,17 @@ package func tryAgain(in wait: Duration?) -> String {
     return "Try again in \(count) \(unit)\(count == 1 ? "" : "s")."
 }
 
-/// An error whose description may stand in any log or message, because the description has no secret and no part of a body.
+/// An error whose description is safe in any log or message, because the description has no secret and no part of a body.
 ///
-/// A ``RequestFailure`` needs no conformance. If any other error has no conformance, logs and messages show its type alone.
+/// A ``RequestFailure`` needs no conformance. Of any other error without this conformance, logs and messages show only the type.
 public protocol SafelyDescribedError: Error, CustomStringConvertible {}
 
 extension RepeatedFieldError: SafelyDescribedError {}
 
-/// What of an error may stand in a message: the description of an error of this library. Of any other error, only the type is known to be
-/// without secrets.
+/// Returns the text of an error that is safe in a message.
+///
+/// The text is the description of a ``RequestFailure`` or a ``SafelyDescribedError``. Of any other error, the text is only the
+/// type, because the description may have secrets.
 public func shownError(_ error: any Error) -> String {
     switch error {
     case let failure as any RequestFailure: failure.description

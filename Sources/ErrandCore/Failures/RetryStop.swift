@@ -1,6 +1,6 @@
-/// Why there is no further attempt: what `retry` and response validators note.
+/// The reason why there is no further attempt. `retry` and response validators record the reason.
 ///
-/// A failure and a response carry it where another attempt was called for and could not be made:
+/// A failure and a response have the reason if another attempt was called for and could not be made:
 ///
 /// ```swift
 /// catch let error as StatusError where error.retryStop == .budgetUsedUp {
@@ -8,19 +8,19 @@
 /// }
 /// ```
 public enum RetryStop: String, Sendable, Hashable {
-    /// The attempt succeeded, or failed in a way that a further attempt does not change, or the app decided so.
+    /// A further attempt would change nothing: the attempt succeeded or failed permanently, or the app decided so.
     case final
     /// The request may have been processed, and its method is not idempotent
-    /// ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)): a further attempt might do it twice. An
-    /// idempotency key (`request.options.idempotencyKey`) permits it.
+    /// ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)). A further attempt might process the request
+    /// twice. An idempotency key (`request.options.idempotencyKey`) permits a further attempt.
     case notIdempotent
-    /// As many attempts were made as the policy or the validator allows.
+    /// The call made all attempts that the policy or the validator allows.
     case attemptsUsedUp
-    /// The body of the request is a stream that can be read once only.
+    /// The body of the request is a stream that can be read only once.
     case bodyCannotBeReplayed
     /// The server asks for a longer wait (`Retry-After`) than the policy allows.
     case retryAfterTooLong
-    /// The wait before the next attempt would pass the deadline.
+    /// The wait before the next attempt would end after the deadline.
     case deadlineTooNear
     /// The retry budget of the origin is used up.
     case budgetUsedUp
@@ -30,7 +30,8 @@ public enum RetryStop: String, Sendable, Hashable {
         switch self {
         case .final: "it would not help"
         case .notIdempotent:
-            "the method is not idempotent, and the request may have been processed; an idempotency key (options.idempotencyKey = .attached) would permit it"
+            "the method is not idempotent, and the request may have been processed; "
+                + "an idempotency key (options.idempotencyKey = .attached) would permit it"
         case .attemptsUsedUp: "all attempts are used up"
         case .bodyCannotBeReplayed: "the body of the request can be read once only"
         case .retryAfterTooLong: "the server asks for a longer wait than the policy allows"
@@ -43,7 +44,7 @@ public enum RetryStop: String, Sendable, Hashable {
 private enum RetryStopKey: MetadataKey { static var defaultValue: RetryStop? { nil } }
 
 extension ResponseMetadata {
-    /// Why retry made no further attempt, though the policy called for one; `nil` if it did not.
+    /// Why retry made no further attempt, although the policy called for one; `nil` if the policy called for none.
     public var retryStop: RetryStop? {
         get { self[RetryStopKey.self] }
         set { self[RetryStopKey.self] = newValue }

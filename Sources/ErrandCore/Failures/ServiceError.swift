@@ -14,45 +14,47 @@ public import ErrandFormats
 /// }
 /// ```
 ///
-/// A client with an envelope throws it: see ``ResponseEnvelope``. The description has the code, the message and the identifier:
+/// A client with a ``ResponseEnvelope`` throws this error. The description has the code, the message and the identifier:
 ///
 /// ```
 /// POST https://a.example/orders: service error 40012: the balance is too low (request ID r-17, status 200)
 /// ```
 ///
-/// If the server asks for a wait (`Retry-After`), the description ends with it: `…; the server asks to wait for 7 s`.
+/// If the server asks for a wait (`Retry-After`), the description ends with the wait: `…; the server asks to wait for 7 s`.
 public struct ServiceError: RequestFailure, CustomReflectable {
-    /// What went wrong, as the back end names it. An open set: declare those that your app handles.
+    /// The back end's number or name for what went wrong. An open set: declare the codes that your app handles.
     public struct Code: Sendable, Hashable, CustomStringConvertible, ExpressibleByIntegerLiteral, ExpressibleByStringLiteral {
         /// The code as text: `40012`, `insufficient_funds`.
         public let description: String
 
-        /// A code that is a number.
+        /// Creates a code that is a number.
         public init(_ number: some BinaryInteger) { description = "\(number)" }
-        /// A code that is a text.
+        /// Creates a code that is a text.
         public init(_ text: String) { description = text }
-        /// A code that is a number.
+        /// Creates a code that is a number.
         public init(integerLiteral number: Int) { self.init(number) }
-        /// A code that is a text.
+        /// Creates a code that is a text.
         public init(stringLiteral text: String) { self.init(text) }
 
-        /// The number; `nil` if the code is no number.
+        /// The number; `nil` if the code is not a number.
         public var number: Int? { Int(description) }
     }
 
     /// What went wrong.
     public let code: Code
-    /// The back end's own words; empty if it sent none. They are shown to people as `errorDescription`.
+    /// The back end's message; empty if the back end sent none. `errorDescription` shows this message to people.
     public let message: String
-    /// The identifier of the request at the back end; `nil` if it sent none.
+    /// The identifier of the request at the back end; `nil` if the back end sent none.
     public let requestID: String?
-    /// What else the back end says, such as the fields of a form that are invalid; ``/ErrandFormats/JSONValue/null`` if it says nothing. It is not shown in the
-    /// description.
+    /// Further details of the back end, such as the invalid fields of a form; ``/ErrandFormats/JSONValue/null`` if there are none.
+    /// The description does not show the details.
     public let details: JSONValue
-    /// The status that the code corresponds to, for back ends that send their errors with the status 200; `nil`: that of the response.
+    /// The status that the code corresponds to, for back ends that send errors with the status 200; `nil`: the status of the
+    /// response.
     ///
-    /// The status decides `isUnauthorized`, `needsSignIn`, `isClientError`, `isServerError` and the suggestion for people. With 401, the error of a refresh
-    /// signs out. The error of another call refreshes no token: the layer `authenticate` sees the status of the response alone.
+    /// The status decides `isUnauthorized`, `needsSignIn`, `isClientError`, `isServerError` and the suggestion for people. If the
+    /// refresh of a token fails with 401 here, `authenticate` signs out. In any other call, 401 here refreshes no token, because
+    /// `authenticate` sees only the status of the response.
     public let equivalentStatus: HTTPResponse.Status?
     public var request: Request?
     public var response: HTTPResponse?
@@ -63,10 +65,10 @@ public struct ServiceError: RequestFailure, CustomReflectable {
     ///
     /// - Parameters:
     ///   - code: what went wrong.
-    ///   - message: the back end's own words; empty by default.
+    ///   - message: the back end's message; empty by default.
     ///   - requestID: the identifier of the request at the back end; `nil` by default.
-    ///   - details: what else the back end says; nothing by default.
-    ///   - equivalentStatus: the status that the code corresponds to; that of the response by default.
+    ///   - details: further details of the back end; none by default.
+    ///   - equivalentStatus: the status that the code corresponds to; the status of the response by default.
     public init(
         _ code: Code, message: String = "", requestID: String? = nil, details: JSONValue = .null,
         equivalentStatus: HTTPResponse.Status? = nil
@@ -81,7 +83,7 @@ public struct ServiceError: RequestFailure, CustomReflectable {
     public var delivery: Delivery { .sent }
 
     /// The wait that the server asks for before the next request (`Retry-After`,
-    /// [RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)); `nil` if it does not ask.
+    /// [RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)); `nil` if the server does not ask.
     public var retryAfter: Duration? { response?.headerFields.retryAfter }
 
     /// The request, the code, the message, the identifier, the status, `Retry-After` and the earlier attempts, without control characters.
@@ -97,7 +99,8 @@ public struct ServiceError: RequestFailure, CustomReflectable {
             ? "\(shownServer) reported the error \(code.description.shownSafely(limit: 80)).".asSentence : message.shownSafely(limit: 500)
     }
     public var failureReason: String? { "The server reported the error \(code.description.shownSafely(limit: 80))." }
-    /// What a person can do, by the status that the code corresponds to, with the wait that the server asks for; `nil` if only a developer can help.
+    /// What a person can do, by the status that the code corresponds to, with the wait that the server asks for; `nil` if only a
+    /// developer can help.
     public var recoverySuggestion: String? {
         (equivalentStatus ?? status).flatMap { suggestion(after: $0, retryAfter: retryAfter) } ?? retryAfter.map { tryAgain(in: $0) }
     }

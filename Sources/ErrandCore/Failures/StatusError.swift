@@ -1,6 +1,6 @@
 public import ErrandFormats
 
-/// A response whose status is not accepted, with its head and the beginning of its body.
+/// The error for a response whose status is not accepted, with the head and the beginning of the body.
 ///
 /// The description has the request, the status, the title of the problem, `Retry-After` and the earlier attempts:
 ///
@@ -8,28 +8,29 @@ public import ErrandFormats
 /// GET https://a.example/x: status 503 Service Unavailable; the server asks to wait for 30 s; attempt 1: 503, then waited 100 ms
 /// ```
 ///
-/// To catch an error of your own in its place, let the client make it: `APIClient(stack) { refused in try refused.json(as: APIProblem.self) }`.
+/// To catch an error type of your own instead, let the client make that error:
+/// `APIClient(stack) { refused in try refused.json(as: APIProblem.self) }`.
 public struct StatusError: RequestFailure {
-    /// The most that an error keeps of the response's body: 64 KiB. The rest is abandoned.
+    /// The most bytes of the response's body that an error keeps: 64 KiB. The rest is abandoned.
     public static let bodyLimitBytes = 64 * 1024
 
     public var request: Request?
     /// The head: status and fields.
     public let head: HTTPResponse
-    /// At most ``bodyLimitBytes`` bytes of the body; fewer where it broke off.
+    /// The first bytes of the body, at most ``bodyLimitBytes``; fewer if the body broke off.
     public let bodyPrefix: Data
-    /// Whether ``bodyPrefix`` is the whole body: it was not longer, and did not break off.
+    /// Whether ``bodyPrefix`` is the whole body: the body was not longer, and did not break off.
     public let bodyIsWhole: Bool
-    /// The server's description of the problem, where it sent `application/problem+json`
+    /// The server's description of the problem, if the server sent `application/problem+json`
     /// ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)); `nil` otherwise.
     public let problem: ProblemDetails?
     public var attempts: [AttemptRecord]
     public var retryStop: RetryStop?
-    /// The response without its body, for observers that stand outside `validateStatus`.
+    /// The response without its body, for observers outside `validateStatus`.
     var refused: Response
-    /// Whether its body was a stream.
+    /// Whether the body of the response was a stream.
     package let bodyWasStreamed: Bool
-    /// What the body says in the envelope of the client, without request and response.
+    /// The error that the body describes in the client's envelope, without request and response; `nil` if there is none.
     private let described: ServiceError?
 
     /// The status that is not accepted.
@@ -39,13 +40,13 @@ public struct StatusError: RequestFailure {
     public var delivery: Delivery { .sent }
 
     /// The wait that the server asks for before the next request (`Retry-After`,
-    /// [RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)); `nil` if it does not ask.
+    /// [RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)); `nil` if the server does not ask.
     public var retryAfter: Duration? { head.headerFields.retryAfter }
 
-    /// Reads the front of the body and abandons the rest.
+    /// Creates the error of a response: reads the beginning of the body, and abandons the rest.
     ///
-    /// - Throws: `CancellationError`, and ``TransportError`` where the deadline passes meanwhile. A body that breaks off
-    ///   otherwise is kept as far as it came: the status says more than that.
+    /// - Throws: `CancellationError`; ``TransportError`` if the deadline passes while the body is read. If the body breaks off for
+    ///   another reason, the error keeps the bytes read so far, because the status is the more important fact.
     public init(reading response: Response) async throws {
         request = response.request
         head = response.head
@@ -75,13 +76,13 @@ public struct StatusError: RequestFailure {
         response.metadata.callEnd?.end(serviceError.map { .refused($0) } ?? .discarded)
     }
 
-    /// The error of the back end; `nil` if the client of the call has no envelope, or the body describes no error. The client throws
-    /// the error, and observers get it.
+    /// The error of the back end; `nil` if the client of the call has no envelope, or the body describes no error. The client
+    /// throws this error, and observers get it.
     public var serviceError: ServiceError? {
         described?.completed(request, head, attempts, retryStop)
     }
 
-    /// A value of the error's body, such as the API's own error type.
+    /// Returns a value decoded from the error's body, such as the API's own error type.
     ///
     /// ```swift
     /// catch let error as StatusError where error.status == .conflict {
@@ -89,13 +90,15 @@ public struct StatusError: RequestFailure {
     /// }
     /// ```
     ///
-    /// - Parameter coding: `nil`, the default, takes the coding of the client whose call it was; without a client, ``JSONCoding/standard``.
-    /// - Throws: `DecodingError`, also unless ``bodyIsWhole``, and for all that ``JSONCoding/decode(_:from:)`` refuses.
+    /// - Parameter coding: `nil`, the default, means the coding of the client that made the call; without a client,
+    ///   ``JSONCoding/standard``.
+    /// - Throws: `DecodingError` if ``bodyIsWhole`` is false, or if ``JSONCoding/decode(_:from:)`` refuses the body.
     public func json<Value: Decodable>(as type: Value.Type = Value.self, coding: JSONCoding? = nil) throws -> Value {
-        // A front of a body may be valid JSON by chance.
+        // The beginning of a body may be valid JSON by chance.
         guard bodyIsWhole else {
             let message =
-                "only the first \(bodyPrefix.count) bytes of the body are here: it broke off, or is longer than \(Self.bodyLimitBytes) bytes"
+                "only the first \(bodyPrefix.count) bytes of the body are available: "
+                + "the body broke off, or is longer than \(Self.bodyLimitBytes) bytes"
             throw DecodingError.dataCorrupted(DecodingError.Context(codingPath: [], debugDescription: message))
         }
         return try (coding ?? refused.request.options.call.json ?? .standard).decode(type, from: bodyPrefix)
@@ -110,7 +113,7 @@ public struct StatusError: RequestFailure {
         return text + head.shownRemarks + shownAttempts
     }
 
-    /// The title of the problem in parentheses; empty if the server does not describe it.
+    /// The title of the problem in parentheses; empty if the server does not describe the problem.
     package var shownProblem: String {
         guard let problem, !problem.description.isEmpty else { return "" }
         return " (\(problem.description.shownSafely()))"
@@ -120,7 +123,7 @@ public struct StatusError: RequestFailure {
 private enum StatusNoteKey: MetadataKey { static var defaultValue: String? { nil } }
 
 extension ResponseMetadata {
-    /// What a layer knows about the status, for the description of a ``StatusError``: half a sentence without secrets; `nil` for nothing.
+    /// A layer's remark about the status, for the description of a ``StatusError``: a clause without secrets; `nil` for no remark.
     public var statusNote: String? {
         get { self[StatusNoteKey.self] }
         set { self[StatusNoteKey.self] = newValue }
@@ -128,8 +131,9 @@ extension ResponseMetadata {
 }
 
 extension HTTPResponse {
-    /// What the head says of a failure, as text to follow the status in a message: the wait that the server asks for (`Retry-After`), and a
-    /// redirect that was not followed; empty if it says neither.
+    /// The remarks of the head, as text to follow the status in a message; empty if there are none.
+    ///
+    /// The remarks are the wait that the server asks for (`Retry-After`), and a redirect that was not followed.
     package var shownRemarks: String {
         (headerFields.retryAfter.map { "; the server asks to wait for \($0.inWords)" } ?? "")
             + (isRedirect ? "; the redirect was not followed: add .redirect() to the stack, or change its policy" : "")
@@ -148,8 +152,8 @@ extension StatusError {
             switch head.status.code {
             case 401: "\(server) needs valid credentials"
             case 403: "\(server) does not allow this"
-            case 404: "\(server) does not have what was asked for"
-            case 410: "\(server) no longer has what was asked for"
+            case 404: "\(server) does not have the requested content"
+            case 410: "\(server) no longer has the requested content"
             case 429: "\(server) got too many requests"
             case 400...499: "\(server) did not accept the request"
             case 500...599: "\(server) could not process the request"
@@ -168,9 +172,9 @@ extension StatusError {
     public var recoverySuggestion: String? { suggestion(after: head.status, retryAfter: retryAfter) }
 }
 
-/// What a person can do after a response with an error; `nil` if only a developer can help.
+/// Returns what a person can do after a response with an error; `nil` if only a developer can help.
 ///
-/// - Parameter retryAfter: the wait that the server asks for; `nil` if it does not ask.
+/// - Parameter retryAfter: the wait that the server asks for; `nil` if the server does not ask.
 func suggestion(after status: HTTPResponse.Status, retryAfter: Duration?) -> String? {
     switch status.code {
     case 401: "Sign in again, then try again."

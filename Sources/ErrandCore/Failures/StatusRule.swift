@@ -5,7 +5,7 @@
 /// request.options.validateStatus = .use(StatusRule("below 500") { $0.code < 500 })
 /// ```
 public struct StatusRule: Sendable, CustomStringConvertible {
-    /// One reference, since each request carries the rule that it has passed.
+    /// A reference, because each request carries the rule of its stack.
     private final class Storage: Sendable {
         let description: String
         let accepts: @Sendable (HTTPResponse.Status) -> Bool
@@ -26,14 +26,14 @@ public struct StatusRule: Sendable, CustomStringConvertible {
         storage = Storage(description, accepts)
     }
 
-    /// Whether `status` is accepted.
+    /// Returns whether `status` is accepted.
     public func accepts(_ status: HTTPResponse.Status) -> Bool { storage.accepts(status) }
 
-    /// 200 to 299.
+    /// The rule that accepts 200 to 299.
     public static let successful = StatusRule("2xx") { $0.kind == .successful }
-    /// 200 to 399, for callers that handle redirects and 304 themselves.
+    /// The rule that accepts 200 to 399, for callers that handle redirects and 304 themselves.
     public static let successfulOrRedirection = StatusRule("2xx, 3xx") { $0.kind == .successful || $0.kind == .redirection }
-    /// The statuses in `codes`, and no others.
+    /// Returns a rule that accepts the statuses in `codes`, and no others.
     public static func statuses(_ codes: Set<Int>) -> StatusRule {
         StatusRule(codes.sorted().map(String.init).joined(separator: ", ")) { codes.contains($0.code) }
     }
@@ -47,9 +47,9 @@ private enum ValidateStatusOptionKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// Another rule for this request, or `.off`, which accepts every status. `.inherited` (the default) leaves it to the stack.
+    /// The rule for this request. `.off` accepts every status. `.inherited`, the default, means the rule of the stack.
     ///
-    /// The stack must have `validateStatus`; that of a typed client always has.
+    /// The stack must have `validateStatus`. The stack of a typed client always has `validateStatus`.
     public var validateStatus: OptionOverride<StatusRule> {
         get { self[ValidateStatusOptionKey.self] }
         set { self[ValidateStatusOptionKey.self] = newValue }
@@ -57,10 +57,11 @@ extension RequestOptions {
 }
 
 extension Request {
-    /// Whether the call's own rule accepts the status of a response to this request, as an observer sees them: by the option, by the
-    /// `validateStatus` outside the observer, or because one inside has let the response pass; `nil` if there is no rule.
+    /// Returns whether the call's rule accepts the status of a response to this request; `nil` if there is no rule.
     ///
-    /// A redirect that may be followed is always accepted.
+    /// For observers. The rule is that of the request's option, or else that of a `validateStatus` outside the observer. If there
+    /// is neither, a response is accepted if a `validateStatus` inside the observer has let the response pass. A redirect that may
+    /// be followed is always accepted.
     func accepts(_ response: Response) -> Bool? {
         let rule: StatusRule? =
             switch options.validateStatus {
@@ -73,6 +74,7 @@ extension Request {
         return rule.accepts(status) || (options.call.mayFollowRedirects && status.kind == .redirection)
     }
 
-    /// Whether the status of a response is a failure: ``accepts(_:)`` says so, or there is no rule and the status code is 400 or more.
+    /// Returns whether the status of a response is a failure: the call's rule refuses it, or there is no rule and the status code
+    /// is at least 400.
     func refuses(_ response: Response) -> Bool { !(accepts(response) ?? (response.head.status.code < 400)) }
 }

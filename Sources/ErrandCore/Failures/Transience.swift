@@ -1,7 +1,7 @@
-// What may pass by itself: one home for all that send a request again.
+// Failures that may be temporary. All code that sends a request again decides by these properties.
 
 extension HTTPResponse.Status {
-    /// The codes of ``isTransient``.
+    /// The status codes for which ``isTransient`` is true.
     public static let transientCodes: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
 
     /// Whether the same request may succeed later: true for 408, 425, 429, 500, 502, 503 and 504.
@@ -12,32 +12,38 @@ extension TransportError.Code {
     /// Whether the host was not found, or the connection could not be made or was lost.
     var isOfConnection: Bool { [.cannotFindHost, .cannotConnect, .connectionLost].contains(self) }
 
-    /// Whether the same request may succeed later: the failure is one of the connection, or a timeout.
+    /// Whether the same request may succeed later: the failure is a failure of the connection, or a timeout.
     public var isTransient: Bool { isOfConnection || self == .timedOut }
 
-    /// Whether the failure is evidence that the server, or the way to it, does not work: it may pass, or it is one of TLS or of the protocol. Any other code
-    /// is the fault of the request, of a limit of this side, or of a proxy.
+    /// Whether the failure is evidence that the server, or the network path to the server, does not work.
+    ///
+    /// True for a transient failure, for a failure of TLS, and for an invalid response. Any other code is the fault of the request,
+    /// of a limit of the client, or of a proxy.
     public var isEvidenceAgainstServer: Bool { isTransient || [.tls, .invalidResponse].contains(self) }
 }
 
 extension TransportError {
-    /// Whether the request may be sent again at once, whatever its method: a kept connection was closed before anything was sent, or the server reported
-    /// that it did not process the request ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
+    /// Whether the request may be sent again immediately, whatever its method.
+    ///
+    /// True if a kept connection was closed before anything was sent. Also true if the server reported that it did not process the
+    /// request ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
     public var wasLeftUnprocessed: Bool { code == .connectionLost && !mayHaveBeenProcessed }
 
-    /// Whether a request may succeed later that has succeeded before: also after a failure of TLS or of a proxy before the request was sent, since TLS or
-    /// the proxy worked then.
+    /// Whether the failure may be temporary if a request to the same server has succeeded before.
+    ///
+    /// True for a transient failure. Also true for a failure of TLS or of a proxy before the request was sent, because TLS or the
+    /// proxy worked earlier.
     public var isTransientAfterSuccess: Bool {
         code.isTransient || ([.tls, .proxy].contains(code) && !mayHaveBeenProcessed)
     }
 }
 
 extension StatusError {
-    /// Whether the server says that it has not processed the request, and that the client should send it again: by the status 429
-    /// ([RFC 6585, section 4](https://www.rfc-editor.org/rfc/rfc6585#section-4)), or by 503 with `Retry-After`
-    /// ([RFC 9110, section 15.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.6.4)).
+    /// Whether the status says that the server has not processed the request, and that the client should send the request again.
     ///
-    /// ``delivery`` is `sent` all the same: `retry` does not rely on what the status says.
+    /// True for the status 429 ([RFC 6585, section 4](https://www.rfc-editor.org/rfc/rfc6585#section-4)), and for 503 with
+    /// `Retry-After` ([RFC 9110, section 15.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.6.4)). ``delivery`` is `sent`
+    /// nevertheless: `retry` does not rely on the status.
     public var saysNotProcessed: Bool {
         status == .tooManyRequests || status == .serviceUnavailable && retryAfter != nil
     }
@@ -45,7 +51,8 @@ extension StatusError {
 
 /// A failure of a layer that refused a request before the request was sent, and that may accept the request later.
 ///
-/// The errors of `circuitBreaker` and `rateLimit` conform. Conform the error of your own layer, so that an event stream connects again after it.
+/// The errors of `circuitBreaker` and `rateLimit` conform. If the error of your own layer conforms, an event stream connects again
+/// after that error.
 public protocol TemporaryRefusal: RequestFailure {
     /// The time after which the layer may accept a request; `nil` if the time is not known.
     var retryAfter: Duration? { get }

@@ -1,6 +1,6 @@
 extension TransportError {
-    /// A sentence for people, without details: `Could not connect to the server a.example.` Where it is the proxy that failed, the sentence
-    /// names the proxy.
+    /// A sentence for people, without details: `Could not connect to the server a.example.` If the proxy failed, the sentence names
+    /// the proxy.
     public var errorDescription: String? {
         let server = origin.map { "the server \($0.host.shownSafely(limit: 80))" } ?? shownServer
         let peer = proxy == nil ? server : shownProxy
@@ -33,7 +33,10 @@ extension TransportError {
     /// What happened, in which phase and why: `Cannot connect: connection refused.`
     public var failureReason: String? { happened.asSentence }
 
-    /// What a person can do; `nil` if only a developer can help. Where the server may have processed the request, it says so.
+    /// What a person can do; `nil` if only a developer can help.
+    ///
+    /// If the server may have processed a request that is not idempotent, the suggestion after a lost connection or a timeout says
+    /// so.
     public var recoverySuggestion: String? {
         switch code {
         case .cannotFindHost where proxy != nil: return "Check the network connection and the settings of the proxy, then try again."
@@ -42,7 +45,7 @@ extension TransportError {
         case .cannotConnect: return "Check the network connection, or try again later."
         case .connectionLost: return "Check the network connection, then try again.\(caution)"
         case .timedOut: return "Try again later.\(caution)"
-        // Only where the time may be the cause: all other refusals are for the developer of the app, or of the server.
+        // Only if the clock of the device may be the cause. Only a developer can help with any other failure of TLS.
         case .tls: return isOfCertificateDates(message) ? "Check the date and time of this device." : nil
         case .invalidResponse: return "Try again later."
         case .requestBody: return (underlying as? FileReadError)?.recoverySuggestion
@@ -59,7 +62,7 @@ extension TransportError {
         return " The server may have processed the request already."
     }
 
-    /// The phase is in the code already: a failure to connect happens while connecting.
+    /// Whether the code already implies the phase: a failure to connect happens while connecting.
     private var phaseIsKnown: Bool {
         switch (code, phase) {
         case (.cannotFindHost, .connect), (.cannotConnect, .connect), (.tls, .connect), (.proxy, .connect), (.invalidResponse, .response),
@@ -69,7 +72,7 @@ extension TransportError {
         }
     }
 
-    /// Code, phase, time and message.
+    /// The code, the phase, the elapsed time and the message, as text.
     var happened: String {
         var text = code.description
         if !phaseIsKnown {

@@ -1,4 +1,4 @@
-/// No response, or only a part of one: the network, TLS, the protocol of the other side, a limit or the deadline.
+/// The error for an exchange without a complete response, because of the network, TLS, an invalid response, a limit or a deadline.
 ///
 /// The description says what happened, in which phase, after how long, why, and whether the request was sent:
 ///
@@ -8,7 +8,7 @@
 /// GET https://a.example/: connection lost while reading the body after 2.3 s: connection reset by the server (sent)
 /// ```
 public struct TransportError: RequestFailure {
-    /// What happened. An open set: match the ones you handle, and let the rest fall through.
+    /// What happened. An open set: match the codes that you handle, and let the others fall through.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words, such as `cannot connect`.
         public let description: String
@@ -17,17 +17,18 @@ public struct TransportError: RequestFailure {
 
         /// The host's name could not be resolved.
         public static let cannotFindHost = Code("cannot find host")
-        /// No connection: refused, unreachable, or not in time.
+        /// No connection could be made: it was refused, the host is unreachable, or the time ran out.
         public static let cannotConnect = Code("cannot connect")
         /// The connection broke off.
         public static let connectionLost = Code("connection lost")
-        /// A deadline or a timeout passed; `phase`, `elapsed` and `message` say where, when and which.
+        /// A deadline or a timeout passed. `phase`, `elapsed` and `message` say in which phase, after how long, and which limit
+        /// passed.
         public static let timedOut = Code("timed out")
         /// The certificate or the handshake was refused.
         public static let tls = Code("TLS failure")
-        /// The other side does not speak HTTP as it should.
+        /// The server or the proxy does not conform to HTTP.
         public static let invalidResponse = Code("invalid response")
-        /// A body, or a line of it, is longer than its limit.
+        /// A body, or a line of a body, is longer than its limit.
         public static let bodyTooLarge = Code("body too large")
         /// The request's own body could not be read, or does not have its declared length.
         public static let requestBody = Code("request body failed")
@@ -43,28 +44,30 @@ public struct TransportError: RequestFailure {
 
     /// What happened.
     public var code: Code
-    /// The phase of the exchange in which it happened.
+    /// The phase of the exchange in which the failure happened.
     public var phase: ExchangePhase
-    /// Why it happened, in words and without secrets, such as `connection refused`; empty if the code says all.
+    /// The reason in words, without secrets, such as `connection refused`; empty if the code says enough.
     public var message: String
     /// The time since the transport took the request; `nil` if it was not measured.
     public var elapsed: Duration?
     /// The error of the layer below; `nil` if there was none.
     public var underlying: (any Error)?
     public var request: Request?
-    /// The proxy that failed, or whose connection did; `nil` if no proxy is at fault, or if that is not known.
+    /// The proxy that failed, or whose connection failed; `nil` if no proxy is known to be at fault.
     ///
-    /// If it is set, ``errorDescription`` names the proxy, and not the origin.
+    /// If a proxy is set, ``errorDescription`` names the proxy, not the origin.
     public var proxy: ProxyAddress?
-    /// What the proxy said of the credentials; `nil` unless they are known to be the reason of its refusal.
+    /// What is wrong with the credentials for the proxy; `nil` unless the credentials are known to be the reason for the proxy's
+    /// refusal.
     public var proxyCredentials: ProxyCredentialsProblem?
-    /// The origin that a connection was opened to without a request; `nil` if there is a request.
+    /// The origin of a connection that was opened without a request; `nil` if there is a request.
     package var origin: Origin?
-    /// The head of the response, if one had come.
+    /// The head of the response; `nil` if no head had arrived.
     public var response: HTTPResponse?
     public var attempts: [AttemptRecord] = []
     public var retryStop: RetryStop?
-    /// Whether a server got the request, in any attempt of the call. Setting it changes that of this attempt alone.
+    /// Whether a server got the request, in any attempt of the call. Setting this property changes the delivery of this attempt
+    /// only.
     public var delivery: Delivery {
         get { attempts.isEmpty ? sentInThisAttempt : max(sentInThisAttempt, attempts.delivery) }
         set { sentInThisAttempt = newValue }
@@ -73,14 +76,14 @@ public struct TransportError: RequestFailure {
 
     /// - Parameters:
     ///   - code: what happened.
-    ///   - phase: the phase of the exchange.
-    ///   - message: why it happened, in words and without secrets; empty if the code says all.
+    ///   - phase: the phase of the exchange in which the failure happened.
+    ///   - message: the reason in words, without secrets; empty if the code says enough.
     ///   - elapsed: the time since the transport took the request; `nil` if it was not measured.
     ///   - underlying: the error of the layer below; `nil` if there is none. Only its type is ever shown.
-    ///   - request: the request, as far as it had come; `nil` if it is not known.
-    ///   - response: the head of the response, if one had come.
-    ///   - delivery: whether a server got the request in this attempt: ``Delivery/notSent`` also if the server reported that it did not process
-    ///     the request.
+    ///   - request: the request, with the changes that layers had made by then; `nil` if the request is not known.
+    ///   - response: the head of the response; `nil` if no head had arrived.
+    ///   - delivery: whether a server got the request in this attempt. ``Delivery/notSent`` also applies if the server reported
+    ///     that it did not process the request.
     public init(
         _ code: Code, phase: ExchangePhase, message: String = "", elapsed: Duration? = nil, underlying: (any Error)? = nil,
         request: Request?, response: HTTPResponse? = nil, delivery: Delivery
@@ -89,15 +92,15 @@ public struct TransportError: RequestFailure {
         (self.request, self.response, sentInThisAttempt) = (request, response, delivery)
     }
 
-    /// Returns the error of an exchange that took too long. For transports.
+    /// Returns the error for an exchange whose deadline or timeout passed. For transports.
     ///
     /// - Parameters:
-    ///   - phase: the phase in which the time ended.
-    ///   - elapsed: how long the exchange took; `nil` if it is not known.
+    ///   - phase: the phase in which the deadline or the timeout passed.
+    ///   - elapsed: how long the exchange took; `nil` if the time is not known.
     ///   - message: which limit passed; `nil` for the deadline of the request.
     ///   - underlying: the error of the layer below; `nil` if that layer has reported no error.
     ///   - request: the request; `nil` if no request has caused the error.
-    ///   - response: the head of the response, if it had come.
+    ///   - response: the head of the response; `nil` if no head had arrived.
     ///   - delivery: whether the request was sent.
     public static func timedOut(
         _ phase: ExchangePhase, after elapsed: Duration?, _ message: String? = nil, underlying: (any Error)? = nil, request: Request?,
@@ -108,26 +111,29 @@ public struct TransportError: RequestFailure {
             underlying: underlying, request: request, response: response, delivery: delivery)
     }
 
-    /// Returns the error of a body that is longer than a limit.
+    /// Returns the error for a body that is longer than a limit.
     ///
     /// - Parameters:
-    ///   - limitBytes: the limit.
+    ///   - limitBytes: the limit, in bytes.
     ///   - request: the request; `nil` if no request has caused the error.
     public static func bodyTooLarge(limitBytes: Int, request: Request?) -> TransportError {
         bodyTooLarge("more than \(limitBytes) bytes", request: request)
     }
 
-    /// Returns the error of a body of which something is too large.
+    /// Returns the error for a body that exceeds a limit as a whole or in a part.
     ///
     /// - Parameters:
-    ///   - excess: what the body, or a part of it, has: `more than 1024 bytes`.
+    ///   - excess: what exceeds the limit, in words: `more than 1024 bytes`.
     ///   - request: the request; `nil` if no request has caused the error.
     public static func bodyTooLarge(_ excess: String, request: Request?) -> TransportError {
         TransportError(.bodyTooLarge, phase: .body, message: excess, request: request, delivery: .sent)
     }
 
-    /// The request, or the origin of a connection without one; what happened, in which phase, after how long, and why; whether this attempt
-    /// was sent; and the earlier attempts.
+    /// The failure on one line, without secrets:
+    /// - the request, or the origin of a connection without a request
+    /// - what happened, in which phase, after how long, and why
+    /// - whether this attempt was sent
+    /// - the earlier attempts
     public var description: String {
         var text = request.map { "\($0): " } ?? origin.map { "\($0): " } ?? ""
         text += happened

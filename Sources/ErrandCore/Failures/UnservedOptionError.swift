@@ -1,4 +1,6 @@
-/// A request has an option that no middleware of its stack serves, or that needs a capability which the transport lacks. Nothing was sent.
+/// The error for a request with an option that the stack can't apply. Nothing was sent.
+///
+/// Either no middleware of the stack serves the option, or the transport lacks a capability that the option needs.
 ///
 /// ```swift
 /// var request = try Request(.get, "/reports")
@@ -6,17 +8,18 @@
 /// try await transport.retry().send(request)     // throws: add hedge to the stack
 /// ```
 ///
-/// The options are checked once, where a call enters its outermost ``HTTPStack``. An option that is `.off` needs nothing. A stack over a sender that is
-/// not a transport can't know which middleware and which transport are below, and never fails with this error.
+/// The options are checked once, where a call enters its outermost ``HTTPStack``. An option that is `.off` needs nothing. A stack
+/// over a sender that is not a transport can't know the inner middleware and the transport. Such a stack never throws this error.
 public struct UnservedOptionError: RequestFailure {
-    /// What an option needs, and the stack does not have.
+    /// The middleware or the capabilities that an option needs and the stack lacks.
     enum Missing: Sendable {
         case middleware(MiddlewarePlace)
         case capabilities(Capabilities)
     }
 
     public var request: Request?
-    /// The name of the option: that of its key, without `Key`, `Option` or `OptionKey` at the end, and with a lowercase first letter.
+    /// The name of the option: the name of its key without `Key`, `Option` or `OptionKey` at the end, and with a lowercase first
+    /// letter.
     public let option: String
     /// The place of the missing middleware; ``MiddlewarePlace/unplaced`` if the transport lacks a capability.
     public let missing: MiddlewarePlace
@@ -42,14 +45,14 @@ public struct UnservedOptionError: RequestFailure {
         return name.prefix(1).lowercased() + name.dropFirst()
     }
 
-    /// The option, what it needs, and what to do.
+    /// The option, what the option needs, and what to do.
     public var description: String {
         "\(request.map { "\($0): " } ?? "")the option '\(option)' needs \(need): \(remedy), or do not set the option (not sent)"
     }
 
     /// A sentence for people.
     public var errorDescription: String? { "The request cannot be sent." }
-    /// The option, and what it needs.
+    /// The option, and what the option needs.
     public var failureReason: String? { "The option '\(option)' needs \(need)." }
 
     private var need: String {

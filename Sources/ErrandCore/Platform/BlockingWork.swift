@@ -1,20 +1,20 @@
 internal import Dispatch
 internal import Synchronization
 
-/// Runs calls of the system that block, such as writing a file, on threads that are not those of Swift's cooperative pool.
+/// Runs blocking system calls, such as writing a file, on threads outside Swift's cooperative pool.
 ///
-/// The pool has one thread for each core: a disk that is slow would hold up every task of the process. On Linux, the work of concurrent
-/// queues shares the threads of the pool, so these are serial queues, each of which has a thread of its own while it works. Their number is
-/// fixed: work beyond it waits, first in, first out.
+/// The pool has one thread for each core, so a slow disk would block every task of the process. On Linux, concurrent queues share
+/// the threads of the pool. Therefore this type uses serial queues, each of which has its own thread while it works. The number of
+/// queues is fixed. If all queues are busy, more work waits, first in, first out.
 final class BlockingWork: Sendable {
-    /// How many calls of the system may block at the same time.
+    /// The number of system calls that may block at the same time.
     static let width = 8
 
     private static let shared = BlockingWork()
 
     private struct State {
         var idle: [DispatchQueue]
-        /// The work that waits; what stands before `next` is done.
+        /// The waiting work. The entries before `next` are done.
         var queued: [(@Sendable () -> Void)?] = []
         var next = 0
 
@@ -22,7 +22,7 @@ final class BlockingWork: Sendable {
             guard next < queued.count else { return nil }
             defer {
                 next += 1
-                // Seldom, so that each is moved about once.
+                // Seldom, so that each entry is moved only about once.
                 if next * 2 >= queued.count {
                     queued.removeFirst(next)
                     next = 0
@@ -38,21 +38,22 @@ final class BlockingWork: Sendable {
         state = Mutex(State(idle: (0..<width).map { DispatchQueue(label: "\(label).\($0)") }))
     }
 
-    /// Returns what `work` returns. It is not interrupted by cancellation: keep it short.
+    /// Returns the result of `work`. Cancellation does not interrupt the work: keep it short.
     static func run<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             shared.add { continuation.resume(with: Result(catching: work)) }
         }
     }
 
-    /// Returns what `work` returns, or throws `CancellationError` as soon as the task is cancelled.
+    /// Returns the result of `work`, or throws `CancellationError` as soon as the task is cancelled.
     ///
-    /// Work that has begun then runs to its end on its thread, and its value is released there; other work is not begun.
+    /// If the work has begun, it runs to its end on its thread, and its value is released there. If it has not begun, it never
+    /// begins.
     static func runUntilCancelled<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await shared.runUntilCancelled(work)
     }
 
-    /// Does the same on the threads of this object, for work that must not hold up all other.
+    /// Runs work as the static function does, but on the threads of this object, for work that must not block all other work.
     func runUntilCancelled<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
         let outcome = Outcome<Value>()
         return try await withTaskCancellationHandler {
@@ -65,7 +66,7 @@ final class BlockingWork: Sendable {
         }
     }
 
-    /// Begins `work` at once if a thread is free, and otherwise after the work that was added before.
+    /// Begins `work` immediately if a thread is free. Otherwise, `work` begins after all earlier work.
     func add(_ work: @escaping @Sendable () -> Void) {
         let idle = state.withLock { state in
             let idle = state.idle.popLast()
@@ -77,7 +78,7 @@ final class BlockingWork: Sendable {
 
     private func perform(_ work: @Sendable () -> Void, on queue: DispatchQueue) {
         work()
-        // Each in a block of its own, so that it is released when it is done.
+        // Each piece of work runs in a block of its own, so that it is released when it is done.
         let next = state.withLock { state in
             let next = state.takeNext()
             if next == nil { state.idle.append(queue) }
@@ -87,12 +88,12 @@ final class BlockingWork: Sendable {
     }
 }
 
-/// The first result of several, for one task that waits.
+/// The first of several results, for one waiting task.
 private final class Outcome<Value: Sendable>: Sendable {
     private enum State {
         case open
         case awaited(CheckedContinuation<Value, any Error>)
-        /// With the result, until the task has it.
+        /// The result is kept until the task takes it.
         case decided(Result<Value, any Error>?)
     }
 
@@ -114,7 +115,7 @@ private final class Outcome<Value: Sendable>: Sendable {
         if let result { continuation.resume(with: result) }
     }
 
-    /// Does nothing after the first time.
+    /// Sets the result. Later calls do nothing.
     func decide(_ result: Result<Value, any Error>) {
         let continuation = state.withLock { state -> CheckedContinuation<Value, any Error>? in
             switch state {

@@ -6,30 +6,31 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// The system's calls in which a disk shows that it is slow, full or broken: a parameter, so that a test can have such a disk.
+/// The system calls that show a slow, full or broken disk. They are parameters, so that a test can simulate such a disk.
 struct FileCalls: Sendable {
-    /// Writes some of the bytes. Returns how many, or the negative error number.
+    /// Writes some of the bytes. Returns the number of bytes written, or the negative error number.
     var write: @Sendable (_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int = { descriptor, bytes in
         let count = systemWrite(descriptor, bytes.baseAddress, bytes.count)
         return count >= 0 ? count : -Int(errno)
     }
-    /// Writes some of the bytes at an offset. Returns how many, or the negative error number.
+    /// Writes some of the bytes at an offset. Returns the number of bytes written, or the negative error number.
     var writeAt: @Sendable (_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ offset: Int64) -> Int = {
         let count = pwrite($0, $1.baseAddress, $1.count, off_t($2))
         return count >= 0 ? count : -Int(errno)
     }
-    /// Reads some bytes from an offset. Returns how many, 0 at the end, or the negative error number.
+    /// Reads some bytes from an offset. Returns the number of bytes read, 0 at the end, or the negative error number.
     var read: @Sendable (_ descriptor: Int32, _ bytes: UnsafeMutableRawBufferPointer, _ offset: Int64) -> Int = {
         let count = pread($0, $1.baseAddress, $1.count, off_t($2))
         return count >= 0 ? count : -Int(errno)
     }
-    /// Gives a file another length. Returns 0, or the error number.
+    /// Changes the length of a file. Returns 0, or the error number.
     var truncate: @Sendable (_ descriptor: Int32, _ length: Int64) -> Int32 = { ftruncate($0, off_t($1)) == 0 ? 0 : errno }
     /// Forces a file or a folder to the disk. Returns 0, or the error number.
     var synchronize: @Sendable (_ descriptor: Int32) -> Int32 = { fsync($0) == 0 ? 0 : errno }
-    /// Gives a file another name, in place of the file that has that name. Returns 0, or the error number.
+    /// Renames a file. A file that has the new name is replaced. Returns 0, or the error number.
     var rename: @Sendable (_ old: String, _ new: String) -> Int32 = { systemRename($0, $1) == 0 ? 0 : errno }
-    /// Returns the number of bytes that this user may still write to the file system of a path, or the negative error number.
+    /// Returns the number of bytes that this user may still write to the file system of a path. Returns the negative error number
+    /// on failure.
     var freeBytes: @Sendable (_ path: String) -> Int64 = { path in
         var status = statvfs()
         guard statvfs(path, &status) == 0 else { return -Int64(errno) }
@@ -37,7 +38,7 @@ struct FileCalls: Sendable {
         return isTooMany ? .max : Int64(clamping: bytes)
     }
 
-    /// The system's own.
+    /// The real calls of the system.
     static let system = FileCalls()
 
     private init() {}
@@ -45,6 +46,6 @@ struct FileCalls: Sendable {
     init(write: @escaping @Sendable (_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int) { self.write = write }
 }
 
-// Where `write` and `rename` are the names of members, they hide the functions.
+// The members `write` and `rename` hide the functions with the same names.
 private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int { write(descriptor, bytes, count) }
 private func systemRename(_ old: String, _ new: String) -> Int32 { rename(old, new) }

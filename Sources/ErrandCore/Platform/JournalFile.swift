@@ -14,17 +14,20 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// A file to which records are appended, and that is whole after a crash at any moment.
+/// A file to which records are appended, and that stays valid after a crash at any moment.
 ///
 /// The file begins with eight octets, `ERRJRNL1`. Each record is a frame:
 /// 1. the length of the record in octets: four octets, the least significant first
-/// 2. CRC-32 of the length and the record, as in [RFC 1952, section 8](https://www.rfc-editor.org/rfc/rfc1952#section-8): four octets, likewise
+/// 2. CRC-32 of the length and the record, as in [RFC 1952, section 8](https://www.rfc-editor.org/rfc/rfc1952#section-8): four
+///    octets, the least significant first
 /// 3. the record
 ///
-/// A process that dies while it appends leaves a part of a frame: the next opening removes it, and what follows it. ``replace(with:)`` writes another file
-/// and renames it: a crash leaves the old records or the new ones. The file has at most `limitBytes` octets: replace the records in time.
+/// If a process dies while it appends, a part of a frame remains. The next opening removes this part and all later octets.
+/// ``replace(with:)`` writes a new file and renames that file: after a crash, the journal has either the old records or the new
+/// ones. The file has at most `limitBytes` octets: replace the records before it is full.
 ///
-/// One holder at a time uses the file: take a ``FileLock`` before. All calls block. The owner of the file alone can read it (mode 0600).
+/// Only one holder at a time may use the file: take a ``FileLock`` first. All calls block. Only the owner of the file can read it
+/// (mode 0600).
 final class JournalFile: Sendable {
     private struct State {
         var file: PartialFile
@@ -39,22 +42,23 @@ final class JournalFile: Sendable {
 
     private let path: String
     private let calls: FileCalls
-    /// The most octets of the file.
+    /// The maximum length of the file in octets.
     let limitBytes: Int
     private let state: Mutex<State>
 
-    /// The records at the time of the opening.
+    /// The records of the file when it was opened.
     let openedRecords: [Data]
-    /// The number of octets that the opening has removed: those of a frame that was not whole, and what followed.
+    /// The number of octets that the opening has removed: an incomplete frame, and the octets after it.
     let droppedBytes: Int
 
     /// Opens the file, or creates it.
     ///
     /// - Parameters:
-    ///   - path: the path of the file. Its folder must exist. The file `PATH.new` is used by ``replace(with:)``, and is removed.
-    ///   - limitBytes: the most octets of the file, from 64 to 2^30; 1 MiB by default.
+    ///   - path: the path of the file. Its folder must exist. ``replace(with:)`` uses the file `PATH.new`, which is removed here.
+    ///   - limitBytes: the maximum length of the file in octets, from 64 to 2^30; 1 MiB by default.
     ///   - calls: the system's calls.
-    /// - Throws: `FileWriteError`, also for a file that is no journal or has more octets than `limitBytes`: it stays as it is.
+    /// - Throws: `FileWriteError`, also if the file is not a journal or has more octets than `limitBytes`. The file is then
+    ///   unchanged.
     init(path: String, limitBytes: Int = 1 << 20, calls: FileCalls = .system) throws(FileWriteError) {
         precondition((64...1 << 30).contains(limitBytes), "limitBytes must be from 64 to 2^30 (is \(limitBytes))")
         let file = try PartialFile(path: path, .either, calls: calls)
@@ -69,7 +73,7 @@ final class JournalFile: Sendable {
         _ = unlink(Self.replacementPath(of: path))
         let (records, end) = Self.records(in: data)
         if data.count < Self.header.count {
-            // The file is new, or its creator has died.
+            // The file is new, or its creator died before it wrote the header.
             try file.write(Self.header, at: 0)
             try file.synchronize()
             try PartialFile.synchronizeFolder(of: path, calls: calls)
@@ -85,7 +89,7 @@ final class JournalFile: Sendable {
 
     private static func replacementPath(of path: String) -> String { path + ".new" }
 
-    /// Returns the records up to the first frame that is not whole, and the end of the last record.
+    /// Returns the records up to the first incomplete frame, and the end of the last record.
     private static func records(in data: Data) -> (records: [Data], end: Int) {
         let octets = [UInt8](data)
         var (records, end): ([Data], Int) = ([], header.count)
@@ -122,8 +126,9 @@ final class JournalFile: Sendable {
     /// Appends a record.
     ///
     /// - Parameter synchronizes: whether the record is on the disk when this function returns; true by default.
-    /// - Throws: `FileWriteError`. The record is not in the file then, unless the disk also refuses to remove it: then the next ``append(_:synchronizes:)``
-    ///   removes it first, and until then another opening may find it.
+    /// - Throws: `FileWriteError`. The record is then not in the file, with one exception: if the disk also refuses to remove a
+    ///   part of the record, the next ``append(_:synchronizes:)`` removes this part first. Until then, another opening may find the
+    ///   record.
     func append(_ record: Data, synchronizes: Bool = true) throws(FileWriteError) {
         try state.withLock { state throws(FileWriteError) in
             try checkRoom(state.length + Self.frameBytes + record.count)
@@ -152,17 +157,18 @@ final class JournalFile: Sendable {
         try file.synchronize()
     }
 
-    /// Replaces all records, on the disk too. A crash leaves the old records or the new ones.
+    /// Replaces all records, and forces the new records to the disk. After a crash, the file has either the old records or the new
+    /// ones.
     ///
-    /// - Throws: `FileWriteError`. The old records are in the file then, with one exception: after the failure `synchronize the folder of`, the file has
-    ///   the new records, and a loss of power may bring back the old ones.
+    /// - Throws: `FileWriteError`. The file then has the old records, with one exception. After the failure
+    ///   `synchronize the folder of`, the file has the new records, and a loss of power may bring back the old ones.
     func replace(with records: [Data]) throws(FileWriteError) {
         try checkRoom(records.reduce(Self.header.count) { $0 + Self.frameBytes + $1.count })
         var data = Self.header
         for record in records { Self.append(record, to: &data) }
         let newPath = Self.replacementPath(of: path)
         try state.withLock { state throws(FileWriteError) in
-            // Whoever has closed the journal may no longer have its lock.
+            // After the journal was closed, another holder may have its lock.
             if state.isClosed { throw FileWriteError(path: path, operation: "write to", code: EBADF) }
             _ = unlink(newPath)
             let file = try PartialFile(path: newPath, .new, calls: calls)
@@ -189,7 +195,8 @@ final class JournalFile: Sendable {
     }
 }
 
-/// CRC-32 ([RFC 1952, section 8](https://www.rfc-editor.org/rfc/rfc1952#section-8)). It finds accidents, not forgeries.
+/// The checksum CRC-32 ([RFC 1952, section 8](https://www.rfc-editor.org/rfc/rfc1952#section-8)). It detects accidents, not
+/// forgeries.
 enum CRC32 {
     private static let table: [UInt32] = (0..<256).map { octet in
         (0..<8).reduce(UInt32(octet)) { value, _ in value & 1 == 1 ? value >> 1 ^ 0xEDB8_8320 : value >> 1 }

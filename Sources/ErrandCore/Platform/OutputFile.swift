@@ -14,14 +14,14 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// A file that appears under its name only when it is whole: until ``commit()``, its bytes are in a temporary file beside it.
+/// A file that gets its name only when it is complete. Until ``commit()``, its bytes are in a temporary file in the same folder.
 ///
-/// All of its calls block.
+/// All calls block.
 package final class OutputFile: Sendable {
     private struct State {
-        /// Nil once it is closed.
+        /// `nil` after the file is closed.
         var descriptor: Int32?
-        /// Whether the temporary file is there.
+        /// Whether the temporary file exists.
         var exists = true
     }
 
@@ -33,10 +33,11 @@ package final class OutputFile: Sendable {
 
     /// Creates the temporary file.
     ///
-    /// - Throws: `FileWriteError`, also where `path` is or leads to a folder, a device or a pipe, or is a file that must not be replaced.
+    /// - Throws: `FileWriteError`, also if `path` is or leads to a folder, a device or a pipe, or is a file that must not be
+    ///   replaced.
     package convenience init(path: String, options: FileWriteOptions) throws { try self.init(path: path, options: options, calls: .system) }
 
-    /// - Parameter calls: the calls of the system that write.
+    /// - Parameter calls: the system's calls for writing.
     init(path: String, options: FileWriteOptions, calls: FileCalls) throws {
         (self.path, self.options, self.calls) = (path, options, calls)
         try Self.check(path)
@@ -44,7 +45,7 @@ package final class OutputFile: Sendable {
         if !options.replacesExistingFile, lstat(path, &status) == 0 { throw FileWriteError(path: path, operation: "write", code: EEXIST) }
         var temporary = ""
         var descriptor: Int32 = -1
-        // A name that is taken is tried once more with another number.
+        // If a name is taken, another number is tried.
         for _ in 0..<4 {
             temporary = Self.folder(of: path) + ".errand-" + String(UInt64.random(in: .min ... .max), radix: 16) + ".part"
             descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -53,7 +54,8 @@ package final class OutputFile: Sendable {
         guard descriptor >= 0 else { throw FileWriteError.creating(at: path, operation: "create a file beside", code: errno) }
         temporaryPath = temporary
         state = Mutex(State(descriptor: descriptor))
-        // The umask may have taken some away. The default must not fail on a file system without permissions, which may refuse this.
+        // The umask may have removed some permissions. A file system without permissions may refuse this call, and the default must
+        // not fail there.
         if fchmod(descriptor, mode_t(options.permissions)) != 0, options.permissions != FileWriteOptions.standard.permissions {
             throw failure("set the permissions of")
         }
@@ -64,22 +66,22 @@ package final class OutputFile: Sendable {
     /// - Throws: `FileWriteError` if `path` is or leads to a folder, a device or a pipe.
     static func check(_ path: String) throws(FileWriteError) {
         var status = stat()
-        // The system reads a path up to its first NUL.
+        // The system reads a path only up to its first NUL.
         if path.utf8.contains(0) {
             throw FileWriteError(path: path, operation: "write", code: EINVAL, reason: "a path must not contain a NUL")
         }
         if path.utf8.last == UInt8(ascii: "/") || (stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR) {
             throw FileWriteError(path: path, operation: "write", code: EISDIR)
         }
-        // A rename would put a regular file in the place of a device or a pipe, or of a link that leads to one (such as /dev/stdout).
+        // A rename would replace a device or a pipe, or a link to one (such as /dev/stdout), by a regular file.
         if stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
             throw FileWriteError(path: path, operation: "replace", code: EINVAL, reason: "it is not a regular file")
         }
     }
 
-    /// The folder that a file is in, up to its slash; empty for the current one.
+    /// Returns the folder of a file, including the last slash; empty for the current folder.
     static func folder(of path: String) -> String {
-        // By octets: a combining character after the slash must not hide it.
+        // Compared by octets: a combining character after the slash must not hide the slash.
         path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[...$0]) } ?? ""
     }
 
@@ -87,7 +89,7 @@ package final class OutputFile: Sendable {
         FileWriteError(path: path, operation: operation, code: code)
     }
 
-    /// Appends all of `data`.
+    /// Appends all of `data` to the file.
     package func append(_ data: Data) throws {
         guard let descriptor = state.withLock(\.descriptor) else { throw failure("write", EBADF) }
         let code = data.withUnsafeBytes { bytes -> Int32 in
@@ -101,7 +103,7 @@ package final class OutputFile: Sendable {
         if code != 0 { throw failure("write", code) }
     }
 
-    /// Closes the file and gives it its name.
+    /// Closes the file, and gives it its final name.
     package func commit() throws {
         guard let descriptor = state.withLock({ $0.descriptor.take() }) else { throw failure("write", EBADF) }
         let code = options.synchronizesToDisk ? calls.synchronize(descriptor) : 0
@@ -120,7 +122,7 @@ package final class OutputFile: Sendable {
         if options.synchronizesToDisk { try Self.synchronizeFolder(of: path, calls) }
     }
 
-    /// Forces the folder of a file to the disk, so that the file's new name outlives a loss of power.
+    /// Forces the folder of a file to the disk, so that the file's new name survives a loss of power.
     ///
     /// - Throws: `FileWriteError`.
     static func synchronizeFolder(of path: String, _ calls: FileCalls) throws(FileWriteError) {
@@ -132,7 +134,7 @@ package final class OutputFile: Sendable {
         guard code == 0 else { throw FileWriteError(path: path, operation: FileWriteError.folderSynchronization, code: code) }
     }
 
-    /// Removes the temporary file; does nothing once there is none.
+    /// Removes the temporary file. Does nothing if the temporary file no longer exists.
     package func discard() {
         let (descriptor, exists) = state.withLock { state in
             defer { state = State(descriptor: nil, exists: false) }

@@ -14,15 +14,15 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// A file that is written at offsets, and that another run may continue. It is closed when it is released.
+/// A file that is written at offsets, and that a later run of the program may continue. It is closed when it is released.
 ///
-/// All of its calls block. Its owner alone can read the file (mode 0600), unless other permissions are given.
+/// All calls block. Only the owner of the file can read it (mode 0600), unless other permissions are given.
 final class PartialFile: Sendable {
-    /// Which file is opened.
+    /// Whether the file must, may or must not exist.
     enum Opening: Sendable {
-        /// A new file. One that exists is an error.
+        /// A new file. An existing file is an error.
         case new
-        /// An existing file. A missing one is an error.
+        /// An existing file. A missing file is an error.
         case existing
         /// An existing file, or else a new one.
         case either
@@ -30,7 +30,7 @@ final class PartialFile: Sendable {
 
     private let path: String
     private let calls: FileCalls
-    /// `nil` once the file is closed.
+    /// `nil` after the file is closed.
     private let descriptor: Mutex<Int32?>
     /// Whether the file was created.
     let isNew: Bool
@@ -39,8 +39,8 @@ final class PartialFile: Sendable {
     ///
     /// - Parameters:
     ///   - path: the path of the file. Its folder must exist.
-    ///   - opening: whether the file may exist, or must.
-    ///   - permissions: of the file; 0600 by default. An existing file loses all other permissions.
+    ///   - opening: whether the file must, may or must not exist.
+    ///   - permissions: the permissions of the file; 0600 by default. An existing file loses all other permissions.
     ///   - calls: the system's calls.
     /// - Throws: `FileWriteError`, also for a symbolic link, a folder, a device, a pipe, and a file whose permissions can't be changed.
     init(path: String, _ opening: Opening, permissions: UInt16 = 0o600, calls: FileCalls = .system) throws(FileWriteError) {
@@ -62,7 +62,7 @@ final class PartialFile: Sendable {
             throw opening == .existing
                 ? FileWriteError(path: path, operation: "open", code: code) : .creating(at: path, operation: "create", code: code)
         }
-        // Of what is open: another file may have come to the path at any time.
+        // The open file is checked, because another file may have replaced the path at any time.
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             _ = systemClose(descriptor)
@@ -80,20 +80,20 @@ final class PartialFile: Sendable {
 
     deinit { close() }
 
-    /// Closes the file. Later calls fail. Does nothing the second time.
+    /// Closes the file. Later reads and writes fail. A second call does nothing.
     func close() { if let open = descriptor.withLock({ $0.take() }) { _ = systemClose(open) } }
 
     private func failure(_ operation: String, _ code: Int32) -> FileWriteError {
         FileWriteError(path: path, operation: operation, code: code)
     }
 
-    /// Runs a call under the lock, so that the descriptor is not closed, and given to another file, meanwhile.
+    /// Runs a call under the lock, so that no other thread can close the descriptor and reuse its number for another file.
     private func with(_ operation: String, _ call: (Int32) -> Int32) throws(FileWriteError) {
         let code = descriptor.withLock { descriptor in descriptor.map { call($0) } ?? EBADF }
         if code != 0 { throw failure(operation, code) }
     }
 
-    /// The length in bytes.
+    /// Returns the length of the file in bytes.
     ///
     /// - Throws: `FileWriteError`.
     func lengthBytes() throws(FileWriteError) -> Int64 {
@@ -137,14 +137,14 @@ final class PartialFile: Sendable {
         return got == count ? data : data.prefix(got)
     }
 
-    /// Gives the file another length: bytes at its end are removed, or zeros are added.
+    /// Changes the length of the file: bytes at its end are removed, or zeros are added.
     ///
     /// - Throws: `FileWriteError`.
     func truncate(to lengthBytes: Int64) throws(FileWriteError) { try with("truncate") { calls.truncate($0, lengthBytes) } }
 
     /// Forces the file to the disk.
     ///
-    /// - Throws: `FileWriteError`. Whether the bytes are on the disk is unknown then.
+    /// - Throws: `FileWriteError`. It is then unknown whether the bytes are on the disk.
     func synchronize() throws(FileWriteError) { try with("synchronize") { calls.synchronize($0) } }
 
     /// Forces the name of the file to the disk, after it was created or renamed.
@@ -154,8 +154,9 @@ final class PartialFile: Sendable {
         try OutputFile.synchronizeFolder(of: path, calls)
     }
 
-    /// Returns the number of bytes that this user may still write to the file system of a file, which need not exist. A quota or a file system that copies
-    /// on write may allow fewer.
+    /// Returns the number of bytes that this user may still write to the file system of a file.
+    ///
+    /// The file need not exist. A quota, or a file system that copies on write, may allow fewer bytes.
     ///
     /// - Throws: `FileWriteError`.
     static func freeBytes(for path: String, calls: FileCalls = .system) throws(FileWriteError) -> Int64 {
@@ -166,5 +167,5 @@ final class PartialFile: Sendable {
     }
 }
 
-/// Where `close` is the name of a member, it hides the function.
+/// The member `close` hides the function with the same name.
 private func systemClose(_ descriptor: Int32) -> Int32 { close(descriptor) }

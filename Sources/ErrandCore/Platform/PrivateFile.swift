@@ -12,17 +12,18 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// A small file with secrets, which its owner alone can read: mode 0600.
+/// A small file with secrets, which only its owner can read (mode 0600).
 ///
-/// It is replaced as a whole, and forced to the disk before the call returns. The calls of the system are made on threads that may block.
+/// The file is replaced as a whole, and forced to the disk before the call returns. The system's calls run on threads that may
+/// block.
 package enum PrivateFile {
     /// The most bytes that are read, unless a caller gives another limit: 1 MiB.
     package static let limitBytes = 1 << 20
 
-    /// Returns the bytes of the file; `nil` if there is none.
+    /// Returns the bytes of the file; `nil` if there is no file.
     ///
-    /// - Parameter limitBytes: the most bytes of the file, at least 0; 1 MiB by default.
-    /// - Throws: `FileReadError`, also for a file that others than its owner can read or write, and for one of more than `limitBytes`.
+    /// - Parameter limitBytes: the maximum length of the file in bytes; at least 0, 1 MiB by default.
+    /// - Throws: `FileReadError`, also if other users can read or write the file, or the file has more than `limitBytes`.
     package static func read(_ path: String, limitBytes: Int = limitBytes) async throws -> Data? {
         try await BlockingWork.run {
             let file: ReadOnlyFile
@@ -33,7 +34,8 @@ package enum PrivateFile {
             }
             guard try file.permissions(path: path) & 0o077 == 0 else {
                 throw FileReadError(
-                    path: path, operation: "read", code: EACCES, reason: "others than its owner can read or write it (chmod 600 helps)")
+                    path: path, operation: "read", code: EACCES,
+                    reason: "users other than its owner can read or write the file (chmod 600 helps)")
             }
             var data = Data()
             while true {
@@ -47,14 +49,16 @@ package enum PrivateFile {
         }
     }
 
-    /// The most bytes by which the next content of a file may exceed the present one and still have its space reserved.
+    /// The number of bytes that ``reserve(_:limitBytes:)`` adds to the present length of the file.
     static let reservedGrowthBytes = 16 * 1024
 
-    /// Reserves space on the disk for the next content of the file: up to ``reservedGrowthBytes`` more than it has now. The next ``write(_:to:)`` uses
-    /// that space, and does not fail because the disk is full. Until then, the file `PATH.part` is there.
+    /// Reserves space on the disk for the next content of the file: its present length plus ``reservedGrowthBytes``.
     ///
-    /// - Parameter limitBytes: the most bytes of the present content that count, at least 0; 1 MiB by default.
-    /// - Throws: `FileWriteError`; then nothing is left behind.
+    /// The next ``write(_:to:)`` uses this space, and does not fail because of a full disk. Until then, the file `PATH.part`
+    /// exists.
+    ///
+    /// - Parameter limitBytes: the most bytes of the present content that count; at least 0, 1 MiB by default.
+    /// - Throws: `FileWriteError`. Nothing is then left behind.
     package static func reserve(_ path: String, limitBytes: Int = limitBytes) async throws {
         try await BlockingWork.run {
             try OutputFile.check(path)
@@ -64,7 +68,7 @@ package enum PrivateFile {
         }
     }
 
-    /// Gives back what ``reserve(_:)`` has reserved, and a write has not used.
+    /// Releases the space that ``reserve(_:limitBytes:)`` has reserved, if no write has used it.
     package static func cancelReservation(_ path: String) async {
         try? await BlockingWork.run { ReservedFile.existing(for: path)?.discard() }
     }
@@ -86,12 +90,15 @@ package enum PrivateFile {
         }
     }
 
-    /// Waits until no other process, and no other caller of this one, has the lock of the file, which is created if there is none. A holder may remove the
-    /// file, as the last thing that it does.
+    /// Waits until no other process, and no other caller of this process, has the lock of the file.
     ///
-    /// Another process announces no release: the lock is asked for again every 20 ms.
+    /// The file is created if it does not exist. A holder may remove the file as its last action. Another process does not announce
+    /// a release. Therefore the lock is tried again every 20 ms.
     ///
-    /// - Parameter clock: measures the wait.
+    /// - Parameters:
+    ///   - path: the path of the file.
+    ///   - limit: the longest wait.
+    ///   - clock: measures the wait.
     /// - Returns: the lock, or `nil` if it is not free within `limit`.
     /// - Throws: `FileWriteError`; `CancellationError`.
     package static func lock(
@@ -104,7 +111,7 @@ package enum PrivateFile {
                 guard waited() < limit else { return nil }
                 try await clock.sleep(for: .milliseconds(20))
             }
-            // The holder before may have removed the file, and others lock a new one.
+            // The previous holder may have removed the file, and other callers may lock a new one.
             if lock.isAtItsPath { return lock }
             lock.release()
         }
@@ -122,7 +129,8 @@ package enum PrivateFile {
     }
 }
 
-/// An open file whose lock one holder at a time has, in all processes. It is released at the latest when the process ends.
+/// An open file whose lock only one holder has at a time, in all processes. The lock is released at the latest when the process
+/// ends.
 package final class FileLock: Sendable {
     private let path: String
     private let descriptor: Int32
@@ -139,7 +147,7 @@ package final class FileLock: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Takes the lock; `false` if another holder has it.
+    /// Takes the lock. Returns `false` if another holder has it.
     func take() throws(FileWriteError) -> Bool {
         while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             if errno == EWOULDBLOCK { return false }
@@ -148,7 +156,7 @@ package final class FileLock: Sendable {
         return true
     }
 
-    /// Whether the file is still the one at its path.
+    /// Whether the path still leads to this file.
     var isAtItsPath: Bool {
         var (own, there) = (stat(), stat())
         return fstat(descriptor, &own) == 0 && lstat(path, &there) == 0 && own.st_ino == there.st_ino && own.st_dev == there.st_dev

@@ -12,9 +12,9 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// An open file, read at offsets and closed when it is released.
+/// An open file, which is read at offsets, and closed when it is released.
 ///
-/// Foundation's essentials have no file handle, and mapping a file would count its pages as ours.
+/// FoundationEssentials has no file handle, and the pages of a mapped file would count as memory of this process.
 package final class ReadOnlyFile: Sendable {
     private let descriptor: Int32
 
@@ -23,11 +23,11 @@ package final class ReadOnlyFile: Sendable {
     /// - Throws: `FileReadError` with the operation and the system's error number, also for a folder, a device and a pipe.
     package init(path: String) throws {
         try Self.checkPath(path)
-        // Without waiting for a writer, where a pipe has come in the place of the file.
+        // Opened without waiting for a writer, because a pipe may have replaced the file.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw FileReadError(path: path, operation: "open", code: errno) }
         do {
-            // Of what is open: another file may have come to the path at any time.
+            // The open file is checked, because another file may have replaced the path at any time.
             var status = stat()
             guard fstat(descriptor, &status) == 0 else { throw FileReadError(path: path, operation: "open", code: errno) }
             try Self.checkKind(status, path)
@@ -40,32 +40,33 @@ package final class ReadOnlyFile: Sendable {
 
     deinit { _ = close(descriptor) }
 
-    /// Why there is nothing to read at `path`, for code that opens the file by other means; `nil` for a file, a pipe and a device.
+    /// Returns why nothing can be read at `path`, for code that opens the file by other means; `nil` for a file, a pipe and a
+    /// device.
     package static func problem(path: String) -> FileReadError? {
         var status = stat()
         guard stat(path, &status) == 0 else { return FileReadError(path: path, operation: "open", code: errno) }
         return status.st_mode & S_IFMT == S_IFDIR ? FileReadError(path: path, operation: "read", code: EISDIR) : nil
     }
 
-    /// The system would take the text before a NUL for the path.
+    /// Refuses a path with a NUL, because the system would use only the text before the NUL.
     private static func checkPath(_ path: String) throws {
         guard path.utf8.contains(0) else { return }
         throw FileReadError(path: path, operation: "open", code: EINVAL, reason: "a path must not contain a NUL")
     }
 
-    /// The permissions of the file that is open, as in `0o600`.
+    /// Returns the permissions of the open file, such as `0o600`.
     func permissions(path: String) throws -> UInt16 {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw FileReadError(path: path, operation: "read", code: errno) }
         return UInt16(status.st_mode & 0o777)
     }
 
-    /// Up to `count` bytes from `offset`; empty at the end of the file.
+    /// Returns up to `count` bytes from `offset`; empty at the end of the file.
     package func read(count: Int, at offset: Int64, path: String) throws -> Data {
         try read(count: count, at: offset, path: path, calls: .system)
     }
 
-    /// - Parameter calls: the calls of the system that read.
+    /// - Parameter calls: the system's calls for reading.
     func read(count: Int, at offset: Int64, path: String, calls: FileCalls) throws -> Data {
         var data = Data(count: count)
         let got = data.withUnsafeMutableBytes { buffer -> Int in
@@ -78,7 +79,7 @@ package final class ReadOnlyFile: Sendable {
         return got == count ? data : data.prefix(got)
     }
 
-    /// The length of the regular file at `path`, in bytes.
+    /// Returns the length of the regular file at `path`, in bytes.
     ///
     /// - Throws: `FileReadError` if there is no such file, or if it has no length (a folder, a pipe).
     static func lengthBytes(path: String) throws -> Int64 {
@@ -89,7 +90,7 @@ package final class ReadOnlyFile: Sendable {
         return Int64(status.st_size)
     }
 
-    /// Only a regular file has offsets and an end.
+    /// Refuses a file that is not regular, because only a regular file has offsets and an end.
     private static func checkKind(_ status: stat, _ path: String) throws {
         switch status.st_mode & S_IFMT {
         case S_IFREG: return

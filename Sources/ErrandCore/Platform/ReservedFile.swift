@@ -14,8 +14,8 @@ internal import Darwin
 
 /// The file `PATH.part`, whose blocks on the disk are reserved for the next content of `PATH`.
 ///
-/// The name is fixed, so that the reservation of a process that was killed is used by the next one. One holder at a time uses the file: it has the
-/// lock of the file, and keeps that lock until the file has its new name. All calls block.
+/// The name is fixed, so that a process uses the reservation of an earlier process that was killed. Only one holder at a time uses
+/// the file. The holder has the lock of the file until the file has its new name. All calls block.
 struct ReservedFile: ~Copyable {
     private let path: String
     private let partPath: String
@@ -29,7 +29,7 @@ struct ReservedFile: ~Copyable {
 
     private static func partPath(of path: String) -> String { path + ".part" }
 
-    /// Opens the file, and takes its lock; `nil` if there is no file, or if the file is still in use after 50 pauses.
+    /// Opens the file, and takes its lock. Returns `nil` if there is no file, or if the file is still in use after 50 pauses.
     ///
     /// - Parameter pause: blocks the thread for the duration.
     static func existing(for path: String, pause: (Duration) -> Void = sleep) -> ReservedFile? {
@@ -43,7 +43,8 @@ struct ReservedFile: ~Copyable {
         return ReservedFile(path, partPath, descriptor)
     }
 
-    /// A program that another thread starts has a copy of each descriptor until it runs, and so also the lock of a file that was closed.
+    /// Tries to take the lock for a short time. If another thread starts a program, the program has a copy of each descriptor until
+    /// it runs. It may thus hold the lock of a closed file.
     private static func lockSoon(_ descriptor: Int32, _ pause: (Duration) -> Void) -> Bool {
         for _ in 0..<50 {
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
@@ -65,13 +66,13 @@ struct ReservedFile: ~Copyable {
     /// - Throws: `FileWriteError`.
     static func created(for path: String) throws(FileWriteError) -> ReservedFile {
         let partPath = partPath(of: path)
-        // Another holder may rename the file while this one waits. Each holder does so once.
+        // Another holder may rename the file while this one waits. Each holder renames the file only once.
         for _ in 0..<100 {
             let descriptor = open(partPath, flags | O_CREAT, 0o600)
             guard descriptor >= 0 else { throw FileWriteError(path: path, operation: "create a file beside", code: errno) }
             let file = ReservedFile(path, partPath, descriptor)
             guard isPrivate(descriptor) else {
-                let reason = "'\(partPath.shownSafely())' is there, and is not a private file of this user; remove it"
+                let reason = "'\(partPath.shownSafely())' exists, and is not a private file of this user; remove the file"
                 throw FileWriteError(path: path, operation: "create a file beside", code: EEXIST, reason: reason)
             }
             while flock(descriptor, LOCK_EX) != 0 {
@@ -84,7 +85,7 @@ struct ReservedFile: ~Copyable {
 
     private static let flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
 
-    /// Whether no other user could have put the file there, or can read it.
+    /// Whether no other user can have created the file or can read it.
     private static func isPrivate(_ descriptor: Int32) -> Bool {
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_nlink <= 1 else { return false }
@@ -98,7 +99,7 @@ struct ReservedFile: ~Copyable {
 
     /// Fills the file with `count` zeros, whose blocks are on the disk when this function returns.
     ///
-    /// - Throws: `FileWriteError`; the file is removed then.
+    /// - Throws: `FileWriteError`. The file is then removed.
     func reserve(_ count: Int) throws(FileWriteError) {
         var code = ftruncate(descriptor, 0) == 0 ? 0 : errno
         if code == 0 { code = allocate(count) }
@@ -111,7 +112,7 @@ struct ReservedFile: ~Copyable {
 
     private func allocate(_ count: Int) -> Int32 {
         #if !canImport(Darwin)
-        // The blocks of zeros that are written are given back where a file system copies on write; allocated ones stay.
+        // If a file system copies on write, it releases blocks of written zeros. Allocated blocks stay reserved.
         var code = posix_fallocate(descriptor, 0, off_t(count))
         while code == EINTR { code = posix_fallocate(descriptor, 0, off_t(count)) }
         if code != EOPNOTSUPP, code != EINVAL, code != ENOSYS { return code }
@@ -119,7 +120,7 @@ struct ReservedFile: ~Copyable {
         return write([UInt8](repeating: 0, count: count).withUnsafeBytes { Data($0) })
     }
 
-    /// Replaces the bytes at the start. Returns 0, or the error number.
+    /// Replaces the bytes at the beginning. Returns 0, or the error number.
     private func write(_ data: Data) -> Int32 {
         data.withUnsafeBytes { bytes -> Int32 in
             var written = 0
@@ -134,10 +135,10 @@ struct ReservedFile: ~Copyable {
 
     /// Writes `data` to the reserved blocks, and gives the file the name `path`.
     ///
-    /// - Throws: `FileWriteError`; the file is removed then, and `path` is as it was.
+    /// - Throws: `FileWriteError`. The file is then removed, and `path` is unchanged.
     func commit(_ data: Data) throws(FileWriteError) {
         var (operation, code) = ("write", write(data))
-        // The blocks that are not needed are given back only when all is written.
+        // Unused blocks are released only after all bytes are written.
         if code == 0, ftruncate(descriptor, off_t(data.count)) != 0 { code = errno }
         if code == 0, fsync(descriptor) != 0 { (operation, code) = ("synchronize", errno) }
         if code == 0, rename(partPath, path) != 0 { (operation, code) = ("move the finished file to", errno) }

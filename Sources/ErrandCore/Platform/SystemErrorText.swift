@@ -6,7 +6,7 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// What a person can do about an error number of writing a file; `nil` for most.
+/// Returns what a person can do about an error number of writing a file; `nil` for most numbers.
 func fileWriteAdvice(_ code: Int32) -> String? {
     switch code {
     case ENOSPC, EDQUOT: "Free some space and try again."
@@ -18,7 +18,7 @@ func fileWriteAdvice(_ code: Int32) -> String? {
     }
 }
 
-/// Why a file can't be created in a folder; `nil` if the folder is not the cause.
+/// Returns why a file can't be created in a folder; `nil` if the folder is not the cause.
 func creationProblem(_ code: Int32, in folder: String) -> String? {
     switch code {
     case ENOENT: "\(folder) does not exist"
@@ -27,9 +27,9 @@ func creationProblem(_ code: Int32, in folder: String) -> String? {
     }
 }
 
-/// The words for an error number of the system (`errno`), such as `connection refused` for `ECONNREFUSED`.
+/// Returns the text for an error number of the system (`errno`), such as `connection refused` for `ECONNREFUSED`.
 ///
-/// A number without words of its own has the system's text and the number: `level 2 not synchronized (errno 45)`.
+/// If this library has no text for a number, the result is the system's text with the number: `level 2 not synchronized (errno 45)`.
 package func systemErrorText(_ code: Int32) -> String {
     switch code {
     case ECONNREFUSED: return "connection refused"

@@ -8,8 +8,9 @@ internal import Darwin
 
 /// The resolver of the operating system (`getaddrinfo`), which reads `/etc/hosts` and asks the name servers.
 ///
-/// It keeps nothing: see ``HostResolver/cached(for:maxHosts:clock:)``. At most 8 lookups of the process run at the same time, on threads of
-/// their own; more wait. A lookup that its caller gave up runs to its end on its thread, as the system can't stop it.
+/// The resolver has no cache: see ``HostResolver/cached(for:maxHosts:clock:)``. At most 8 lookups of the process run at the same
+/// time, on threads of their own. More lookups wait. If a caller gives up a lookup, the lookup runs to its end on its thread,
+/// because the system can't stop it.
 public struct SystemHostResolver: HostResolver {
     private static let threads = BlockingWork(label: "errand.host-resolver")
 
@@ -26,7 +27,7 @@ public struct SystemHostResolver: HostResolver {
     private static func lookUp(_ host: String) throws -> [IPAddress] {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
-        // Each address comes once then, and not once for each kind of socket.
+        // With this hint, each address comes only once, and not once for each kind of socket.
         #if canImport(Glibc)
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         #else
@@ -47,7 +48,7 @@ public struct SystemHostResolver: HostResolver {
         return addresses
     }
 
-    /// `nil` for an address of another family.
+    /// Returns the address; `nil` for another address family.
     private static func address(_ entry: addrinfo) -> IPAddress? {
         guard let raw = UnsafeRawPointer(entry.ai_addr) else { return nil }
         switch entry.ai_family {

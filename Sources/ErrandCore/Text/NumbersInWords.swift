@@ -1,9 +1,11 @@
 extension Duration {
-    /// This duration as every text shows it, such as labels, errors, logs and profiles: `2 min`, `30 s`, `1.5 s`, `250 ms`, `0.2 ms`.
+    /// This duration as all texts show it, such as labels, errors, logs and profiles: `2 min`, `30 s`, `1.5 s`, `250 ms`, `0.2 ms`.
     ///
-    /// A whole number of hours or minutes is shown as such. Anything else from 1 s on is shown in seconds, to the millisecond. Below, it is
-    /// shown in milliseconds: whole ones from 10 ms on, and to the microsecond below. What is shorter than 1 µs is shown in whole nanoseconds,
-    /// and what would be 0 ns as `<1 ns`: only zero is shown as zero.
+    /// - A whole number of hours or minutes is shown in hours or minutes.
+    /// - Any other duration of at least 1 s is shown in seconds, to the millisecond.
+    /// - A shorter duration of at least 10 ms is shown in whole milliseconds.
+    /// - A shorter duration of at least 1 µs is shown in milliseconds, to the microsecond.
+    /// - A shorter duration is shown in whole nanoseconds, or as `<1 ns` if that would be 0 ns. Only zero is shown as zero.
     public var inWords: String {
         let milliseconds = self / .milliseconds(1)
         if milliseconds == 0 { return "0 s" }
@@ -22,12 +24,12 @@ extension Duration {
 }
 
 extension Double {
-    /// With at most three digits after the point, and none where they are zeros.
+    /// The number with at most three digits after the decimal point, and with none if they are zeros.
     public var inWords: String {
         let rounded = (self * 1000).rounded() / 1000
         return abs(rounded) < 1e15 && rounded == rounded.rounded() ? "\(Int64(rounded))" : "\(rounded)"
     }
 
-    /// A share as a percentage: `50 %`, `99.9 %`.
+    /// The share as a percentage: `50 %`, `99.9 %`.
     public var inPercent: String { "\((self * 100).inWords) %" }
 }

@@ -1,7 +1,7 @@
-/// The name of a type as it is written in a program: `[User]`, `Int`, `User?`, `Order.Line`.
+/// Returns the name of a type as a program writes it: `[User]`, `Int`, `User?`, `Order.Line`.
 ///
-/// Without modules, and without the context of a type that is declared in a function or is private. A type that has no such name, such as a tuple,
-/// is shown as Swift describes it.
+/// The name has no modules. If a type is private or declared in a function, the name omits the context of the type. A type without
+/// such a name, such as a tuple, is shown as Swift describes it.
 package func typeName(_ type: Any.Type) -> String {
     var reader = TypeNameReader(rest: String(reflecting: type)[...])
     guard let name = reader.name(), reader.rest.isEmpty else { return "\(type)" }
@@ -12,7 +12,7 @@ package func typeName(_ type: Any.Type) -> String {
 private struct TypeNameReader {
     var rest: Substring
 
-    /// Nil where it is not the name of a struct, an enum or a class.
+    /// Returns the name; `nil` if the text is not the name of a struct, an enum or a class.
     mutating func name() -> String? {
         // A type that is nested in an extension: `(extension in App):Swift.Array<Swift.Int>.Page`.
         if rest.hasPrefix("(extension in ") {
@@ -25,7 +25,7 @@ private struct TypeNameReader {
             if rest.hasPrefix("(unknown context at ") {
                 guard let end = rest.firstIndex(of: ")") else { return nil }
                 rest = rest[rest.index(after: end)...]
-                // What follows is private, or local: it is written without what it stands in.
+                // The next type is private or local. Its name omits the context.
                 names = []
                 continue
             }
@@ -45,7 +45,7 @@ private struct TypeNameReader {
         }
     }
 
-    /// Empty where there are none; `nil` if one of them has no name.
+    /// Returns the generic arguments: empty if there are none; `nil` if one of them has no name.
     private mutating func arguments() -> [String]? {
         guard skip("<") else { return [] }
         var arguments: [String] = []

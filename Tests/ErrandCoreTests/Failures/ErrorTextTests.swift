@@ -189,8 +189,8 @@ import Testing
     @Test(arguments: [
         (401, "Unauthorized", "needs valid credentials", "Sign in again, then try again."),
         (403, "Forbidden", "does not allow this", "Check the permissions of the account."),
-        (404, "Not Found", "does not have what was asked for", nil),
-        (410, "Gone", "no longer has what was asked for", nil),
+        (404, "Not Found", "does not have the requested content", nil),
+        (410, "Gone", "no longer has the requested content", nil),
         (422, "Unprocessable Content", "did not accept the request", nil),
         (429, "Too Many Requests", "got too many requests", "Try again later."),
         (500, "Internal Server Error", "could not process the request", "Try again later."),
@@ -348,7 +348,7 @@ import Testing
                 "The file '/tmp/x' cannot be read.", "No such file or folder.", "Check that the file exists and may be read."))
         check(
             Row(
-                BodyAlreadyUsedError(), "the body can be read once only, and was read or abandoned before; keep what the first reader gets",
+                BodyAlreadyUsedError(), "the body can be read once only, and was read or abandoned before; keep the first reader's bytes",
                 "The content cannot be read a second time.", "It can be read once only, and was read or abandoned before.", nil))
     }
 

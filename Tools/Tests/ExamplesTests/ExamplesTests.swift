@@ -100,7 +100,7 @@ import Testing
             #expect(await Guide.appError(server, at: "/notes/999") == .notFound)
             #expect(await Guide.appError(server, at: "/status/500") == .server(500))
             #expect(await Guide.appError(server, at: "/lines") == .unreadable)
-            #expect(await Guide.alert(server) == "The server 127.0.0.1 does not have what was asked for (status 404).")
+            #expect(await Guide.alert(server) == "The server 127.0.0.1 does not have the requested content (status 404).")
             #expect(try await Guide.problem(server) == ["There is no such note.", "There is no such note."])
             #expect(await Guide.cancelled(server))
             #expect(try Guide.safePath("../admin?x") == "/notes/..%2Fadmin%3Fx")
