@@ -161,7 +161,8 @@ extension CertificatePins: CustomStringConvertible, CustomReflectable {
 /// The description lists the pins of the chain and the expected pins, so that a developer can pin the server:
 ///
 /// ```
-/// no certificate of 'a.example' has an expected pin; its chain has sha256/… (the server's own), sha256/…; expected is one of sha256/…, sha256/…
+/// no certificate of 'a.example' has an expected pin; its chain has sha256/… (the server's own), sha256/…;
+/// expected is one of sha256/…, sha256/…
 /// ```
 public struct CertificatePinError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The host, in its ASCII form.
