@@ -10,6 +10,8 @@ public struct RedirectRecord: Sendable, Hashable {
     /// The URL that the redirect led to, without secrets.
     public let to: String
 
+    /// Creates a record of a redirect.
+    ///
     /// - Parameters:
     ///   - status: the status of the redirect.
     ///   - from: the URL that was redirected, without secrets: ``Request/redactedURL``.

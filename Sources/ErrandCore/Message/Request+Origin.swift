@@ -23,7 +23,7 @@ extension Request {
     /// the call is then not known.
     public var originOfCall: Origin? { options.hasLeftOrigin ? nil : origin }
 
-    /// Returns the URL that the response to this request names, such as that of the next page, if it may be requested.
+    /// Returns the URL that the response to this request names, such as the URL of the next page, if the URL may be requested.
     ///
     /// The URL may be requested if its origin is the origin of this request, the origin of the call, or one of `origins`.
     ///

@@ -26,7 +26,7 @@ extension Request {
     /// Whether sending this request twice has the same effect as sending it once: the method is idempotent
     /// ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)), or the request has the field `Idempotency-Key`.
     ///
-    /// This property does not tell whether the body can be sent again: see ``RequestBody/replay``.
+    /// For whether the body can be sent again, see ``RequestBody/replay``.
     public var mayBeSentAgain: Bool { method.mayBeSentAgain(hasKey: hasIdempotencyKey) }
 
     /// Whether no server can process this request twice if the request is sent again after a failure. Either ``mayBeSentAgain``

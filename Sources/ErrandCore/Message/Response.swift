@@ -8,7 +8,7 @@ public struct Response: Sendable {
     public var request: Request
     /// The lifetime of the exchange, which ends on the wire.
     public let exchange: ExchangeLifetime
-    /// The report of the stack: attempts, number, timings.
+    /// Information from the stack: attempts, number, timings.
     public var metadata: ResponseMetadata
     /// The duplex stream, if the server has changed the protocol (101, or 2xx to an extended CONNECT).
     package var upgrade: (any DuplexStream)?

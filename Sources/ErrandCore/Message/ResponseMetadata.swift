@@ -1,4 +1,5 @@
-/// The report of the transport and the middleware about a response, besides its head and its body: attempts, redirects, timings.
+/// Information from the transport and the middleware about a response, besides its head and its body: attempts, redirects,
+/// timings.
 ///
 /// ```swift
 /// print(response.metadata)        // HTTP/2, request 7, 2 earlier attempts, 1 redirect, body was gzip

@@ -27,7 +27,9 @@ struct ProxyEnvironment: Sendable, CustomStringConvertible {
         exceptions = ProxyExceptions(first("no_proxy", "NO_PROXY")?.value ?? "")
     }
 
-    /// - Throws: ``ProxySettingsError`` if the variable of the proxy can't be used.
+    /// Returns the proxy for the requests to an origin; `nil` for direct connections.
+    ///
+    /// - Throws: ``ProxySettingsError`` if the variable that names the proxy is invalid.
     func proxy(for origin: Origin) throws(ProxySettingsError) -> ProxySettings? {
         guard let proxy = origin.scheme.isExactly("https") ? https : http, !exceptions.contain(origin) else { return nil }
         return try proxy.get()

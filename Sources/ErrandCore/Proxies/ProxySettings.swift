@@ -66,7 +66,7 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, Custom
         self.init(kind, host, port, credentials.map { Credentials(user: $0.user, password: $0.password) })
     }
 
-    /// Returns an HTTP proxy, with Basic credentials if it requires them.
+    /// Returns an HTTP proxy, with Basic credentials if the proxy requires credentials.
     ///
     /// Requests with TLS go through a tunnel (CONNECT, [RFC 9110, section 9.3.6](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.6)).
     /// Without TLS, the whole URL is sent to the proxy
@@ -80,7 +80,7 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, Custom
         ProxySettings(.http, host, port, credentials)
     }
 
-    /// Returns an HTTP proxy with connections that are encrypted by TLS. Apart from that, the proxy works like
+    /// Returns an HTTP proxy with connections that are encrypted by TLS. In all other respects, the proxy works like
     /// ``http(host:port:credentials:)``.
     ///
     /// The certificate of the proxy is checked like the certificate of a server: against the authorities of the system and

@@ -30,8 +30,8 @@ public protocol HTTPMiddleware: Sendable {
     /// The name of this middleware in a stack's description, with its settings: `timeout(30 s)`. By default, the name of its type.
     var label: String { get }
 
-    /// The place of this middleware in the order of middleware. ``MiddlewarePlace/unplaced``, the default, suits a middleware
-    /// that no other middleware names as its neighbor.
+    /// The place of this middleware in the order of middleware; ``MiddlewarePlace/unplaced`` by default. Give a middleware a
+    /// place if other middleware names it as a neighbor.
     var place: MiddlewarePlace { get }
 
     /// The places whose options the middleware obeys: its own place, by default. See ``OptionKey/servedBy``.

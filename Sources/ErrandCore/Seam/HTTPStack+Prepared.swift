@@ -61,8 +61,8 @@ public struct PreparationError: RequestFailure {
     init(request: Request) { self.request = request }
 
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")the request cannot be prepared: a middleware returned a response of its own and did not pass the "
-            + "request on; send the request, or prepare it without that middleware (not sent)"
+        "\(request.map { "\($0): " } ?? "")the request cannot be prepared: a middleware returned a response of its own and "
+            + "did not pass the request on; send the request, or prepare it without that middleware (not sent)"
     }
 
     /// A sentence for people.

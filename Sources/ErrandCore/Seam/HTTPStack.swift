@@ -201,8 +201,8 @@ extension HTTPSender {
     ///
     /// Any other stack is wrapped in the middleware. Its description says if the middleware is outside a layer with the place `place`.
     ///
-    /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware stands where its
-    ///   own rules put it.
+    /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware's own rules
+    ///   determine its position.
     public func wrapped(by middleware: some HTTPMiddleware, inside place: MiddlewarePlace) -> HTTPStack {
         HTTPStack(self).adding([
             LayerEntry(
@@ -216,8 +216,8 @@ extension HTTPSender {
     ///
     /// Any other stack is wrapped in the middleware. Its description says if the middleware is not outside `place`.
     ///
-    /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware stands where its
-    ///   own rules put it.
+    /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware's own rules
+    ///   determine its position.
     public func wrapped(by middleware: some HTTPMiddleware, outside place: MiddlewarePlace) -> HTTPStack {
         HTTPStack(self).adding([
             LayerEntry(

@@ -190,7 +190,7 @@ struct LayerBase: Sendable {
 
     private static func bounded(_ transport: some HTTPTransport) -> any HTTPSender { TransportBoundary(transport: transport) }
 
-    /// A stack as one sender.
+    /// Creates a base from a stack as one sender.
     init(stack: HTTPStack) {
         (self.stack, sender, capabilities) = (stack, stack.top, stack.capabilities)
         layers = stack.layers.map { layer in

@@ -16,6 +16,8 @@ struct MiddlewareOrder {
     /// Each place that must not occur twice and does, as a sentence.
     private let repetitions: [String]
 
+    /// Creates a check of the layers of a stack.
+    ///
     /// - Parameters:
     ///   - layers: outermost first.
     ///   - isSorted: whether the stack sorts its layers.

@@ -32,7 +32,7 @@ public struct Sensitivity: Sendable, Hashable {
     /// Creates a value with only the known names.
     public init() {}
 
-    /// Creates a value with names in addition to the known ones. Case does not matter.
+    /// Creates a value with names in addition to the known names. Case does not matter.
     ///
     /// - Parameters:
     ///   - fields: names of header fields.

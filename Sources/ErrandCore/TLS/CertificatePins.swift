@@ -155,8 +155,9 @@ extension CertificatePins: CustomStringConvertible, CustomReflectable {
     }
 }
 
-/// The error if no certificate of a server's chain has one of the pins of its host. It is the underlying error of a
-/// ``TransportError`` with the code ``TransportError/Code/tls``, or it is passed to ``CertificatePins/reporting(to:)``.
+/// The error if no certificate of a server's chain has one of the pins of its host. The error is the underlying error of a
+/// ``TransportError`` with the code ``TransportError/Code/tls``. In report-only mode, the error is passed to the closure of
+/// ``CertificatePins/reporting(to:)``.
 ///
 /// The description lists the pins of the chain and the expected pins, so that a developer can pin the server:
 ///

@@ -10,7 +10,9 @@ struct PinPattern: Sendable, Hashable, CustomStringConvertible {
     /// The host in its comparable form.
     let host: String
 
-    /// - Throws: ``TLSSettingsError``.
+    /// Creates a pattern from text.
+    ///
+    /// - Throws: ``TLSSettingsError`` if the text is not a pattern.
     init(_ text: String) throws(TLSSettingsError) {
         let wildcard = [Wildcard.anyLabels, .oneLabel].first { text.hasPrefix($0.rawValue) } ?? .absent
         let host = text.dropFirst(wildcard.rawValue.count)

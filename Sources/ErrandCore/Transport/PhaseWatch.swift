@@ -17,6 +17,8 @@ final class PhaseWatch: EventSink {
     private let elapsed: @Sendable () -> Duration
     private let state: Mutex<State>
 
+    /// Creates a watch that starts in the first phase.
+    ///
     /// - Parameters:
     ///   - reportsPhases: whether the transport reports when the request's head and its end were sent.
     ///   - sink: another sink, which receives the same events.

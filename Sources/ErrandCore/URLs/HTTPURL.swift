@@ -23,8 +23,12 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
 
     /// Creates a URL from text. Nothing is repaired.
     ///
-    /// - Throws: ``InvalidURLError`` for a scheme other than `http` and `https`, a missing host, credentials, a fragment, a port
-    ///   outside 1…65535, an octet that must be percent-encoded, and more than 65,535 octets.
+    /// - Throws: ``InvalidURLError`` for text that is not such a URL:
+    ///   - The scheme is not `http` or `https`, or the host is missing.
+    ///   - There are credentials, or there is a fragment.
+    ///   - The port is not in 1…65535.
+    ///   - An octet must be percent-encoded.
+    ///   - The text is longer than 65,535 octets.
     public init(_ text: String) throws(InvalidURLError) {
         if let plain = PlainURL(text) {
             self.init(plain, text)
@@ -80,6 +84,8 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
         try RequestTarget.check(path[...], query?[...], of: text)
     }
 
+    /// Creates a URL from a reference whose path and query are checked.
+    ///
     /// - Parameters:
     ///   - reference: a reference whose path and query are checked.
     ///   - text: the text that an error shows.

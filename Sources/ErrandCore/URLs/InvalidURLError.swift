@@ -97,6 +97,8 @@ public struct InvalidURLError: LocalizedError, Sendable, Hashable, CustomStringC
     /// The problem of the text.
     public let reason: Reason
 
+    /// Creates an error for a text.
+    ///
     /// - Parameters:
     ///   - text: the invalid text. Its secrets are removed.
     ///   - reason: the problem of the text.

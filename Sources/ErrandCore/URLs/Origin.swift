@@ -37,6 +37,8 @@ public struct Origin: Sendable {
         self = url.origin
     }
 
+    /// Creates an origin from a scheme and an authority.
+    ///
     /// - Parameters:
     ///   - scheme: `http` or `https`.
     ///   - authority: the host and the port, as written.
@@ -51,6 +53,8 @@ public struct Origin: Sendable {
         parts = Parts(scheme: scheme, host: host, port: port, authority: port.map { "\(host):\($0)" } ?? host)
     }
 
+    /// Creates an origin from checked parts.
+    ///
     /// - Parameters:
     ///   - host: the host in its normal form.
     ///   - authority: the host and the port; evaluated only if the port is not the default port of the scheme.

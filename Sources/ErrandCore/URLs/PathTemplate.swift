@@ -10,7 +10,7 @@
 /// data, and is percent-encoded: in the path as a part of one segment, and after a question mark as a part of one value.
 ///
 /// After the values are filled in, a segment must not be empty, `.` or `..`. Such a path is refused when the request is built
-/// ([RFC 3986, section 6.2.2.3](https://www.rfc-editor.org/rfc/rfc3986#section-6.2.2.3)), Only the text of a segment before its
+/// ([RFC 3986, section 6.2.2.3](https://www.rfc-editor.org/rfc/rfc3986#section-6.2.2.3)). Only the text of a segment before its
 /// first semicolon counts, because some servers drop the parameters of a segment.
 ///
 /// The second, optional argument of an interpolation names the parameter in ``template``. Logs, spans and metrics use the

@@ -1,4 +1,4 @@
-/// A value in a ``URLQuery``: text, numbers, truth values, dates, URLs, data, optionals and arrays.
+/// A value in a ``URLQuery``: text, numbers, Boolean values, dates, URLs, data, optionals and arrays.
 ///
 /// If a value is `nil`, its name is left out. An array repeats the name for each element (see ``URLQuery/ArrayStyle``). A date is
 /// written in ISO 8601, in UTC and without fractions of a second: `2026-11-21T12:36:00Z`.

@@ -130,7 +130,7 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
     /// let query = try URLQuery(encoding: Filter(q: "swift", tags: ["a", "b"]))    // q=swift&page=1&tags=a&tags=b
     /// ```
     ///
-    /// A member that is `nil` is left out.
+    /// A `nil` member is left out.
     ///
     /// - Parameters:
     ///   - value: a structure or a dictionary. Its members must be plain values, or arrays of plain values.
