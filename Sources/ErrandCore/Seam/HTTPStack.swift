@@ -53,13 +53,16 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
     /// print(stack)    // server(https://api.example/) > timeout(30 s) > retry(…) > metrics > StubTransport
     /// ```
     ///
-    /// A middleware of the library is at its place in ``MiddlewarePlace/canonicalOrder``. The place of any other layer follows
-    /// from its own rules (``HTTPMiddleware/neighbors``) about places in that order: directly inside the innermost place that it
-    /// must be inside, or else directly outside the outermost place that it must be outside. A layer without such rules is inside
-    /// `validateStatus` and outside `fallback` and `retry`. Such a layer sees each call once, with the whole URL and within the
-    /// deadline of the call. It sees every response, whatever its status. ``HTTPSender/wrapped(by:inside:)`` and
-    /// ``HTTPSender/wrapped(by:outside:)`` name another place. If two layers have the same place, the layer added later is
-    /// outside.
+    /// A middleware of the library is at its place in ``MiddlewarePlace/canonicalOrder``. The position of any other layer follows
+    /// from its own rules (``HTTPMiddleware/neighbors``) about places in that order:
+    ///
+    /// - If the layer must be inside some places, it is directly inside the innermost of these places.
+    /// - Otherwise, if the layer must be outside some places, it is directly outside the outermost of these places.
+    ///
+    /// A layer without such rules is inside `validateStatus` and outside `fallback` and `retry`. Such a layer sees each call
+    /// once, with the whole URL and within the deadline of the call. It sees every response, whatever its status.
+    /// ``HTTPSender/wrapped(by:inside:)`` and ``HTTPSender/wrapped(by:outside:)`` name another place. If two layers have the same
+    /// place, the layer added later is outside.
     ///
     /// - Parameters:
     ///   - sender: the transport. A stack counts as one sender: its layers keep their order, and are inside all added layers.

@@ -62,9 +62,11 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
 
     /// Returns the path with its percent-encoded values filled in. `query` is appended to the query of the path.
     ///
-    /// - Throws: ``InvalidURLError`` if a segment is empty, `.` or `..`; if a literal part contains an octet that must be
-    ///   percent-encoded, names an authority, or has a fragment; if the path begins with an interpolated value that begins with a
-    ///   slash; or if `query` was created percent-encoded and is invalid.
+    /// - Throws: ``InvalidURLError`` in these cases:
+    ///   - A segment is empty, `.` or `..`.
+    ///   - A literal part contains an octet that must be percent-encoded, names an authority, or has a fragment.
+    ///   - The path begins with an interpolated value that begins with a slash.
+    ///   - `query` was created percent-encoded, and is invalid.
     public func resolved(query: URLQuery = URLQuery()) throws(InvalidURLError) -> Resolved {
         if case .value(let value, _)? = parts.first, value.utf8.first == UInt8(ascii: "/") {
             throw InvalidURLError(description, .interpolatedPath)

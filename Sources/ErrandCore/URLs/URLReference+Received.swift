@@ -12,9 +12,9 @@ extension URLReference {
     /// ``init(_:)``, which repairs nothing.
     ///
     /// - Spaces around the text are dropped.
-    /// - In the path, the query and the fragment, these octets are percent-encoded: spaces, octets that are not ASCII, and every
-    ///   other octet that RFC 3986 does not allow there, such as brackets, braces, quotation marks and vertical bars. Escapes are
-    ///   kept. A `%` without two hexadecimal digits becomes `%25`. Browsers send some of these octets unchanged
+    /// - In the path, the query and the fragment, every octet that RFC 3986 does not allow there is percent-encoded. Examples are
+    ///   spaces, octets that are not ASCII, brackets, braces, quotation marks and vertical bars. Escapes are kept. A `%` without
+    ///   two hexadecimal digits becomes `%25`. Browsers send some of these octets unchanged
     ///   ([WHATWG URL, section 1.3](https://url.spec.whatwg.org/#percent-encoded-bytes)). A server decodes both forms to the same
     ///   text.
     /// - A backslash is percent-encoded, too. In browsers, a backslash is read as a slash, so that `/\other.example` leads to
