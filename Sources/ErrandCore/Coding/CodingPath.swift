@@ -1,6 +1,7 @@
-/// The place in a value, such as `user.addresses[2].street`, at most 200 characters. Keys that are data, such as those of a dictionary, show as `[…]`.
+/// Returns the path within a value, such as `user.addresses[2].street`, truncated to 200 characters. Keys that are data, such as
+/// the keys of a dictionary, are shown as `[…]`.
 ///
-/// - Parameter names: one for each key.
+/// - Parameter names: the name of each key.
 package func shownPath(_ path: [any CodingKey], named names: [String]) -> String {
     zip(path, names).reduce(into: "") { text, step in
         if isOfData(step.0) {
@@ -13,15 +14,15 @@ package func shownPath(_ path: [any CodingKey], named names: [String]) -> String
     }.shownSafely()
 }
 
-/// A key that a program has written, although its type takes any key.
+/// A key from the source code of a program, although its type accepts any key.
 package protocol DeclaredCodingKey: CodingKey {}
 
-/// Whether a key is data, which may be a secret: one of a dictionary, or of a type that takes any key. Keys that a type declares are the cases of an
-/// enumeration.
+/// Returns whether a key is data, which may be secret: a key of a dictionary, or of a type that accepts any key. Keys that a type
+/// declares are the cases of an enumeration.
 package func isOfData(_ key: any CodingKey) -> Bool {
     if key is any DeclaredCodingKey { return false }
     let mirror = Mirror(reflecting: key)
     if mirror.displayStyle == .enum, mirror.children.isEmpty { return false }
-    // The place in an array.
+    // An index of an array is not data.
     return key.intValue == nil || !(mirror.children.first?.label == "index" || "\(type(of: key))".contains("Index"))
 }

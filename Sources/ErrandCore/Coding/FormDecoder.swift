@@ -1,15 +1,17 @@
 internal import ErrandFormats
 
-/// Reads a `Decodable` value from the names and texts of a form.
+/// Decodes a `Decodable` value from the names and texts of a form.
 struct FormDecoder: Decoder {
     /// The texts of each name, in the order of the form.
     let members: [String: [String]]
     let coding: JSONCoding
-    /// Whether the names of properties are those of the members.
+    /// Whether the members have the names of the properties.
     let keepsNames: Bool
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
+    /// Creates a decoder for the pairs of a form.
+    ///
     /// - Throws: `DecodingError` for a name or a value that is slow to compare.
     init(_ pairs: [(name: String, value: String?)], coding: JSONCoding) throws {
         var members: [String: [String]] = [:]
@@ -33,7 +35,8 @@ struct FormDecoder: Decoder {
 
     func singleValueContainer() -> any SingleValueDecodingContainer { WholeForm(form: self) }
 
-    /// The texts of a member: by its own name, or by the one that the coding writes for it.
+    /// Returns the texts of a member by the name of its key, or by the name that the coding writes for the key; `nil` if there is
+    /// no such member.
     func texts(of key: some CodingKey) -> [String]? {
         if let texts = members[key.stringValue] { return texts }
         return keepsNames ? nil : (try? coding.name(of: key)).flatMap { members[$0] }
@@ -41,11 +44,11 @@ struct FormDecoder: Decoder {
 }
 
 private func mismatch(_ type: Any.Type, at path: [any CodingKey]) -> DecodingError {
-    // Without the text, which may be secret.
+    // The error does not show the text, which may be secret.
     .typeMismatch(type, .init(codingPath: path, debugDescription: "the text does not fit the type"))
 }
 
-/// A form as one value, as an optional and a type that wraps another one ask for it.
+/// A whole form as a single value, for optionals and for types that wrap another type.
 private struct WholeForm: SingleValueDecodingContainer {
     let form: FormDecoder
     var codingPath: [any CodingKey] { [] }
@@ -58,7 +61,7 @@ private struct WholeForm: SingleValueDecodingContainer {
     }
 }
 
-/// Whether a type is the text of one member, and decodes itself by the same question again.
+/// Returns whether a type is decoded from the text of one member. Such a type would ask the decoder for itself without end.
 private func isPlain(_ type: Any.Type) -> Bool {
     type == String.self || type == Bool.self || type is any FixedWidthInteger.Type || type is any BinaryFloatingPoint.Type
         || type == Decimal.self
@@ -96,7 +99,7 @@ private struct DecodedMembers<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func superDecoder(forKey key: Key) throws -> any Decoder { throw mismatch([String: Any].self, at: [key]) }
 }
 
-/// Reads the value of one member.
+/// Decodes the value of one member.
 private struct MemberDecoder: Decoder, SingleValueDecodingContainer {
     let texts: [String]
     let coding: JSONCoding
@@ -109,7 +112,7 @@ private struct MemberDecoder: Decoder, SingleValueDecodingContainer {
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
-        // An element has no elements: a type that contains itself would read it for ever.
+        // An element has no elements. Otherwise the decoding of a type that contains itself would never end.
         guard !isElement else { throw mismatch([Any].self, at: codingPath) }
         return DecodedElements(member: self)
     }
@@ -118,7 +121,8 @@ private struct MemberDecoder: Decoder, SingleValueDecodingContainer {
 
     func decodeNil() -> Bool { texts.allSatisfy(\.isEmpty) }
 
-    /// A type of Foundation's and the standard library's is read here, as some of them decode numbers or nested values. Any other type decodes itself.
+    /// Decodes a value. Types of Foundation and the standard library are decoded here, because some of them expect numbers or
+    /// nested values. Any other type decodes itself.
     func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
         let plain: Any? =
             switch type {
@@ -151,7 +155,7 @@ private struct MemberDecoder: Decoder, SingleValueDecodingContainer {
 
     private static func integer<Integer: FixedWidthInteger>(_ type: Integer.Type, _ text: String) -> Integer? { Integer(text) }
 
-    /// A date or data, as the coding reads it from a text, or from a number.
+    /// Returns a date or data, decoded by the coding from a text or from a number; `nil` if the coding accepts neither.
     private func foundationValue<Value: Decodable>(_ type: Value.Type) throws -> Value? {
         let text = try text()
         for json in [JSONValue.string(text), JSONNumber(text).map { .number($0) }] {

@@ -1,5 +1,5 @@
 extension FormURLEncoded {
-    /// How a Boolean value of an `Encodable` value is written.
+    /// The form in which a Boolean value of an `Encodable` value is written.
     public struct BoolStyle: Sendable, Hashable, CustomStringConvertible {
         /// `true` and `false`. The default.
         public static let words = BoolStyle(description: "words")
@@ -12,9 +12,9 @@ extension FormURLEncoded {
         func text(_ value: Bool) -> String { self == .numbers ? (value ? "1" : "0") : (value ? "true" : "false") }
     }
 
-    /// How a member of an `Encodable` value that is `nil` is written.
+    /// The form in which a `nil` member of an `Encodable` value is written.
     public struct NilStyle: Sendable, Hashable, CustomStringConvertible {
-        /// Not at all. The default.
+        /// The member is left out. The default.
         public static let omitted = NilStyle(description: "omitted", text: nil)
         /// The name with an empty value: `note=`.
         public static let empty = NilStyle(description: "empty", text: "")
@@ -26,7 +26,7 @@ extension FormURLEncoded {
         let text: String?
     }
 
-    /// The members of `value` as a form sends them, in the order in which `value` encodes them.
+    /// Returns the members of `value` as the text of a form, in the order in which `value` encodes them.
     ///
     /// ```swift
     /// struct Login: Encodable { var user: String; var remember: Bool; var scopes: [String] }
@@ -37,14 +37,14 @@ extension FormURLEncoded {
     /// The members of a dictionary are sorted by name.
     ///
     /// - Parameters:
-    ///   - value: a structure or a dictionary whose members are plain values, or arrays of them.
-    ///   - arrays: how an array is written; by default its name comes once for each element.
-    ///   - bools: how a Boolean value is written; by default `true` or `false`.
-    ///   - nils: how a member is written that is `nil`; by default it is left out. Members count that the value encodes, also by `encodeIfPresent`, as
-    ///     the compiler's own code does.
-    ///   - coding: how names of properties, dates and data are written. By default, names stay as they are, dates are texts as in ISO 8601
-    ///     (`2026-11-21T12:36:00Z`), and data is Base64.
-    /// - Throws: `EncodingError` if a member is nested, or if `value` has no named members; also what `value` throws.
+    ///   - value: a structure or a dictionary. Its members must be plain values, or arrays of plain values.
+    ///   - arrays: the form in which an array is written; by default, its name occurs once for each element.
+    ///   - bools: the form in which a Boolean value is written; by default, `true` or `false`.
+    ///   - nils: the form in which a `nil` member is written; by default, it is left out. Only members that the value encodes are
+    ///     written. Calls of `encodeIfPresent`, which the compiler generates, are included.
+    ///   - coding: the form in which property names, dates and data are written. By default, names stay unchanged, dates are in
+    ///     ISO 8601 (`2026-11-21T12:36:00Z`), and data is Base64.
+    /// - Throws: `EncodingError` if a member is nested, or if `value` has no named members; also any error of `value`.
     public static func encode(
         _ value: some Encodable, arrays: URLQuery.ArrayStyle = .repeated, bools: BoolStyle = .words, nils: NilStyle = .omitted,
         coding: JSONCoding = .standard

@@ -1,39 +1,40 @@
 package import ErrandFormats
 
-/// How values become JSON and back: dates, names of members, or coders of your own.
+/// The rules for encoding values as JSON and for decoding JSON: dates, names of members, or coders of your own.
 ///
 /// ```swift
 /// let client = APIClient(stack, json: JSONCoding(dates: .secondsSince1970, keys: .snakeCase))
 /// ```
 ///
-/// One coding serves everything around a client: the bodies of its calls, `error.json(as:)` of a ``StatusError``, `response.json(as:)`, and the
-/// stubs and mock servers of its tests. They all use ``standard`` by default.
+/// Everything around a client uses the same coding: the bodies of its calls, `error.json(as:)` of a ``StatusError``,
+/// `response.json(as:)`, and the stubs and mock servers of its tests. The default is ``standard``.
 public struct JSONCoding: Sendable {
-    /// How a `Date` is written and read.
+    /// The form in which a `Date` is written and read.
     public enum Dates: Sendable {
-        /// Text as in [RFC 3339, section 5.6](https://www.rfc-editor.org/rfc/rfc3339#section-5.6), such as `2026-11-21T12:36:00Z`. Fractions of a
-        /// second are read, and not written.
+        /// Text in the form of [RFC 3339, section 5.6](https://www.rfc-editor.org/rfc/rfc3339#section-5.6), such as
+        /// `2026-11-21T12:36:00Z`. Fractions of a second are read, and not written.
         ///
-        /// Also read: `t` and `z`, a space in place of the `T`, and offsets such as `+0100` and `+01`. A date without a time zone is refused. So is
-        /// a date that does not exist, such as 30 February. A second of 60 is read only at the end of a month in UTC, as the first second of the
-        /// next month. At most 128 bytes are read.
+        /// These forms are read too: `t` and `z`, a space instead of the `T`, and offsets such as `+0100` and `+01`. A date
+        /// without a time zone is refused, and so is a nonexistent date such as 30 February. A second of 60 is accepted only at
+        /// the end of a month in UTC, and is read as the first second of the next month. At most 128 bytes are read.
         case iso8601
         /// A number of seconds since 1970.
         case secondsSince1970
         /// A number of milliseconds since 1970.
         case millisecondsSince1970
-        /// A number of seconds since 2001, which is the default of Swift's coders. Few servers use it.
+        /// A number of seconds since 2001, the default of Swift's coders. Few servers use this form.
         case secondsSince2001
     }
 
-    /// How the names of properties are written and read.
+    /// The form in which the names of properties are written and read.
     public enum Keys: Sendable {
-        /// As the properties are named.
+        /// The members have the names of the properties.
         case asDeclared
         /// The property `userName` is the member `user_name`.
         ///
-        /// Name acronyms as words: `imageUrl` is `image_url` in both directions. `imageURL` is written as `image_url`, which is read as `imageUrl`
-        /// and not found. To keep that name of the property, give it a coding key: `case imageURL = "imageUrl"`.
+        /// Name acronyms as words: `imageUrl` is `image_url` in both directions. `imageURL` is written as `image_url`. On
+        /// reading, `image_url` becomes `imageUrl`, which does not match `imageURL`. To keep the name `imageURL`, declare a
+        /// coding key: `case imageURL = "imageUrl"`.
         case snakeCase
     }
 
@@ -43,7 +44,7 @@ public struct JSONCoding: Sendable {
         case made(encoder: @Sendable () -> JSONEncoder, decoder: @Sendable () -> JSONDecoder)
     }
 
-    /// A reference, as each request of a client carries its coding.
+    /// A reference, because each request of a client carries the coding.
     private final class Storage: Sendable {
         let coders: Coders
         let description: String
@@ -53,7 +54,7 @@ public struct JSONCoding: Sendable {
 
     private let storage: Storage
 
-    /// An encoder with the settings of this coding. It must not be changed: all values share it.
+    /// An encoder with the settings of this coding. The encoder must not be changed, because all values share it.
     var encoder: JSONEncoder {
         switch storage.coders {
         case .shared(let encoder, _): encoder
@@ -70,13 +71,13 @@ public struct JSONCoding: Sendable {
 
     private var isShared: Bool { if case .shared = storage.coders { true } else { false } }
 
-    /// A coding with one encoder and one decoder for all values.
+    /// Creates a coding with one encoder and one decoder for all values.
     ///
     /// The names of members are written in sorted order, so equal values have equal bytes.
     ///
     /// - Parameters:
-    ///   - dates: ISO 8601 by default.
-    ///   - keys: the names of the properties by default.
+    ///   - dates: the form of dates; ISO 8601 by default.
+    ///   - keys: the form of the members' names; by default, the names of the properties.
     public init(dates: Dates = .iso8601, keys: Keys = .asDeclared) {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
@@ -100,7 +101,7 @@ public struct JSONCoding: Sendable {
         storage = Storage(.shared(encoder, decoder), "dates: \(dates), keys: \(keys)")
     }
 
-    /// A coding with settings of your own.
+    /// Creates a coding with coders of your own.
     ///
     /// ```swift
     /// JSONCoding(
@@ -112,7 +113,7 @@ public struct JSONCoding: Sendable {
     ///     })
     /// ```
     ///
-    /// Each closure is called for each value, as other code could change the settings of a coder that it holds.
+    /// Each closure is called for each value. A shared coder would be unsafe, because other code could change its settings.
     public init(encoder: @escaping @Sendable () -> JSONEncoder, decoder: @escaping @Sendable () -> JSONDecoder) {
         storage = Storage(.made(encoder: encoder, decoder: decoder), "coders of the app")
     }
@@ -120,9 +121,10 @@ public struct JSONCoding: Sendable {
     /// ISO 8601 dates, and members named as the properties.
     public static let standard = JSONCoding()
 
-    /// The JSON of a value, with the names of members sorted, unless the encoder is your own.
+    /// Returns the JSON of a value. The names of members are sorted, unless the encoder is your own.
     ///
-    /// Equal values have equal bytes. Recordings, `coalesce` and `curl` commands depend on that. A ``/ErrandFormats/JSONValue`` keeps all digits of its numbers.
+    /// Equal values have equal bytes. Recordings, `coalesce` and `curl` commands depend on equal bytes. A
+    /// ``/ErrandFormats/JSONValue`` keeps all digits of its numbers.
     ///
     /// - Throws: `EncodingError`.
     public func encode<Value: Encodable>(_ value: Value) throws -> Data {
@@ -130,14 +132,17 @@ public struct JSONCoding: Sendable {
         return try encoder.encode(value)
     }
 
-    /// The value that `data` holds.
+    /// Returns the value that `data` contains.
     ///
-    /// - Throws: `DecodingError`, also for text that nests deeper than 128 levels (64 for a ``/ErrandFormats/JSONValue``), as recursive types need stack for each level; for
-    ///   what is slow to compare, which is a member's name that is longer than 256 bytes and not ASCII, and a text with more than 128 combining
-    ///   marks in a row; and for text that is not UTF-8 ([RFC 8259, section 8.1](https://www.rfc-editor.org/rfc/rfc8259#section-8.1)).
+    /// - Throws: `DecodingError`. Besides the errors of the decoder, these texts are refused:
+    ///   - Text that nests deeper than 128 levels (64 for a ``/ErrandFormats/JSONValue``), because recursive types need stack for
+    ///     each level.
+    ///   - Text that is slow to compare: a member's name that is longer than 256 bytes and not ASCII, or a string with more than
+    ///     128 combining marks in a row.
+    ///   - Text that is not UTF-8 ([RFC 8259, section 8.1](https://www.rfc-editor.org/rfc/rfc8259#section-8.1)).
     public func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
-        // By a parser that knows what comes next, where no setting of a decoder matters: asking a decoder for each kind in turn takes long.
-        // The parser has its own checks.
+        // A `JSONValue` is parsed directly, because the settings of the decoder don't matter. With a decoder, trying each kind of
+        // value in turn would be slow. The parser has its own checks.
         if isShared, type == JSONValue.self {
             do {
                 if let value = try JSONValue(parsing: data) as? Value { return value }
@@ -149,21 +154,21 @@ public struct JSONCoding: Sendable {
         return try decoder.decode(type, from: data)
     }
 
-    /// The name that the encoder writes for a property: `user_name` for `userName`, by ``Keys/snakeCase``.
+    /// Returns the name that the encoder writes for a property: `user_name` for `userName`, with ``Keys/snakeCase``.
     ///
-    /// - Throws: what an encoder of the app's own throws.
+    /// - Throws: any error of an encoder of the app.
     package func name(of key: any CodingKey) throws -> String {
         try JSONValue(parsing: encode(OneMember(key: key))).objectValue?.keys.first ?? key.stringValue
     }
 
-    /// Returns the problem of a body as a whole. It contains no part of the text.
+    /// Returns the problem of a body as a whole. The problem contains no part of the text.
     package static func problem(_ error: JSONParsingError) -> String {
         "\(error.exceedsLimit ? tooLargeProblem : invalidProblem): \(error)"
     }
 
-    /// How ``problem(_:)`` begins for a body that exceeds a limit of the parser.
-    package static let tooLargeProblem = "the body is JSON that is not read"
-    /// How ``problem(_:)`` begins for any other body.
+    /// The beginning of ``problem(_:)`` for a body that exceeds a limit of the parser.
+    package static let tooLargeProblem = "the body is JSON that exceeds a limit"
+    /// The beginning of ``problem(_:)`` for any other body.
     package static let invalidProblem = "the body is not valid JSON"
 
     private static func corrupted(_ message: String) -> DecodingError {
@@ -192,13 +197,13 @@ extension JSONCoding: CustomStringConvertible, CustomReflectable {
 
 extension Date {
     init(_ date: RFC3339Date) {
-        // From 2001, the reference of `Date`: a count of seconds from 1970 has fewer bits for the fraction.
+        // Counted from 2001, the reference of `Date`, because a count of seconds from 1970 has fewer bits for the fraction.
         let seconds = Double(date.secondsSinceEpoch) - Self.timeIntervalBetween1970AndReferenceDate
         self.init(timeIntervalSinceReferenceDate: seconds + Double(date.nanoseconds) / 1e9)
     }
 }
 
-/// An object with one member, to see how an encoder writes its name.
+/// An object with one member, used to find the name that an encoder writes for the member.
 private struct OneMember: Encodable {
     private struct Key: CodingKey {
         let stringValue: String

@@ -1,6 +1,6 @@
 internal import ErrandFormats
 
-// What the errors of JSON say to people: Formats has no Foundation.
+// The descriptions of JSON errors for people. They are declared here, because ErrandFormats does not import Foundation.
 
 extension JSONParsingError: LocalizedError, SafelyDescribedError {
     /// A sentence for people.

@@ -1,14 +1,15 @@
 public import ErrandFormats
 
 extension JSONNumber {
-    /// The number as a `Decimal`, rounded to 38 digits, halves away from zero; `nil` for a number out of its range.
+    /// The number as a `Decimal`, rounded to 38 digits, halves away from zero; `nil` for a number out of the range of `Decimal`.
     public var decimalValue: Decimal? { Decimal(string: text(roundedTo: 38)) }
 
-    /// The number that a `Decimal` prints as; `nil` for a value that JSON cannot hold: NaN.
+    /// Creates the number with the text of a `Decimal`; `nil` for NaN, which JSON can't express.
     public init?(exactly value: Decimal) { self.init(value.description) }
 }
 
 extension JSONValue {
-    /// The number as a `Decimal`, rounded to 38 digits, halves away from zero; `nil` for a value that is not a number, and for a number out of its range.
+    /// The number as a `Decimal`, rounded to 38 digits, halves away from zero; `nil` for a value that is not a number, and for a
+    /// number out of the range of `Decimal`.
     public var decimalValue: Decimal? { numberValue?.decimalValue }
 }

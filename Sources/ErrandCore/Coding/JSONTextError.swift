@@ -1,6 +1,6 @@
-/// One of the JSON texts of a body is not what it is read as.
+/// The error if one of the JSON texts of a body can't be decoded as its type.
 ///
-/// The description has the place, the type and the path within the text, and nothing of the body:
+/// The description shows the place, the type and the path within the text, but no part of the body:
 ///
 /// ```
 /// line 17: cannot decode LogEntry at user.id: expected Int
@@ -9,9 +9,9 @@
 public struct JSONTextError: LocalizedError, Sendable, CustomStringConvertible, CustomReflectable {
     /// Where the text is in the body.
     public enum Place: Sendable, Hashable, CustomStringConvertible {
-        /// The line with this number, from 1.
+        /// The line with this number, counted from 1.
         case line(Int)
-        /// The text of a sequence with this number, from 1.
+        /// The text with this number in a sequence, counted from 1.
         case text(Int)
 
         /// The place in words: `line 17`.
@@ -23,17 +23,17 @@ public struct JSONTextError: LocalizedError, Sendable, CustomStringConvertible, 
         }
     }
 
-    /// The cause of an error for a text that is cut off.
+    /// The cause of the error if a text is cut off.
     struct CutOff: Error {}
 
     /// Where the text is in the body.
     public let place: Place
-    /// The type as which the text is read.
+    /// The name of the type as which the text is decoded.
     public let typeName: String
-    /// The path within the text, such as `user.tags[2]`, at most 200 characters; empty for the text itself. Keys that are text
-    /// of the body show as `[…]`.
+    /// The path within the text, such as `user.tags[2]`, truncated to 200 characters; empty for the text itself. Keys that are
+    /// text of the body are shown as `[…]`.
     public let codingPath: String
-    /// The error of the decoder. It may hold values from the body.
+    /// The error of the decoder. The error may contain values from the body.
     public let underlying: any Error
     private let problem: String
 

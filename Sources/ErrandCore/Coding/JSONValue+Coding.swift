@@ -1,19 +1,20 @@
 public import ErrandFormats
 
-// Values without a type of their own, to and from those with one.
+// Conversion between JSON values and typed values.
 
 extension JSONValue {
-    /// The value that an encodable value is in JSON.
+    /// Creates the JSON of an encodable value.
     ///
     /// - Parameters:
     ///   - value: any value.
-    ///   - coding: how it becomes JSON: pass `client.jsonCoding` for that of a client. ``JSONCoding/standard`` by default.
-    /// - Throws: `EncodingError`; ``/ErrandFormats/JSONParsingError`` for a value that nests too deep.
+    ///   - coding: the rules for encoding; ``JSONCoding/standard`` by default. For the coding of a client, pass
+    ///     `client.jsonCoding`.
+    /// - Throws: `EncodingError`; ``/ErrandFormats/JSONParsingError`` for a value that nests too deeply.
     public init(encoding value: some Encodable, coding: JSONCoding = .standard) throws {
         self = try JSONValue(parsing: try coding.encode(value))
     }
 
-    /// This value as one with a type.
+    /// Returns this value, decoded as a type.
     ///
     /// ```swift
     /// let user = try json.user.decoded(as: User.self)
@@ -21,7 +22,8 @@ extension JSONValue {
     ///
     /// - Parameters:
     ///   - type: the type.
-    ///   - coding: how JSON becomes the value: pass `client.jsonCoding` for that of a client. ``JSONCoding/standard`` by default.
+    ///   - coding: the rules for decoding; ``JSONCoding/standard`` by default. For the coding of a client, pass
+    ///     `client.jsonCoding`.
     /// - Throws: `DecodingError`.
     public func decoded<Value: Decodable>(as type: Value.Type = Value.self, coding: JSONCoding = .standard) throws -> Value {
         try coding.decode(type, from: try coding.encode(self))

@@ -1,18 +1,19 @@
 internal import ErrandFormats
 
-/// The names and texts of an `Encodable` value, in the order in which the value encodes its members: for queries and forms, which have no nesting.
+/// A name and its texts, encoded from a member of an `Encodable` value. For queries and forms, which have no nesting.
 ///
-/// A member that is `nil` is left out. Names of properties, dates and data are written as a ``JSONCoding`` writes them, and everything else as a
-/// ``QueryValue``. The members of a dictionary are sorted by name.
+/// A `nil` member is left out. Property names, dates and data are written as in a ``JSONCoding``, and everything else as in a
+/// ``QueryValue``. The members are in the order in which the value encodes them, and the members of a dictionary are sorted by
+/// name.
 struct EncodedPair: Sendable, Hashable {
     let name: String
-    /// One for a plain value, one for each element of an array.
+    /// One text for a plain value, or one text for each element of an array.
     var texts: [String]
     let isArray: Bool
 
-    /// The members of `value`.
+    /// Returns the members of `value`.
     ///
-    /// - Throws: `EncodingError` if `value` has no named members, if a member is nested, and what `value` itself throws.
+    /// - Throws: `EncodingError` if `value` has no named members, or if a member is nested; also any error of `value`.
     static func pairs(
         of value: some Encodable, coding: JSONCoding, bools: FormURLEncoded.BoolStyle = .words, nils: FormURLEncoded.NilStyle = .omitted
     ) throws -> [EncodedPair] {
@@ -30,9 +31,9 @@ extension Dictionary: StringKeyedDictionary where Key == String, Value: Encodabl
     fileprivate var members: [(name: String, value: any Encodable)] { map { ($0.key, $0.value) } }
 }
 
-/// What has been encoded so far: shared by all containers of one value.
+/// The pairs encoded so far, shared by all containers of one value.
 private final class PairStorage {
-    /// Where a value stands.
+    /// The position of a value.
     enum Position {
         case top
         case member(String)
@@ -41,25 +42,25 @@ private final class PairStorage {
     }
 
     var pairs: [EncodedPair] = []
-    /// The indices of the pairs that are members of a dictionary, which has another order in each process.
+    /// The indices of the pairs that are members of a dictionary. The order of a dictionary differs in each process.
     private var ofDictionaries: [Int] = []
     /// The type of the keys of the last container.
     private(set) var keyType: ObjectIdentifier?
 
-    /// The type of the keys with which a dictionary encodes itself: a type of the standard library's own.
+    /// The type of the keys with which a dictionary encodes itself: an internal type of the standard library.
     private static let dictionaryKeyType: ObjectIdentifier? = {
         let storage = PairStorage(coding: .standard)
-        // Without members: to encode one asks for this type.
+        // An empty dictionary, because encoding a member needs this type.
         try? [String: String]().encode(to: PairEncoder(storage: storage, position: .top, codingPath: []))
         return storage.keyType
     }()
 
-    /// Says how the names of properties, dates and data are written.
+    /// The rules for property names, dates and data.
     private let coding: JSONCoding
     private let encoder: JSONEncoder
     private let bools: FormURLEncoded.BoolStyle
     private let nils: FormURLEncoded.NilStyle
-    /// The first thing that can't be encoded: the functions that make containers can't throw.
+    /// The first failure. It is stored, because the functions that create containers can't throw.
     private var failure: EncodingError?
 
     init(coding: JSONCoding, bools: FormURLEncoded.BoolStyle = .words, nils: FormURLEncoded.NilStyle = .omitted) {
@@ -74,7 +75,7 @@ private final class PairStorage {
         return sorted
     }
 
-    /// Begins a container whose keys have this type.
+    /// Notes the type of the keys of a new container.
     func beginMembers(_ type: (some CodingKey).Type) { keyType = ObjectIdentifier(type) }
 
     /// Encodes a member of a container whose keys have the type of `key`.
@@ -91,7 +92,7 @@ private final class PairStorage {
         } else if let text = text(of: value) {
             write(text, at: position, path: path)
         } else if case .top = position, let dictionary = value as? any StringKeyedDictionary {
-            // As in JSON, the names of its members are not those of properties: they stay as they are.
+            // As in JSON, the keys of a dictionary are not names of properties, and stay unchanged.
             for (name, member) in dictionary.members {
                 let first = pairs.count
                 try encode(member, at: .member(name), path: path + [PairKey(name)])
@@ -103,7 +104,8 @@ private final class PairStorage {
         if let failure { throw failure }
     }
 
-    /// The text of a plain value. Foundation encodes some of these types as numbers or as nested values.
+    /// Returns the text of a plain value; `nil` for any other value. Foundation encodes some of these types as numbers or as
+    /// nested values.
     private func text(of value: some Encodable) -> String? {
         switch value {
         case let value as Bool: bools.text(value)
@@ -113,17 +115,17 @@ private final class PairStorage {
         }
     }
 
-    /// Encodes a member that is `nil`.
+    /// Encodes a `nil` member.
     func encodeNilMember(_ key: some CodingKey, path: [any CodingKey]) throws {
         if let text = nils.text { try encodeMember(text, key, path: path) }
     }
 
-    /// Encodes an element or a single value that is `nil`.
+    /// Encodes a `nil` element or a `nil` single value.
     func encodeNil(at position: Position, path: [any CodingKey]) throws {
         if let text = nils.text { try encode(text, at: position, path: path) }
     }
 
-    /// The position of a property: `userName` may be sent as `user_name`.
+    /// Returns the position of a property: `userName` may be sent as `user_name`.
     func member(_ key: any CodingKey, path: [any CodingKey]) -> Position {
         if case .useDefaultKeys = encoder.keyEncodingStrategy { return .member(key.stringValue) }
         do {
@@ -142,19 +144,19 @@ private final class PairStorage {
         }
     }
 
-    /// Begins the array at `position`; the index of its pair.
+    /// Begins an array at `position`, and returns the index of its pair.
     func beginArray(at position: Position, path: [any CodingKey]) -> Int {
         if case .member(let name) = position {
             pairs.append(EncodedPair(name: name, texts: [], isArray: true))
         } else {
-            fail("an array stands where a query or a form has no name for it", at: path)
+            fail("an array has no name of its own: queries and forms hold arrays only as members", at: path)
             pairs.append(EncodedPair(name: "", texts: [], isArray: true))
         }
         return pairs.count - 1
     }
 
     func fail(_ why: String, at path: [any CodingKey]) {
-        // Without the value, which may be secret.
+        // The error does not show the value, which may be secret.
         if failure == nil { failure = .invalidValue("…", EncodingError.Context(codingPath: path, debugDescription: why)) }
     }
 
@@ -195,7 +197,7 @@ private struct PairMembers<Key: CodingKey>: KeyedEncodingContainerProtocol {
         try storage.encodeMember(value, key, path: codingPath)
     }
 
-    // The default implementations leave out what is nil.
+    // Implemented here, because the default implementations leave out `nil`.
     mutating func encodeIfPresent<Value: Encodable>(_ value: Value?, forKey key: Key) throws { try encodeOptional(value, key) }
     mutating func encodeIfPresent(_ value: Bool?, forKey key: Key) throws { try encodeOptional(value, key) }
     mutating func encodeIfPresent(_ value: String?, forKey key: Key) throws { try encodeOptional(value, key) }
@@ -292,9 +294,10 @@ private struct PairKey: CodingKey {
 }
 
 extension JSONEncoder {
-    /// The text that the encoder writes for a value, without quotation marks; `nil` for a value that it writes as an object or an array.
+    /// Returns the text that the encoder writes for a value, without quotation marks; `nil` if the encoder writes an object or an
+    /// array.
     fileprivate func text(of value: some Encodable) throws -> String? {
-        // Within an array, as encoders may refuse a plain value alone.
+        // Encoded within an array, because encoders may refuse a single plain value.
         switch try JSONValue(parsing: encode([value]))[0] {
         case .string(let text): text
         case .number(let number): number.description

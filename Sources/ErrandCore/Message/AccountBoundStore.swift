@@ -1,4 +1,5 @@
-/// A store that keeps data of accounts, such as responses, cookies or transfers, and removes the data of an account when that account signs out.
+/// A store that keeps data of accounts, such as responses, cookies or transfers, and removes the data of an account when that
+/// account signs out.
 ///
 /// ```swift
 /// final class Drafts: AccountBoundStore {
@@ -11,14 +12,16 @@
 /// try await tokens.signOut(clearing: [drafts])
 /// ```
 ///
-/// A store finds the data by ``RequestOptions/credentialIdentity`` of the requests:
-/// - A durable identity, by a keyed digest of ``CredentialIdentity/canonicalOctets``. Identities with equal octets are of one account.
-/// - A volatile identity, by the identity itself, and in memory alone.
+/// A store finds the data of an account by ``RequestOptions/credentialIdentity`` of the requests:
+/// - For a durable identity: by a keyed digest of ``CredentialIdentity/canonicalOctets``. Identities with equal octets belong to
+///   the same account.
+/// - For a volatile identity: by the identity itself, only in memory.
 public protocol AccountBoundStore: Sendable {
-    /// Removes all data of an account. Does nothing if there is none.
+    /// Removes all data of an account. Does nothing if the store has no data of the account.
     ///
-    /// An exchange of the account may still be in progress. When this function has returned, the store must not keep a response of such an exchange.
+    /// An exchange of the account may still be in progress. After this function has returned, the store must not keep a response
+    /// of such an exchange.
     ///
-    /// - Throws: any error if data could not be removed.
+    /// - Throws: any error if the store can't remove the data.
     func forget(_ identity: CredentialIdentity) async throws
 }

@@ -1,57 +1,60 @@
-/// How a cache of the app treated a request, in the terms of the field `Cache-Status`
+/// How a cache of the app handled a request, in the terms of the field `Cache-Status`
 /// ([RFC 9211, section 2](https://www.rfc-editor.org/rfc/rfc9211#section-2)).
 ///
 /// ```swift
 /// print(response.metadata.cacheStatus ?? "no cache")     // hit; ttl=30
 /// ```
 public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
-    /// Why a request was sent on ([RFC 9211, section 2.2](https://www.rfc-editor.org/rfc/rfc9211#section-2.2)).
+    /// The reason why a cache sent a request to the server
+    /// ([RFC 9211, section 2.2](https://www.rfc-editor.org/rfc/rfc9211#section-2.2)).
     public enum ForwardReason: String, Sendable, Hashable, CaseIterable {
-        /// The cache was told not to handle the request.
+        /// The cache was configured not to handle the request.
         case bypass
-        /// The method of the request must be sent on.
+        /// The method of the request requires a request to the server.
         case method
         /// The cache has no response for the URL.
         case uriMiss = "uri-miss"
-        /// The cache has responses for the URL, but none that `Vary` allows for the request.
+        /// The cache has responses for the URL, but `Vary` allows none of them for the request.
         case varyMiss = "vary-miss"
-        /// The cache has no response that it could use, for a reason that it does not distinguish.
+        /// The cache has no usable response. The cache does not distinguish the reason.
         case miss
-        /// The cache has a fresh response that the request does not allow it to use.
+        /// The cache has a fresh response, but the request does not allow the cache to use the response.
         case request
         /// The cache has a stored response that is stale.
         case stale
-        /// The cache has a part of the response, and sends the request on for the rest.
+        /// The cache has a part of the response, and requests the rest from the server.
         case partial
     }
 
-    /// Whether the response is a stored one that was not validated for this request (`hit`), or why the request was sent on (`fwd`).
+    /// Whether the cache returned a stored response without a request (`hit`), or why the cache sent the request to the server
+    /// (`fwd`).
     public enum Outcome: Sendable, Hashable {
         /// The response comes from the cache, without a request.
         case hit
-        /// The request was sent on.
+        /// The cache sent the request to the server.
         case forwarded(ForwardReason)
     }
 
-    /// Whether the response comes from the cache, or why the request was sent on.
+    /// Whether the response comes from the cache, or why the cache sent the request to the server.
     public var outcome: Outcome
-    /// The status of the server's response, if the request was sent on and that status is known (`fwd-status`): 304 for a revalidation.
+    /// The status of the server's response (`fwd-status`): 304 for a revalidation. `nil` if the cache sent no request, or the
+    /// status is not known.
     public var forwardedStatus: HTTPResponse.Status?
     /// Whether the cache has stored the response (`stored`).
     public var isStored: Bool
     /// Whether the request shared the exchange of another request (`collapsed`).
     public var isCollapsed: Bool
-    /// For how long the response stays fresh (`ttl`); negative for a stale response. `nil` if it is not known.
+    /// The time for which the response stays fresh (`ttl`); negative for a stale response. `nil` if the time is not known.
     public var timeToLive: Duration?
 
     /// Creates a status.
     ///
     /// - Parameters:
-    ///   - outcome: whether the response comes from the cache, or why the request was sent on.
+    ///   - outcome: whether the response comes from the cache, or why the cache sent the request to the server.
     ///   - forwardedStatus: the status of the server's response.
     ///   - isStored: whether the cache has stored the response.
     ///   - isCollapsed: whether the request shared the exchange of another request.
-    ///   - timeToLive: for how long the response stays fresh; negative for a stale response.
+    ///   - timeToLive: the time for which the response stays fresh; negative for a stale response.
     public init(
         _ outcome: Outcome, forwardedStatus: HTTPResponse.Status? = nil, isStored: Bool = false, isCollapsed: Bool = false,
         timeToLive: Duration? = nil
@@ -64,7 +67,7 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
     public var isHit: Bool { outcome == .hit }
     /// Whether the response comes from the cache although it is stale.
     public var isStale: Bool { isHit && (timeToLive ?? .zero) < .zero }
-    /// Whether the server has confirmed the stored response (304), which was returned.
+    /// Whether the server has confirmed the stored response (304), and the cache has returned the stored response.
     public var isRevalidated: Bool { [.forwarded(.stale), .forwarded(.request)].contains(outcome) && forwardedStatus == .notModified }
     /// Whether the whole response comes from the server.
     public var isMiss: Bool { !isHit && !isRevalidated && outcome != .forwarded(.partial) }
@@ -87,7 +90,7 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
 private enum CacheStatusKey: MetadataKey { static var defaultValue: CacheStatus? { nil } }
 
 extension ResponseMetadata {
-    /// How a cache of the stack treated the request; `nil` without a cache. A cache of your own sets it.
+    /// How a cache of the stack handled the request; `nil` without a cache. A cache of your own sets this property.
     public var cacheStatus: CacheStatus? {
         get { self[CacheStatusKey.self] }
         set { self[CacheStatusKey.self] = newValue }

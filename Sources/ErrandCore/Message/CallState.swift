@@ -1,7 +1,8 @@
-/// The notes of a call's layers for one another, which its request carries.
+/// The state that the layers of a call share. The request of the call carries the state.
 ///
-/// A layer may change a note, the deadline or the event sink for the layers inside it. They are restored when the layer is left, on the request of the
-/// response and on the request of the failure. So sending such a request again begins a new call, without the limits and observers of the old one.
+/// A layer may change this state, the deadline or the event sink for the layers inside. When the layer returns or throws, the
+/// changes are undone on the request of the response or of the failure. So sending such a request again begins a new call,
+/// without the limits and observers of the old call.
 package struct CallState: Sendable {
     /// Whether the request is inside its outermost stack: its options were checked, and its timeout was set.
     var hasEntered = false
@@ -11,12 +12,12 @@ package struct CallState: Sendable {
     package var awaitsDecoding = false
     /// Whether an outer layer may follow a redirect that a response asks for.
     var mayFollowRedirects = false
-    /// Whether no layer may follow a redirect: the body has secrets, which are for the first server alone.
+    /// Whether no layer may follow a redirect, because the body has secrets for the first server alone.
     var forbidsRedirects = false
-    /// The rule of the `validateStatus` that the request has passed: see ``Request/accepts(_:)``.
+    /// The rule of the `validateStatus` middleware that the request has passed: see ``Request/accepts(_:)``.
     package var passedStatusRule: StatusRule?
-    /// Whether content codings of the response are decoded although the request asks for none: its reader needs the content, and asks for `identity`
-    /// only so that no proxy holds back what it compresses.
+    /// Whether content codings of the response are decoded although the request asks for `identity`. The reader needs the decoded
+    /// content. The request asks for `identity` only to keep proxies from delaying the body by compressing it.
     package var decodesUnrequestedCodings = false
     /// The request's position in the profile of its call; usually `nil`.
     package var profilePosition: ProfilePosition?
@@ -27,21 +28,21 @@ package struct CallState: Sendable {
 
     /// The innermost observer outside of the request's position; `nil` without one.
     var observation: (any CallObservation)?
-    /// Reads the error of the back end in the body of a refused response; `nil` without a client that has an envelope.
+    /// Reads the error of the back end from the body of a refused response; `nil` unless the client has an error envelope.
     package var serviceErrors: ServiceErrorReader?
 
     init() {}
 
-    /// The response will be decoded.
+    /// Records that the response will be decoded.
     mutating func expectValue(_ serviceErrors: ServiceErrorReader?) {
         awaitsDecoding = true
         self.serviceErrors = serviceErrors
     }
 }
 
-/// Reads the error that a body describes in the envelope of a client. A reference, because each request carries it.
+/// Reads the error that a body describes in the error envelope of a client. A reference, because each request carries it.
 package final class ServiceErrorReader: Sendable {
-    /// Returns `nil` if the body describes no error, or is no such envelope.
+    /// Returns the error; `nil` if the body is not an error envelope, or describes no error.
     package let read: @Sendable (Data) -> ServiceError?
 
     package init(_ read: @escaping @Sendable (Data) -> ServiceError?) { self.read = read }
@@ -55,16 +56,17 @@ package final class StackLimits: Sendable {
 }
 
 extension Request {
-    /// Restores what a layer has changed of the call: the deadline, the event sink and the notes are those of `outer` again.
+    /// Undoes the changes of a layer to the call: the deadline, the event sink and the call state become those of `outer` again.
     ///
-    /// A different request, which a layer has sent in between, is left as it is.
+    /// If a layer has sent a different request instead, the different request stays unchanged.
     mutating func restoreCall(of outer: Request) {
         guard id == outer.id else { return }
         deadline = outer.deadline
         options.restoreCall(of: outer.options)
     }
 
-    /// Removes the call: its deadline, its event sink and its notes, except for the coding of JSON, by which the body of a failure is read.
+    /// Removes the deadline, the event sink and the call state. Only the coding of JSON stays, because it is needed to read the
+    /// body of a failure.
     mutating func leaveCall() {
         deadline = nil
         options.eventSink = nil
@@ -73,7 +75,7 @@ extension Request {
         options.call.json = json
     }
 
-    /// Sends a request that was made of this one, and restores its call on the way out.
+    /// Sends a changed copy of this request, and restores the call afterwards: see ``restoreCall(of:)``.
     func restoringCall(_ send: () async throws -> Response) async throws -> Response {
         do {
             var response = try await send()
@@ -86,9 +88,9 @@ extension Request {
 }
 
 extension Error {
-    /// Returns the error, with the call of its request restored as the layer got it.
+    /// Returns the error. The call of the error's request becomes that of `outer` again.
     ///
-    /// - Parameter outer: the request as the layer got it.
+    /// - Parameter outer: the request as the layer received it.
     func restoringCall(of outer: Request) -> any Error {
         guard var failure = self as? any RequestFailure, var request = failure.request, request.id == outer.id,
             request.options.callStamp != outer.options.callStamp
@@ -100,7 +102,7 @@ extension Error {
         return error
     }
 
-    /// The error without the notes of its call, so that sending its request again begins a new call.
+    /// The error without the state of its call, so that sending the error's request again begins a new call.
     var withoutCall: any Error {
         guard var failure = self as? any RequestFailure, failure.request != nil else { return self }
         failure.request?.leaveCall()

@@ -1,18 +1,19 @@
 internal import ErrandFormats
 
-/// The account whose credentials a request carries. It distinguishes the exchanges of one account from those of another.
+/// The account whose credentials a request carries. The identity distinguishes the exchanges of one account from the exchanges of
+/// another.
 ///
-/// `authenticate` sets the identity on each request to which it adds credentials. Coalescing shares no exchange between two identities, and a cache
-/// stores the responses of each identity apart. The identity stays the same when a token is refreshed, and changes when another account signs in. A
-/// redirect to another origin removes the identity.
+/// `authenticate` sets the identity on each request to which it adds credentials. Coalescing shares no exchange between two
+/// identities, and a cache stores the responses of each identity separately. The identity stays the same when a token is
+/// refreshed, and changes when another account signs in. A redirect to another origin removes the identity.
 ///
 /// An identity is durable or volatile:
-/// - **Volatile**, from ``init(scheme:_:)``: valid in this process alone. A store that outlives the process, or that another process shares, keeps
-///   nothing of a request with a volatile identity.
-/// - **Durable**, from ``init(scheme:account:_:)``: made of the stable name of an account. Another run and another process find the same account by
-///   ``canonicalOctets``.
+/// - **Volatile**, from ``init(scheme:_:)``: valid only in this process. A persistent or shared store keeps nothing of a request
+///   with a volatile identity.
+/// - **Durable**, from ``init(scheme:account:_:)``: made from the stable name of an account. Other runs and other processes find
+///   the same account by ``canonicalOctets``.
 ///
-/// The description and the mirror show the scheme alone.
+/// The description and the mirror show only the scheme.
 public struct CredentialIdentity: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
     private let scheme: OctetKey
     private let account: OctetKey?
@@ -22,8 +23,8 @@ public struct CredentialIdentity: Sendable, Hashable, CustomStringConvertible, C
     ///
     /// - Parameters:
     ///   - scheme: the name of the authentication scheme, such as `basic`. It is shown.
-    ///   - parts: the texts that distinguish two accounts of this scheme, such as a user and a password, or a token. They may be secret, and are never
-    ///     shown. They are compared octet by octet.
+    ///   - parts: the texts that distinguish two accounts of this scheme, such as a user and a password, or a token. The texts
+    ///     may be secret, and are never shown. They are compared octet by octet.
     public init(scheme: String, _ parts: String...) {
         (self.scheme, account, self.parts) = (OctetKey(scheme), nil, parts.map { OctetKey($0) })
     }
@@ -32,9 +33,11 @@ public struct CredentialIdentity: Sendable, Hashable, CustomStringConvertible, C
     ///
     /// - Parameters:
     ///   - scheme: the name of the authentication scheme, such as `basic`. It is shown.
-    ///   - account: the name of the account that all runs and processes of the app use, such as the identifier of a user. It must not be a secret, and no
-    ///     two accounts may have the same name. It is compared octet by octet: two Unicode normal forms of a name are two accounts.
-    ///   - parts: further texts by which identities in this process are compared, such as the password. They are not part of ``canonicalOctets``.
+    ///   - account: the name of the account that all runs and processes of the app use, such as the identifier of a user. The
+    ///     name must not be secret, and no two accounts may have the same name. Names are compared octet by octet: two Unicode
+    ///     normal forms of a name are two accounts.
+    ///   - parts: further texts by which identities in this process are compared, such as the password. These texts are not part
+    ///     of ``canonicalOctets``.
     public init(scheme: String, account: String, _ parts: String...) {
         (self.scheme, self.account, self.parts) = (OctetKey(scheme), OctetKey(account), parts.map { OctetKey($0) })
     }
@@ -51,8 +54,9 @@ public struct CredentialIdentity: Sendable, Hashable, CustomStringConvertible, C
     /// 4. the length of the account's name in octets, as above
     /// 5. the account's name in UTF-8, not normalized
     ///
-    /// Two durable identities have equal octets only if their schemes and their accounts have equal octets. A store never keeps the octets, because they
-    /// name a person. It keeps a keyed digest of them, such as HMAC-SHA-256 with a key of the store.
+    /// Two durable identities have equal octets only if their schemes and their accounts have equal octets. A store must not keep
+    /// the octets, because the octets name a person. A store keeps a keyed digest of the octets, such as HMAC-SHA-256 with a key
+    /// of the store.
     public var canonicalOctets: [UInt8]? {
         guard let account else { return nil }
         var octets: [UInt8] = [1]
@@ -74,7 +78,7 @@ private enum CredentialIdentityKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// The account whose credentials the request carries; `nil` without credentials. `authenticate` sets it.
+    /// The account whose credentials the request carries; `nil` without credentials. `authenticate` sets this option.
     public var credentialIdentity: CredentialIdentity? {
         get { self[CredentialIdentityKey.self] }
         set { self[CredentialIdentityKey.self] = newValue }

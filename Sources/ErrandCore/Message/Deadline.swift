@@ -1,13 +1,13 @@
-/// An instant by which an exchange must have ended: from the queue to the last byte of the body, including retries and waits.
+/// An instant by which a call must end, including queues, retries, waits and the last byte of the body.
 ///
 /// ```swift
 /// request.deadline = Deadline(after: .seconds(10))
 /// ```
 ///
-/// It is an instant on a clock (the continuous clock by default), so that tests can control time. Everything that waits obeys it.
-/// `timeout(_:)` sets it; of two deadlines, the earlier one applies.
+/// A deadline is an instant on a clock, by default the continuous clock. Tests can control time with a clock of their own. Every
+/// wait of a call obeys the deadline. `timeout(_:)` sets the deadline. Of two deadlines, the earlier deadline applies.
 public struct Deadline: Sendable, CustomStringConvertible {
-    /// Types with a layout that is known at compile time, because a deadline is copied with each request.
+    /// The instant. Its cases have a layout that is known at compile time, because a deadline is copied with each request.
     private enum Kind: Sendable {
         /// On the continuous clock, this duration after ``base``.
         case continuous(Duration)
@@ -18,13 +18,13 @@ public struct Deadline: Sendable, CustomStringConvertible {
     private static let base = ContinuousClock.now
 
     private let kind: Kind
-    /// The limit that set it, for messages; `nil` for a deadline of the app's own.
+    /// The limit that set the deadline, for messages; `nil` for a deadline of the app's own.
     private var limit: (duration: Duration, setter: LimitSetter)?
 
     private init(kind: Kind) { self.kind = kind }
 
-    /// Creates a deadline that is `duration` from now on the continuous clock, which continues while the machine sleeps. Zero or less: the
-    /// deadline has passed. More than 100 years count as 100 years.
+    /// Creates a deadline that is `duration` from now on the continuous clock, which continues while the machine sleeps. If
+    /// `duration` is zero or less, the deadline has already passed. More than 100 years count as 100 years.
     public init(after duration: Duration) { self.init(continuous: .now.advanced(by: duration.bounded)) }
 
     /// Creates a deadline from an instant on the continuous clock. More than 100 years away counts as 100 years.
@@ -48,13 +48,14 @@ public struct Deadline: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Creates the deadline that a limit sets from now on: `clock` is the continuous clock by default.
+    /// Creates the deadline of a limit that starts now. `clock` is the continuous clock by default.
     package init(by setter: LimitSetter, after duration: Duration, clock: any Clock<Duration> = ContinuousClock()) {
         self.init(after: duration, clock: clock)
         limit = (duration, setter)
     }
 
-    /// That this deadline has passed, with the limit that set it: `the limit timeout is 30 s, set by .timeout`.
+    /// The message that this deadline has passed, with the limit that set the deadline:
+    /// `the limit timeout is 30 s, set by .timeout`.
     package var passedMessage: String {
         guard let limit else { return Self.passedMessage }
         let name =
@@ -65,7 +66,7 @@ public struct Deadline: Sendable, CustomStringConvertible {
         return limit.setter.message([(name, limit.duration)]) + (limit.duration > .zero ? "" : "; it must be more than zero")
     }
 
-    /// That a deadline has passed, where it is not known what set it.
+    /// The message that a deadline has passed, if the limit that set the deadline is not known.
     static let passedMessage = "the deadline of the request passed"
 
     /// The remaining time; zero or negative once the deadline has passed.
@@ -79,8 +80,8 @@ public struct Deadline: Sendable, CustomStringConvertible {
     /// Whether the deadline has passed.
     public var hasPassed: Bool { remaining <= .zero }
 
-    /// The instant on the continuous clock; `nil` on any other clock. A transport with timers of its own can enforce only deadlines on the
-    /// continuous clock.
+    /// The instant on the continuous clock; `nil` on any other clock. A transport with timers of its own can enforce only
+    /// deadlines on the continuous clock.
     public var continuousInstant: ContinuousClock.Instant? {
         if case .continuous(let sinceBase) = kind { Self.base.advanced(by: sinceBase) } else { nil }
     }
@@ -106,9 +107,9 @@ public struct Deadline: Sendable, CustomStringConvertible {
         return earlier
     }
 
-    /// Returns when the deadline has passed.
+    /// Waits until the deadline has passed.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled first.
+    /// - Throws: `CancellationError` if the task is cancelled first.
     public func wait() async throws {
         switch kind {
         case .continuous(let sinceBase): try await Task.sleep(until: Self.base.advanced(by: sinceBase), clock: .continuous)

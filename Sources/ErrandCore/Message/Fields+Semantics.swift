@@ -11,6 +11,6 @@ extension HTTPFields {
 }
 
 extension HTTPField.Name {
-    /// `Idempotency-Key`, by which a server recognizes a request that is sent again.
+    /// `Idempotency-Key`, by which a server recognizes a repeated request.
     public static let idempotencyKey = known("Idempotency-Key")
 }

@@ -1,8 +1,9 @@
 internal import ErrandFormats
 
 extension HTTPResponse {
-    /// The text that a body is, by the `charset` of `Content-Type`. ISO-8859-1 is read as windows-1252, as browsers do
-    /// ([WHATWG Encoding, section 4.2](https://encoding.spec.whatwg.org/#names-and-labels)). A charset that is not known is UTF-8.
+    /// Returns a body as text, decoded by the `charset` of `Content-Type`. ISO-8859-1 is decoded as windows-1252, as in browsers
+    /// ([WHATWG Encoding, section 4.2](https://encoding.spec.whatwg.org/#names-and-labels)). A missing or unknown charset is
+    /// decoded as UTF-8.
     package func text(of data: Data) -> String {
         let charset = headerFields.single(.contentType).flatMap { MediaType($0) }?[parameter: "charset"] ?? "utf-8"
         func isOne(of names: String...) -> Bool { names.contains(where: charset.isExactlyIgnoringCase) }
@@ -13,7 +14,7 @@ extension HTTPResponse {
         return String(decoding: data, as: UTF8.self)
     }
 
-    /// Without a byte order mark. A byte that is left over is half a unit, which is invalid.
+    /// Returns the text without a byte order mark. An odd byte at the end is half a code unit, and becomes U+FFFD.
     private static func utf16(_ data: Data, isBigEndian: Bool) -> String {
         let bytes = Array(data)
         var units = stride(from: 0, to: bytes.count - 1, by: 2).map { index in
@@ -24,7 +25,7 @@ extension HTTPResponse {
         return String(decoding: units, as: UTF16.self) + (bytes.count.isMultiple(of: 2) ? "" : "\u{FFFD}")
     }
 
-    /// The characters of the bytes from 0x80 to 0x9F. Five are not assigned, and are control characters.
+    /// The characters of the bytes from 0x80 to 0x9F. Five bytes are not assigned, and become control characters.
     private static let middle = Array(
         "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8D}Ž\u{8F}\u{90}‘’“”•–—˜™š›œ\u{9D}žŸ".unicodeScalars)
 

@@ -1,19 +1,20 @@
-/// A name for a call, by which a server knows that two requests are one (`Idempotency-Key`, draft-ietf-httpapi-idempotency-key-header).
+/// A name for a call, by which a server recognizes repeated requests of the same call (`Idempotency-Key`,
+/// draft-ietf-httpapi-idempotency-key-header).
 ///
 /// ```swift
 /// var order = try Request(.post, "/orders")
 /// order.options.idempotencyKey = .attached        // may be sent again now
 /// ```
 ///
-/// The field is a structured string in quotes ([RFC 9651, section 3.3.3](https://www.rfc-editor.org/rfc/rfc9651#section-3.3.3)). It stays
-/// the same for every attempt of a call; a new call has a new one.
+/// The field is a structured string in quotes ([RFC 9651, section 3.3.3](https://www.rfc-editor.org/rfc/rfc9651#section-3.3.3)).
+/// All attempts of a call have the same key. A new call has a new key.
 public struct IdempotencyKey: Sendable, Hashable {
     private let value: String?
 
-    /// A random key, made when the request is sent.
+    /// A random key, created when the request is sent.
     public static let attached = IdempotencyKey(value: nil)
 
-    /// A key of your own, such as an order's number.
+    /// Returns a key of your own, such as the number of an order.
     ///
     /// - Precondition: `value` is printable ASCII, and not empty
     ///   ([RFC 9651, section 3.3.3](https://www.rfc-editor.org/rfc/rfc9651#section-3.3.3)).
@@ -24,7 +25,7 @@ public struct IdempotencyKey: Sendable, Hashable {
         return IdempotencyKey(value: value)
     }
 
-    /// As it stands in the field: quoted, with `"` and `\` escaped.
+    /// The value of the field: quoted, with `"` and `\` escaped.
     fileprivate var field: String {
         let text = value ?? UUID().uuidString.lowercased()
         return "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""  // octets: ASCII
@@ -32,7 +33,8 @@ public struct IdempotencyKey: Sendable, Hashable {
 }
 
 extension IdempotencyKey: CustomStringConvertible, CustomReflectable {
-    /// Whether it is a random key. The value of another one is not shown, as it lets anyone ask what became of the call.
+    /// The kind of key: random or your own. The value of a key of your own is not shown, because anyone with the key can ask for
+    /// the result of the call.
     public var description: String { value == nil ? "attached" : "value(\(Sensitivity.urlPlaceholder))" }
     public var customMirror: Mirror { Mirror(self, children: ["key": description]) }
 }
@@ -44,10 +46,10 @@ private enum IdempotencyKeyOption: OptionKey {
 }
 
 extension RequestOptions {
-    /// The key that retry attaches to this request, which may be sent again then; `nil` (the default) leaves it to the policy. A field that the
-    /// request already has counts instead.
+    /// The key that `retry` attaches to this request, so that the request may be sent again. `nil`, the default: the retry policy
+    /// decides. If the request already has the field, the field stays and this option has no effect.
     ///
-    /// The stack must have `retry`: ``UnservedOptionError`` otherwise.
+    /// If the stack has no `retry`, the request fails with ``UnservedOptionError``.
     public var idempotencyKey: IdempotencyKey? {
         get { self[IdempotencyKeyOption.self] }
         set { self[IdempotencyKeyOption.self] = newValue }
@@ -55,7 +57,10 @@ extension RequestOptions {
 }
 
 extension Request {
-    /// Adds the field where the request, or the policy for its method, asks for it; whether the request has one then.
+    /// Adds the field `Idempotency-Key` if the request's options or the policy for its method ask for a key.
+    ///
+    /// - Parameter methods: the methods for which the policy asks for a key.
+    /// - Returns: whether the request has the field afterwards.
     public mutating func attachIdempotencyKey(for methods: Set<HTTPRequest.Method>) -> Bool {
         if hasIdempotencyKey { return true }
         guard let key = options.idempotencyKey ?? (methods.contains(method) && !method.isIdempotent ? .attached : nil) else { return false }

@@ -11,7 +11,7 @@
 /// }
 /// ```
 ///
-/// The keys of ``RequestOptions`` define more: see ``OptionKey``.
+/// The keys of ``RequestOptions`` have more rules: see ``OptionKey``.
 public protocol MetadataKey {
     /// The type of the value.
     associatedtype Value: Sendable
@@ -31,9 +31,10 @@ struct TypedValues: Sendable {
         }
     }
 
-    /// A separate function, because it needs more of the type: most requests have no values, and every layer reads some.
+    /// A separate function, because it needs more of the type's metadata at run time. Every layer reads values, but most requests
+    /// have none.
     private func stored<Key: MetadataKey>(_ key: Key.Type) -> Key.Value {
-        // Unwrapped first: a missing value must not pass for the `nil` of an optional `Value`.
+        // Unwrapped first, because a missing value must not be mistaken for the `nil` of an optional `Value`.
         guard let value = storage?[ObjectIdentifier(key)] else { return Key.defaultValue }
         return value as? Key.Value ?? Key.defaultValue
     }

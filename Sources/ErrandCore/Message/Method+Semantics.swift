@@ -9,7 +9,8 @@ extension HTTPRequest.Method {
         }
     }
 
-    /// Whether a request with this method may be sent twice: the method is idempotent, or the server recognizes a repetition by its key.
+    /// Returns whether a request with this method may be sent twice: the method is idempotent, or the server recognizes a
+    /// repeated request by its key.
     public func mayBeSentAgain(hasKey: Bool) -> Bool { isIdempotent || hasKey }
 
     /// Whether the method asks for no change on the server

@@ -1,5 +1,5 @@
-// Values that middleware set and observers read: numbers, resend counts, redirects, sharing. They are here so that neither needs the
-// other's module.
+// Values that middleware sets and observers read: numbers, resend counts, redirects, sharing. The values are declared here, so
+// that neither side needs the other's module.
 
 /// A redirect that was followed.
 public struct RedirectRecord: Sendable, Hashable {
@@ -10,6 +10,8 @@ public struct RedirectRecord: Sendable, Hashable {
     /// The URL that the redirect led to, without secrets.
     public let to: String
 
+    /// Creates a record of a redirect.
+    ///
     /// - Parameters:
     ///   - status: the status of the redirect.
     ///   - from: the URL that was redirected, without secrets: ``Request/redactedURL``.
@@ -31,7 +33,7 @@ private enum ResendCountKey: OptionKey {
 
 private enum HasLeftOriginKey: OptionKey {
     static var defaultValue: Bool { false }
-    /// It is part of the identity, because `baggage` depends on it.
+    /// The value is part of the identity, because `baggage` depends on the value.
     static var crossesOrigins: Bool { true }
 }
 
@@ -45,14 +47,14 @@ extension RequestOptions {
         set { self[RequestNumberKey.self] = newValue }
     }
 
-    /// The number of times that the request was sent before, for layers that see each attempt: 0 for the first. Retries, redirects and all
-    /// other repetitions count.
+    /// The number of times that the request was sent before, for layers that see each attempt: 0 for the first attempt. Retries,
+    /// redirects and all other repetitions count.
     public var resendCount: Int {
         get { self[ResendCountKey.self] }
         set { self[ResendCountKey.self] = newValue }
     }
 
-    /// Whether a redirect, or an absolute URL, has led to another origin than that of the server.
+    /// Whether a redirect or an absolute URL has led to an origin other than that of the server.
     public package(set) var hasLeftOrigin: Bool {
         get { self[HasLeftOriginKey.self] }
         set { self[HasLeftOriginKey.self] = newValue }
@@ -60,14 +62,16 @@ extension RequestOptions {
 }
 
 extension RequestOptions {
-    /// Whether a layer outside may follow a redirect that a response asks for. A middleware that follows redirects sets it for the layers inside, so that
-    /// observers don't take a redirect for a failure. It ends with that layer.
+    /// Whether an outer layer may follow the redirect of a response.
+    ///
+    /// A middleware that follows redirects sets this property for the layers inside, so that observers don't record a redirect as
+    /// a failure. When the middleware returns, the property has its earlier value again.
     public var mayFollowRedirects: Bool {
         get { call.mayFollowRedirects }
         set { call.mayFollowRedirects = newValue }
     }
 
-    /// Whether no layer may follow a redirect, because the request has secrets that are for the first server alone.
+    /// Whether no layer may follow a redirect, because the request has secrets for the first server alone.
     public var forbidsRedirects: Bool {
         get { call.forbidsRedirects }
         set { call.forbidsRedirects = newValue }
@@ -81,7 +85,7 @@ extension ResponseMetadata {
         set { self[RequestNumberKey.self] = newValue }
     }
 
-    /// The redirects that were followed, in order.
+    /// The followed redirects, in order.
     public var redirects: [RedirectRecord] {
         get { self[RedirectsKey.self] }
         set { self[RedirectsKey.self] = newValue }

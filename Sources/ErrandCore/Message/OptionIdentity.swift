@@ -1,16 +1,16 @@
-/// How an option's value distinguishes exchanges that requests could share.
+/// How the value of an option determines which requests may share an exchange.
 public enum OptionIdentity: Sendable {
-    /// Not at all: requests with different values may share an exchange.
+    /// The value does not matter: requests with different values may share an exchange.
     case none
-    /// The request does not share its exchange with any other.
+    /// The request does not share its exchange with any other request.
     case unique
-    /// Requests must have an equal value to share an exchange.
+    /// Requests must have equal values to share an exchange.
     case value(any Hashable & Sendable)
 }
 
 extension OptionIdentity {
-    /// Returns the identity of an option whose middleware is outside coalescing. A replaced value does not count. A request that switches
-    /// the middleware off shares only with requests that do the same.
+    /// Returns the identity of an option whose middleware is outside coalescing. A replaced value does not matter. A request that
+    /// switches the middleware off shares exchanges only with requests that switch it off too.
     public static func ofSwitch<Value>(_ override: OptionOverride<Value>) -> OptionIdentity {
         override.isOff ? .value(OffIdentity()) : .none
     }
@@ -20,8 +20,8 @@ extension OptionIdentity {
 struct OffIdentity: Hashable, Sendable {}
 
 extension RequestOptions {
-    /// The parts of requests' options that must be equal for them to share an exchange. It may contain secrets, and its description shows
-    /// none.
+    /// The parts of the options that must be equal in requests that share an exchange. The parts may contain secrets. The
+    /// description shows no secrets.
     public struct Identity: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
         struct Part: Hashable, Sendable {
             let value: any Hashable & Sendable

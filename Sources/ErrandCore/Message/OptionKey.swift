@@ -11,7 +11,7 @@
 /// }
 /// ```
 ///
-/// The default rules are the safe ones: requests with different tenants never share an exchange, a redirect to another origin removes the
+/// The default rules are safe. Requests with different tenants never share an exchange, a redirect to another origin removes the
 /// tenant, and no middleware is required.
 public protocol OptionKey: SendableMetatype {
     /// The type of the value.
@@ -21,10 +21,13 @@ public protocol OptionKey: SendableMetatype {
 
     /// Returns the part of `value` that must be equal in requests that share an exchange (`coalesce`).
     ///
-    /// By default, a `Hashable` value is its own identity, unless it is the default value; an ``OptionOverride`` of a `Hashable` value is
-    /// `Hashable`. A request with a value that is not `Hashable` shares with no other: it is ``OptionIdentity/unique``. There are two
-    /// exceptions: an ``OptionOverride`` of such a value that is `.inherited` counts as not set, and `.off` equals `.off`. An option that
-    /// acts outside coalescing, or on no exchange at all, returns ``OptionIdentity/none``.
+    /// The default depends on the value:
+    /// - The default value, if it is `Hashable` or `nil`: ``OptionIdentity/none``.
+    /// - Any other `Hashable` value: the value itself. An ``OptionOverride`` of a `Hashable` value is `Hashable`.
+    /// - Any other value: ``OptionIdentity/unique``. There are two exceptions. An ``OptionOverride`` that is `.inherited` counts
+    ///   as not set, and `.off` equals `.off`.
+    ///
+    /// If the option acts outside coalescing, or does not affect the exchange, return ``OptionIdentity/none``.
     static func identity(of value: Value) -> OptionIdentity
 
     /// Whether the value stays when a redirect leads to another origin (scheme, host and port); false by default.
@@ -33,18 +36,19 @@ public protocol OptionKey: SendableMetatype {
     /// The middleware that the option requires; ``MiddlewarePlace/unplaced``, the default, if it requires none.
     ///
     /// A request that sets the option fails with ``UnservedOptionError`` if the outermost stack has no such middleware. An
-    /// ``OptionOverride`` that is `.inherited` or `.off`, `nil`, an empty collection and the default value require nothing.
+    /// ``OptionOverride`` that is `.inherited` or `.off`, `nil`, an empty collection and the default value require no middleware.
     static var servedBy: MiddlewarePlace { get }
 
     /// The capabilities of the transport that the option requires; none by default.
     ///
-    /// A request that sets the option fails with ``UnservedOptionError`` if the transport of the outermost stack lacks one of them. The values that
-    /// require no middleware require no capability.
+    /// A request that sets the option fails with ``UnservedOptionError`` if the transport of the outermost stack lacks one of
+    /// them. The values that require no middleware require no capability.
     static var needs: Capabilities { get }
 }
 
 extension OptionKey {
-    /// Returns the identity of a value that is not `Hashable`: the request is unique, unless the option is not set or switched off.
+    /// Returns the identity of a value that is not `Hashable`. The request is unique, unless the option is not set or is switched
+    /// off.
     public static func identity(of value: Value) -> OptionIdentity {
         guard let override = value as? any AnyOptionOverride else { return isNil(value) && isNil(defaultValue) ? .none : .unique }
         return override.isInherited ? .none : override.isOff ? .value(OffIdentity()) : .unique

@@ -7,7 +7,7 @@
 public enum OptionOverride<Value: Sendable>: Sendable {
     /// The stack's setting applies. The default.
     case inherited
-    /// The middleware does not apply to this request: it passes the request on unchanged.
+    /// The middleware does not apply to this request. The middleware passes the request on unchanged.
     case off
     /// This value replaces the stack's setting.
     case use(Value)
@@ -30,10 +30,10 @@ public enum OptionOverride<Value: Sendable>: Sendable {
 }
 
 extension OptionOverride where Value == Duration {
-    /// This number of seconds replaces the stack's setting: `request.options.timeout = .seconds(5)`.
+    /// Returns an override by a whole number of seconds: `request.options.timeout = .seconds(5)`.
     public static func seconds(_ seconds: some BinaryInteger) -> Self { .use(.seconds(seconds)) }
 
-    /// This number of seconds replaces the stack's setting: `request.options.timeout = .seconds(0.5)`.
+    /// Returns an override by a number of seconds: `request.options.timeout = .seconds(0.5)`.
     ///
     /// - Precondition: `seconds` is finite and in the range of `Int64`.
     public static func seconds(_ seconds: Double) -> Self {
@@ -42,7 +42,7 @@ extension OptionOverride where Value == Duration {
         return .use(.seconds(seconds))
     }
 
-    /// This number of milliseconds replaces the stack's setting: `request.options.attemptTimeout = .milliseconds(500)`.
+    /// Returns an override by a number of milliseconds: `request.options.attemptTimeout = .milliseconds(500)`.
     public static func milliseconds(_ milliseconds: some BinaryInteger) -> Self { .use(.milliseconds(milliseconds)) }
 }
 

@@ -1,4 +1,5 @@
-/// Values of options by their key. Nothing is allocated while none is set. A request has few, so a search is faster than a hash.
+/// The values of options by their keys. Nothing is allocated while no option is set. A request has few options, so a linear
+/// search is faster than hashing.
 struct OptionValues: Sendable {
     private struct Entry: Sendable {
         let key: any OptionKey.Type
@@ -9,7 +10,7 @@ struct OptionValues: Sendable {
 
     var isEmpty: Bool { entries.isEmpty }
     var count: Int { entries.count }
-    /// The keys that were set, in the order in which they were first set.
+    /// The keys of the options that were set, in the order in which the options were first set.
     var keys: [any OptionKey.Type] { entries.map(\.key) }
 
     subscript<Key: OptionKey>(_ key: Key.Type) -> Key.Value {
@@ -34,7 +35,7 @@ struct OptionValues: Sendable {
         return nil
     }
 
-    /// Restores the value of a key as it is in `other`, set or not.
+    /// Sets the value of a key to the value in `other`, or removes the value if `other` has none.
     mutating func restore<Key: OptionKey>(_ key: Key.Type, of other: OptionValues) {
         if other.index(of: ObjectIdentifier(key)) != nil {
             self[key] = other[key]
@@ -47,7 +48,7 @@ struct OptionValues: Sendable {
         if entries.contains(where: { !$0.key.crossesOrigins }) { entries.removeAll { !$0.key.crossesOrigins } }
     }
 
-    /// The identity of all values; `nil` if one of them makes its request unique.
+    /// The identity of all values; `nil` if one of the values makes the request unique.
     var identity: RequestOptions.Identity? {
         func identity<Key: OptionKey>(_ key: Key.Type, _ value: any Sendable) -> OptionIdentity {
             (value as? Key.Value).map { Key.identity(of: $0) } ?? .unique

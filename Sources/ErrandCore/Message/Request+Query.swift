@@ -1,10 +1,10 @@
 extension Request {
-    /// The path of the request, percent-encoded, without its query; empty if there is none.
+    /// The path of the request, percent-encoded, without its query; empty if the request has no path.
     ///
-    /// Before `server` has added its base URL, it is the path below that.
+    /// Before `server` has added its base URL, this is the path below the base URL.
     public var path: String { head.pathWithoutQuery }
 
-    /// The query of the request. Change it at any time, in a middleware, for example:
+    /// The query of the request. Change the query at any time, for example in a middleware:
     ///
     /// ```swift
     /// request.query.set("page", 2)
@@ -12,8 +12,8 @@ extension Request {
     /// request.query["access_token"] = nil
     /// ```
     ///
-    /// The path stays as it is, and so does each item that you do not change, with its escapes. While the request has no authority, the query is that
-    /// of the request alone: `server` puts the query of its base URL before it.
+    /// The path and each unchanged item keep their text, with their escapes. While the request has no authority, the query is
+    /// that of the request alone. `server` later puts the query of its base URL before the query of the request.
     public var query: URLQuery {
         get { URLQuery(percentEncoded: RequestTarget.parts(of: head.path ?? "").query ?? "") }
         set {
@@ -23,7 +23,7 @@ extension Request {
             let known = target
             let changed = text.isEmpty ? String(path) : "\(path)?\(text)"
             head.path = changed
-            // The path was checked. An invalid query is found where the request is checked next.
+            // The path was checked. An invalid query is found by the next check of the request.
             guard let known, PercentEncoding.firstInvalidByte(in: text, allowing: .query) == nil else { return }
             if let origin = known.origin {
                 knownTarget = RequestTarget(origin, checkedPath: changed)

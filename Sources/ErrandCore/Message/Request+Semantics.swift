@@ -1,5 +1,5 @@
 extension Request {
-    /// The fields as the transport's boundary completes them.
+    /// The header fields, completed by the fallback fields as in the transport's boundary.
     public var completedFields: HTTPFields {
         if !options.hasFallbackHeaders { return head.headerFields }
         var fields = head.headerFields
@@ -7,7 +7,7 @@ extension Request {
         return fields
     }
 
-    /// The head with its fields as the transport's boundary completes them.
+    /// The head with ``completedFields``.
     package var headWithFallbacks: HTTPRequest {
         var head = head
         head.headerFields = completedFields
@@ -26,13 +26,13 @@ extension Request {
     /// Whether sending this request twice has the same effect as sending it once: the method is idempotent
     /// ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)), or the request has the field `Idempotency-Key`.
     ///
-    /// Whether the body can be sent again is another question: ``RequestBody/replay`` answers it.
+    /// For whether the body can be sent again, see ``RequestBody/replay``.
     public var mayBeSentAgain: Bool { method.mayBeSentAgain(hasKey: hasIdempotencyKey) }
 
-    /// Whether no server can process this request twice if the request is sent again after a failure: ``mayBeSentAgain`` is true, or no server has processed
-    /// the request.
+    /// Whether no server can process this request twice if the request is sent again after a failure. Either ``mayBeSentAgain``
+    /// is true, or no server has processed the request.
     ///
-    /// - Parameter error: the failure of the last attempt, with the attempts before it.
+    /// - Parameter error: the failure of the last attempt, with the records of the earlier attempts.
     public func mayBeSentAgain(after error: any Error) -> Bool { mayBeSentAgain || !error.mayHaveBeenProcessed }
 
     /// The tags of the request, without secrets.

@@ -10,32 +10,34 @@ internal import Synchronization
 /// let response = try await stack.send(request)
 /// ```
 ///
-/// A request with a path alone needs a `server` in the stack, as there is no default authority. Descriptions and mirrors show no secret.
+/// A request with only a path needs a `server` in the stack, because there is no default authority. Descriptions and mirrors show
+/// no secret.
 public struct Request: Sendable {
-    /// Method, scheme, authority, path and fields, as they will be sent. The transport adds `Host` and `Content-Length`.
+    /// The method, scheme, authority, path and fields, as they will be sent. The transport adds `Host` and `Content-Length`.
     ///
-    /// A scheme, an authority or a path that you write is checked just before the transport, which throws ``InvalidURLError``.
+    /// If you write the scheme, the authority or the path, the head is checked just before the transport. An invalid head throws
+    /// ``InvalidURLError``.
     public var head: HTTPRequest
     /// The body, which is sent after the head.
     public var body: RequestBody
-    /// The instant by which the whole exchange must be over, the body of its response included; `nil` means never.
+    /// The instant by which the whole call must end, including the body of the response; `nil` means never.
     public var deadline: Deadline? { didSet { options.callStamp &+= 1 } }
-    /// The options of this request: what it asks of the middleware and the transport.
+    /// The options of this request for the middleware and the transport.
     public var options: RequestOptions
     /// The identity of the call: unique in this process, and the same for every attempt.
     public let id: RequestID
-    /// What was read of the head; see ``target``, which is `nil` if the head was written since.
+    /// The target as it was last parsed from the head. If the head was written after that, ``target`` is `nil`.
     var knownTarget: RequestTarget?
 
-    /// A request for a path below the base URL that `server` adds.
+    /// Creates a request for a path below the base URL that `server` adds.
     ///
     /// ```swift
     /// try Request(.get, "/users/\(id, "id")/posts", query: ["page": 2])
     /// try Request(.get, PathTemplate(verbatim: path))      // a whole path that stands in a variable
     /// ```
     ///
-    /// - Throws: ``InvalidURLError`` if the path can't be sent as it stands, if a value leaves its segment empty, and if a whole path was
-    ///   interpolated (`"\(path)"`).
+    /// - Throws: ``InvalidURLError`` if the path contains characters that must be percent-encoded, if a value leaves its segment
+    ///   empty, or if a whole path was interpolated (`"\(path)"`).
     public init(
         _ method: HTTPRequest.Method, _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: RequestBody = .empty
@@ -47,11 +49,11 @@ public struct Request: Sendable {
         if !path.isVerbatim { options.urlTemplate = resolved.template }
     }
 
-    /// A request for an absolute URL, given as text.
+    /// Creates a request for an absolute URL, given as text.
     ///
     /// - Parameter query: follows the query that `url` has.
-    /// - Throws: ``InvalidURLError`` if `url` is not an absolute `http` or `https` URL, has a fragment, or holds what must be percent-encoded.
-    ///   ``init(_:pastedURL:query:headers:body:)`` encodes it.
+    /// - Throws: ``InvalidURLError`` if `url` is not an absolute `http` or `https` URL, has a fragment, or contains characters
+    ///   that must be percent-encoded. ``init(_:pastedURL:query:headers:body:)`` encodes such characters.
     public init(
         _ method: HTTPRequest.Method, url: String, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: RequestBody = .empty
@@ -59,7 +61,7 @@ public struct Request: Sendable {
         self.init(method, url: try HTTPURL(url), query: query, headers: headers, body: body)
     }
 
-    /// A request for an absolute URL of Foundation, without its fragment, which is never sent.
+    /// Creates a request for an absolute URL of Foundation. The fragment of the URL is never sent.
     ///
     /// - Parameter query: follows the query that `url` has.
     /// - Throws: ``InvalidURLError`` if `url` is not an absolute `http` or `https` URL.
@@ -70,7 +72,8 @@ public struct Request: Sendable {
         self.init(method, url: try HTTPURL(url), query: query, headers: headers, body: body)
     }
 
-    /// A request for a URL that a person pasted or typed: its path and query are percent-encoded, and its fragment is dropped.
+    /// Creates a request for a URL that a person pasted or typed. Its path and query are percent-encoded, and its fragment is
+    /// dropped.
     ///
     /// ```swift
     /// try Request(.get, pastedURL: "https://a.example/straße?q=ä b")
@@ -78,9 +81,9 @@ public struct Request: Sendable {
     /// ```
     ///
     /// - Parameters:
-    ///   - text: as ``HTTPURL/init(pasted:)`` reads it. A scheme is not added.
+    ///   - text: the URL, parsed as by ``HTTPURL/init(pasted:)``. A missing scheme is not added.
     ///   - query: follows the query that the URL has.
-    /// - Throws: ``InvalidURLError`` if the text has no `http` or `https` URL even so.
+    /// - Throws: ``InvalidURLError`` if the text is not an `http` or `https` URL even after this repair.
     public init(
         _ method: HTTPRequest.Method, pastedURL text: String, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: RequestBody = .empty
@@ -88,7 +91,7 @@ public struct Request: Sendable {
         self.init(method, url: try HTTPURL(pasted: text), query: query, headers: headers, body: body)
     }
 
-    /// A request for an absolute URL that was read before.
+    /// Creates a request for an absolute URL that is already parsed.
     ///
     /// - Parameter query: follows the query that `url` has.
     public init(
@@ -101,13 +104,13 @@ public struct Request: Sendable {
         self.init(
             head: HTTPRequest(method: method, scheme: url.scheme, authority: url.authority, path: target, headerFields: headers),
             body: body)
-        // A query that was given percent-encoded may be invalid: then the request is checked just before the transport.
+        // A query that the caller has percent-encoded may be invalid. Then the request is checked just before the transport.
         if PercentEncoding.firstInvalidByte(in: added, allowing: .query) == nil {
             knownTarget = RequestTarget(url.origin, checkedPath: target)
         }
     }
 
-    /// Not available: a path in a variable is `PathTemplate(verbatim: path)`.
+    /// Not available. For a path in a variable, write `PathTemplate(verbatim: path)`.
     @available(*, unavailable, message: "write PathTemplate(verbatim: path) for a path in a variable, or url: for a whole URL")
     @_disfavoredOverload
     public init(
@@ -117,7 +120,7 @@ public struct Request: Sendable {
         try self.init(method, PathTemplate(verbatim: path), query: query, headers: headers, body: body)
     }
 
-    /// Not available: a path has no label, `Request(.get, path)`.
+    /// Not available. A path has no argument label: write `Request(.get, path)`.
     @available(*, unavailable, message: "write Request(.get, path) without a label: a path is completed by the server of the stack")
     @_disfavoredOverload
     public init(
@@ -127,7 +130,8 @@ public struct Request: Sendable {
         try self.init(method, path, query: query, headers: headers, body: body)
     }
 
-    /// A request with a head of your own. The head is checked just before the transport, which throws ``InvalidURLError``.
+    /// Creates a request with a head of your own. The head is checked just before the transport. An invalid head throws
+    /// ``InvalidURLError``.
     public init(head: HTTPRequest, body: RequestBody = .empty) {
         self.head = head
         self.body = body
@@ -144,7 +148,8 @@ public struct Request: Sendable {
         _modify { yield &head.headerFields }
     }
 
-    /// The absolute URL; `nil` while the request has no authority, or if its parts are not a valid URL. The URL of `OPTIONS *` has no path.
+    /// The absolute URL; `nil` while the request has no authority, or if the parts don't form a valid URL. The URL of `OPTIONS *`
+    /// has no path.
     public var url: HTTPURL? {
         if let target { return target.url }
         guard let scheme = head.scheme, let authority = head.authority, head.hasTargetOfItsOwn,
@@ -155,7 +160,8 @@ public struct Request: Sendable {
         return try? HTTPURL("\(scheme)://\(authority)\(target)")
     }
 
-    /// Scheme, host and port; `nil` while the request has no authority, or if scheme or authority is invalid. The path does not matter.
+    /// The scheme, host and port; `nil` while the request has no authority, or if the scheme or the authority is invalid. The
+    /// path does not matter.
     public var origin: Origin? {
         if let target { return target.origin }
         guard let scheme = head.scheme, scheme == "https" || scheme == "http", let authority = head.authority,
@@ -177,7 +183,7 @@ public struct Request: Sendable {
         } else {
             url += authority
         }
-        // A target that is not a path is not shown as a part of the host.
+        // A target that is not a path must not look like a part of the host.
         if !target.isEmpty, !head.hasTargetOfItsOwn || target == "*" { url += "/" }
         url += target
         return options.sensitivity.redactedURL(url)
@@ -185,8 +191,8 @@ public struct Request: Sendable {
 }
 
 extension HTTPRequest {
-    /// Whether the target can't be taken for a part of the authority: it is empty, begins with `/` or `?`, or is the `*` of OPTIONS
-    /// ([RFC 9112, section 3.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2)).
+    /// Whether the target can't be mistaken for a part of the authority: the target is empty, begins with `/` or `?`, or is the
+    /// `*` of OPTIONS ([RFC 9112, section 3.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2)).
     package var hasTargetOfItsOwn: Bool {
         guard let path, let first = path.utf8.first else { return true }
         return first == UInt8(ascii: "/") || first == UInt8(ascii: "?") || (path == "*" && method == .options)
@@ -201,9 +207,9 @@ public struct RequestID: Sendable, Hashable, CustomStringConvertible {
     private static let start = UInt64.random(in: .min ... .max)
     private static let count = Atomic<UInt64>(0)
 
-    /// An identifier that was not used before.
+    /// Creates an identifier that no other request of this process has.
     public init() {
-        // An odd factor visits every number once, so that two neighbors look nothing alike in a log.
+        // With an odd factor, the sequence visits every number once, and successive identifiers look different in a log.
         rawValue = Self.start &+ Self.count.wrappingAdd(1, ordering: .relaxed).newValue &* 0x9E37_79B9_7F4A_7C15
     }
 

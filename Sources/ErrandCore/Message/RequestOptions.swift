@@ -1,6 +1,7 @@
-/// The options of one request, for the middleware and the transport that it passes: values by typed keys, as in SwiftUI's environment.
+/// The options of one request for the middleware and the transport: values by typed keys, as in SwiftUI's environment.
 ///
-/// Each middleware of this library reads an option that has its own name, so that a single request can tune it or switch it off:
+/// Each middleware of this library reads an option with the middleware's name. A single request can adjust the middleware or
+/// switch it off:
 ///
 /// ```swift
 /// var request = try Request(.get, "/reports")
@@ -8,24 +9,24 @@
 /// request.options.timeout = .use(.seconds(2))
 /// ```
 ///
-/// A request with an option whose middleware is missing from its stack fails with ``UnservedOptionError``. An option that is `.off` needs no
-/// middleware, and timeouts hold without one. To define an option of your own, see ``OptionKey``.
+/// A request with an option whose middleware is missing from its stack fails with ``UnservedOptionError``. An option that is
+/// `.off` requires no middleware, and timeouts apply without a middleware. To define an option of your own, see ``OptionKey``.
 public struct RequestOptions: Sendable {
     private var values = OptionValues()
-    /// The notes of the layers of the call.
+    /// The state that the layers of the call share.
     package var call = CallState() { didSet { callStamp &+= 1 } }
     /// Receives the events of this exchange; `nil` by default.
     public var eventSink: (any EventSink)? { didSet { callStamp &+= 1 } }
-    /// Another number after each change of the call's notes, event sink or deadline.
+    /// A number that differs after each change of the call state, the event sink or the deadline.
     var callStamp: UInt32 = 0
 
     /// The path of the endpoint with names in place of values, for logs, spans and metrics; `nil` if the request has no template.
     public var urlTemplate: String?
     private var ownFallbackHeaders: HTTPFields?
-    /// Header fields that are added just before the transport if the request has no field of that name by then, such as the `Accept` of a
-    /// decoder.
+    /// Header fields that are added just before the transport, such as the `Accept` of a decoder. A field is added only if the
+    /// request has no field of that name by then.
     ///
-    /// `coalesce` compares them as it does the fields of the request. A redirect to another origin drops those that are sensitive.
+    /// `coalesce` compares these fields like the fields of the request. A redirect to another origin removes sensitive fields.
     public var fallbackHeaders: HTTPFields {
         get { ownFallbackHeaders ?? HTTPFields() }
         set { ownFallbackHeaders = newValue.isEmpty ? nil : newValue }
@@ -43,47 +44,51 @@ public struct RequestOptions: Sendable {
         set { values[key] = newValue }
     }
 
-    /// What two requests must have in common in their options to share an exchange; `nil` if an option keeps this request from sharing any.
+    /// The part of the options that two requests must have in common to share an exchange; `nil` if an option keeps this request
+    /// from sharing.
     ///
-    /// It is computed on each access. Each key decides for its own value: see ``OptionKey/identity(of:)``.
+    /// The identity is computed on each access. Each key determines the identity of its own value: see
+    /// ``OptionKey/identity(of:)``.
     public var identity: Identity? { values.identity }
 
-    /// Removes the options that must not go to another origin (``OptionKey/crossesOrigins``). For middleware that sends a request on to one.
+    /// Removes the options that must not go to another origin (``OptionKey/crossesOrigins``). For middleware that sends a request
+    /// to another origin.
     public mutating func removeOriginBoundOptions() { values.removeOriginBoundOptions() }
 
-    /// Sets the option to its value in `outer`, or removes it if it is not set there.
+    /// Sets the option to its value in `outer`, or removes the option if `outer` does not set it.
     mutating func restore<Key: OptionKey>(_ key: Key.Type, of outer: RequestOptions) { values.restore(key, of: outer.values) }
 
-    /// Adds an event sink. An event sink that the options already have stays.
+    /// Adds an event sink. An existing event sink stays.
     ///
-    /// - Parameter sink: the sink to add. It gets each event after the sinks before it.
+    /// - Parameter sink: the sink to add. It receives each event after the earlier sinks.
     public mutating func addEventSink(_ sink: some EventSink) { eventSink = EventSinks.together(eventSink, sink) }
 
-    /// Restores the notes and the event sink of the call as they are in `outer`.
+    /// Restores the call state and the event sink as they are in `outer`.
     mutating func restoreCall(of outer: RequestOptions) {
         call = outer.call
         eventSink = outer.eventSink
         callStamp = outer.callStamp
     }
 
-    /// The keys of the options that were set, in the order in which they were set first.
+    /// The keys of the options that were set, in the order in which the options were first set.
     package var keys: [any OptionKey.Type] { values.keys }
 
     /// Whether no option was ever set.
     var isEmpty: Bool { values.isEmpty }
 
-    /// The first option that requires a middleware at a place that `isServed` does not know, or a capability that is not in `capabilities`.
+    /// Returns the first option that requires a middleware at a place for which `isServed` returns false, or a capability that is
+    /// not in `capabilities`.
     func unserved(
         by capabilities: Capabilities, _ isServed: (MiddlewarePlace) -> Bool
     ) -> (key: any OptionKey.Type, missing: UnservedOptionError.Missing)? { values.unserved(by: capabilities, isServed) }
 }
 
 extension RequestOptions: CustomStringConvertible, CustomReflectable {
-    /// The template, the tags and the fallback fields, without secrets, and how many options are set. Their values may hold anything, and are
-    /// not shown.
+    /// The template, the tags and the fallback fields, without secrets, and the number of options that are set. The values of the
+    /// options may hold anything, and are not shown.
     public var description: String { "options (\(shown.map { "\($0.label): \($0.value)" }.joined(separator: ", ")))" }
 
-    /// What the description shows.
+    /// The parts that the description shows.
     public var customMirror: Mirror { Mirror(self, children: shown.map { ($0.label, $0.value as Any) }) }
 
     private var shown: [(label: String, value: String)] {
@@ -125,7 +130,7 @@ private enum UpgradeKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// Names that are sensitive in this request and its response, in addition to those that always are.
+    /// Names that are sensitive in this request and its response, in addition to the names that are always sensitive.
     public var sensitivity: Sensitivity {
         get { self[SensitivityKey.self] }
         set { self[SensitivityKey.self] = newValue }
@@ -133,13 +138,14 @@ extension RequestOptions {
 
     /// Names and values by which the app finds this request in logs and spans, such as the tenant or the feature.
     ///
-    /// Metrics do not have them, as each value would be a series of its own. The value of a sensitive name (``sensitivity``) is not shown.
+    /// Metrics do not have the tags, because each value would create a time series of its own. The value of a sensitive name
+    /// (``sensitivity``) is not shown.
     public var tags: [String: String] {
         get { self[TagsKey.self] }
         set { self[TagsKey.self] = newValue }
     }
 
-    /// The protocol to change to; `nil` (the default) for a plain exchange.
+    /// The protocol to which the connection changes; `nil`, the default, for a plain exchange.
     package var upgrade: UpgradeRequest? {
         get { self[UpgradeKey.self] }
         set { self[UpgradeKey.self] = newValue }

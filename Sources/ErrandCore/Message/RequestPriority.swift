@@ -1,9 +1,10 @@
-/// How urgent a request is: of several requests in a queue, the most urgent is sent first.
+/// The urgency of a request: of several requests in a queue, the most urgent is sent first.
 public struct RequestPriority: Sendable, Hashable, Comparable, CustomStringConvertible {
-    /// The urgency from 0, the most urgent, to 7 ([RFC 9218, section 4.1](https://www.rfc-editor.org/rfc/rfc9218#section-4.1)).
+    /// The urgency, from 0 (most urgent) to 7 (least urgent)
+    /// ([RFC 9218, section 4.1](https://www.rfc-editor.org/rfc/rfc9218#section-4.1)).
     public let urgency: Int
 
-    /// A priority of this urgency.
+    /// Creates a priority of this urgency.
     ///
     /// - Precondition: `urgency` is from 0 to 7.
     public init(urgency: Int) {
@@ -23,7 +24,7 @@ public struct RequestPriority: Sendable, Hashable, Comparable, CustomStringConve
     /// Whether the first priority is less urgent than the second.
     public static func < (first: RequestPriority, second: RequestPriority) -> Bool { first.urgency > second.urgency }
 
-    /// The priority as the field `Priority` has it: `u=1`.
+    /// The priority in the form of the field `Priority`: `u=1`.
     public var description: String { "u=\(urgency)" }
 }
 
@@ -34,16 +35,17 @@ extension HTTPField.Name {
 
 private enum PriorityKey: OptionKey {
     static var defaultValue: RequestPriority { .normal }
-    /// Coalescing compares it by itself: a caller that is more urgent sends its own request.
+    /// Coalescing compares the priority itself: a more urgent caller sends its own request.
     static func identity(of value: RequestPriority) -> OptionIdentity { .none }
     static var crossesOrigins: Bool { true }
 }
 
 extension RequestOptions {
-    /// How urgent the request is; ``RequestPriority/normal`` by default.
+    /// The urgency of the request; ``RequestPriority/normal`` by default.
     ///
-    /// The queues of this library obey it. Any other priority than ``RequestPriority/normal`` is sent to the server in the field `Priority`
-    /// ([RFC 9218, section 5](https://www.rfc-editor.org/rfc/rfc9218#section-5)), unless the request has such a field.
+    /// The queues of this library obey the priority. Any priority except ``RequestPriority/normal`` is sent to the server in the
+    /// field `Priority` ([RFC 9218, section 5](https://www.rfc-editor.org/rfc/rfc9218#section-5)), unless the request has such a
+    /// field.
     public var priority: RequestPriority {
         get { self[PriorityKey.self] }
         set { self[PriorityKey.self] = newValue }

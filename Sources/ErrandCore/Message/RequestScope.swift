@@ -1,15 +1,16 @@
-/// Which requests share one limit: all, those of one origin, or those with the same key.
+/// The requests that share one limit: all requests, the requests of one origin, or the requests with the same key.
 public struct RequestScope: Sendable, CustomStringConvertible {
-    /// What the requests of one limit have in common.
+    /// The common property of the requests of one limit.
     public enum Key: Sendable, Hashable {
         /// All requests share one limit.
         case all
-        /// The requests of one origin share a limit. Requests that have no origin yet share one: the limit stands outside `server`.
+        /// The requests of one origin share a limit. If the limit is outside `server`, requests have no origin yet, and all of
+        /// them share one limit.
         case origin(Origin?)
-        /// The requests with one key of the app share a limit.
+        /// The requests with the same key of the app share a limit.
         case named(String)
 
-        /// For a store: `https://a.example`, an empty text for ``all``.
+        /// The key as text, for a store: `https://a.example`; empty for ``all``.
         public var text: String {
             switch self {
             case .all: ""
@@ -22,21 +23,22 @@ public struct RequestScope: Sendable, CustomStringConvertible {
     /// `all`, `origin`, or the name of a key.
     public let description: String
     private let key: @Sendable (Request) -> Key?
-    /// For the label of a middleware: `per origin`, `in all`.
+    /// The scope as a phrase for the label of a middleware: `per origin`, `in all`.
     public var phrase: String { description == Self.all.description ? "in all" : "per \(description)" }
 
-    /// Returns what a request has in common with the other requests of its limit; `nil` for a request without a limit.
+    /// Returns the common property of a request and the other requests of its limit; `nil` for a request without a limit.
     public func key(of request: Request) -> Key? { key(request) }
 
     /// All requests share one limit.
     public static let all = RequestScope(description: "all") { _ in .all }
     /// Each origin has a limit of its own.
     public static let origin = RequestScope(description: "origin") { .origin($0.origin) }
-    /// Requests with the same key share one limit.
+    /// Returns a scope in which requests with the same key share one limit.
     ///
     /// - Parameters:
     ///   - description: a name for the description of the stack.
-    ///   - key: returns the key of a request, or `nil` for a request without a limit. A store receives the key, so it must not hold a secret.
+    ///   - key: returns the key of a request, or `nil` for a request without a limit. The key must not contain a secret, because
+    ///     a store receives the key.
     public static func key(_ description: String = "key", _ key: @escaping @Sendable (Request) -> String?) -> RequestScope {
         RequestScope(description: description) { request in key(request).map(Key.named) }
     }

@@ -1,29 +1,32 @@
-/// Where a request goes, as it was read and checked once: its origin, where there is one, and its path and query.
+/// The target of a request, parsed and checked once: the origin, if there is one, and the path with the query.
 ///
-/// It is read by `Request.init`, completed by `server` and by a redirect, and read again by the transport's boundary where the head was written
-/// since. It holds for the texts of the head that it was made of, and for no others. A comparison of these texts finds that out, and costs next
-/// to nothing: head and target share their storage. So writing the head costs nothing, and no way of writing it can be forgotten.
+/// `Request.init` parses the target, and `server` and redirects complete it. If the head was written after that, the transport's
+/// boundary parses the target again. A target is valid only for the texts of the head from which it was made. To find out whether
+/// the target is still valid, the texts are compared. The comparison is cheap, because head and target share their storage. So
+/// writing the head costs nothing, and no code that writes the head has to invalidate the target.
 ///
-/// It is a reference and a text in each request, and allocates nothing: a target of `server` has the origin of the base URL, which is made once.
+/// A target is a reference and a text in each request, and allocates nothing: all targets of a `server` share the origin of the
+/// base URL.
 package struct RequestTarget: Sendable {
-    /// `nil` for a path below a base URL that `server` will add.
+    /// The origin; `nil` for a path below a base URL that `server` will add.
     package let origin: Origin?
-    /// The path of the head: percent-encoded, with its query. Where there is an origin, it is empty, or begins with `/` or `?`.
+    /// The path of the head: percent-encoded, with its query. If there is an origin, the path is empty, or begins with `/` or
+    /// `?`.
     package let path: String
 
     /// The longest URL, in octets.
     static let limitBytes = 65_535
 
-    /// A target without an origin.
+    /// Creates a target without an origin.
     init(checkedPath path: String) { (origin, self.path) = (nil, path) }
 
-    /// `nil` if the whole URL is too long.
+    /// Creates a target with an origin; `nil` if the whole URL is longer than ``limitBytes``.
     init?(_ origin: Origin, checkedPath path: String) {
         guard origin.scheme.utf8.count + 3 + origin.authority.utf8.count + path.utf8.count <= Self.limitBytes else { return nil }
         (self.origin, self.path) = (origin, path)
     }
 
-    /// Reads a head of the caller's own making.
+    /// Parses and checks a head that the caller has written.
     ///
     /// - Throws: ``InvalidURLError``.
     /// - Returns: `nil` for the target `*`, whose meaning depends on the method.
@@ -37,16 +40,18 @@ package struct RequestTarget: Sendable {
         self.init(origin, checkedPath: target)
     }
 
-    /// Whether this is the target of `head`, which may have been written since.
+    /// Returns whether this is still the target of `head`, which may have been written after parsing.
     func isTarget(of head: HTTPRequest) -> Bool {
         guard Self.areSame(head.path ?? "", path) else { return false }
         guard let origin else { return head.scheme == nil && head.authority == nil }
         return Self.areSame(head.authority ?? "", origin.authority) && Self.areSame(head.scheme ?? "", origin.scheme)
     }
 
-    /// - Parameter checked: in ASCII.
+    /// Returns whether two texts have equal octets.
+    ///
+    /// - Parameter checked: the checked text, in ASCII.
     private static func areSame(_ text: String, _ checked: String) -> Bool {
-        // Equal texts of unequal lengths: some letters count as ASCII ones, such as the sign for Kelvin as a K.
+        // Texts of unequal lengths may be equal for Swift: some characters equal an ASCII letter, such as the Kelvin sign and K.
         text.utf8.count == checked.utf8.count && text == checked
     }
 
@@ -72,20 +77,21 @@ package struct RequestTarget: Sendable {
 
     // MARK: - Paths before a base URL is known
 
-    /// The path before the first question mark of `text`, and the query after it.
+    /// Returns the path before the first question mark of `text`, and the query after the question mark.
     package static func parts(of text: String) -> (path: Substring, query: Substring?) {
         guard let mark = text.utf8.firstIndex(of: UInt8(ascii: "?")) else { return (text[...], nil) }
         return (text[..<mark], text[text.utf8.index(after: mark)...])
     }
 
-    /// Checks a path and query as they stand in a request line, before a base URL is known.
+    /// Checks a path and query in the form of a request line, before a base URL is known.
     ///
-    /// - Throws: ``InvalidURLError`` if `text` names an authority, has a fragment, or holds an octet that must be escaped.
+    /// - Throws: ``InvalidURLError`` if `text` names an authority, has a fragment, or contains an octet that must be
+    ///   percent-encoded.
     static func check(_ text: String) throws(InvalidURLError) {
         if let reason = text.withUTF8Bytes({ problem(in: $0).reason }) { throw InvalidURLError(text, reason) }
     }
 
-    /// What is wrong with a path and query before a base URL is known, and where the path ends.
+    /// Returns the problem of a path and query before a base URL is known, and the length of the path in bytes.
     static func problem(in text: UnsafeBufferPointer<UInt8>) -> (reason: InvalidURLError.Reason?, pathBytes: Int) {
         if text.count > limitBytes { return (.tooManyOctets, 0) }
         var pathBytes = text.count
@@ -105,7 +111,7 @@ package struct RequestTarget: Sendable {
         return (nil, pathBytes)
     }
 
-    /// Whether the path begins with two slashes, or with letters and `://`.
+    /// Returns whether the path begins with two slashes, or with letters and `://`.
     private static func beginsWithAuthority(_ path: UnsafeBufferPointer<UInt8>) -> Bool {
         let slash = UInt8(ascii: "/")
         if path.count >= 2, path[0] == slash, path[1] == slash { return true }
@@ -122,7 +128,7 @@ package struct RequestTarget: Sendable {
         }
     }
 
-    /// Two queries in order; `nil` if there is neither.
+    /// Returns two queries joined in order; `nil` if both are `nil`.
     static func joinedQuery(_ first: String?, _ second: String?) -> String? {
         guard let first, !first.isEmpty else { return second ?? first }
         guard let second, !second.isEmpty else { return first }
@@ -131,15 +137,15 @@ package struct RequestTarget: Sendable {
 }
 
 extension Request {
-    /// What was read of the head, while the head is still as it was read.
+    /// The target as it was parsed from the head; `nil` if the head was written after that, or was never parsed.
     var target: RequestTarget? {
         guard let known = knownTarget, known.isTarget(of: head) else { return nil }
         return known
     }
 
-    /// The path and query of a request that has no origin yet, checked.
+    /// Returns the checked path and query of a request that has no origin yet.
     ///
-    /// - Throws: ``InvalidURLError`` if it was not checked yet, and is invalid.
+    /// - Throws: ``InvalidURLError`` if the path was not checked yet, and is invalid.
     package func checkedPath() throws(InvalidURLError) -> String {
         if let target { return target.path }
         let path = head.path ?? ""
@@ -149,15 +155,15 @@ extension Request {
 
     /// Sets the path and query of a request that has no origin yet.
     ///
-    /// - Parameter path: checked, as ``checkedPath()`` returns it.
+    /// - Parameter path: the checked path, as returned by ``checkedPath()``.
     package mutating func setPath(checked path: String) {
         head.path = path
         knownTarget = RequestTarget(checkedPath: path)
     }
 
-    /// Makes the request one for `path`, which was checked and has a leading slash, at `origin`.
+    /// Sets the target of the request to `path` at `origin`. The path is already checked, and has a leading slash.
     ///
-    /// - Throws: ``InvalidURLError`` if the whole is longer than 65,535 octets.
+    /// - Throws: ``InvalidURLError`` if the whole URL is longer than 65,535 octets.
     package mutating func setTarget(_ origin: Origin, checkedPath path: String) throws(InvalidURLError) {
         guard let target = RequestTarget(origin, checkedPath: path) else {
             throw InvalidURLError(options.urlTemplate ?? path, .tooManyOctets)
@@ -168,13 +174,13 @@ extension Request {
         knownTarget = target
     }
 
-    /// Reads and checks the head, unless that was done and the head is as it was.
+    /// Parses and checks the head, unless the target is known and the head is unchanged.
     ///
     /// - Throws: ``InvalidURLError``.
     mutating func readTarget() throws(InvalidURLError) {
         if target?.origin != nil { return }
         guard head.authority != nil, head.scheme != nil else {
-            // Where there is a template, without the values: they may be secret.
+            // If there is a template, the error shows the template without the values, which may be secret.
             throw InvalidURLError(options.urlTemplate ?? head.path ?? "", .missingHost)
         }
         do {
@@ -185,9 +191,10 @@ extension Request {
         if knownTarget == nil, head.path != "*" { throw InvalidURLError(options.urlTemplate ?? head.path ?? "", .tooManyOctets) }
     }
 
-    /// The absolute URL as text, in the form in which it goes out: for a transport whose client reads texts.
+    /// Returns the absolute URL as text, in the form in which it is sent. For transports that pass a URL as text to another
+    /// client.
     ///
-    /// - Throws: ``InvalidURLError`` if the head was not read yet, and is invalid; also for the target `*`, which has no such URL.
+    /// - Throws: ``InvalidURLError`` if the head was not checked yet, and is invalid; also for the target `*`, which has no URL.
     package func urlText() throws(InvalidURLError) -> String {
         if let text = target?.urlText { return text }
         var request = self
@@ -198,6 +205,6 @@ extension Request {
 }
 
 extension HTTPRequest {
-    /// The path, percent-encoded, without its query; empty if there is none.
+    /// The path, percent-encoded, without its query; empty if there is no path.
     package var pathWithoutQuery: String { String(RequestTarget.parts(of: path ?? "").path) }
 }

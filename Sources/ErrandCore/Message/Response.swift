@@ -2,13 +2,13 @@
 public struct Response: Sendable {
     /// The status and the header fields.
     public var head: HTTPResponse
-    /// The body. Read it once, or abandon it; see ``ResponseBody``.
+    /// The body. Read the body once, or abandon it: see ``ResponseBody``.
     public var body: ResponseBody
-    /// The request as it was sent: with the base URL, and after redirects the last one.
+    /// The request as it was sent, with the base URL. After redirects, the last request.
     public var request: Request
     /// The lifetime of the exchange, which ends on the wire.
     public let exchange: ExchangeLifetime
-    /// What the stack reports: attempts, number, timings.
+    /// Information from the stack: attempts, number, timings.
     public var metadata: ResponseMetadata
     /// The duplex stream, if the server has changed the protocol (101, or 2xx to an extended CONNECT).
     package var upgrade: (any DuplexStream)?
@@ -60,7 +60,7 @@ extension HTTPSender {
     /// }
     /// ```
     ///
-    /// - Throws: what sending throws, and what `read` throws.
+    /// - Throws: any error of sending and any error of `read`.
     public func withResponse<Result>(
         to request: Request, _ read: (Response) async throws -> Result
     ) async throws -> Result {

@@ -1,11 +1,12 @@
-/// What the transport and the middleware report about a response, besides its head and its body: attempts, redirects, timings.
+/// Information from the transport and the middleware about a response, besides its head and its body: attempts, redirects,
+/// timings.
 ///
 /// ```swift
 /// print(response.metadata)        // HTTP/2, request 7, 2 earlier attempts, 1 redirect, body was gzip
 /// ```
 public struct ResponseMetadata: Sendable {
     private var values = TypedValues()
-    /// Whether a `validateStatus` has accepted the response.
+    /// Whether a `validateStatus` middleware has accepted the response.
     package var isStatusAccepted = false
     /// The end of reading the response, which the observers of the call wait for; `nil` without observers.
     var callEnd: CallEnd?
@@ -38,7 +39,7 @@ extension ResponseMetadata: CustomStringConvertible, CustomReflectable {
         return parts.isEmpty ? "no metadata" : parts.joined(separator: ", ")
     }
 
-    /// How many values there are, and the attempts: the values may hold anything.
+    /// The number of values, and the attempts. The values are not shown, because they may hold anything.
     public var customMirror: Mirror {
         Mirror(self, children: ["values": count, "attempts": attempts.map(\.description)] as KeyValuePairs<String, Any>)
     }
@@ -54,14 +55,14 @@ extension ResponseMetadata {
         set { self[ContentCodingKey.self] = newValue }
     }
 
-    /// The fields of the encoded body that decoding removed from the head, as the server sent them: `Content-Encoding` and `Content-Length`.
-    /// Empty if the body was not decoded.
+    /// The fields of the encoded body that decoding removed from the head, as the server sent them: `Content-Encoding` and
+    /// `Content-Length`. Empty if the body was not decoded.
     public var encodedFields: HTTPFields {
         get { self[EncodedFieldsKey.self] }
         set { self[EncodedFieldsKey.self] = newValue }
     }
 
-    /// The number of bytes of the encoded body, as the server declared it in `Content-Length`; `nil` if it declared none, and if the body was
-    /// not decoded. It does not count what was received.
+    /// The number of bytes of the encoded body, as the server declared it in `Content-Length`; `nil` if the server declared no
+    /// length, or if the body was not decoded. The number of received bytes may differ.
     public var encodedLength: Int64? { encodedFields[.contentLength].flatMap { Int64($0) }.flatMap { $0 >= 0 ? $0 : nil } }
 }

@@ -1,25 +1,27 @@
 /// The site from which an app makes a request, for the attribute `SameSite` of cookies
 /// ([RFC 6265bis, section 5.2](https://datatracker.ietf.org/doc/html/draft-ietf-httpbis-rfc6265bis#section-5.2)).
 ///
-/// An app that shows pages of other sites, such as a browser, sets the context. Other apps send their own requests, which are of the same site.
+/// An app that shows pages of other sites, such as a browser, sets the context. The requests of other apps count as requests of
+/// the same site.
 public enum SiteContext: Sendable, Hashable, CaseIterable {
     /// The request is made by a page of the target's site. All cookies may be sent.
     case sameSite
     /// The request is made by a page of another site. Only cookies with `SameSite=None` may be sent.
     case crossSite
-    /// A person follows a link or sends a form from a page of another site, and the response replaces the page. Cookies with `SameSite=Lax` may be sent
-    /// too, if the method of the request is safe.
+    /// A person follows a link or sends a form from a page of another site, and the response replaces the page. Cookies with
+    /// `SameSite=Lax` may be sent too, if the method of the request is safe.
     case crossSiteNavigation
 }
 
 private enum SiteContextKey: OptionKey {
     static var defaultValue: SiteContext? { nil }
-    /// Without it, a redirect to another site would be a request of the same site.
+    /// Without the context, a redirect to another site would count as a request of the same site.
     static var crossesOrigins: Bool { true }
 }
 
 extension RequestOptions {
-    /// The site from which the request is made; `nil`, the default, for a request of the app itself, which counts as one of the same site.
+    /// The site from which the request is made; `nil`, the default, for a request of the app itself, which counts as a request of
+    /// the same site.
     public var siteContext: SiteContext? {
         get { self[SiteContextKey.self] }
         set { self[SiteContextKey.self] = newValue }

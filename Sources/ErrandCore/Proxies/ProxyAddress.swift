@@ -1,4 +1,4 @@
-/// Which proxy it is: its protocol, its host and its port, without credentials.
+/// The protocol, the host and the port of a proxy, without credentials.
 ///
 /// ```swift
 /// if let proxy = error.proxy { print("check the \(proxy)") }  // check the HTTP proxy proxy.example:3128
@@ -6,13 +6,13 @@
 public struct ProxyAddress: Sendable, Hashable {
     /// The protocol of the proxy.
     public let kind: ProxySettings.Kind
-    /// The name or the address of the proxy. An IPv6 address has no brackets. `invalid` if the settings have more than a host there, such as a
-    /// URL, which may hold a password.
+    /// The name or the address of the proxy. An IPv6 address has no brackets. `invalid` if the host of the settings is not only a
+    /// host, but for example a URL, which may hold a password.
     public let host: String
     /// The port of the proxy.
     public let port: Int
 
-    /// Returns the address that is a part of the settings of a proxy.
+    /// Creates the address of the proxy that `settings` describe.
     public init(_ settings: ProxySettings) {
         (kind, port) = (settings.kind, settings.port)
         host = settings.hostIsURL ? "invalid" : settings.host
@@ -26,10 +26,10 @@ extension ProxyAddress: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["proxy": description]) }
 }
 
-/// What a proxy said of the credentials for it, where they are the reason of its refusal.
+/// The reason why a proxy refused a request because of the credentials for the proxy.
 public enum ProxyCredentialsProblem: String, Sendable, Hashable {
     /// The proxy requires credentials, and the settings have none.
     case missing
-    /// The proxy does not accept the credentials that it got, or their kind.
+    /// The proxy does not accept the credentials, or their kind.
     case refused
 }

@@ -1,4 +1,4 @@
-/// Responds to the challenges of an HTTP proxy, for the schemes that the transport does not know
+/// A closure that responds to the challenges of an HTTP proxy, for authentication schemes that the transport does not support
 /// ([RFC 9110, section 11.7](https://www.rfc-editor.org/rfc/rfc9110#section-11.7)).
 ///
 /// ```swift
@@ -9,9 +9,9 @@
 ///     })
 /// ```
 ///
-/// The closure is called when the proxy responds with 407, and from then on before each request and each tunnel, with the challenges that
-/// the proxy sent last. So a challenge that is valid for many requests costs one round trip. It is called on the event loop of the
-/// connection: it must be quick, and must not wait. What takes time is fetched before.
+/// The closure is called when the proxy responds with 407. After that, the closure is called before each request and each tunnel,
+/// with the latest challenges of the proxy. So a challenge that is valid for many requests costs one round trip. The closure is
+/// called on the event loop of the connection: it must be quick, and must not wait. Fetch slow data in advance.
 ///
 /// Two authenticators are equal if one is a copy of the other.
 public struct ProxyAuthenticator: Sendable, Hashable {
@@ -23,32 +23,35 @@ public struct ProxyAuthenticator: Sendable, Hashable {
 
     private let closure: Closure
 
-    /// - Parameter respond: returns the value of `Proxy-Authorization`; `nil` or an empty text if it has none. Before a
-    ///   challenge, the request is then sent with ``ProxySettings/credentials``; after a challenge, it fails. A value with a control character, such as a
-    ///   line break, or of more than 64 KiB is not sent: the request fails with ``TransportError/Code/proxy``.
+    /// Creates an authenticator from a closure.
+    ///
+    /// - Parameter respond: returns the value of `Proxy-Authorization`. `nil` and an empty text mean no value: before a
+    ///   challenge, the request is then sent with ``ProxySettings/credentials``; after a challenge, the request fails. If the
+    ///   value has a control character, such as a line break, or more than 64 KiB, the request fails with
+    ///   ``TransportError/Code/proxy``.
     public init(_ respond: @escaping @Sendable (ProxyChallenge) -> String?) { closure = Closure(respond) }
 
     /// Returns the value of `Proxy-Authorization`.
     public func respond(to challenge: ProxyChallenge) -> String? { closure.call(challenge) }
 
-    /// Whether one is a copy of the other.
+    /// Returns whether one authenticator is a copy of the other.
     public static func == (first: ProxyAuthenticator, second: ProxyAuthenticator) -> Bool { first.closure === second.closure }
     /// Hashes the identity of the closure.
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(closure)) }
 }
 
-/// What a proxy asks for, and for which request.
+/// The challenges of a proxy, and the request for which credentials are needed.
 public struct ProxyChallenge: Sendable, Hashable {
     /// The proxy, with its credentials.
     public let proxy: ProxySettings
-    /// The ways to authenticate that the proxy accepts (`Proxy-Authenticate`), in its order; at least one.
+    /// The challenges of the proxy (`Proxy-Authenticate`), in the order of the proxy; at least one.
     public let challenges: [AuthenticationChallenge]
     /// The method of the request; `CONNECT` for a tunnel.
     public let method: HTTPRequest.Method
-    /// The target of the request as it is written, which Digest calls `uri`: a whole URL, or host and port for a tunnel.
+    /// The target of the request as it is sent, which Digest calls `uri`: a whole URL, or host and port for a tunnel.
     public let target: String
-    /// How often the proxy has refused credentials for this request, or this tunnel. They are probably wrong then, unless the challenge
-    /// says that only its nonce was too old (`stale=true`).
+    /// The number of times that the proxy has refused credentials for this request or this tunnel. If the number is not 0, the
+    /// credentials are probably wrong, unless the challenge says that only the nonce was too old (`stale=true`).
     public let refusals: Int
 
     /// Creates a challenge, for tests of an authenticator.

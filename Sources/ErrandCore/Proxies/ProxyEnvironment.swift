@@ -1,8 +1,8 @@
 internal import ErrandFormats
 
-/// The proxies that variables of the environment name. For the rules see ``ProxyPolicy/environment(_:)``.
+/// The proxies that environment variables name. For the rules, see ``ProxyPolicy/environment(_:)``.
 struct ProxyEnvironment: Sendable, CustomStringConvertible {
-    /// A variable, read: what is wrong with it concerns only the requests that would use its proxy.
+    /// The parsed value of a variable. An error concerns only the requests that would use the proxy of the variable.
     private typealias Choice = Result<ProxySettings, ProxySettingsError>
 
     private let http: Choice?
@@ -27,7 +27,9 @@ struct ProxyEnvironment: Sendable, CustomStringConvertible {
         exceptions = ProxyExceptions(first("no_proxy", "NO_PROXY")?.value ?? "")
     }
 
-    /// - Throws: ``ProxySettingsError`` if the variable of the proxy can't be used.
+    /// Returns the proxy for the requests to an origin; `nil` for direct connections.
+    ///
+    /// - Throws: ``ProxySettingsError`` if the variable that names the proxy is invalid.
     func proxy(for origin: Origin) throws(ProxySettingsError) -> ProxySettings? {
         guard let proxy = origin.scheme.isExactly("https") ? https : http, !exceptions.contain(origin) else { return nil }
         return try proxy.get()
@@ -58,10 +60,12 @@ struct ProxyExceptions: Sendable {
     }
 
     private var entries: [(hosts: Hosts, port: Int?)] = []
-    /// The parts that are neither a host, an address nor a network, and match nothing.
+    /// The parts that are not a host, an address or a network, and match nothing.
     private(set) var ignored: [Substring] = []
 
-    /// - Parameter list: separated by commas or spaces.
+    /// Parses the value of `no_proxy`.
+    ///
+    /// - Parameter list: the parts, separated by commas or white space.
     init(_ list: String) {
         for octets in list.utf8.split(whereSeparator: { $0 == UInt8(ascii: ",") || $0 == 0x20 || (0x09...0x0D).contains($0) }) {
             let part = list[octets.startIndex..<octets.endIndex]
@@ -82,7 +86,7 @@ struct ProxyExceptions: Sendable {
         return (.name(Host.comparable(normal)), port)
     }
 
-    /// An address with or without brackets, or a network.
+    /// Returns an address, with or without brackets, or a network; `nil` for any other text.
     private static func network(_ text: Substring) -> Hosts? {
         let parts = text.split(atOctet: UInt8(ascii: "/"), maxSplits: 1, omittingEmptyPieces: false)
         let isBracketed = parts[0].hasOctetPrefix("[") && parts[0].hasOctetSuffix("]") && parts[0].utf8.count > 1
@@ -93,7 +97,7 @@ struct ProxyExceptions: Sendable {
         return .addresses(address, prefixBits: bits)
     }
 
-    /// A host, and its port if it has one; `nil` for an invalid port.
+    /// Returns the host of a part, and the port if there is one; `nil` if the port is invalid.
     private static func split(_ part: Substring) -> (Substring, Int?)? {
         let afterBracket = part.utf8.lastIndex(of: UInt8(ascii: "]")) ?? part.startIndex
         guard let colon = part[afterBracket...].utf8.firstIndex(of: UInt8(ascii: ":")) else { return (part, nil) }

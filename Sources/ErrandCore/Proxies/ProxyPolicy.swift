@@ -1,4 +1,4 @@
-/// Which requests go through which proxy.
+/// The rules that decide which requests go through which proxy.
 ///
 /// ```swift
 /// configuration.proxy = .all(.http(host: "proxy.example", port: 3128))
@@ -20,20 +20,25 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, CustomReflectable 
     /// No proxy: all connections are direct.
     public static let none = ProxyPolicy(.none)
 
-    /// All requests go through one proxy, those to this computer included.
+    /// Returns a policy by which all requests go through one proxy, including requests to this computer.
     public static func all(_ proxy: ProxySettings) -> ProxyPolicy { ProxyPolicy(.all(proxy)) }
 
-    /// The proxies that the environment names, by curl's rules.
+    /// Returns a policy by which environment variables name the proxies, by the rules of curl.
     ///
     /// | Variable | Meaning |
     /// |---|---|
-    /// | `http_proxy` | the proxy for `http`. In lower case alone, because a request can set `HTTP_PROXY` for a program behind CGI |
+    /// | `http_proxy` | the proxy for `http` |
     /// | `https_proxy`, `HTTPS_PROXY` | the proxy for `https` |
-    /// | `all_proxy`, `ALL_PROXY` | the proxy where there is no other one. Some desktops set it to a `socks://` URL, which is SOCKS 4 for curl: requests that would use it fail |
-    /// | `no_proxy`, `NO_PROXY` | what needs no proxy, separated by commas or spaces |
+    /// | `all_proxy`, `ALL_PROXY` | the proxy for schemes without a variable of their own |
+    /// | `no_proxy`, `NO_PROXY` | the hosts that need no proxy, separated by commas or spaces |
     ///
-    /// The lower case goes first. An empty variable counts as missing. The form of a proxy is that of ``ProxySettings/init(_:)``. The parts
-    /// of `no_proxy` are:
+    /// The name in lower case has precedence. An empty variable counts as missing. The proxies are written as for
+    /// ``ProxySettings/init(_:)``.
+    ///
+    /// `http_proxy` is read only in lower case, because a request can set `HTTP_PROXY` for a program that runs under CGI. Some
+    /// desktops set `all_proxy` to a `socks://` URL, which means SOCKS 4 in curl. Requests that would use such a proxy fail.
+    ///
+    /// The parts of `no_proxy` are:
     ///
     /// | Part | Means |
     /// |---|---|
@@ -43,34 +48,35 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, CustomReflectable 
     /// | `192.0.2.0/24`, `2001:db8::/32` | the addresses with this prefix |
     /// | `a.example:8080`, `[2001:db8::1]:8080` | only for this port |
     ///
-    /// Names are not resolved. An address or a network matches only a host that the URL writes as an address. Any other part, such as
-    /// `<local>` or `192.168.*`, matches nothing, and is named by ``description``.
+    /// Names are not resolved. An address or a network matches only if the host of the URL is an address. Any other part, such as
+    /// `<local>` or `192.168.*`, matches nothing, and is shown by ``description``.
     ///
-    /// A variable that can't be used fails the requests that would use its proxy, and no others: with ``ProxySettingsError``, which names the
-    /// variable. ``description`` shows the reason.
+    /// If a variable is invalid, only the requests that would use its proxy fail. They fail with ``ProxySettingsError``, which
+    /// names the variable. ``description`` shows the reason.
     ///
-    /// - Parameter variables: the variables by name; those of the process by default. They are read once, here.
+    /// - Parameter variables: the variables by name; the environment of the process by default. The variables are read once, when
+    ///   this function is called.
     public static func environment(_ variables: [String: String] = ProcessInfo.processInfo.environment) -> ProxyPolicy {
         ProxyPolicy(.environment(ProxyEnvironment(variables)))
     }
 
-    /// A closure chooses for each request by its origin.
+    /// Returns a policy by which a closure chooses the proxy for each request by the origin of the request.
     ///
     /// ```swift
     /// let office = ProxySettings.http(host: "proxy.example", port: 3128).authenticated(by: authenticator)
     /// configuration.proxy = .each { origin in origin.host == "localhost" ? nil : office }
     /// ```
     ///
-    /// - Parameter choose: returns `nil` for a direct connection. If it throws, the request fails. It is called for each request, on the caller's thread, and must be quick.
-    ///   Equal settings share their connections: make a ``ProxyAuthenticator`` once, outside of the closure, because two of them are never
-    ///   equal.
+    /// - Parameter choose: returns the proxy, or `nil` for a direct connection. If the closure throws, the request fails. The
+    ///   closure is called for each request, on the caller's thread, and must be quick. Equal settings share their connections.
+    ///   Create a ``ProxyAuthenticator`` once, outside of the closure, because separately created authenticators are never equal.
     public static func each(
         _ choose: @escaping @Sendable (Origin) throws(ProxySettingsError) -> ProxySettings?
     ) -> ProxyPolicy { ProxyPolicy(.each(choose)) }
 
     /// Returns the proxy for the requests to an origin; `nil` for direct connections.
     ///
-    /// - Throws: ``ProxySettingsError`` if the variable that names the proxy can't be used, or if the closure throws.
+    /// - Throws: ``ProxySettingsError`` if the variable that names the proxy is invalid, or if the closure throws.
     public func proxy(for origin: Origin) throws(ProxySettingsError) -> ProxySettings? {
         switch choice {
         case .none: nil
@@ -80,13 +86,13 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, CustomReflectable 
         }
     }
 
-    /// Whether it is ``none``.
+    /// Whether the policy is ``none``.
     package var isNone: Bool { if case .none = choice { true } else { false } }
-    /// The proxy that all requests go through, if there is one.
+    /// The proxy of all requests; `nil` if there is no single proxy.
     package var onlyProxy: ProxySettings? { if case .all(let proxy) = choice { proxy } else { nil } }
 
-    /// The choice, without credentials: `all through the HTTP proxy proxy.example:3128`. Of the environment, also the parts of `no_proxy` that
-    /// match nothing.
+    /// The policy, without credentials: `all through the HTTP proxy proxy.example:3128`. For ``environment(_:)``, the description
+    /// includes the parts of `no_proxy` that match nothing.
     public var description: String {
         switch choice {
         case .none: "none"

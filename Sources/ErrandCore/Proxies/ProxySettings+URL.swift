@@ -1,7 +1,7 @@
 internal import ErrandFormats
 
 extension ProxySettings {
-    /// Reads the URL of a proxy, as curl does.
+    /// Creates the settings from the URL of a proxy, as curl does.
     ///
     /// ```swift
     /// try ProxySettings("http://me:secret@proxy.example:3128")
@@ -13,13 +13,16 @@ extension ProxySettings {
     /// | `https` | HTTPS | 443 |
     /// | `socks5h`, `socks5` | SOCKS 5; the proxy resolves host names in both cases | 1080 |
     ///
-    /// The user and the password are percent-encoded where they have other characters than letters, digits, and `-._~!$&'()*+,;=`. A user
-    /// without a colon has an empty password. SOCKS 4 is not supported.
+    /// In the user and the password, all characters except letters, digits, and `-._~!$&'()*+,;=` must be percent-encoded. If the
+    /// user has no colon after it, the password is empty. SOCKS 4 is not supported.
     ///
-    /// - Throws: ``ProxySettingsError`` for any other text. It says what is wrong, such as the port, and never shows the text.
+    /// - Throws: ``ProxySettingsError`` for any other text. The error names the problem, such as the port, and never shows the
+    ///   text.
     public init(_ url: String) throws(ProxySettingsError) { try self.init(url, variable: nil) }
 
-    /// - Parameter variable: the variable of the environment that has the URL.
+    /// Creates the settings from the URL of a proxy.
+    ///
+    /// - Parameter variable: the environment variable that has the URL; `nil` if the URL comes from elsewhere.
     init(_ url: String, variable: String?) throws(ProxySettingsError) {
         func refused(_ reason: String) -> ProxySettingsError { ProxySettingsError(reason, variable: variable) }
         guard url.utf8.count <= FieldLimits.valueBytes else { throw refused("it is longer than 8 KiB") }
@@ -32,7 +35,7 @@ extension ProxySettings {
             guard let named = Self.kind(of: scheme) else {
                 throw refused(
                     ["socks", "socks4", "socks4a"].contains { scheme.isExactlyIgnoringCase($0) }
-                        ? "SOCKS 4 is not supported: use socks5, if the proxy knows it"
+                        ? "SOCKS 4 is not supported: use socks5 if the proxy supports it"
                         : "its scheme must be http, https, socks5 or socks5h")
             }
             (rest, kind) = (rest[mark.upperBound...], named)
@@ -88,7 +91,7 @@ extension ProxySettings {
         return (host, place[place.utf8.index(after: colon)...])
     }
 
-    /// Returns where `://` stands first.
+    /// Returns the range of the first `://`.
     private static func schemeEnd(in url: String) -> Range<String.Index>? {
         guard let colon = url.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
         guard url[colon...].hasOctetPrefix("://") else { return nil }
@@ -102,30 +105,30 @@ extension ProxySettings {
 }
 
 extension ProxySettings.Kind {
-    /// The port of a URL that has none.
+    /// The port for a URL without a port.
     fileprivate var defaultPort: Substring { self == .https ? "443" : "1080" }
 }
 
-/// The settings of a proxy can't be used, or a transport does not support them.
+/// The error for settings of a proxy that are invalid, or that a transport does not support.
 ///
-/// It never shows the URL of a proxy, which may hold a password:
+/// The error never shows the URL of a proxy, which may hold a password:
 ///
 /// ```
 /// invalid proxy in the variable https_proxy: its scheme must be http, https, socks5 or socks5h
 /// ```
 public struct ProxySettingsError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
-    /// The variable of the environment; `nil` if the settings come from elsewhere.
+    /// The environment variable; `nil` if the settings come from elsewhere.
     public let variable: String?
     /// The problem.
     public let reason: String
 
     package init(_ reason: String, variable: String? = nil) { (self.reason, self.variable) = (reason, variable) }
 
-    /// The variable, and what is wrong.
+    /// The variable and the problem.
     public var description: String { "invalid proxy\(variable.map { " in the variable \($0)" } ?? ""): \(reason)" }
     /// A sentence for people.
     public var errorDescription: String? { "The settings of the proxy are not valid." }
-    /// What is wrong, with the variable.
+    /// The problem, with the variable.
     public var failureReason: String? { description.asSentence }
 }
 

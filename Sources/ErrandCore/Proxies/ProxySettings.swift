@@ -5,13 +5,14 @@
 /// try ProxySettings("socks5h://me:secret@proxy.example:1080")
 /// ```
 ///
-/// Descriptions and mirrors show the host and the port, never the credentials. Which requests go through which proxy, ``ProxyPolicy`` says.
+/// Descriptions and mirrors show the host and the port, never the credentials. A ``ProxyPolicy`` decides which requests go
+/// through which proxy.
 public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
     /// The protocol of a proxy. An open set.
     public struct Kind: Sendable, Hashable, CustomStringConvertible {
         /// An HTTP proxy ([RFC 9110, section 3.7](https://www.rfc-editor.org/rfc/rfc9110#section-3.7)).
         public static let http = Kind(description: "HTTP")
-        /// An HTTP proxy to which the connections are encrypted by TLS.
+        /// An HTTP proxy. Connections to the proxy are encrypted by TLS.
         public static let https = Kind(description: "HTTPS")
         /// A SOCKS 5 proxy ([RFC 1928](https://www.rfc-editor.org/rfc/rfc1928)).
         public static let socks5 = Kind(description: "SOCKS 5")
@@ -31,7 +32,8 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, Custom
         /// Creates credentials.
         public init(user: String, password: String) { (self.user, self.password) = (user, password) }
 
-        /// The value of `Proxy-Authorization` in the scheme Basic ([RFC 7617, section 2](https://www.rfc-editor.org/rfc/rfc7617#section-2)).
+        /// The value of `Proxy-Authorization` in the scheme Basic
+        /// ([RFC 7617, section 2](https://www.rfc-editor.org/rfc/rfc7617#section-2)).
         public var basicField: String { "Basic " + Data("\(user):\(password)".utf8).base64EncodedString() }
 
         /// The word `credentials`: neither the user nor the password.
@@ -46,13 +48,14 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, Custom
     public let host: String
     /// The port of the proxy.
     public let port: Int
-    /// The credentials for the proxy; `nil` if it requires none.
+    /// The credentials for the proxy; `nil` if the proxy requires none.
     ///
-    /// An HTTP proxy gets them with every request, before it asks for them: they can be for nobody else, and a round trip is saved. An HTTP
-    /// proxy without TLS gets them readable for everybody on the way to it.
+    /// The credentials are sent to an HTTP proxy with every request, before the proxy asks for them. This saves a round trip, and
+    /// is safe because the credentials are for this proxy alone. Without TLS to the proxy, everybody on the path to the proxy can
+    /// read the credentials.
     public let credentials: Credentials?
-    /// Answers the challenges of an HTTP proxy, for schemes other than Basic; `nil`, the default: none is answered. See
-    /// ``ProxyAuthenticator``.
+    /// The responder to the challenges of an HTTP proxy, for schemes other than Basic; `nil`, the default: challenges get no
+    /// response. See ``ProxyAuthenticator``.
     public var authenticator: ProxyAuthenticator?
 
     init(_ kind: Kind, _ host: String, _ port: Int, _ credentials: Credentials? = nil) {
@@ -63,7 +66,7 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, Custom
         self.init(kind, host, port, credentials.map { Credentials(user: $0.user, password: $0.password) })
     }
 
-    /// Returns an HTTP proxy, with Basic credentials if it requires them.
+    /// Returns an HTTP proxy, with Basic credentials if the proxy requires credentials.
     ///
     /// Requests with TLS go through a tunnel (CONNECT, [RFC 9110, section 9.3.6](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.6)).
     /// Without TLS, the whole URL is sent to the proxy
@@ -77,10 +80,11 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, Custom
         ProxySettings(.http, host, port, credentials)
     }
 
-    /// Returns an HTTP proxy to which connections are encrypted by TLS. Otherwise it works as ``http(host:port:credentials:)``.
+    /// Returns an HTTP proxy with connections that are encrypted by TLS. In all other respects, the proxy works like
+    /// ``http(host:port:credentials:)``.
     ///
-    /// The proxy's certificate is checked as that of a server is: by the system's authorities and ``TLSSettings/extraRootsPEMFiles``, and
-    /// for the proxy's host.
+    /// The certificate of the proxy is checked like the certificate of a server: against the authorities of the system and
+    /// ``TLSSettings/extraRootsPEMFiles``, and for the host of the proxy.
     ///
     /// - Parameters:
     ///   - host: the name or the address of the proxy.
@@ -95,13 +99,13 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, Custom
     /// - Parameters:
     ///   - host: the name or the address of the proxy.
     ///   - port: the port of the proxy; 1080 by default.
-    ///   - credentials: a user and a password of 1 to 255 bytes each, which are sent readable for everybody on the way to the proxy
+    ///   - credentials: a user and a password of 1 to 255 bytes each. Everybody on the path to the proxy can read them
     ///     ([RFC 1929](https://www.rfc-editor.org/rfc/rfc1929)); `nil`, the default, if the proxy requires none.
     public static func socks5(
         host: String, port: Int = 1080, credentials: (user: String, password: String)? = nil
     ) -> ProxySettings { ProxySettings(.socks5, host, port, credentials) }
 
-    /// Returns a copy whose challenges `authenticator` answers.
+    /// Returns a copy with an authenticator that responds to the challenges of the proxy.
     public func authenticated(by authenticator: ProxyAuthenticator) -> ProxySettings {
         var settings = self
         settings.authenticator = authenticator
@@ -114,14 +118,14 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, Custom
     public var customMirror: Mirror { Mirror(self, children: ["kind": kind, "host": hostIsURL ? "invalid" : host, "port": port]) }
 
     private var authority: String { "\(Self.bracketed(host)):\(port)" }
-    /// Whether the host is, or may be, a URL, or has a user or a port: it is not shown then.
+    /// Whether the host is, or may be, a URL, or has a user or a port. Such a host is not shown.
     var hostIsURL: Bool { !Host.isIPv6(host[...]) && host.utf8.contains { "/@:".utf8.contains($0) } }
 
     static func bracketed(_ host: String) -> String { Host.isIPv6(host[...]) ? "[\(host)]" : host }
 
-    /// Returns the origin that connections to the proxy go to. For transports.
+    /// Returns the origin for connections to the proxy. For transports.
     ///
-    /// - Throws: ``ProxySettingsError`` for a host, a port or credentials that can't be used.
+    /// - Throws: ``ProxySettingsError`` if the host, the port or the credentials are invalid.
     public func address() throws(ProxySettingsError) -> Origin {
         if kind == .socks5, let credentials {
             guard (1...255).contains(credentials.user.utf8.count), (1...255).contains(credentials.password.utf8.count) else {

@@ -1,6 +1,7 @@
 internal import Synchronization
 
-/// Keeps the addresses that another resolver finds, so that a new connection to a known host need not wait for them.
+/// A resolver that keeps the addresses of another resolver for a time, so that a new connection to a known host need not wait for
+/// a lookup.
 ///
 /// ```swift
 /// let resolver = SystemHostResolver().cached(for: .seconds(10))
@@ -9,26 +10,28 @@ internal import Synchronization
 /// resolver.flush()        // the network has changed
 /// ```
 ///
-/// The system's resolver does not report for how long an address is valid, so every host has the same time: 30 s by default, as Java's
-/// resolver has it, which OkHttp uses; curl keeps addresses for 60 s. A change of the DNS is seen after that time, by new connections: see
-/// also the maximum age of a connection.
+/// The resolver of the system does not report the lifetime of an address. So all addresses are kept for the same time: 30 s by
+/// default, as in the resolver of Java, which OkHttp uses. curl keeps addresses for 60 s. After this time, new connections see a
+/// change of the DNS. See also the maximum age of a connection.
 ///
-/// - Lookups of one host and port at the same time are one. A caller that is cancelled leaves at once; the last one ends the lookup.
-/// - A failure and an empty list are never kept: the next connection asks again.
-/// - Addresses to which no connection could be opened are dropped.
-/// - Beyond ``HostResolver/cached(for:maxHosts:clock:)``'s bound, the host that was used least recently is dropped.
+/// - Concurrent lookups of the same host and port are one lookup. A cancelled caller stops waiting immediately. If all callers
+///   are cancelled, the lookup is cancelled.
+/// - A failure or an empty list is never kept: the next connection looks the host up again.
+/// - If no connection to the addresses of a host can be opened, the addresses are dropped.
+/// - If there are more than `maxHosts` hosts (``HostResolver/cached(for:maxHosts:clock:)``), the least recently used host is
+///   dropped.
 public final class CachedHostResolver: HostResolver {
     private let base: any HostResolver
     private let flights = SingleFlight<AddressCache.Flight, [IPAddress]>()
     private let cache: Mutex<AddressCache>
     private let elapsed: @Sendable () -> Duration
 
-    /// Creates a resolver that knows no host yet.
+    /// Creates a resolver without any addresses.
     ///
     /// - Parameters:
-    ///   - base: finds the addresses.
-    ///   - timeToLive: for how long addresses are used; 30 s by default, more than zero.
-    ///   - maxHosts: of how many hosts and ports addresses are kept: 1,000 by default, at least 1.
+    ///   - base: the resolver that finds the addresses.
+    ///   - timeToLive: the time for which addresses are kept; 30 s by default, more than zero.
+    ///   - maxHosts: the largest number of hosts and ports whose addresses are kept; 1,000 by default, at least 1.
     ///   - clock: the clock that measures the time.
     public init(
         _ base: some HostResolver, for timeToLive: Duration = .seconds(30), maxHosts: Int = 1000,
@@ -41,7 +44,7 @@ public final class CachedHostResolver: HostResolver {
         elapsed = stopwatch(clock)
     }
 
-    /// Returns the addresses that are kept, or asks the other resolver.
+    /// Returns the kept addresses, or asks the other resolver.
     ///
     /// - Throws: the error of the other resolver; `CancellationError`.
     public func addresses(of host: String, port: Int) async throws -> [IPAddress] {
@@ -57,33 +60,33 @@ public final class CachedHostResolver: HostResolver {
         }
     }
 
-    /// Returns the addresses that are kept; `nil` if the other resolver must be asked.
+    /// Returns the kept addresses; `nil` if the other resolver must be asked.
     package func knownAddresses(of host: String, port: Int) -> [IPAddress]? {
         let now = elapsed()
         return cache.withLock { $0.addresses(of: AddressCache.Key(host: host, port: port), at: now) }
     }
 
-    /// Drops the addresses of a host, so that the next connection asks again.
+    /// Drops the addresses of a host, so that the next connection looks the host up again.
     public func discardAddresses(of host: String, port: Int) {
         cache.withLock { $0.discard(AddressCache.Key(host: host, port: port)) }
         base.discardAddresses(of: host, port: port)
     }
 
-    /// Drops all addresses. What is being looked up now is used by those who wait for it, and not kept.
+    /// Drops all addresses. The waiting callers still receive the results of lookups in progress, but these results are not kept.
     public func flush() { cache.withLock { $0.flush() } }
 
-    /// The number of hosts and ports whose addresses are kept, also those whose time has passed.
+    /// The number of hosts and ports whose addresses are kept, including addresses whose time has passed.
     public var count: Int { cache.withLock(\.count) }
 }
 
-/// The addresses that are kept, without a lock and a clock.
+/// The kept addresses, without a lock and a clock.
 struct AddressCache: Sendable {
     struct Key: Hashable, Sendable {
         let host: String
         let port: Int
     }
 
-    /// A lookup, which later callers join, unless the cache was flushed since it began.
+    /// A lookup. Later callers join the lookup, unless the cache was flushed after the lookup began.
     struct Flight: Hashable, Sendable {
         let key: Key
         fileprivate let generation: Int
@@ -106,7 +109,7 @@ struct AddressCache: Sendable {
 
     var count: Int { entries.count }
 
-    /// Returns what is kept and still valid. This counts as a use.
+    /// Returns the addresses that are kept and still valid; `nil` if there are none. This counts as a use.
     mutating func addresses(of key: Key, at now: Duration) -> [IPAddress]? {
         guard let entry = entries.updateIfPresent(key, { $0 }) else { return nil }
         if entry.expiry > now { return entry.addresses }
@@ -116,7 +119,7 @@ struct AddressCache: Sendable {
 
     func flight(for key: Key) -> Flight { Flight(key: key, generation: generation) }
 
-    /// Keeps what a lookup has found, unless it is empty, or the cache was flushed since the lookup began.
+    /// Keeps the result of a lookup, unless the result is empty, or the cache was flushed after the lookup began.
     mutating func keep(_ addresses: [IPAddress], of flight: Flight, at now: Duration) {
         guard flight.generation == generation, !addresses.isEmpty else { return }
         let entry = Entry(addresses: addresses, expiry: now + timeToLive)

@@ -1,14 +1,15 @@
-/// Replaces the addresses of some hosts, as curl's `--resolve` does, and asks another resolver for the rest.
+/// A resolver that replaces the addresses of some hosts, as curl's `--resolve` does, and asks another resolver for all other
+/// hosts.
 ///
 /// ```swift
 /// configuration.resolver = try HostOverrides(["api.example:443:127.0.0.1,[::1]", "*:8080:10.0.0.7"])
 /// ```
 ///
-/// The request keeps its host: in the `Host` field, in TLS and in the check of the certificate. Only the address differs. A host of its own
-/// goes before `*`, which means every host with that port.
+/// The request keeps its host: in the `Host` field, in TLS and in the check of the certificate. Only the address differs. `*`
+/// means every host with that port. An entry with the name of a host has precedence over `*`.
 public struct HostOverrides: HostResolver, CustomStringConvertible, CustomReflectable {
     private struct Target: Hashable, Sendable {
-        /// `*` for every host.
+        /// The host; `*` for every host.
         let host: String
         let port: Int
     }
@@ -16,29 +17,30 @@ public struct HostOverrides: HostResolver, CustomStringConvertible, CustomReflec
     private var table: [Target: [IPAddress]] = [:]
     private let base: any HostResolver
 
-    /// Reads overrides in curl's form.
+    /// Creates overrides from texts in the form of curl.
     ///
     /// - Parameters:
-    ///   - entries: each is `HOST:PORT:ADDRESS[,ADDRESS]…`. The host is a name in any case and script, or `*`; the port is from 1 to 65535. An
-    ///     IPv6 address may stand in brackets. Of two entries with the same host and port, the last applies.
+    ///   - entries: texts of the form `HOST:PORT:ADDRESS[,ADDRESS]…`. The host is a name in any case and script, or `*`. The port
+    ///     is from 1 to 65535. An IPv6 address may have brackets. Of two entries with the same host and port, the last applies.
     ///   - resolver: finds the addresses of the other hosts; the system's with a cache by default.
-    /// - Throws: ``InvalidHostOverrideError`` for any other text, and for a host that is an address itself: it is never looked up.
+    /// - Throws: ``InvalidHostOverrideError`` for any other text, and for a host that is an address, because an address is never
+    ///   looked up.
     public init(_ entries: [String], else resolver: some HostResolver = SystemHostResolver().cached()) throws(InvalidHostOverrideError) {
         base = resolver
         for entry in entries {
             let parts = entry.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
-            // An IPv6 address as the host has more colons than the form.
+            // If the host is an IPv6 address, the entry has more colons than the form allows.
             guard parts.count == 3, entry.utf8.first != UInt8(ascii: "[") else { throw InvalidHostOverrideError(entry, Self.form) }
             try add(parts[0], parts[1], parts[2].split(separator: ",", omittingEmptySubsequences: false).map(String.init), entry)
         }
     }
 
-    /// Reads overrides from texts of hosts and addresses: `["api.example:443": ["127.0.0.1", "::1"]]`.
+    /// Creates overrides from texts of hosts and addresses: `["api.example:443": ["127.0.0.1", "::1"]]`.
     ///
     /// - Parameters:
     ///   - entries: the addresses by `HOST:PORT`, as in the other initializer.
     ///   - resolver: finds the addresses of the other hosts; the system's with a cache by default.
-    /// - Throws: ``InvalidHostOverrideError``, as the other initializer does.
+    /// - Throws: ``InvalidHostOverrideError``, like the other initializer.
     public init(
         _ entries: [String: [String]], else resolver: some HostResolver = SystemHostResolver().cached()
     ) throws(InvalidHostOverrideError) {
@@ -82,7 +84,7 @@ public struct HostOverrides: HostResolver, CustomStringConvertible, CustomReflec
         table[Target(host: name, port: port)] = list
     }
 
-    /// Returns the addresses that were given for the host, or those of the other resolver.
+    /// Returns the addresses of the matching entry, or the addresses of the other resolver.
     ///
     /// - Throws: the error of the other resolver.
     public func addresses(of host: String, port: Int) async throws -> [IPAddress] {
@@ -90,7 +92,7 @@ public struct HostOverrides: HostResolver, CustomStringConvertible, CustomReflec
         return try await base.addresses(of: host, port: port)
     }
 
-    /// Lets the other resolver drop what it keeps of the host.
+    /// Drops the addresses of the host that the other resolver keeps.
     public func discardAddresses(of host: String, port: Int) { base.discardAddresses(of: host, port: port) }
 
     /// The entries, sorted: `api.example:443:127.0.0.1,[::1]`.
@@ -104,18 +106,19 @@ public struct HostOverrides: HostResolver, CustomStringConvertible, CustomReflec
     public var customMirror: Mirror { Mirror(self, children: ["overrides": description]) }
 }
 
-/// Text is not an entry of ``HostOverrides``.
+/// The error for text that is not an entry of ``HostOverrides``.
 ///
-/// The description shows the text and what is wrong: `invalid host override 'a.example:443': the form is HOST:PORT:ADDRESS[,ADDRESS]…`.
+/// The description shows the text and the problem:
+/// `invalid host override 'a.example:443': the form is HOST:PORT:ADDRESS[,ADDRESS]…`.
 public struct InvalidHostOverrideError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
-    /// The text, at most 200 characters of it.
+    /// The text, truncated to 200 characters.
     public let text: String
     /// The problem.
     public let reason: String
 
     init(_ text: String, _ reason: String) { (self.text, self.reason) = (text.shownSafely(), reason.shownSafely()) }
 
-    /// The text, and what is wrong with it.
+    /// The text and the problem.
     public var description: String { "invalid host override '\(text)': \(reason)" }
     /// A sentence for people, with the text.
     public var errorDescription: String? { "The entry '\(text)' for the address of a host is not valid." }

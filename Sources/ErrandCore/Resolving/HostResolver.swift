@@ -1,4 +1,4 @@
-/// Finds the addresses of a host, for a transport that opens a connection to it.
+/// A type that finds the addresses of a host, for a transport that opens a connection to the host.
 ///
 /// ```swift
 /// struct Discovery: HostResolver {
@@ -11,24 +11,26 @@
 /// }
 /// ```
 ///
-/// The system's resolver is ``SystemHostResolver``. ``cached(for:maxHosts:clock:)`` keeps the addresses of any resolver for a time, and
-/// ``HostOverrides`` replaces those of some hosts.
+/// The resolver of the system is ``SystemHostResolver``. ``cached(for:maxHosts:clock:)`` keeps the addresses of any resolver for
+/// a time, and ``HostOverrides`` replaces the addresses of some hosts.
 ///
-/// A transport asks once for each connection that it opens, and never for a host that is an address itself, nor for a Unix domain socket.
-/// The time counts toward its limit for connecting. It runs in a task of the transport, without task-local values of the caller; the task
-/// is cancelled when the connection is not needed any more.
+/// A transport asks its resolver once for each connection that it opens. It does not ask if the host is an address, or for a Unix
+/// domain socket. The time of the lookup counts toward the transport's limit for connecting. The lookup runs in a task of the
+/// transport, without the task-local values of the caller. When the connection is no longer needed, the task is cancelled.
 public protocol HostResolver: Sendable {
-    /// Returns the addresses of a host, in the order in which they are to be tried. The transport alternates between IPv6 and IPv4,
-    /// beginning with the kind of the first ([RFC 8305, section 4](https://www.rfc-editor.org/rfc/rfc8305#section-4)).
+    /// Returns the addresses of a host, in the order of preference. The transport alternates between IPv6 and IPv4, and begins
+    /// with the kind of the first address ([RFC 8305, section 4](https://www.rfc-editor.org/rfc/rfc8305#section-4)).
     ///
     /// - Parameters:
-    ///   - host: a name in ASCII and lower case.
+    ///   - host: the name of the host, in ASCII and lower case.
     ///   - port: the port to connect to.
     /// - Returns: the addresses; an empty list is a failure.
-    /// - Throws: any error. The request fails with the code `cannotFindHost` of ``TransportError``, and this error as its cause.
+    /// - Throws: any error. The request then fails with a ``TransportError`` with the code `cannotFindHost`, and with this error
+    ///   as its cause.
     func addresses(of host: String, port: Int) async throws -> [IPAddress]
 
-    /// No connection to the addresses of a host could be opened. A resolver that keeps addresses drops these. Does nothing by default.
+    /// Drops the addresses of a host to which no connection could be opened. For resolvers that keep addresses. Does nothing by
+    /// default.
     func discardAddresses(of host: String, port: Int)
 }
 
@@ -36,11 +38,11 @@ extension HostResolver {
     /// Does nothing.
     public func discardAddresses(of host: String, port: Int) {}
 
-    /// Returns a resolver that asks this one, and keeps its addresses for a time. See ``CachedHostResolver``.
+    /// Returns a resolver that asks this resolver, and keeps the addresses for a time. See ``CachedHostResolver``.
     ///
     /// - Parameters:
-    ///   - timeToLive: for how long addresses are used; 30 s by default, more than zero.
-    ///   - maxHosts: of how many hosts and ports addresses are kept: 1,000 by default, at least 1.
+    ///   - timeToLive: the time for which addresses are kept; 30 s by default, more than zero.
+    ///   - maxHosts: the largest number of hosts and ports whose addresses are kept; 1,000 by default, at least 1.
     ///   - clock: the clock that measures the time.
     public func cached(
         for timeToLive: Duration = .seconds(30), maxHosts: Int = 1000, clock: any Clock<Duration> = ContinuousClock()
@@ -49,11 +51,11 @@ extension HostResolver {
     }
 }
 
-/// A host has no addresses, or they could not be looked up.
+/// The error for a host that has no addresses, or whose addresses can't be looked up.
 public struct HostNotFoundError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
     /// The host.
     public let host: String
-    /// Why, in words and without secrets, such as `no such service`; empty if the name is not known.
+    /// The reason in words, without secrets, such as `no such service`; empty if the name is not known.
     public let reason: String
 
     /// Creates an error.

@@ -5,17 +5,18 @@
 /// address.description     // 2001:db8::1
 /// ```
 ///
-/// Two texts of one address are equal values. An IPv4 address and the IPv6 address that maps it (`::ffff:192.0.2.1`) are not.
+/// Two spellings of the same address are equal values. An IPv4 address and the IPv6 address that maps the IPv4 address
+/// (`::ffff:192.0.2.1`) are not equal.
 public struct IPAddress: Sendable, Hashable {
-    /// Whether the address is of IPv4; otherwise it is of IPv6.
+    /// Whether the address is an IPv4 address; otherwise it is an IPv6 address.
     public let isIPv4: Bool
-    /// The number of the network interface to which an IPv6 address belongs, such as a link-local one; `nil` for any other address
-    /// ([RFC 4007, section 11](https://www.rfc-editor.org/rfc/rfc4007#section-11)).
+    /// The number of the network interface to which an IPv6 address belongs, such as a link-local address; `nil` for any other
+    /// address ([RFC 4007, section 11](https://www.rfc-editor.org/rfc/rfc4007#section-11)).
     public let interface: UInt32?
     private let high: UInt64
     private let low: UInt64
 
-    /// Reads an address: four decimal numbers, `192.0.2.1`, or an IPv6 address without brackets, `2001:db8::1`
+    /// Creates an address from text: four decimal numbers, `192.0.2.1`, or an IPv6 address without brackets, `2001:db8::1`
     /// ([RFC 4291, section 2.2](https://www.rfc-editor.org/rfc/rfc4291#section-2.2)), with or without the number of an interface,
     /// `fe80::1%2`.
     ///
@@ -42,8 +43,9 @@ public struct IPAddress: Sendable, Hashable {
     /// Creates an address from its octets in network byte order, as a DNS record has them.
     ///
     /// - Parameters:
-    ///   - octets: 4 for IPv4, 16 for IPv6; `nil` is returned for any other count.
-    ///   - interface: the number of the interface to which an IPv6 address belongs; `nil`, the default: none. It is ignored for IPv4.
+    ///   - octets: 4 octets for IPv4, 16 octets for IPv6. For any other count, the result is `nil`.
+    ///   - interface: the number of the interface to which an IPv6 address belongs; `nil`, the default: no interface. The number
+    ///     is ignored for IPv4.
     public init?(octets: some Collection<UInt8>, interface: UInt32? = nil) {
         func number(_ octets: some Collection<UInt8>) -> UInt64 { octets.reduce(0) { $0 << 8 | UInt64($1) } }
         switch octets.count {
@@ -57,7 +59,7 @@ public struct IPAddress: Sendable, Hashable {
         (self.isIPv4, self.interface, self.high, self.low) = (isIPv4, interface, high, low)
     }
 
-    /// The octets in network byte order: 4 for IPv4, 16 for IPv6.
+    /// The octets in network byte order: 4 octets for IPv4, 16 octets for IPv6.
     public var octets: [UInt8] {
         func octets(of number: UInt64, _ count: Int) -> [UInt8] {
             (0..<count).reversed().map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
@@ -74,7 +76,8 @@ extension IPAddress: CustomStringConvertible, CustomReflectable {
         // RFC 5952, section 5
         if high == 0, low >> 32 == 0xFFFF { return "::ffff:" + Self.dotted(UInt32(truncatingIfNeeded: low)) + zone }
         let groups = [high, low].flatMap { half in [48, 32, 16, 0].map { UInt16(truncatingIfNeeded: half >> UInt64($0)) } }
-        // The longest run of at least two zeros is left out, and the first of those of equal length (section 4.2).
+        // The longest run of at least two zeros is left out. Of several runs of equal length, the first is left out (section
+        // 4.2).
         var gap = 0..<0
         var start = 0
         for (index, group) in groups.enumerated() {
@@ -97,23 +100,23 @@ extension IPAddress: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["address": description]) }
 }
 
-/// Text is not an IP address.
+/// The error for text that is not an IP address.
 ///
 /// The description shows the text: `invalid IP address 'localhost': give four decimal numbers such as 192.0.2.1, or an IPv6 address such as
 /// 2001:db8::1`.
 public struct InvalidIPAddressError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
-    /// The text, at most 200 characters of it.
+    /// The text, truncated to 200 characters.
     public let text: String
 
     init(_ text: String) { self.text = text.shownSafely() }
 
-    /// The text, and what to give instead.
+    /// The text, and the valid forms.
     public var description: String {
         "invalid IP address '\(text)': give four decimal numbers such as 192.0.2.1, or an IPv6 address such as 2001:db8::1"
     }
     /// A sentence for people, with the text.
     public var errorDescription: String? { "'\(text)' is not an IP address." }
-    /// What to give instead.
+    /// The valid forms.
     public var recoverySuggestion: String? { "Give four decimal numbers such as 192.0.2.1, or an IPv6 address such as 2001:db8::1." }
 }
 

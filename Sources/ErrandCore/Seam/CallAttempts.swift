@@ -1,7 +1,7 @@
 /// The attempts that a middleware makes for one call.
 ///
-/// It releases what came of an attempt, so that its connection is free, notes the attempt for observers and for the caller, waits, and returns the
-/// request to send next.
+/// Between two attempts, ``followUp(with:after:waiting:on:)`` releases the response of the first attempt, so that its connection
+/// is free. The function records the attempt for observers and for the caller, waits, and returns the request to send next.
 ///
 /// ```swift
 /// struct TryAgain: HTTPMiddleware {
@@ -19,26 +19,28 @@
 /// }
 /// ```
 ///
-/// The middleware of this library that sends requests again does it by this type and by the functions beside it.
+/// Each middleware of this library that sends requests again uses this type and the functions of this file.
 public struct CallAttempts: Sendable {
-    /// The attempts after which the middleware, or a layer inside it, made another; oldest first.
+    /// The attempts that another attempt has followed, of this middleware and of the layers inside it; oldest first.
     public private(set) var records: [AttemptRecord]
-    /// The number of attempts that this middleware has followed with another, without those of layers inside.
+    /// The number of attempts of this middleware that another attempt has followed, without the attempts of layers inside.
     public private(set) var count = 0
 
-    /// - Parameter records: attempts that were made before; none by default.
+    /// Creates the attempts of a call.
+    ///
+    /// - Parameter records: the attempts made before; none by default.
     public init(_ records: [AttemptRecord] = []) { self.records = records }
 
-    /// Releases what came of an attempt, notes the attempt, waits, and returns the request of the next attempt.
+    /// Releases the response of an attempt, records the attempt, waits, and returns the request of the next attempt.
     ///
-    /// Of the response, at most 16 KiB are read, for at most 100 ms: ``Response/release(within:on:)``.
+    /// At most 16 KiB of the response are read, for at most 100 ms: see ``Response/release(within:on:)``.
     ///
     /// - Parameters:
-    ///   - request: the request to send next: the same one, or one that was made of it.
-    ///   - result: what came of the attempt.
+    ///   - request: the request to send next: the same request, or a changed copy.
+    ///   - result: the response or the failure of the attempt.
     ///   - delay: the wait before the next attempt; zero by default.
     ///   - clock: the clock that measures the waits.
-    /// - Returns: `request`, with its count of attempts.
+    /// - Returns: `request`, with the count of attempts in ``RequestOptions/resendCount``.
     /// - Throws: `CancellationError`.
     public mutating func followUp(
         with request: Request, after result: Result<Response, any Error>, waiting delay: Duration = .zero,
@@ -52,10 +54,10 @@ public struct CallAttempts: Sendable {
         return next
     }
 
-    /// Notes an attempt, and those that layers inside made for it.
+    /// Records an attempt, and the attempts that layers inside made for this attempt.
     ///
     /// - Parameters:
-    ///   - result: what came of the attempt.
+    ///   - result: the response or the failure of the attempt.
     ///   - delay: the wait before the next attempt; zero by default.
     public mutating func append(_ result: Result<Response, any Error>, delay: Duration = .zero) {
         let outcome: AttemptRecord.Outcome
@@ -71,7 +73,7 @@ public struct CallAttempts: Sendable {
         count += 1
     }
 
-    /// Returns the response of the last attempt, with the attempts before it, or throws its failure with them.
+    /// Returns the response of the last attempt, or throws its failure, with the records of the earlier attempts.
     public func finish(_ result: Result<Response, any Error>) throws -> Response {
         switch result {
         case .success(let response): return finish(response)
@@ -79,7 +81,7 @@ public struct CallAttempts: Sendable {
         }
     }
 
-    /// Returns the response of the last attempt, with the attempts before it in ``ResponseMetadata/attempts``.
+    /// Returns the response of the last attempt, with the earlier attempts in ``ResponseMetadata/attempts``.
     public func finish(_ response: Response) -> Response {
         if records.isEmpty { return response }
         var response = response
@@ -87,7 +89,7 @@ public struct CallAttempts: Sendable {
         return response
     }
 
-    /// Returns the failure of the last attempt, with the attempts before it if it is a ``RequestFailure``.
+    /// Returns the failure of the last attempt. If the failure is a ``RequestFailure``, the earlier attempts are added.
     public func finish(_ error: any Error) -> any Error {
         guard !records.isEmpty, var failure = error as? any RequestFailure else { return error }
         failure.attempts = records.followed(by: failure.attempts)
@@ -96,9 +98,9 @@ public struct CallAttempts: Sendable {
 }
 
 extension HTTPSender {
-    /// Sends a request for a middleware that looks at the failure, too.
+    /// Sends a request, and returns a failure instead of throwing it.
     ///
-    /// - Throws: only `CancellationError`: a cancelled call is over, whatever error a layer inside threw.
+    /// - Throws: only `CancellationError`. If the task is cancelled, the call has ended, whatever error a layer inside threw.
     public func attempt(_ request: Request) async throws -> Result<Response, any Error> {
         do {
             return .success(try await send(request))
@@ -110,7 +112,8 @@ extension HTTPSender {
 }
 
 extension Result where Success == Response, Failure == any Error {
-    /// Whether the same request may succeed later: by its status (``HTTPResponse/Status/isTransient``), or by its error (``Swift/Error/isTransient``).
+    /// Whether the same request may succeed later: by its status (``HTTPResponse/Status/isTransient``), or by its error
+    /// (``Swift/Error/isTransient``).
     public var isTransient: Bool {
         switch self {
         case .success(let response): response.head.status.isTransient
@@ -118,27 +121,28 @@ extension Result where Success == Response, Failure == any Error {
         }
     }
 
-    /// Releases the response, if there is one: ``Response/release(within:on:)``.
+    /// Releases the response, if there is one: see ``Response/release(within:on:)``.
     public func release(on clock: any Clock<Duration> = ContinuousClock()) async throws {
         if case .success(let response) = self { try await response.release(on: clock) }
     }
 }
 
 extension Response {
-    /// Releases a response that is not the call's own, before the next request of the same call.
+    /// Releases a response that the call does not return, before the next request of the same call.
     ///
-    /// If the body declares a length of at most 16 KiB and arrives within `limit`, its connection can be used again. Otherwise the body is abandoned.
+    /// If the body declares a length of at most 16 KiB and arrives within `limit`, its connection can be used again. Otherwise
+    /// the body is abandoned.
     ///
     /// - Parameters:
-    ///   - limit: how long the body may take; ``releaseLimit`` by default.
-    ///   - clock: the clock that measures it.
+    ///   - limit: the time for reading the body; ``releaseLimit`` by default.
+    ///   - clock: the clock that measures the time.
     /// - Throws: only `CancellationError`.
     public func release(within limit: Duration = releaseLimit, on clock: any Clock<Duration> = ContinuousClock()) async throws {
         defer { discard() }
         try await body.drain(within: limit, on: clock)
     }
 
-    /// Abandons a response that is not the call's own, without reading its body.
+    /// Abandons a response that the call does not return, without reading its body.
     public func discard() {
         body.abandon()
         metadata.callEnd?.end(.discarded)
@@ -146,9 +150,9 @@ extension Response {
 }
 
 extension Request {
-    /// Counts an attempt of this call: layers inside may have sent it several times.
+    /// Counts an attempt of this call, and the attempts of layers inside.
     ///
-    /// - Parameter result: what came of the attempt.
+    /// - Parameter result: the response or the failure of the attempt.
     public mutating func countResend(after result: Result<Response, any Error>) {
         options.call.observation?.sentAgain()
         let last: Request? =
@@ -160,8 +164,10 @@ extension Request {
         options.resendCount = min(count, .max - 1) + 1
     }
 
-    /// Whether no server can process this request twice if the request is sent again: after a failure, as
-    /// for its error; after a response, if ``mayBeSentAgain`` is true.
+    /// Whether no server can process this request twice if the request is sent again.
+    ///
+    /// - After a response: ``mayBeSentAgain``.
+    /// - After a failure: ``mayBeSentAgain(after:)`` for its error.
     public func mayBeSentAgain(after result: Result<Response, any Error>) -> Bool {
         switch result {
         case .success: mayBeSentAgain
@@ -169,7 +175,8 @@ extension Request {
         }
     }
 
-    /// Waits before the next attempt, and reports the wait to the event sink. Zero or less is no wait.
+    /// Waits before the next attempt, and reports the wait to the event sink. If `delay` is zero or less, the function returns
+    /// immediately.
     ///
     /// - Throws: `CancellationError`.
     public func wait(for delay: Duration, on clock: any Clock<Duration> = ContinuousClock()) async throws {

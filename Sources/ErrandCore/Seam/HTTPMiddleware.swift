@@ -1,4 +1,5 @@
-/// A layer that wraps a sender: it sees each request before the sender and each response after it, and can change, replace or repeat both.
+/// A layer around a sender. The layer sees each request before the sender and each response after the sender. It can change,
+/// replace or repeat both.
 ///
 /// ```swift
 /// struct UserAgent: HTTPMiddleware {
@@ -14,7 +15,7 @@
 /// let stack = transport.wrapped(by: UserAgent(name: "Errand"))
 /// ```
 ///
-/// A middleware may call `next` never, once or several times, also from child tasks. A middleware that discards a response must call
+/// A middleware may call `next` any number of times, also from child tasks. A middleware that discards a response must call
 /// ``Response/discard()``, or read the body to its end.
 public protocol HTTPMiddleware: Sendable {
     /// Handles `request`, usually by sending it to `next`, and returns the response.
@@ -22,24 +23,24 @@ public protocol HTTPMiddleware: Sendable {
     /// - Parameters:
     ///   - request: the request as the outer layers changed it.
     ///   - next: the inner layers, down to the transport.
-    /// - Returns: the response for the outer layers, with its body still to be read.
+    /// - Returns: the response for the outer layers. Its body is not yet read.
     /// - Throws: a ``RequestFailure`` or an error of your own; `CancellationError` if the calling task was cancelled.
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response
 
     /// The name of this middleware in a stack's description, with its settings: `timeout(30 s)`. By default, the name of its type.
     var label: String { get }
 
-    /// Its place in the order of middleware; ``MiddlewarePlace/unplaced``, the default, for a middleware that no other middleware names as its
-    /// neighbor.
+    /// The place of this middleware in the order of middleware; ``MiddlewarePlace/unplaced`` by default. Give a middleware a
+    /// place if other middleware names it as a neighbor.
     var place: MiddlewarePlace { get }
 
-    /// The places whose options the middleware serves: its own place, by default. See ``OptionKey/servedBy``.
+    /// The places whose options the middleware obeys: its own place, by default. See ``OptionKey/servedBy``.
     var servedPlaces: Set<MiddlewarePlace> { get }
 
     /// The rules for its order relative to other middleware; none by default.
     ///
-    /// A stack that sorts its layers finds the place of this layer by its rules: see ``HTTPStack/ordered(around:defaults:)``. The description of any
-    /// stack reports an order that breaks a rule: see ``HTTPStack/orderProblems``.
+    /// A stack that sorts its layers finds the place of this layer by its rules: see ``HTTPStack/ordered(around:defaults:)``. The
+    /// description of any stack reports an order that breaks a rule: see ``HTTPStack/orderProblems``.
     ///
     /// ```swift
     /// let place = MiddlewarePlace("com.example.signature")
@@ -54,8 +55,8 @@ public protocol HTTPMiddleware: Sendable {
 
     /// Whether ``HTTPStack/prepared(_:)`` sends the request through this middleware.
     ///
-    /// True by default. Return false for a middleware that does not change requests, and that records, waits, stores or shares instead: prepared
-    /// requests go past it.
+    /// True by default. Return false for a middleware that changes no requests, but records, waits, stores or shares. Prepared
+    /// requests bypass such a middleware.
     var takesPartInPreparing: Bool { get }
 }
 
@@ -68,7 +69,7 @@ extension HTTPMiddleware {
     public var servedPlaces: Set<MiddlewarePlace> { place == .unplaced ? [] : [place] }
     /// No rules.
     public var neighbors: [MiddlewareNeighbor] { [] }
-    /// False: requests go to the layers inside.
+    /// False: every request goes to `next`.
     public var takesDetours: Bool { false }
     /// True: prepared requests go through the middleware.
     public var takesPartInPreparing: Bool { true }

@@ -1,6 +1,6 @@
-/// Sends a request and returns its response: a transport, a stack, or a middleware with the sender that it wraps.
+/// A type that sends a request and returns its response: a transport, a stack, or a middleware with the sender that it wraps.
 public protocol HTTPSender: Sendable {
-    /// Sends `request`. Returns when the head of the response has arrived, with the body still to be read.
+    /// Sends `request`, and returns when the head of the response has arrived. The body is not yet read.
     ///
     /// - Throws: a ``RequestFailure``; `CancellationError` whenever the calling task was cancelled, even before anything was sent;
     ///   ``InvalidURLError`` for a request that can't be sent.

@@ -9,25 +9,27 @@ extension HTTPStack {
     /// // curl -X GET --path-as-is --globoff 'https://api.example/users?page=2' -H 'Accept: application/json' …
     /// ```
     ///
-    /// The request goes through the layers that take part in preparing (``HTTPMiddleware/takesPartInPreparing``): `server`, `transformRequest`, `retry`
-    /// (which may attach an `Idempotency-Key`), `timeout`, and middleware of your own. A layer that gets a token or another value for the request
-    /// gets it now.
+    /// The request goes through the layers that take part in preparing (``HTTPMiddleware/takesPartInPreparing``): `server`,
+    /// `transformRequest`, `retry` (which may attach an `Idempotency-Key`), `timeout`, and middleware of your own. If a layer
+    /// fetches a token or another value for the request, the layer fetches the value now.
     ///
-    /// It goes past the layers that record, wait, store or share: `log`, `events`, `profile`, `metrics`, `trace`, `traceCall`, `number`, `cache`,
-    /// `coalesce`, `hedge`, `circuitBreaker`, `rateLimit`, `concurrencyLimit`, `delay`, `fallback` (the first way counts) and `record`. They record
-    /// nothing, and nothing is taken from a limit. So a field that such a layer adds, the `traceparent` of `trace`, is missing, and so is what the
-    /// transport adds by itself, such as `Host`.
+    /// The request bypasses the layers that record, wait, store or share: `log`, `events`, `profile`, `metrics`, `trace`,
+    /// `traceCall`, `number`, `cache`, `coalesce`, `hedge`, `circuitBreaker`, `rateLimit`, `concurrencyLimit`, `delay`,
+    /// `fallback` (its first sender is used) and `record`. These layers record nothing, and the request uses up no limit. A field
+    /// that such a layer adds is missing, such as the `traceparent` of `trace`. The fields that the transport adds are missing
+    /// too, such as `Host`.
     ///
-    /// To a middleware, the exchange looks as if the call had been cancelled after the request left. The body of the request is not read. Another
-    /// request that a middleware makes and sends, to get a token, for example, is sent, and so is a request that it sends to another sender than
-    /// `next`. Copies keep the identity of the request. The first one that reaches the transport is returned.
+    /// To a middleware, the exchange looks like a call that is cancelled after the request was sent. The body of the request is
+    /// not read. If a middleware makes a request of its own, for a token for example, that request is sent. A request that a
+    /// middleware sends to a sender other than `next` is sent too. Copies of the prepared request keep its identity: the first
+    /// copy that reaches the transport is returned.
     ///
-    /// To send the call afterwards, send the original request: the layers would change a prepared one twice. The prepared request has the deadline
-    /// and the event sink of the original.
+    /// To send the call afterwards, send the original request. The layers would change a prepared request a second time. The
+    /// prepared request has the deadline and the event sink of the original.
     ///
-    /// - Returns: the request as it reaches the transport, or a sender of your own that stands in its place.
-    /// - Throws: ``InvalidURLError`` and ``UnservedOptionError`` as ``send(_:)`` does; ``PreparationError`` if a middleware returns a response of its
-    ///   own instead of passing the request on; `CancellationError`; and what a middleware throws.
+    /// - Returns: the request as it reaches the transport, or the sender of your own in place of a transport.
+    /// - Throws: ``InvalidURLError`` and ``UnservedOptionError`` as ``send(_:)`` does; ``PreparationError`` if a middleware
+    ///   returns a response of its own instead of passing the request on; `CancellationError`; and any error of a middleware.
     @concurrent public func prepared(_ request: Request) async throws -> Request {
         try Task.checkCancellation()
         let preparation = Preparation(of: request.id)
@@ -45,7 +47,8 @@ extension HTTPStack {
     }
 }
 
-/// A middleware returned a response of its own, so the request never reached the transport: ``HTTPStack/prepared(_:)`` has nothing to return.
+/// The error of ``HTTPStack/prepared(_:)`` if a middleware returns a response of its own, so that the request never reaches the
+/// transport.
 public struct PreparationError: RequestFailure {
     public var request: Request?
     public var attempts: [AttemptRecord] = []
@@ -58,8 +61,8 @@ public struct PreparationError: RequestFailure {
     init(request: Request) { self.request = request }
 
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")the request cannot be prepared: a middleware returned a response of its own and did not pass the "
-            + "request on; send the request, or prepare it without that middleware (not sent)"
+        "\(request.map { "\($0): " } ?? "")the request cannot be prepared: a middleware returned a response of its own and "
+            + "did not pass the request on; send the request, or prepare it without that middleware (not sent)"
     }
 
     /// A sentence for people.
@@ -72,21 +75,21 @@ extension PreparationError: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }
 
-/// Keeps the request that reaches the end of a stack while it is prepared.
+/// Stores the prepared request that reaches the end of a stack.
 final class Preparation: Sendable {
-    /// The identity of the request that is prepared: a middleware may send others.
+    /// The identity of the prepared request. A middleware may send other requests.
     let id: RequestID
     private let kept = Mutex<Request?>(nil)
 
     init(of id: RequestID) { self.id = id }
 
-    /// The first request that was kept; `nil` before that.
+    /// The first stored request; `nil` if none was stored yet.
     var request: Request? { kept.withLock { $0 } }
 
     func keep(_ request: Request) { kept.withLock { if $0 == nil { $0 = request } } }
 }
 
-/// A middleware that the request that is prepared goes past. Others pass it.
+/// A middleware that the prepared request bypasses. Other requests go through the middleware.
 struct Bypassed<Middleware: HTTPMiddleware>: HTTPMiddleware {
     let middleware: Middleware
     let id: RequestID
@@ -96,7 +99,7 @@ struct Bypassed<Middleware: HTTPMiddleware>: HTTPMiddleware {
     }
 }
 
-/// Keeps the request that is prepared, in place of a transport or of a sender; sends any other.
+/// Stores the prepared request, in place of a transport or another sender. Other requests are sent.
 struct PreparationEnd: HTTPSender {
     private let preparation: Preparation
     private let sender: any HTTPSender
@@ -106,7 +109,9 @@ struct PreparationEnd: HTTPSender {
         (self.preparation, self.sender, self.isTransport) = (preparation, sender, isTransport)
     }
 
-    /// - Throws: `CancellationError` for the request that is prepared: layers neither repair nor record a call that was cancelled.
+    /// Stores the prepared request, or sends another request.
+    ///
+    /// - Throws: `CancellationError` for the prepared request, because layers neither repair nor record a cancelled call.
     func send(_ request: Request) async throws -> Response {
         guard request.id == preparation.id else { return try await sender.send(request) }
         try Task.checkCancellation()

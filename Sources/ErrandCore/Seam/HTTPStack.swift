@@ -1,4 +1,4 @@
-/// A transport with middleware around it. Every modifier returns one, and a client sends its requests through one.
+/// A transport with middleware around it. Every modifier returns a stack, and a client sends its requests through a stack.
 ///
 /// ```swift
 /// let stack: HTTPStack = transport.retry(.standard).timeout(.seconds(30)).server("https://api.example")
@@ -7,12 +7,13 @@
 ///
 /// A stack is a list of layers around a transport. There are two rules of order:
 ///
-/// - Around a transport, `HTTPStack.bare` and `HTTPStack.decompressing`, each modifier wraps the stack that it is called on, so the last modifier is
-///   the outermost: it sees the request first and the response last.
-/// - `HTTPStack.default`, and a stack of ``ordered(around:defaults:)``, sort their layers, in whatever order they are written.
+/// - Around a transport, `HTTPStack.bare` and `HTTPStack.decompressing`, each modifier wraps the stack that it is called on. The
+///   last modifier is the outermost layer: it sees the request first and the response last.
+/// - `HTTPStack.default`, and a stack of ``ordered(around:defaults:)``, sort their layers. The order of the modifiers does not
+///   matter.
 ///
-/// The description of a stack names each pair of layers whose order defeats one of them. A stack has the same type whatever it holds, and can be a
-/// stored property.
+/// The description of a stack names each pair of layers whose order makes one of the two useless. Every stack has the same type,
+/// whatever its layers, and can be a stored property.
 public struct HTTPStack: HTTPSender, CustomStringConvertible {
     let top: any HTTPSender
     private let list: LayerList
@@ -23,43 +24,51 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
         public let label: String
         /// The place of the layer; ``MiddlewarePlace/unplaced`` for a transport, and for a middleware without a place.
         public let place: MiddlewarePlace
-        /// The layers outside or inside which it must stand; none for a transport.
+        /// The rules for the order of the layer relative to other layers; none for a transport.
         public let neighbors: [MiddlewareNeighbor]
-        /// The places whose options it serves.
+        /// The places whose options the layer obeys.
         let servedPlaces: Set<MiddlewarePlace>
-        /// Whether it is for some requests alone: see ``HTTPSender/wrapped(by:when:)``.
+        /// Whether the layer applies only to some requests: see ``HTTPSender/wrapped(by:when:)``.
         let isConditional: Bool
-        /// Whether a stack has sorted it to its own place.
+        /// Whether a stack has sorted the layer to its own place.
         var isAtItsPlace = false
         /// The label.
         public var description: String { label }
     }
 
-    /// A stack of a sender alone, to which each modifier adds a layer on the outside. A stack that is given stays as it is, with its rule of order.
+    /// Creates a stack of a sender alone. Each modifier adds a layer on the outside. If `sender` is a stack, the result is the
+    /// same stack, with its rule of order.
     ///
-    /// Around a transport, the stack checks each request, adds the field for its priority, and enforces deadlines and timeouts that the transport
-    /// does not enforce by itself (``Capabilities``).
+    /// Around a transport, the stack checks each request, adds the field for its priority, and enforces the deadlines and
+    /// timeouts that the transport does not enforce (``Capabilities``).
     public init(_ sender: some HTTPSender) {
         self = (sender as? HTTPStack) ?? HTTPStack(LayerList(around: LayerBase(sender), isSorted: false))
     }
 
-    /// Returns a stack that sorts its layers: each modifier puts its layer where it belongs, in whatever order the modifiers are written.
+    /// Returns a stack that sorts its layers: each modifier puts its layer at the layer's place, whatever the order of the
+    /// modifiers.
     ///
     /// ```swift
     /// let stack = HTTPStack.ordered(around: transport).retry().metrics().server("https://api.example").timeout(.seconds(30))
     /// print(stack)    // server(https://api.example/) > timeout(30 s) > retry(…) > metrics > StubTransport
     /// ```
     ///
-    /// A middleware of the library stands at its place in ``MiddlewarePlace/canonicalOrder``. The place of any other layer follows from its own
-    /// rules (``HTTPMiddleware/neighbors``) about places in that order: directly inside the innermost place that it must be inside, or else directly
-    /// outside the outermost place that it must be outside. A layer without such rules stands inside `validateStatus` and outside `fallback` and `retry`: it
-    /// sees each call once, with the whole URL, within the deadline of the call, and every response, whatever its status. ``HTTPSender/wrapped(by:inside:)`` and
-    /// ``HTTPSender/wrapped(by:outside:)`` name another place. Of two layers that belong at one place, the later is outside.
+    /// A middleware of the library is at its place in ``MiddlewarePlace/canonicalOrder``. The position of any other layer follows
+    /// from its own rules (``HTTPMiddleware/neighbors``) about places in that order:
+    ///
+    /// - If the layer must be inside some places, it is directly inside the innermost of these places.
+    /// - Otherwise, if the layer must be outside some places, it is directly outside the outermost of these places.
+    ///
+    /// A layer without such rules is inside `validateStatus` and outside `fallback` and `retry`. Such a layer sees each call
+    /// once, with the whole URL and within the deadline of the call. It sees every response, whatever its status.
+    /// ``HTTPSender/wrapped(by:inside:)`` and ``HTTPSender/wrapped(by:outside:)`` name another place. If two layers have the same
+    /// place, the layer added later is outside.
     ///
     /// - Parameters:
-    ///   - sender: the transport. A stack counts as one sender: its layers keep their order, and are inside all layers that are added.
-    ///   - defaults: layers to begin with. A later layer of the same place replaces a layer of `defaults`; with a condition, for the requests that meet the
-    ///     condition. A layer of ``HTTPSender/wrapped(by:inside:)`` or ``HTTPSender/wrapped(by:outside:)`` replaces none.
+    ///   - sender: the transport. A stack counts as one sender: its layers keep their order, and are inside all added layers.
+    ///   - defaults: the initial layers. A later layer of the same place replaces a layer of `defaults`. If the later layer has a
+    ///     condition, it replaces the layer for the requests that meet the condition. A layer of
+    ///     ``HTTPSender/wrapped(by:inside:)`` or ``HTTPSender/wrapped(by:outside:)`` replaces no layer.
     public static func ordered(
         around sender: some HTTPSender, @MiddlewareBuilder defaults: () -> [any HTTPMiddleware] = { [] }
     ) -> HTTPStack {
@@ -67,7 +76,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
         return HTTPStack(LayerList(around: base, isSorted: true).adding(defaults().map { LayerEntry(of: $0, isDefault: true) }))
     }
 
-    /// The same layers in a stack that does not sort: modifiers that follow wrap what stands before them.
+    /// The same layers in a stack that does not sort: each later modifier wraps the whole stack.
     public var keepingOrder: HTTPStack { HTTPStack(top: top, LayerList(list.entries, around: list.base, isSorted: false)) }
 
     private init(_ list: LayerList) { self.init(top: list.folded, list) }
@@ -82,7 +91,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
         return HTTPStack(list.adding(entries))
     }
 
-    /// The layers, outermost first; the last is the transport.
+    /// The layers, outermost first. The last layer is the transport.
     public var layers: [Layer] { list.layers }
 
     /// The capabilities of the transport at the bottom.
@@ -90,24 +99,25 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
 
     /// Sends `request` through every layer. Middleware never runs on the caller's actor.
     ///
-    /// The outermost stack of a call checks the options of the request. ``RequestOptions/timeout`` holds with or without a middleware for it.
+    /// The outermost stack of a call checks the options of the request. ``RequestOptions/timeout`` applies with and without a
+    /// `timeout` middleware.
     ///
-    /// - Throws: ``UnservedOptionError`` for an option that needs a middleware or a capability which the stack does not have; otherwise as
-    ///   ``HTTPSender/send(_:)`` says.
+    /// - Throws: ``UnservedOptionError`` if an option requires a middleware or a capability that the stack lacks; and the errors
+    ///   of ``HTTPSender/send(_:)``.
     @concurrent public func send(_ request: Request) async throws -> Response {
         try Task.checkCancellation()
         return request.options.isEmpty || request.options.call.hasEntered ? try await top.send(request) : try await enter(request)
     }
 
-    /// Sends a request that belongs to a call of another stack, as a middleware does that has a stack of its own. The options of the request are not
-    /// checked, as layers outside may serve them.
+    /// Sends a request that belongs to a call of another stack. For a middleware with a stack of its own. The options of the
+    /// request are not checked, because layers outside may obey them.
     public func send(withinCall request: Request) async throws -> Response {
         var entered = request
         entered.options.call.hasEntered = true
         return try await request.restoringCall { [entered] in try await send(entered) }
     }
 
-    /// By itself, as it keeps a copy of the request: most requests have no options, or are in a call.
+    /// A separate function, because it keeps a copy of the request. Most requests have no options, or are already in a call.
     @inline(never) private func enter(_ request: Request) async throws -> Response {
         let entered = try entering(request)
         do {
@@ -119,7 +129,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
         }
     }
 
-    /// The request as it goes through the layers of its outermost stack.
+    /// Returns the request as it goes through the layers of its outermost stack.
     func entering(_ request: Request) throws(UnservedOptionError) -> Request {
         if list.base.endsInTransport, let (key, missing) = request.options.unserved(by: capabilities, serves) {
             throw UnservedOptionError(key, missing: missing, request: request)
@@ -132,7 +142,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
         return request
     }
 
-    /// A sender that leads a request through the layers that take part in preparing it, to an end that keeps the request.
+    /// Returns a sender that sends a request through the layers that take part in preparing, to an end that stores the request.
     func preparing(_ preparation: Preparation) -> any HTTPSender { list.preparing(preparation) }
 
     static func name(of sender: some HTTPSender) -> String {
@@ -152,17 +162,19 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
     /// Whether a middleware with this place is in the stack.
     public func contains(_ place: MiddlewarePlace) -> Bool { layers.contains { $0.place == place } }
 
-    /// Whether every request passes a middleware with this place: the middleware has no condition, and no layer leads past it.
+    /// Whether every request passes a middleware with this place: the middleware has no condition, and no layer outside sends
+    /// requests to another sender (``HTTPMiddleware/takesDetours``).
     public func alwaysPasses(_ place: MiddlewarePlace) -> Bool { list.alwaysPasses(place) }
 
     /// Whether the stack sorts its layers: see ``ordered(around:defaults:)``.
     public var isSorted: Bool { list.isSorted }
 
-    /// The pairs of layers whose order defeats one of them, and the places that must not occur twice, each as a sentence; empty for a sound
-    /// stack.
+    /// The problems of the order of the layers, each as a sentence; empty if there is no problem.
     ///
-    /// The rules are ``HTTPMiddleware/neighbors`` of the layers. Of several layers with one place, the outermost counts. Rules that contradict one
-    /// another, so that no order keeps them all, are reported as such.
+    /// The problems are pairs of layers whose order makes one of the two useless, and layers whose place must not occur twice.
+    ///
+    /// The rules are ``HTTPMiddleware/neighbors`` of the layers. If several layers have the same place, only the rules of the
+    /// outermost layer count. If rules contradict each other, so that no order satisfies them all, the contradiction is reported.
     public var orderProblems: [String] { MiddlewareOrder(layers, isSorted: list.isSorted).problems }
 
     /// The layers, outermost first, and the problems of their order.
@@ -178,7 +190,7 @@ extension HTTPStack: CustomReflectable {
 }
 
 extension HTTPSender {
-    /// Wraps this sender in `middleware`, which sees the request before and the response after it.
+    /// Wraps this sender in `middleware`, which sees the request before this sender and the response after this sender.
     ///
     /// A stack that sorts its layers puts the middleware at its place: see ``HTTPStack/ordered(around:defaults:)``.
     public func wrapped(by middleware: some HTTPMiddleware) -> HTTPStack { HTTPStack(self).adding([LayerEntry(middleware)]) }
@@ -192,7 +204,8 @@ extension HTTPSender {
     ///
     /// Any other stack is wrapped in the middleware. Its description says if the middleware is outside a layer with the place `place`.
     ///
-    /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware stands where its own rules put it.
+    /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware's own rules
+    ///   determine its position.
     public func wrapped(by middleware: some HTTPMiddleware, inside place: MiddlewarePlace) -> HTTPStack {
         HTTPStack(self).adding([
             LayerEntry(
@@ -206,7 +219,8 @@ extension HTTPSender {
     ///
     /// Any other stack is wrapped in the middleware. Its description says if the middleware is not outside `place`.
     ///
-    /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware stands where its own rules put it.
+    /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware's own rules
+    ///   determine its position.
     public func wrapped(by middleware: some HTTPMiddleware, outside place: MiddlewarePlace) -> HTTPStack {
         HTTPStack(self).adding([
             LayerEntry(

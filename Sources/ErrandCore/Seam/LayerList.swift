@@ -1,8 +1,9 @@
-/// The layers of a stack around its base, outermost first, and what follows from them: computed once for each modifier.
+/// The layers of a stack around its base, outermost first, and values derived from the layers. The values are computed once for
+/// each modifier.
 final class LayerList: Sendable {
     let entries: [LayerEntry]
     let base: LayerBase
-    /// Whether a layer that is added goes where it belongs, and not outside all others.
+    /// Whether an added layer goes to its own place, and not outside all others.
     let isSorted: Bool
     /// The layers of the stack and of its base.
     let layers: [HTTPStack.Layer]
@@ -50,23 +51,25 @@ final class LayerList: Sendable {
     /// The layers as one sender.
     var folded: any HTTPSender { entries.reversed().reduce(base.sender) { $1.wrapped(around: $0) } }
 
-    /// The layers as one sender, which leads the request that is prepared past the layers that take no part in it.
+    /// Returns the layers as one sender. The prepared request bypasses the layers that take no part in preparing.
     func preparing(_ preparation: Preparation) -> any HTTPSender {
         entries.reversed().reduce(base.preparing(preparation)) { $1.wrapped(around: $0, preparing: preparation.id) }
     }
 }
 
-/// A middleware of a stack, with the position to which it belongs.
+/// A middleware of a stack, with its position.
 struct LayerEntry: Sendable {
     let middleware: any HTTPMiddleware
     var layer: HTTPStack.Layer
     let rank: LayerRank
-    /// Whether a later layer of its place replaces it.
+    /// Whether a later layer of the same place replaces this layer.
     let isDefault: Bool
-    /// Whether the app has named its position.
+    /// Whether the app has named the position of this layer.
     let isPlacedByRule: Bool
 
-    /// - Parameter rule: what the app asks for, in place of the middleware's own position.
+    /// Creates the entry of a middleware.
+    ///
+    /// - Parameter rule: the position that the app names, in place of the middleware's own position.
     init(_ middleware: some HTTPMiddleware, by rule: MiddlewareNeighbor? = nil, isDefault: Bool = false) {
         let (place, neighbors) = (middleware.place, middleware.neighbors)
         self.middleware = middleware
@@ -90,7 +93,8 @@ struct LayerEntry: Sendable {
         return wrap(middleware)
     }
 
-    /// Returns the middleware around `next`; the request that is prepared goes past it if it takes no part in preparing.
+    /// Returns the middleware around `next`. If the middleware takes no part in preparing, the prepared request bypasses the
+    /// middleware.
     func wrapped(around next: any HTTPSender, preparing id: RequestID) -> any HTTPSender {
         func bypass(_ middleware: some HTTPMiddleware) -> any HTTPSender {
             Wrapped(middleware: Bypassed(middleware: middleware, id: id), next: next)
@@ -98,14 +102,15 @@ struct LayerEntry: Sendable {
         return middleware.takesPartInPreparing ? wrapped(around: next) : bypass(middleware)
     }
 
-    /// Whether this layer takes the place of a default one.
+    /// Whether this layer replaces a default layer.
     func replaces(_ other: LayerEntry) -> Bool {
         other.isDefault && !isDefault && !isPlacedByRule && layer.place != .unplaced && other.layer.place == layer.place
     }
 
-    /// Returns this layer in place of a default one, which stays for the requests that do not meet the condition of this layer.
+    /// Returns this layer in place of a default layer. The default layer stays for the requests that do not meet the condition of
+    /// this layer.
     ///
-    /// - Returns: the layer, and the conditional layers of the app that the default layer was combined with, innermost first.
+    /// - Returns: the layer, and the conditional layers of the app with which the default layer was combined, innermost first.
     func replacing(_ other: LayerEntry) -> (LayerEntry, kept: [LayerEntry]) {
         if let conditional = middleware as? any ConditionalMiddleware {
             return (LayerEntry(of: conditional.replacing(other.middleware), isDefault: true), [])
@@ -115,11 +120,12 @@ struct LayerEntry: Sendable {
     }
 }
 
-/// A position in the order of a stack that sorts its layers. It depends on one layer alone. A smaller rank is outside.
+/// A position in the order of a stack that sorts its layers. The rank depends on one layer alone. A layer with a smaller rank is
+/// outside.
 struct LayerRank: Comparable {
     private let position: Int
 
-    /// Each place has a position of its own, with one outside and one inside it.
+    /// The position of each place, with room for one position directly outside and one directly inside.
     private static let positions = Dictionary(
         uniqueKeysWithValues: MiddlewarePlace.canonicalOrder.enumerated().map { ($1, 3 * $0 + 1) })
 
@@ -134,8 +140,10 @@ struct LayerRank: Comparable {
         self.position = position
     }
 
-    /// The rank that rules ask for: directly inside the innermost place that the layer must be inside, or else directly outside the outermost place
-    /// that it must be outside; `nil` if no rule names a place of the canonical order.
+    /// Creates the rank that rules ask for; `nil` if no rule names a place of the canonical order.
+    ///
+    /// The rank is directly inside the innermost place that the layer must be inside. If there is no such place, the rank is
+    /// directly outside the outermost place that the layer must be outside.
     init?(by rules: [MiddlewareNeighbor]) {
         func positions(on side: MiddlewareNeighbor.Side) -> [Int] {
             rules.compactMap { rule in rule.side == side ? rule.place.flatMap { Self.positions[$0] } : nil }
@@ -152,12 +160,12 @@ struct LayerRank: Comparable {
     static func < (first: LayerRank, second: LayerRank) -> Bool { first.position < second.position }
 }
 
-/// What stands inside all layers of a stack.
+/// The sender inside all layers of a stack.
 struct LayerBase: Sendable {
     let sender: any HTTPSender
     let layers: [HTTPStack.Layer]
     let capabilities: Capabilities
-    /// Whether the innermost layer is a transport: what any other sender holds is unknown.
+    /// Whether the innermost layer is a transport. The layers of any other sender are unknown.
     let endsInTransport: Bool
     let obeysTimeout: Bool
     private let stack: HTTPStack?
@@ -182,7 +190,7 @@ struct LayerBase: Sendable {
 
     private static func bounded(_ transport: some HTTPTransport) -> any HTTPSender { TransportBoundary(transport: transport) }
 
-    /// A stack as one sender.
+    /// Creates a base from a stack as one sender.
     init(stack: HTTPStack) {
         (self.stack, sender, capabilities) = (stack, stack.top, stack.capabilities)
         layers = stack.layers.map { layer in
@@ -196,11 +204,12 @@ struct LayerBase: Sendable {
 
     func alwaysPasses(_ place: MiddlewarePlace) -> Bool { stack?.alwaysPasses(place) ?? false }
 
-    /// A sender that keeps the request that is prepared, and sends others.
+    /// Returns a sender that stores the prepared request, and sends other requests.
     func preparing(_ preparation: Preparation) -> any HTTPSender { end(preparation) }
 }
 
-/// A middleware together with what it wraps. Here alone, what a layer has changed of the call is restored when the layer is left.
+/// A middleware together with the sender that it wraps. Only this type restores the call (``CallState``) as it was before a layer
+/// changed it.
 private struct Wrapped<Middleware: HTTPMiddleware>: HTTPSender {
     let middleware: Middleware
     let next: any HTTPSender
@@ -217,7 +226,7 @@ private struct Wrapped<Middleware: HTTPMiddleware>: HTTPSender {
         }
     }
 
-    /// A function of its own, because most calls are not profiled.
+    /// A separate function, because most calls are not profiled.
     @inline(never) private func sendProfiling(_ request: Request) async throws -> Response {
         guard let position = request.options.call.profilePosition else { return try await middleware.send(request, to: next) }
         return try await position.within(middleware.label, request) { try await middleware.send($0, to: next) }

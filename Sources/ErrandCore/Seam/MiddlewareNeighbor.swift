@@ -1,17 +1,17 @@
-/// A rule for the order of a stack: on which side of another place a middleware must be, or that its own place must not occur twice, and what goes
-/// wrong otherwise.
+/// A rule for the order of a stack, with the reason for the rule. The rule names the side of another place on which a middleware
+/// must be, or says that the middleware's own place must not occur twice.
 ///
-/// Declare a rule only if the other order makes one of the two useless, not if it is merely unusual.
+/// Declare a rule only if the other order makes one of the two middleware useless, not if the other order is merely unusual.
 public struct MiddlewareNeighbor: Sendable, Hashable {
     /// The side of its neighbor on which a middleware must be.
     public enum Side: Sendable, Hashable {
-        /// Outside: it sees the request before the neighbor does.
+        /// Outside: the middleware sees the request before the neighbor does.
         case outside
-        /// Inside: it sees the request after the neighbor does.
+        /// Inside: the middleware sees the request after the neighbor does.
         case inside
-        /// On neither: no other middleware of its own place may be around it or inside it.
+        /// Neither side: the stack must have no other middleware of the same place.
         case neither
-        /// On neither, in a stack that sorts its layers. Around a transport, several layers with its place are valid.
+        /// Neither side, in a stack that sorts its layers. In any other stack, several layers of the same place are valid.
         case neitherWhenOrdered
     }
 
@@ -36,16 +36,17 @@ public struct MiddlewareNeighbor: Sendable, Hashable {
         MiddlewareNeighbor(side: .inside, place: place, reason: reason)
     }
 
-    /// Requires the middleware to be the only one of its place. Middleware with a condition (``HTTPSender/wrapped(by:when:)``) does not count, as
-    /// two conditions may exclude each other.
+    /// Requires the middleware to be the only middleware of its place. Middleware with a condition
+    /// (``HTTPSender/wrapped(by:when:)``) does not count, because two conditions may exclude each other.
     ///
     /// - Parameter reason: what goes wrong otherwise, for the stack's description.
     public static func once(because reason: String) -> MiddlewareNeighbor {
         MiddlewareNeighbor(side: .neither, place: nil, reason: reason)
     }
 
-    /// Requires the middleware to be the only one of its place in a stack that sorts its layers (``HTTPStack/ordered(around:defaults:)``), where two of
-    /// them would stand directly around each other. Middleware with a condition does not count.
+    /// Requires the middleware to be the only middleware of its place in a stack that sorts its layers
+    /// (``HTTPStack/ordered(around:defaults:)``). In such a stack, one of two would directly wrap the other. Middleware with a
+    /// condition does not count.
     ///
     /// - Parameter reason: what goes wrong otherwise, for the stack's description.
     public static func onceWhenOrdered(because reason: String) -> MiddlewareNeighbor {

@@ -1,6 +1,7 @@
-/// A check of a stack's order against the rules of its layers: pure, and made only on request.
+/// A check of a stack's order against the rules of its layers. The check is pure, and is made only on request.
 struct MiddlewareOrder {
-    /// One rule: `outer` must be outside `inner`. Both are indices of layers. If several layers have one place, the outermost counts.
+    /// One rule: `outer` must be outside `inner`. Both are indices of layers. If several layers have the same place, the
+    /// outermost layer counts.
     private struct Rule: Hashable {
         let outer: Int
         let inner: Int
@@ -10,11 +11,13 @@ struct MiddlewareOrder {
     }
 
     private let layers: [HTTPStack.Layer]
-    /// Each pair once, by the layer that declares it, outermost first.
+    /// The rules, each pair of layers once, in the order of the layers that declare the rules, outermost first.
     private let rules: [Rule]
-    /// Each place that must occur once and does not, as a sentence.
+    /// Each place that must not occur twice and does, as a sentence.
     private let repetitions: [String]
 
+    /// Creates a check of the layers of a stack.
+    ///
     /// - Parameters:
     ///   - layers: outermost first.
     ///   - isSorted: whether the stack sorts its layers.
@@ -23,8 +26,8 @@ struct MiddlewareOrder {
         var first: [MiddlewarePlace: Int] = [:]
         for (index, layer) in layers.enumerated() where layer.place != .unplaced && first[layer.place] == nil { first[layer.place] = index }
         var rules: [Rule] = []
-        // Of two layers with one place, only the outermost one's rule counts: `events` around a call and around each of its attempts is
-        // valid.
+        // If two layers have the same place, only the rule of the outermost layer counts: `events` around a call and around each
+        // of its attempts is valid.
         var declared: Set<MiddlewareRule> = []
         for (index, layer) in layers.enumerated() {
             for neighbor in layer.neighbors {
@@ -61,7 +64,8 @@ struct MiddlewareOrder {
         let neighbor: MiddlewareNeighbor
     }
 
-    /// Each rule that the stack breaks, as a sentence. Rules that no order can satisfy together are reported as such, once.
+    /// Each rule that the stack breaks, as a sentence. Rules that no order can satisfy together are reported once, as a
+    /// contradiction.
     var problems: [String] { repetitions + misorders }
 
     private var misorders: [String] {

@@ -1,7 +1,8 @@
 /// The name of a place in the order of middleware.
 ///
-/// The library's own places are declared here, because modules refer to each other's places, and so is their one order: ``canonicalOrder``. Each
-/// middleware declares its own rules: ``HTTPMiddleware/neighbors``. Give a middleware of your own a place with a name of your own:
+/// The library's own places and their order (``canonicalOrder``) are declared here, because modules refer to each other's places.
+/// Each middleware declares its own rules: ``HTTPMiddleware/neighbors``. Give a middleware of your own a place with a name of
+/// your own:
 ///
 /// ```swift
 /// extension MiddlewarePlace {
@@ -12,10 +13,10 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     /// The name.
     public let description: String
 
-    /// A place of your own.
+    /// Creates a place of your own.
     ///
-    /// - Parameter name: for the stack's description, not empty. Two places of the same name are the same place, so use reverse-DNS names:
-    ///   `com.example.signature`. Names without a period are reserved for the library.
+    /// - Parameter name: the name for the stack's description, not empty. Two places of the same name are the same place, so use
+    ///   reverse-DNS names: `com.example.signature`. Names without a period are reserved for the library.
     public init(_ name: String) {
         precondition(!name.isEmpty, "name must not be empty")
         description = name
@@ -24,15 +25,16 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     /// The canonical order of middleware, outermost first. A stack that sorts its layers keeps them in this order: see
     /// ``HTTPStack/ordered(around:defaults:)``.
     ///
-    /// No two middleware of the library share a place in it. ``unplaced`` stands for a layer without rules of its own. Such a layer sees each call once,
-    /// with the whole URL, within the deadline, and every response, whatever its status.
+    /// No two middleware of the library have the same place. ``unplaced`` is the position of a layer without rules of its own.
+    /// Such a layer sees each call once, with the whole URL and within the deadline. It sees every response, whatever its status.
     public static let canonicalOrder: [MiddlewarePlace] = [
         .server, .number, .traceCall, .log, .events, .profile, .timeout, .validateStatus, .unplaced, .fallback, .validate, .retry,
         .redirect, .hsts, .compressRequests, .authenticate, .cookies, .record, .decompress, .cache, .coalesce, .hedge, .circuitBreaker,
         .rateLimit, .waitForNetwork, .concurrencyLimit, .delay, .metrics, .trace, .phaseTimeouts, .sign,
     ]
 
-    /// No place: the middleware that has it is known by its neighbors alone, and an option that names it requires no middleware.
+    /// No place. Only the ``HTTPMiddleware/neighbors`` of such a middleware determine its position. An option with
+    /// ``OptionKey/servedBy`` of this value requires no middleware.
     public static let unplaced = MiddlewarePlace("unplaced")
     /// The middleware that adds a server's base URL and default fields.
     public static let server = MiddlewarePlace("server")
@@ -64,11 +66,11 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     public static let decompress = MiddlewarePlace("decompress")
     /// The middleware that compresses the bodies of requests.
     public static let compressRequests = MiddlewarePlace("compressRequests")
-    /// The middleware that stores responses and serves them.
+    /// The middleware that stores responses and returns them.
     public static let cache = MiddlewarePlace("cache")
     /// The middleware that shares one exchange among equal requests.
     public static let coalesce = MiddlewarePlace("coalesce")
-    /// The middleware that sends slow requests again.
+    /// The middleware that sends a second copy of a slow request.
     public static let hedge = MiddlewarePlace("hedge")
     /// The middleware that fails requests immediately while their origin is failing.
     public static let circuitBreaker = MiddlewarePlace("circuitBreaker")
@@ -90,8 +92,8 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     public static let phaseTimeouts = MiddlewarePlace("phaseTimeouts")
     /// The middleware that records exchanges, and replays them.
     public static let record = MiddlewarePlace("record")
-    /// The middleware that sends requests by `https` to hosts that asked for it.
+    /// The middleware that sends requests by `https` to hosts that demand `https`.
     public static let hsts = MiddlewarePlace("hsts")
-    /// The middleware that waits until there is a network.
+    /// The middleware that waits until a network is available.
     public static let waitForNetwork = MiddlewarePlace("waitForNetwork")
 }

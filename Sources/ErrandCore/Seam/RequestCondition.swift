@@ -1,10 +1,10 @@
-/// A condition on requests, which decides to which requests a middleware applies. Combine conditions with `&&`, `||` and `!`.
+/// A condition that decides to which requests a middleware applies. Combine conditions with `&&`, `||` and `!`.
 ///
 /// ```swift
 /// stack.wrapped(by: Signature(key), when: .host("*.example.com") && !.method(.get, .head))
 /// ```
 ///
-/// A condition sees the request as it reaches the middleware: outside `server`, it has no host yet.
+/// A condition sees the request as the request reaches the middleware. Outside `server`, the request has no host yet.
 public struct RequestCondition: Sendable, CustomStringConvertible {
     /// The condition as text, for the stack's description.
     public let description: String
@@ -13,15 +13,16 @@ public struct RequestCondition: Sendable, CustomStringConvertible {
     /// Returns a condition that a closure decides.
     ///
     /// - Parameters:
-    ///   - description: for the stack's description.
+    ///   - description: the condition as text, for the stack's description.
     ///   - holds: returns whether the middleware applies to a request.
     public static func custom(_ description: String, _ holds: @escaping @Sendable (Request) -> Bool) -> RequestCondition {
         RequestCondition(description: description, holds: holds)
     }
 
-    /// Returns a condition that holds for these hosts: at any port, or only at the port that is given (`localhost:8080`). `*.example.com`
-    /// matches every name below `example.com`, but not that name itself. Case does not matter, nor do the brackets of an IPv6 address, nor
-    /// whether a name is in its ASCII form.
+    /// Returns a condition that holds for these hosts: at the given port (`localhost:8080`), or without a port, at any port.
+    ///
+    /// `*.example.com` matches every name below `example.com`, but not `example.com` itself. Case does not matter. An IPv6
+    /// address may be written with or without brackets, and a name in Unicode or in its ASCII form.
     ///
     /// - Precondition: each text is a host name or an address, with or without a port.
     public static func host(_ hosts: String...) -> RequestCondition {
@@ -39,7 +40,8 @@ public struct RequestCondition: Sendable, CustomStringConvertible {
 
     /// Returns a condition that holds for paths that match a pattern. The path is percent-encoded and without its query.
     ///
-    /// - Parameter pattern: literal segments, `{name}` for any one segment that is not empty, and a final `**` for any number of segments.
+    /// - Parameter pattern: literal segments, `{name}` for any single segment that is not empty, and a final `**` for any number
+    ///   of segments.
     public static func path(_ pattern: String) -> RequestCondition {
         let path = PathPattern(pattern)
         return RequestCondition(description: "path \(pattern)") { request in
@@ -73,7 +75,8 @@ extension HTTPSender {
         wrapped(by: Conditional(middleware: middleware, condition: condition))
     }
 
-    /// Wraps this sender with several middleware. As in a chain of modifiers, each one wraps those above it: the last is the outermost.
+    /// Wraps this sender with several middleware. As in a chain of modifiers, each middleware wraps the middleware above it: the
+    /// last is the outermost.
     ///
     /// ```swift
     /// let stack = transport.wrapped {
@@ -137,13 +140,13 @@ private struct Conditional<Middleware: HTTPMiddleware>: ConditionalMiddleware {
     }
 }
 
-/// A default middleware that conditional ones of the app have replaced for some requests.
+/// A default middleware that conditional middleware of the app has replaced for some requests.
 protocol AlternativeMiddleware: HTTPMiddleware {
-    /// The conditional middleware without the default one, innermost first.
+    /// The conditional middleware without the default middleware, innermost first.
     var conditionals: [any HTTPMiddleware] { get }
 }
 
-/// A middleware for the requests that meet a condition, and a default one for the others.
+/// A middleware for the requests that meet a condition, and a default middleware for all other requests.
 private struct Alternative<Middleware: HTTPMiddleware, Other: HTTPMiddleware>: AlternativeMiddleware {
     let condition: RequestCondition
     let middleware: Middleware
@@ -165,7 +168,7 @@ private struct Alternative<Middleware: HTTPMiddleware, Other: HTTPMiddleware>: A
     }
 }
 
-/// Builds a list of middleware from statements; `if`, `switch` and `for` select.
+/// Builds a list of middleware from statements. `if`, `switch` and `for` select middleware.
 @resultBuilder
 public enum MiddlewareBuilder {
     public static func buildExpression(_ middleware: some HTTPMiddleware) -> [any HTTPMiddleware] { [middleware] }

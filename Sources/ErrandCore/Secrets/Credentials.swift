@@ -1,12 +1,13 @@
-/// Finds credentials in text that is, or may contain, URLs. It examines every byte a bounded number of times.
+/// Finds credentials in URLs, and in text that may contain URLs. Every byte is examined a bounded number of times.
 enum Credentials {
     private static let shown = Array("\(Sensitivity.urlPlaceholder):\(Sensitivity.urlPlaceholder)".utf8)
 
     /// Returns `text` with the user information of every authority replaced.
     ///
     /// An authority begins after `//`, `\\` or `http:/` (however many slashes follow), and at the front of a text such as
-    /// `joe:password@host`. It ends with a slash, a question mark, a number sign or an octet that is invalid in a URL. If its port is
-    /// invalid, that may be the beginning of a password with such an octet: then everything up to the last at sign of the line is replaced.
+    /// `joe:password@host`. The authority ends with a slash, a question mark, a number sign or an octet that is invalid in a URL.
+    /// If the port is invalid, the port may be the beginning of a password that contains such an octet. Then everything up to the
+    /// last at sign of the line is replaced.
     static func removed(from text: String) -> String {
         let text = withASCIIAtSigns(text)
         guard text.utf8.contains(UInt8(ascii: "@")) else { return text }
@@ -30,7 +31,7 @@ enum Credentials {
         let slashes = bytes.firstRange(of: "//".utf8)?.lowerBound ?? at
         var start = min(bytes.firstIndex(of: UInt8(ascii: ":")) ?? at, slashes)
         let isPath = bytes.first.map { isSlash($0) || "?#".utf8.contains($0) } ?? true
-        // The text before the colon is a scheme, or the name of a user.
+        // The text before the colon is a scheme or a user name.
         let isScheme = ["http", "https"].contains(where: String(decoding: bytes[..<start], as: UTF8.self).isExactlyIgnoringCase)
         if start >= at || (!isPath && !isScheme) {
             if isPath { return text }
@@ -69,7 +70,7 @@ enum Credentials {
             result += line
             return
         }
-        // At the front, without slashes.
+        // Credentials at the front of the line, without slashes before them.
         var index = line.startIndex
         let front = line.prefix { !isEnd($0) }
         if let at = front.lastIndex(of: UInt8(ascii: "@")), front[..<at].contains(UInt8(ascii: ":")) {
@@ -93,8 +94,10 @@ enum Credentials {
         result += line[index...]
     }
 
-    /// Returns the start of the next authority: after `//` or a double backslash, or after the slash of either kind that follows `http:` or
-    /// `https:`, and after further slashes; `nil` if there is none.
+    /// Returns the start of the next authority; `nil` if there is no authority.
+    ///
+    /// An authority starts after `//` or a double backslash, or after `http:` or `https:` and a slash or backslash. Further
+    /// slashes are skipped.
     private static func authorityStart(in line: ArraySlice<UInt8>, from index: Int) -> Int? {
         var index = index
         while index + 1 < line.endIndex {

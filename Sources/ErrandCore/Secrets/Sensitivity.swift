@@ -1,4 +1,4 @@
-/// Decides which fields and query items are secret, and how they are shown.
+/// The rules that decide which fields and query items are secret, and how secret values are shown.
 ///
 /// ```swift
 /// request.options.sensitivity.formUnion(Sensitivity(fields: [HTTPField.Name("X-Card")!], queryNames: ["card"]))
@@ -7,17 +7,20 @@
 /// **Names decide.** These names are secret:
 ///
 /// - A list of known names, such as `Cookie`.
-/// - Names that contain `token`, `secret`, `password`, `passphrase`, `credential`, `authoriz`, `jwt`, `api-key`, `access-key`, `private-key` or similar.
-///   `authorized` alone does not count.
+/// - Names that contain `token`, `secret`, `password`, `passphrase`, `credential`, `authoriz`, `jwt`, `api-key`, `access-key`,
+///   `private-key` or a similar word. `authorized` does not count.
 /// - Names whose last word is `pass`, such as `db_pass`.
-/// - Header fields that end in `-key`, except those that are known to be harmless, such as `Idempotency-Key`, `Surrogate-Key` and `Sec-WebSocket-Key`.
-/// - Names that are declared on a request.
+/// - Names of header fields that end in `-key`, except known harmless names such as `Idempotency-Key`, `Surrogate-Key` and
+///   `Sec-WebSocket-Key`.
+/// - Names that a request declares in ``RequestOptions/sensitivity``.
 ///
-/// A field with the never-index flag is secret too. Logs, failures, descriptions and all exports obey it, and a redirect to another origin drops such fields.
+/// A field with the never-index flag is secret too. Logs, failures, descriptions and all exports obey these rules, and a redirect
+/// to another origin removes secret fields.
 public struct Sensitivity: Sendable, Hashable {
     /// The text that is shown instead of a field's value.
     public static let placeholder = "<redacted>"
-    /// The text that is shown instead of a query item's value and of credentials in a URL, as in OpenTelemetry's conventions.
+    /// The text that is shown instead of the value of a query item and instead of credentials in a URL, as in OpenTelemetry's
+    /// conventions.
     public static let urlPlaceholder = "REDACTED"
 
     /// Only the known names.
@@ -29,7 +32,7 @@ public struct Sensitivity: Sendable, Hashable {
     /// Creates a value with only the known names.
     public init() {}
 
-    /// Creates a value with names in addition to the known ones. Case does not matter.
+    /// Creates a value with names in addition to the known names. Case does not matter.
     ///
     /// - Parameters:
     ///   - fields: names of header fields.
@@ -47,27 +50,27 @@ public struct Sensitivity: Sendable, Hashable {
 
     // MARK: What is secret
 
-    /// Whether a field is secret: by its name, or by its never-index flag.
+    /// Returns whether a field is secret by its name or by its never-index flag.
     public func isSensitive(_ field: HTTPField) -> Bool {
         if case .disallow = field.indexingStrategy { return true }
         return isSensitive(field.name)
     }
 
-    /// Whether fields of this name are secret.
+    /// Returns whether fields of this name are secret.
     public func isSensitive(_ name: HTTPField.Name) -> Bool {
         let name = name.canonicalName
         return Self.isOne(of: Self.knownFields, name) || Self.isOne(of: extraFields, name) || Self.saysSo(name) || Self.isKey(name)
     }
 
-    /// Whether query items of this name are secret.
+    /// Returns whether query items of this name are secret.
     public func isSensitive(queryName: String) -> Bool {
         let name = queryName.lowercased()
         return Self.isOne(of: Self.knownQueryNames, name) || Self.isOne(of: extraQueryNames, name) || Self.saysSo(name)
             || Self.endsInPassInCamelCase(queryName)
     }
 
-    /// Whether members of a JSON object with this name are secret. As for a query item, but not `code` and `key`, which are too common in
-    /// JSON.
+    /// Returns whether members of a JSON object with this name are secret. The rules are those for query items, except that
+    /// `code` and `key` are not secret, because these names are too common in JSON.
     public func isSensitive(memberName: String) -> Bool {
         let name = memberName.lowercased()
         if Self.isOne(of: extraQueryNames, name) || Self.isOne(of: extraFields, name) || Self.isOne(of: Self.knownFields, name) {
@@ -77,14 +80,16 @@ public struct Sensitivity: Sendable, Hashable {
             || (Self.isOne(of: Self.knownQueryNames, name) && !name.isExactly("code") && !name.isExactly("key"))
     }
 
-    /// Longer names are decided by their parts only.
+    /// Returns whether a name is in a set. A name longer than 256 bytes is in no set: only its parts decide whether it is secret.
     private static func isOne(of names: Set<String>, _ name: String) -> Bool {  // octets: at most 256 bytes are looked up
         !names.isEmpty && name.utf8.count <= FieldLimits.nameBytes && names.contains(name)
     }
 
-    /// - Parameter name: in lower case.
+    /// Returns whether a part of the name says that the value is secret.
+    ///
+    /// - Parameter name: the name in lower case.
     private static func saysSo(_ name: String) -> Bool {
-        // A boolean of CORS, which reveals nothing.
+        // A Boolean of CORS, which reveals no secret.
         if name.isExactly("access-control-allow-credentials") { return false }
         var name = name
         return name.withUTF8 { bytes in
@@ -96,7 +101,7 @@ public struct Sensitivity: Sendable, Hashable {
 
     private static func hasPart(_ part: [UInt8], _ name: UnsafeBufferPointer<UInt8>, at index: Int) -> Bool {
         guard name.count - index >= part.count, name[index..<(index + part.count)].elementsEqual(part) else { return false }
-        // `authorized` is a state, and not a secret.
+        // `authorized` names a state, not a secret.
         return part != authoriz || !name[(index + part.count)...].starts(with: "ed".utf8)
     }
 
@@ -110,7 +115,7 @@ public struct Sensitivity: Sendable, Hashable {
         return words + keys + [authoriz]
     }()
 
-    /// The first octets of these parts: most octets of a name are none of them, and need no comparison.
+    /// The first octets of these parts. Most octets of a name are not among them, and need no further comparison.
     private static let tellingStarts = ByteSet { octet in tellingParts.contains { $0[0] == octet } }
 
     /// Whether the last word is `pass`: `pass`, `x-auth-pass`, `user[pass]`.
@@ -123,7 +128,7 @@ public struct Sensitivity: Sendable, Hashable {
     /// Whether a name in camel case ends in `Pass`: `userPass`.
     private static func endsInPassInCamelCase(_ name: String) -> Bool { name.hasOctetSuffix("Pass") }
 
-    /// Whether fields of this name, in lower case, have a key. The word before `-key` says what the key is for.
+    /// Whether the name of a field, in lower case, means that its value is a secret key. The word before `-key` decides.
     private static func isKey(_ name: String) -> Bool {
         guard name.hasOctetSuffix("-key") else { return false }
         let front = name.utf8.dropLast(4)
@@ -131,7 +136,8 @@ public struct Sensitivity: Sendable, Hashable {
         return !plainKeys.contains { $0.utf8.elementsEqual(front[start...]) }
     }
 
-    /// The words before `-key` in names that are not secret: names of things, and values that a protocol makes anew for each message.
+    /// The words before `-key` in names that are not secret. Such keys name things, or a protocol creates them anew for each
+    /// message.
     private static let plainKeys = [
         "idempotency", "idempotence", "websocket", "surrogate", "cache", "routing", "partition", "shard", "sort", "group", "message",
         "deduplication", "dedup", "public", "primary", "foreign", "row", "object", "trace", "correlation",
@@ -155,15 +161,15 @@ public struct Sensitivity: Sendable, Hashable {
 
     // MARK: How it is shown
 
-    /// Returns the text to show for a field: its value, or the placeholder if it is secret. If its value is a URL (`Location`, `Referer`,
-    /// …), the URL without its secrets.
+    /// Returns the text to show for a field: the value, or the placeholder if the field is secret. If the value is a URL
+    /// (`Location`, `Referer`, …), the URL is shown without its secrets.
     public func shownValue(of field: HTTPField) -> String {
         if isSensitive(field) { return Self.placeholder }
         return Self.urlFields.contains(field.name) ? redactedURL(field.value) : field.value
     }
 
-    /// Returns the name and the value of each field, in order, as they may be shown. A value longer than 8 KiB is cut, and its length is
-    /// added.
+    /// Returns the name and the value of each field, in order, without secrets. A value longer than 8 KiB is truncated, and its
+    /// length is added.
     public func shown(_ fields: HTTPFields) -> [(name: String, value: String)] {
         fields.map { field in
             let value = shownValue(of: field)
@@ -175,15 +181,16 @@ public struct Sensitivity: Sendable, Hashable {
 
     /// Returns a URL, or a path and query, without credentials and without the values of secret query items. Accepts any text.
     ///
-    /// Percent-encoded text is decoded up to three times: an encoded URL within a query item is shown without its secrets too. If it is
-    /// unclear what is a password, more is replaced rather than less. The time is linear in the length of the text.
+    /// Percent-encoded text is decoded up to three times: an encoded URL within a query item is shown without its secrets too. If
+    /// the limits of a password are unclear, more text is replaced rather than less. The time is linear in the length of the
+    /// text.
     public func redactedURL(_ url: String) -> String { redactedURL(url[...], levels: Self.escapeLevels) }
 
-    /// How many levels of nested percent-encoding are decoded.
+    /// The number of levels of nested percent-encoding that are decoded.
     private static let escapeLevels = 3
 
     private func redactedURL(_ url: Substring, levels: Int) -> String {
-        // By octets throughout: a combining character after a separator must not hide it.
+        // Octets are compared throughout, because a combining character after a separator must not hide the separator.
         guard let mark = url.utf8.firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) else {
             return Credentials.removed(from: redactedPath(url, levels: levels))
         }
@@ -192,7 +199,7 @@ public struct Sensitivity: Sendable, Hashable {
             from: redactedPath(url[..<mark], levels: levels) + url[mark..<after] + redactedQuery(url[after...], levels: levels))
     }
 
-    /// A path may contain an encoded URL, as a proxy's does.
+    /// Returns a path without the secrets of an encoded URL within the path, such as in the path of a proxy.
     private func redactedPath(_ path: Substring, levels: Int) -> String {
         guard levels > 0, path.utf8.contains(UInt8(ascii: "%")) else { return String(path) }
         let plain = PercentEncoding.decodedLeniently(path)
@@ -200,10 +207,11 @@ public struct Sensitivity: Sendable, Hashable {
         return redacted.isExactly(plain) ? String(path) : PercentEncoding.encode(redacted, allowing: .shownURL)
     }
 
-    /// Returns a percent-encoded query or fragment without the values of secret items. (OAuth's implicit grant puts tokens into fragments.)
+    /// Returns a percent-encoded query or fragment without the values of secret items. The implicit grant of OAuth puts tokens
+    /// into fragments.
     ///
-    /// An item ends with `&` or `#`. Within an item that is not secret, the text after `?` or `;` is checked too, because a value may be a
-    /// URL. So is its decoded text.
+    /// An item ends with `&` or `#`. Within an item that is not secret, the text after `?` or `;` is checked too, because a value
+    /// may be a URL. The decoded text of the item is also checked.
     public func redactedQuery(_ query: some StringProtocol) -> String { redactedQuery(Substring(query), levels: Self.escapeLevels) }
 
     private func redactedQuery(_ query: Substring, levels: Int) -> String {
@@ -232,14 +240,15 @@ public struct Sensitivity: Sendable, Hashable {
         }
     }
 
-    /// Returns one part of a query whose own name is not secret: its percent-encoded text may contain a URL or a query.
+    /// Returns a part of a query, whose own name is not secret, without the secrets of a URL or a query in its percent-encoded
+    /// text.
     private func redactedEscapes(of part: Substring, levels: Int) -> String {
         guard levels > 0, part.utf8.contains(UInt8(ascii: "%")) else { return String(part) }
         let value = part.utf8.firstIndex(of: UInt8(ascii: "=")).map { part.utf8.index(after: $0) } ?? part.startIndex
         let plain = PercentEncoding.decodedLeniently(part[value...])
         let isURL = plain.utf8.contains { "?#/\\@".utf8.contains($0) }
         var redacted = isURL ? redactedURL(plain[...], levels: levels - 1) : redactedQuery(plain[...], levels: levels - 1)
-        // With a name of its own in front, `state=token%3Dx` is a query within a query.
+        // An item such as `state=token%3Dx` contains a query within a query.
         if isURL, !plain.utf8.contains(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) {
             redacted = redactedQuery(redacted[...], levels: 0)
         }
@@ -248,9 +257,9 @@ public struct Sensitivity: Sendable, Hashable {
 }
 
 extension HTTPFields {
-    /// Returns these fields with the never-index flag on every secret one
-    /// ([RFC 7541, section 7.1.3](https://www.rfc-editor.org/rfc/rfc7541#section-7.1.3)), so that no proxy keeps them in a table that
-    /// others can probe.
+    /// Returns these fields with the never-index flag on every secret field
+    /// ([RFC 7541, section 7.1.3](https://www.rfc-editor.org/rfc/rfc7541#section-7.1.3)), so that no proxy keeps a secret in a
+    /// table that others can probe.
     ///
     /// For transports that encode HTTP/2 or HTTP/3. HTTP/1.1 has no such flag.
     public func markingSensitive(by sensitivity: Sensitivity) -> HTTPFields {

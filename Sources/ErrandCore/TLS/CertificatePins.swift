@@ -9,34 +9,39 @@
 /// ])
 /// ```
 ///
-/// Pins are added to the trust in authorities and never replace it: a chain that is not valid is refused, whatever its keys. Of a valid
-/// chain, any one certificate must have any one of the pins of all patterns that match the host. A host that no pattern matches is not
-/// checked. Pins are compared after the handshake, and before the first byte of a request is sent. A client certificate has been presented
-/// by then.
+/// Pins are checked in addition to the usual verification: an invalid chain is refused, whatever its keys. At least one
+/// certificate of a valid chain must have one of the expected pins: the pins of all patterns that match the host. If no pattern
+/// matches a host, the host is not checked. Pins are compared after the handshake, and before the first byte of a request is
+/// sent. By then, a client certificate has already been presented.
 ///
-/// A pattern is a host (`a.example`, `192.0.2.7`, `::1`), `*.a.example` for exactly one label before `a.example`, or `**.a.example` for any
-/// number of labels, including none. Hosts are compared in their ASCII form and lower case, without a dot at the end. A pattern has no
-/// scheme, port or path: it holds for every port of its hosts.
+/// A pattern is one of these:
+/// - A host: `a.example`, `192.0.2.7`, `::1`.
+/// - `*.a.example`: exactly one label before `a.example`.
+/// - `**.a.example`: any number of labels before `a.example`, including none.
+///
+/// Hosts are compared in their ASCII form and lower case, without a dot at the end. A pattern has no scheme, port or path: it
+/// applies to every port of its hosts.
 ///
 /// A pin is `sha256/` and the SHA-256 hash of the certificate's SubjectPublicKeyInfo in base64
-/// ([RFC 7469, section 2.4](https://www.rfc-editor.org/rfc/rfc7469#section-2.4)): 44 characters. curl writes two slashes, `sha256//`; here it
-/// is one. The message of a mismatch lists the pins of
-/// the server's chain. Each pattern needs at least two different pins: without a backup, the loss of one key makes the host unreachable for
-/// every installed app.
+/// ([RFC 7469, section 2.4](https://www.rfc-editor.org/rfc/rfc7469#section-2.4)): 44 characters. The form of curl has two
+/// slashes, `sha256//`. The form of this library has one slash. The message of a mismatch lists the pins of the server's chain.
+/// Each pattern needs at least two different pins: without a backup pin, the loss of one key makes the host unreachable for every
+/// installed app.
 public struct CertificatePins: Sendable, Hashable {
     private struct Entry: Sendable, Hashable {
         let pattern: PinPattern
         let pins: Set<String>
     }
 
-    /// In the order of their patterns.
+    /// The entries, sorted by pattern.
     private let entries: [Entry]
     private var observer: Observer?
 
     /// Creates pins.
     ///
-    /// - Parameter pins: the pins of each pattern. Patterns that mean the same have their pins together.
-    /// - Throws: ``TLSSettingsError`` for an invalid pattern or pin, a pattern with fewer than two different pins, and if there is no pattern.
+    /// - Parameter pins: the pins of each pattern. Patterns with the same meaning are combined, with the pins of all.
+    /// - Throws: ``TLSSettingsError`` if a pattern or a pin is invalid, if a pattern has fewer than two different pins, or if
+    ///   there is no pattern.
     public init(_ pins: [String: [String]]) throws(TLSSettingsError) {
         var known: [PinPattern: Set<String>] = [:]
         for (pattern, texts) in pins.sorted(by: { $0.key < $1.key }) {
@@ -71,8 +76,8 @@ public struct CertificatePins: Sendable, Hashable {
         return pin
     }
 
-    /// The pins of a text in the form of curl, `sha256//` and a hash, several with semicolons between them; `nil` for any other text. The
-    /// hash of a valid pin may begin with a slash.
+    /// Returns the pins of a text in the form of curl; `nil` for any other text. The form of curl is `sha256//` and a hash, with
+    /// semicolons between several pins. The hash of a valid pin may begin with a slash.
     private static func ownForm(ofCurls text: String) -> String? {
         let pins = text.split(separator: ";").map { $0.hasPrefix("sha256//") ? "sha256/" + $0.dropFirst(8) : "" }
         let areHashes = pins.allSatisfy { pin in
@@ -88,7 +93,7 @@ public struct CertificatePins: Sendable, Hashable {
     /// - Parameter hash: the SHA-256 hash of the key's SubjectPublicKeyInfo.
     public static func pin(sha256 hash: some Sequence<UInt8>) -> String { "sha256/" + Data(hash).base64EncodedString() }
 
-    /// The pins of all patterns that match a host, in alphabetical order; empty if no pattern matches.
+    /// Returns the pins of all patterns that match a host, in alphabetical order; empty if no pattern matches.
     ///
     /// - Parameter host: as in ``Origin/host``.
     public func pins(for host: String) -> [String] {
@@ -98,14 +103,15 @@ public struct CertificatePins: Sendable, Hashable {
 
     // MARK: - Report-only mode
 
-    /// Whether a mismatch is reported, and the exchange continues.
+    /// Whether a mismatch is only reported, and the exchange continues.
     public var isReportOnly: Bool { observer != nil }
 
     /// Returns the same pins in report-only mode: a mismatch is reported to `report`, and the exchange continues
-    /// ([RFC 7469, section 2.6.2](https://www.rfc-editor.org/rfc/rfc7469#section-2.6.2)). Use it to try pins out.
+    /// ([RFC 7469, section 2.6.2](https://www.rfc-editor.org/rfc/rfc7469#section-2.6.2)). Use this mode to try out pins.
     ///
-    /// - Parameter report: is called once for each connection that fails the check, before its first request. A transport may call it on
-    ///   an event loop: it must not block. Two values with different closures are not equal.
+    /// - Parameter report: a closure, called once for each connection that fails the check, before the first request of the
+    ///   connection. The closure must not block, because a transport may call it on an event loop. Two values with different
+    ///   closures are not equal.
     public func reporting(to report: @escaping @Sendable (CertificatePinError) -> Void) -> CertificatePins {
         var pins = self
         pins.observer = Observer(report)
@@ -126,7 +132,7 @@ public struct CertificatePins: Sendable, Hashable {
     /// Compares a chain of certificates with the pins of its host. In report-only mode, this function reports a mismatch. For transports.
     ///
     /// - Parameters:
-    ///   - chain: the pins of the validated chain, the server's own first.
+    ///   - chain: the pins of the validated chain. The pin of the server's own certificate is first.
     ///   - host: as in ``Origin/host``.
     /// - Throws: ``CertificatePinError``, unless in report-only mode.
     public func check(_ chain: [String], of host: String) throws(CertificatePinError) {
@@ -149,20 +155,22 @@ extension CertificatePins: CustomStringConvertible, CustomReflectable {
     }
 }
 
-/// No certificate of a server's chain has one of the pins of its host: the underlying error of a ``TransportError`` with the code
-/// ``TransportError/Code/tls``, or a report.
+/// The error if no certificate of a server's chain has one of the pins of its host. The error is the underlying error of a
+/// ``TransportError`` with the code ``TransportError/Code/tls``. In report-only mode, the error is passed to the closure of
+/// ``CertificatePins/reporting(to:)``.
 ///
-/// The description lists both sides, so that a developer can pin the server:
+/// The description lists the pins of the chain and the expected pins, so that a developer can pin the server:
 ///
 /// ```
-/// no certificate of 'a.example' has an expected pin; its chain has sha256/… (the server's own), sha256/…; expected is one of sha256/…, sha256/…
+/// no certificate of 'a.example' has an expected pin; its chain has sha256/… (the server's own), sha256/…;
+/// expected is one of sha256/…, sha256/…
 /// ```
 public struct CertificatePinError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The host, in its ASCII form.
     public let host: String
     /// The pins of all patterns that match the host, in alphabetical order.
     public let expected: [String]
-    /// The pins of the server's chain: its own certificate first, the root last.
+    /// The pins of the server's chain, from the server's own certificate to the root.
     public let chain: [String]
 
     /// The host, the pins of its chain, and the expected pins.

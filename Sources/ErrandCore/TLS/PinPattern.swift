@@ -1,4 +1,4 @@
-/// A host, or the hosts under it, as certificate pins are written for: `a.example`, `*.a.example`, `**.a.example`.
+/// A pattern for the hosts of certificate pins: `a.example`, `*.a.example`, `**.a.example`.
 struct PinPattern: Sendable, Hashable, CustomStringConvertible {
     enum Wildcard: String, Sendable {
         case absent = ""
@@ -7,10 +7,12 @@ struct PinPattern: Sendable, Hashable, CustomStringConvertible {
     }
 
     let wildcard: Wildcard
-    /// In its comparable form.
+    /// The host in its comparable form.
     let host: String
 
-    /// - Throws: ``TLSSettingsError``.
+    /// Creates a pattern from text.
+    ///
+    /// - Throws: ``TLSSettingsError`` if the text is not a pattern.
     init(_ text: String) throws(TLSSettingsError) {
         let wildcard = [Wildcard.anyLabels, .oneLabel].first { text.hasPrefix($0.rawValue) } ?? .absent
         let host = text.dropFirst(wildcard.rawValue.count)
@@ -30,8 +32,8 @@ struct PinPattern: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// What a text has of a URL beside its host: `scheme and port`, and the pattern without them; `nil` if it has nothing of that, or what
-    /// remains is not a pattern.
+    /// Returns the names of the parts of a URL that a text has besides its host, such as `scheme or port`, and the pattern
+    /// without these parts. Returns `nil` if the text has no such part, or if the rest is not a pattern.
     private static func partsOfURL(in text: String) -> (parts: String, pattern: String)? {
         var parts: [String] = []
         var rest = text[...]
@@ -55,7 +57,7 @@ struct PinPattern: Sendable, Hashable, CustomStringConvertible {
         return (all, String(rest))
     }
 
-    /// Whether a host is meant.
+    /// Returns whether the pattern matches a host.
     ///
     /// - Parameter other: in its comparable form.
     func matches(_ other: String) -> Bool {
@@ -66,7 +68,7 @@ struct PinPattern: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// What stands before the dot and the host; `nil` if it does not end so.
+    /// Returns the text before a dot and the pattern's host; `nil` if `other` does not end with a dot and the host.
     private func prefix(of other: String) -> Substring? {
         other.hasSuffix("." + host) ? other.dropLast(host.count + 1) : nil
     }

@@ -1,4 +1,4 @@
-/// What a TLS library says at length, as the one phrase that helps.
+/// Returns a short phrase for the description of a TLS error.
 ///
 /// - Parameter text: the description of an error of BoringSSL.
 package func tlsErrorText(_ text: String) -> String {
@@ -33,5 +33,5 @@ package func tlsErrorText(_ text: String) -> String {
     return name.map { $0.lowercased().split(separator: "_").joined(separator: " ") } ?? text
 }
 
-/// Whether a text of this file is about the dates of a certificate, or may be.
+/// Returns whether a text of this file is, or may be, about the dates of a certificate.
 func isOfCertificateDates(_ text: String) -> Bool { text.contains("expired") || text.contains("valid") }

@@ -1,4 +1,5 @@
-/// The certificates that a transport trusts, the one that it presents, and the versions of TLS that it uses.
+/// The certificates that a transport trusts, the certificate that the transport presents, and the versions of TLS that the
+/// transport uses.
 ///
 /// ```swift
 /// var configuration = NIOTransport.Configuration()
@@ -11,37 +12,39 @@
 /// ])
 /// ```
 ///
-/// Servers are always verified: the chain of certificates, its dates and the host's name. With ``/ErrandNIO/NIOTransport``, the name is compared by
-/// [RFC 9525](https://www.rfc-editor.org/rfc/rfc9525#section-6): `*` in a certificate matches one whole label, and the common name is ignored. The only exception is
-/// ``trustsAnyCertificateForTesting``. A transport that does not support one of the settings throws ``TLSSettingsError`` when it is created.
-/// Descriptions and mirrors show neither private keys nor the paths of their files.
+/// Servers are always verified: the chain of certificates, its dates and the host's name. With ``/ErrandNIO/NIOTransport``, the
+/// name is compared by [RFC 9525](https://www.rfc-editor.org/rfc/rfc9525#section-6): `*` in a certificate matches one whole
+/// label, and the common name is ignored. The only exception is ``trustsAnyCertificateForTesting``. If a transport does not
+/// support one of the settings, creating the transport throws ``TLSSettingsError``. Descriptions and mirrors show neither private
+/// keys nor the paths of their files.
 public struct TLSSettings: Sendable, Hashable {
-    /// The certificate authorities to trust in addition to those of the system: paths of PEM files with one or more certificates each.
-    /// Empty by default. The files are read when the transport is created.
+    /// The certificate authorities to trust in addition to the authorities of the system: paths of PEM files with one or more
+    /// certificates each. Empty by default. The files are read when the transport is created.
     public var extraRootsPEMFiles: [String] = []
-    /// The certificate to present to a server that asks for one; `nil`, the default, presents none.
+    /// The certificate to present to a server that asks for a certificate; `nil`, the default: no certificate is presented.
     public var clientCertificate: ClientCertificate?
-    /// The oldest version of TLS that is used: ``Version/tls12`` by default.
+    /// The oldest allowed version of TLS: ``Version/tls12`` by default.
     public var minimumVersion = Version.tls12
     /// The public keys that hosts must have, in addition to a valid certificate; `nil`, the default: no such check.
     public var pins: CertificatePins?
-    /// The hosts whose certificates are not checked: none by default. **For tests alone.**
+    /// The hosts whose certificates are not checked; no hosts by default. **Only for tests.**
     ///
-    /// What this gives up, for these hosts: anybody on the network path can present a certificate of their own, read every request with
-    /// its credentials, and change every response. An expired certificate, one of an unknown authority, and one for another host all pass.
+    /// For these hosts, anybody on the network path can present a certificate of their own, read every request with its
+    /// credentials, and change every response. Expired certificates, certificates of an unknown authority, and certificates for
+    /// another host are all accepted.
     ///
-    /// The hosts of this computer are ``UncheckedHosts/loopback``. Any other host must be spelled out, by
-    /// ``UncheckedHosts/hosts(_:)``; there is no wildcard. A redirect to another host is checked as usual.
+    /// The hosts of this computer are ``UncheckedHosts/loopback``. List any other host by its full name, with
+    /// ``UncheckedHosts/hosts(_:)``. There is no wildcard. After a redirect to another host, the certificate is checked as usual.
     ///
-    /// ``pins`` that match such a host apply all the same. They are then compared with the server's own certificate alone, because
-    /// nothing proves who has signed it.
+    /// If ``pins`` match such a host, the pins are still checked. The pins are then compared only with the server's own
+    /// certificate, because nothing proves who has signed the certificate.
     public var trustsAnyCertificateForTesting = UncheckedHosts.none
 
     /// Creates settings that trust the system's authorities and present no certificate.
     public init() {}
 
-    /// A version of TLS. An open set. Versions before 1.2 must not be used
-    /// ([RFC 8996](https://www.rfc-editor.org/rfc/rfc8996)), and can't be expressed.
+    /// A version of TLS. An open set. Versions before 1.2 are not available, because they must not be used
+    /// ([RFC 8996](https://www.rfc-editor.org/rfc/rfc8996)).
     public struct Version: Sendable, Hashable, CustomStringConvertible {
         /// TLS 1.2 ([RFC 5246](https://www.rfc-editor.org/rfc/rfc5246)).
         public static let tls12 = Version(description: "TLS 1.2")
@@ -54,9 +57,9 @@ public struct TLSSettings: Sendable, Hashable {
 
     /// A certificate with its chain, and its private key: paths of PEM files. The files are read when the transport is created.
     public struct ClientCertificate: Sendable, Hashable {
-        /// The path of the certificate, followed by those that lead to its authority.
+        /// The path of a PEM file with the certificate, followed by the certificates that lead to its authority.
         public var chainPEMFile: String
-        /// The private key of the certificate.
+        /// The path of a PEM file with the private key of the certificate.
         public var keyPEMFile: String
 
         /// Creates a certificate from the paths of its PEM files.

@@ -1,4 +1,5 @@
-/// A setting of TLS is invalid, can't be read, or is not supported by the transport. Thrown when the setting or the transport is created.
+/// The error for a TLS setting that is invalid, can't be read, or is not supported by the transport. Thrown when the setting or
+/// the transport is created.
 ///
 /// ```
 /// invalid TLS setting '*.a.example': at least two different pins are needed, one of them for a key that is not in use; it has 1
@@ -11,15 +12,15 @@ public struct TLSSettingsError: LocalizedError, Sendable, Hashable, CustomString
 
         private init(_ description: String) { self.description = description }
 
-        /// There is no pattern at all, or the pattern of a host is empty.
+        /// There is no pattern, or a pattern is empty.
         public static let emptyPattern = Reason("empty host pattern")
-        /// The pattern is neither a host, nor `*.` or `**.` and a host.
+        /// The pattern is not a host, and not `*.` or `**.` and a host.
         public static let invalidPattern = Reason("invalid host pattern")
         /// The pattern has a wildcard before an address.
         public static let wildcardForAddress = Reason("wildcard for an address")
         /// The hash of a pin is not `sha256`.
         public static let unknownHash = Reason("unknown hash")
-        /// The hash of a pin is not in base64, or not in its only correct spelling.
+        /// The hash of a pin is not in base64, or not in the canonical spelling.
         public static let invalidBase64 = Reason("invalid base64")
         /// The hash of a pin does not have 32 bytes.
         public static let wrongLength = Reason("wrong length")
@@ -27,7 +28,7 @@ public struct TLSSettingsError: LocalizedError, Sendable, Hashable, CustomString
         public static let missingBackupPin = Reason("missing backup pin")
         /// The text is neither a name nor an address.
         public static let invalidHost = Reason("invalid host")
-        /// A file does not exist, can't be read, or does not contain what it should, or a key does not belong to its certificate.
+        /// A file does not exist, can't be read, or has invalid content. Or a key does not belong to its certificate.
         public static let unreadableFile = Reason("unreadable file")
         /// The transport does not support the setting.
         public static let unsupported = Reason("unsupported setting")
@@ -35,22 +36,22 @@ public struct TLSSettingsError: LocalizedError, Sendable, Hashable, CustomString
 
     /// The problem.
     public let reason: Reason
-    /// The pattern, pin, host, path or setting that is wrong; at most 200 characters of it.
+    /// The invalid pattern, pin, host, path or setting, truncated to 200 characters.
     public let subject: String
-    /// Why it is wrong and what to do, in words.
+    /// The reason and what to do, in words.
     public let message: String
 
     /// Creates the error. For transports.
     ///
     /// - Parameters:
     ///   - reason: the problem.
-    ///   - subject: the pattern, pin, host, path or setting that is wrong. At most 200 characters are kept.
-    ///   - message: why the subject is wrong and what to do.
+    ///   - subject: the invalid pattern, pin, host, path or setting. At most 200 characters are kept.
+    ///   - message: the reason why the subject is invalid, and what to do.
     public init(_ reason: Reason, of subject: some StringProtocol, _ message: String) {
         (self.reason, self.subject, self.message) = (reason, subject.shownSafely(), message)
     }
 
-    /// The subject, why it is wrong, and what to do.
+    /// The subject, the reason, and what to do.
     public var description: String { "invalid TLS setting '\(subject)': \(message)" }
     /// A sentence for people.
     public var errorDescription: String? { "The settings for secure connections are not valid." }

@@ -1,5 +1,5 @@
 extension TLSSettings {
-    /// Hosts whose certificates are not checked: ``TLSSettings/trustsAnyCertificateForTesting``. For tests alone.
+    /// Hosts whose certificates are not checked: see ``TLSSettings/trustsAnyCertificateForTesting``. Only for tests.
     ///
     /// ```swift
     /// configuration.tls.trustsAnyCertificateForTesting = .loopback
@@ -10,7 +10,7 @@ extension TLSSettings {
     public struct UncheckedHosts: Sendable, Hashable {
         /// No host: every certificate is checked.
         public static let none = UncheckedHosts(names: [], includesLoopback: false)
-        /// The hosts that are this computer by their name: `localhost` and the names under it
+        /// The hosts that name this computer: `localhost` and the names under it
         /// ([RFC 6761, section 6.3](https://www.rfc-editor.org/rfc/rfc6761#section-6.3)), `127.0.0.0/8` and `::1`.
         public static let loopback = UncheckedHosts(names: [], includesLoopback: true)
 
@@ -19,7 +19,9 @@ extension TLSSettings {
 
         private init(names: Set<String>, includesLoopback: Bool) { (self.names, self.includesLoopback) = (names, includesLoopback) }
 
-        /// Returns these hosts alone, each of which is a name or an address.
+        /// Returns a set of only these hosts.
+        ///
+        /// - Parameter hosts: names or addresses.
         ///
         /// - Throws: ``TLSSettingsError`` for text that is not a host. A wildcard is not a host.
         public static func hosts(_ hosts: String...) throws(TLSSettingsError) -> UncheckedHosts {
@@ -33,12 +35,12 @@ extension TLSSettings {
             return UncheckedHosts(names: names, includesLoopback: false)
         }
 
-        /// Returns the hosts of both.
+        /// Returns the hosts of both sets.
         public func union(_ other: UncheckedHosts) -> UncheckedHosts {
             UncheckedHosts(names: names.union(other.names), includesLoopback: includesLoopback || other.includesLoopback)
         }
 
-        /// Whether the certificate of a host is not checked.
+        /// Returns whether the certificate of a host is not checked.
         ///
         /// - Parameter host: as in ``Origin/host``.
         public func contains(_ host: String) -> Bool {

@@ -1,18 +1,19 @@
-/// The abilities of a transport. The stack does what a transport without ``deadlines`` or ``phaseTimeouts`` lacks. An option that needs another missing
-/// ability fails with ``UnservedOptionError`` (``OptionKey/needs``).
+/// The abilities of a transport. If a transport lacks ``deadlines`` or ``phaseTimeouts``, the stack enforces these limits
+/// instead. If an option needs any other missing ability (``OptionKey/needs``), the request fails with ``UnservedOptionError``.
 public struct Capabilities: OptionSet, Sendable, CustomStringConvertible {
     /// The flags as bits.
     public let rawValue: UInt32
     /// Creates a set from bits.
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    /// The transport itself obeys ``Request/deadline``, to the end of the body, for deadlines on the continuous clock. Without this flag,
-    /// the stack races each step against the deadline.
+    /// The transport itself enforces ``Request/deadline`` to the end of the body, for deadlines on the continuous clock. Without
+    /// this flag, the stack races each step against the deadline.
     public static let deadlines = Capabilities(rawValue: 1 << 0)
-    /// The transport itself obeys ``RequestOptions/phaseTimeouts``, with timers of its own on the continuous clock. Without this flag, the
-    /// stack watches the phases.
+    /// The transport itself enforces ``RequestOptions/phaseTimeouts``, with timers of its own on the continuous clock. Without
+    /// this flag, the stack watches the phases.
     public static let phaseTimeouts = Capabilities(rawValue: 1 << 1)
-    /// The transport reads a response body no faster than its reader does. The conformance suite tests back-pressure if this flag is set.
+    /// The transport reads a response body no faster than the reader of the body. If this flag is set, the conformance suite
+    /// tests back-pressure.
     public static let streamingDownload = Capabilities(rawValue: 1 << 2)
     /// The transport reports ``ExchangeEvent/Kind/requestHeadSent`` and ``ExchangeEvent/Kind/requestSent`` to the event sink. Without this
     /// flag, the stack can't distinguish connecting from waiting for the response, and limits both by ``PhaseTimeouts/firstByte``.
@@ -26,11 +27,12 @@ public struct Capabilities: OptionSet, Sendable, CustomStringConvertible {
     /// The transport can change the protocol of a connection, and returns the connection's stream
     /// ([RFC 9110, section 7.8](https://www.rfc-editor.org/rfc/rfc9110#section-7.8)).
     public static let upgrades = Capabilities(rawValue: 1 << 6)
-    /// The transport itself requests and decodes content codings such as `gzip`. A response has its decoded body, without the field `Content-Encoding`.
+    /// The transport itself requests and decodes content codings such as `gzip`. The response has the decoded body, without the
+    /// field `Content-Encoding`.
     public static let decodesContent = Capabilities(rawValue: 1 << 7)
-    /// The transport can wait for a network path in place of failing a request.
+    /// The transport can wait for a network path instead of failing a request.
     public static let waitsForConnectivity = Capabilities(rawValue: 1 << 8)
-    /// The transport can limit a request to networks of some kinds, such as those that are not expensive.
+    /// The transport can limit a request to networks of some kinds, for example to networks that are not expensive.
     public static let networkAccess = Capabilities(rawValue: 1 << 9)
 
     private static let names: [(Capabilities, String)] = [

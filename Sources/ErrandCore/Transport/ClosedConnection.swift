@@ -2,15 +2,15 @@
 public struct ClosedConnection: Sendable, Hashable {
     /// The number, as in ``ConnectionInfo``.
     public let number: Int
-    /// The origin whose requests went over it.
+    /// The origin whose requests used the connection.
     public let origin: Origin
     /// The IP address of the server or proxy; `nil` if it is not known.
     public let peerAddress: String?
-    /// The version of HTTP that was spoken: `1.1` or `2`.
+    /// The HTTP version of the connection: `1.1` or `2`.
     public let httpVersion: String
-    /// The number of exchanges that have begun on it.
+    /// The number of exchanges that have begun on the connection.
     public let exchangesStarted: Int
-    /// The time for which it was open: from the end of connecting, with TLS, until it closed.
+    /// The time for which the connection was open: from the end of connecting, including TLS, until it closed.
     public let duration: Duration
 
     /// Creates a value.
@@ -24,11 +24,11 @@ public struct ClosedConnection: Sendable, Hashable {
 
 /// A transport that reports its connections when they close.
 public protocol ClosedConnectionSource: ConnectionSource {
-    /// Reports each connection that closes from now on, for as long as the transport exists. Nothing is done for each request.
+    /// Reports each connection that closes from now on, as long as the transport exists. Requests cost nothing more.
     ///
     /// - Parameters:
     ///   - id: the name of the observer. A later observer with the same name replaces it.
-    ///   - observer: is called once for each connection, on the connection's event loop: it must be quick and must not block. It must not
-    ///     hold the transport, which would never be released then.
+    ///   - observer: a closure, called once for each connection on the connection's event loop. The closure must be quick and
+    ///     must not block. It must not retain the transport, because the transport would then never be released.
     func observeClosedConnections(as id: String, _ observer: @escaping @Sendable (ClosedConnection) -> Void)
 }

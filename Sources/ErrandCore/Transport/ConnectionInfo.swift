@@ -1,14 +1,14 @@
-/// The connection that an exchange goes over.
+/// The connection that an exchange uses.
 public struct ConnectionInfo: Sendable, Hashable {
-    /// A number that no other connection of the transport has, from 1.
+    /// The number of the connection, from 1. No other connection of the transport has this number.
     public let number: Int
-    /// Whether another exchange has used it before, or uses it at the same time.
+    /// Whether another exchange has used the connection before, or uses the connection at the same time.
     public let isReused: Bool
     /// The IP address of the server or proxy; `nil` if it is not known.
     public let peerAddress: String?
     /// The port of the server or proxy; `nil` if it is not known.
     public let peerPort: Int?
-    /// The origin that it was opened for, if that is another one than the origin of the exchange, which shares it
+    /// The origin for which the connection was opened, if this origin differs from the origin of the exchange
     /// ([RFC 9113, section 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)); otherwise `nil`.
     public let openedFor: Origin?
 
@@ -18,6 +18,6 @@ public struct ConnectionInfo: Sendable, Hashable {
         self.openedFor = openedFor
     }
 
-    /// The number, and the origin that it was opened for if the exchange shares it: `connection 1 of https://a.example`.
+    /// The number of the connection, and the value of ``openedFor`` if there is one: `connection 1 of https://a.example`.
     var name: String { "connection \(number)" + (openedFor.map { " of \($0)" } ?? "") }
 }

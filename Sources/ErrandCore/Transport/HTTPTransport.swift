@@ -1,13 +1,14 @@
-/// A sender at the bottom of a stack: it owns connections, and the app owns it.
+/// A sender at the bottom of a stack. The transport owns connections, and the app owns the transport.
 ///
-/// A transport does what it declares in ``capabilities``; the stack does the rest, if possible. A transport that encodes HTTP/2 marks
-/// secret fields as never indexed, with `request.headers.markingSensitive(by: request.options.sensitivity)`.
+/// A transport declares its abilities in ``capabilities``. If possible, the stack replaces missing abilities. A transport that
+/// encodes HTTP/2 must mark secret fields as never indexed, with
+/// `request.headers.markingSensitive(by: request.options.sensitivity)`.
 public protocol HTTPTransport: HTTPSender {
-    /// What the transport can do by itself.
+    /// The abilities of the transport, for which the stack needs no replacement.
     var capabilities: Capabilities { get }
 
-    /// Closes every connection. Exchanges in progress fail; later calls of `send` throw ``TransportError`` with the code `shutDown`.
-    /// Calling it twice is safe.
+    /// Closes every connection. Exchanges in progress fail. Later calls of `send` throw ``TransportError`` with the code
+    /// `shutDown`. A second call of this function is safe.
     func shutdown() async throws
 }
 
@@ -20,7 +21,7 @@ public protocol HTTPTransport: HTTPSender {
 /// }
 /// ```
 ///
-/// - Throws: what `body` throws; if it returns, what ``HTTPTransport/shutdown()`` throws.
+/// - Throws: any error of `body`. If `body` returns, any error of ``HTTPTransport/shutdown()``.
 public func withTransport<Transport: HTTPTransport, Result>(
     _ transport: Transport, _ body: (Transport) async throws -> Result
 ) async throws -> Result {

@@ -1,4 +1,4 @@
-/// What has set a limit, in the words of a message.
+/// The setting or option that has set a limit, in the words of a message.
 package enum LimitSetter: String, Sendable {
     case timeout = ".timeout"
     case timeoutOption = "request.options.timeout"
@@ -6,7 +6,8 @@ package enum LimitSetter: String, Sendable {
     case phaseTimeoutsOption = "request.options.phaseTimeouts"
     case attemptTimeoutOption = "request.options.attemptTimeout"
 
-    /// Which limits passed, and what has set them: `the limit firstByte is 200 ms, set by .phaseTimeouts`.
+    /// Returns a message with the limits that passed and the setting that set them:
+    /// `the limit firstByte is 200 ms, set by .phaseTimeouts`.
     func message(_ limits: [(name: String, limit: Duration)]) -> String {
         limits.map { "the limit \($0.name) is \($0.limit.inWords)" }.joined(separator: ", ") + ", set by \(rawValue)"
     }

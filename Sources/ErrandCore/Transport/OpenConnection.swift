@@ -1,4 +1,4 @@
-/// A connection of a transport, as it was when the transport was asked.
+/// A snapshot of an open connection of a transport.
 ///
 /// ```swift
 /// for connection in transport.openConnections where connection.isIdle {
@@ -8,32 +8,33 @@
 public struct OpenConnection: Sendable, Hashable {
     /// The number, as in ``ConnectionInfo``.
     public let number: Int
-    /// The scheme of the requests on it, `http` or `https`; `nil` if it is not known.
+    /// The scheme of the requests on the connection, `http` or `https`; `nil` if it is not known.
     public let scheme: String?
-    /// The host and the port, as the requests on it name them; `nil` before the first, if the transport learns it then.
+    /// The host and the port, as named by the requests on the connection. `nil` before the first request, if the transport learns
+    /// the authority from the first request.
     public let authority: String?
     /// The IP address of the server or proxy; `nil` if it is not known, and for a Unix domain socket.
     public let peerAddress: String?
     /// The port of the server or proxy; `nil` if it is not known, and for a Unix domain socket.
     public let peerPort: Int?
-    /// The number of exchanges in progress on it; 0 on an idle one.
+    /// The number of exchanges in progress on the connection; 0 if the connection is idle.
     public let exchanges: Int
-    /// The number of exchanges that have begun on it so far.
+    /// The number of exchanges that have begun on the connection so far.
     public let exchangesStarted: Int
-    /// The time since it was opened, which ends with the TLS handshake, if there is one; `nil` if it is not known.
+    /// The time since the connection was opened, or since the end of the TLS handshake if there is one; `nil` if it is not known.
     public let age: Duration?
     /// The version of HTTP, as in ``ResponseMetadata/httpVersion``: `1.1` or `2`; `nil` if it is not known.
     public let httpVersion: String?
-    /// The proxy that it goes through; `nil` for a direct connection, and where it is not known.
+    /// The proxy of the connection; `nil` for a direct connection, and if the proxy is not known.
     public let proxy: ProxyAddress?
-    /// The other origins whose requests go over it, too, in alphabetical order
+    /// The other origins whose requests use the connection too, in alphabetical order
     /// ([RFC 9113, section 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)). Empty for most connections.
     public let sharedWith: [Origin]
 
-    /// Whether no exchange uses it.
+    /// Whether no exchange uses the connection.
     public var isIdle: Bool { exchanges == 0 }
 
-    /// Creates a value. For transports; see the property of the same name for each parameter.
+    /// Creates a value. For transports. For each parameter, see the property of the same name.
     public init(
         number: Int, authority: String?, exchanges: Int, exchangesStarted: Int, scheme: String? = nil, peerAddress: String? = nil,
         peerPort: Int? = nil, age: Duration? = nil, httpVersion: String? = nil, proxy: ProxyAddress? = nil,
@@ -45,15 +46,17 @@ public struct OpenConnection: Sendable, Hashable {
         (self.httpVersion, self.proxy, self.sharedWith) = (httpVersion, proxy, sharedWith)
     }
 
-    /// Whether it was opened for this origin. A scheme that is not known counts as the same.
+    /// Returns whether the connection was opened for this origin. If the scheme of the connection is not known, only the
+    /// authority is compared.
     public func isOpen(to origin: Origin) -> Bool {
         authority == origin.authority && (scheme == nil || scheme == origin.scheme)
     }
 }
 
 extension OpenConnection: CustomStringConvertible, CustomReflectable {
-    /// One line, without what is not known: `#1 http://a.example at 192.0.2.1:80, HTTP/1.1, 1 in progress, 7 so far, 12 s old`. The address
-    /// after `through the HTTP proxy proxy.example:3128` is that of the proxy.
+    /// The connection in one line, without unknown parts:
+    /// `#1 http://a.example at 192.0.2.1:80, HTTP/1.1, 1 in progress, 7 so far, 12 s old`. The address after
+    /// `through the HTTP proxy proxy.example:3128` is that of the proxy.
     public var description: String {
         var text = "#\(number)"
         if let authority { text += " " + ((scheme.map { "\($0)://" } ?? "") + authority).shownSafely() }

@@ -1,31 +1,35 @@
-/// The longest durations of the phases of an exchange, each limited on its own. `nil` means no limit; more than 100 years count as 100
-/// years.
+/// The longest durations of the phases of an exchange. `nil` means no limit. More than 100 years count as 100 years.
 ///
 /// ```swift
 /// transport.phaseTimeouts(connect: .seconds(5), firstByte: .seconds(10))
 /// request.options.phaseTimeouts = .use(PhaseTimeouts(firstByte: .seconds(2)))
 /// ```
 ///
-/// They apply in addition to the deadline, which limits the whole. The transport's boundary enforces them for every transport: an exchange
-/// that takes longer is cancelled, and fails with a ``TransportError`` with the code `timedOut` and the phase. Its `delivery` is `notSent` in
-/// the queue and while connecting, with a transport that measures the phases itself, as the one over SwiftNIO does with the clock
-/// `ContinuousClock`. Otherwise it is `unknown`, also while connecting: the request may be sent at the moment when the limit passes.
+/// These limits apply in addition to the deadline, which limits the whole call. The transport's boundary enforces the limits for
+/// every transport. If a phase takes longer than its limit, the exchange is cancelled, and fails with a ``TransportError`` with
+/// the code `timedOut` and the phase.
+///
+/// The `delivery` of the error depends on the transport. A transport with ``Capabilities/phaseTimeouts`` measures the phases
+/// itself on a `ContinuousClock`, such as the SwiftNIO transport. With such a transport, `delivery` is `notSent` in the queue and
+/// while connecting. Otherwise `delivery` is `unknown`, also while connecting, because the request may be sent at the moment when
+/// the limit passes.
 public struct PhaseTimeouts: Sendable {
-    /// The limit for waiting in the transport's queue. A transport that can't distinguish this from connecting has one phase for both,
-    /// ``ExchangePhase/connect``, whose limit is the sum of the two.
+    /// The limit for waiting in the transport's queue. If a transport can't distinguish waiting from connecting, both are one
+    /// phase, ``ExchangePhase/connect``, and the limit is the sum of ``queue`` and ``connect``.
     public var queue: Duration?
     /// The limit for resolving the host, connecting, and the TLS handshake.
     public var connect: Duration?
     /// The limit from the request's last byte to the head of the response.
     public var firstByte: Duration?
-    /// The limit between two chunks of the response's body while the next one is wanted. It starts again with each chunk.
+    /// The limit for waiting for the next chunk of the response's body, while the reader asks for a chunk. The limit starts again
+    /// with each chunk.
     public var idleRead: Duration?
-    /// The limit for the time in which the connection accepts no byte of the request's body, while there is one. The time that the body
-    /// takes to produce bytes does not count. It starts again with each chunk.
+    /// The limit for the time in which the connection accepts no byte of the request's body although a byte is available. The
+    /// time that the body takes to produce bytes does not count. The limit starts again with each chunk.
     public var idleWrite: Duration?
-    /// The clock that measures them.
+    /// The clock that measures the limits.
     public var clock: any Clock<Duration>
-    /// What has set them, for messages.
+    /// The setting that has set the limits, for messages.
     var setter = LimitSetter.phaseTimeouts
 
     /// Creates limits. For each parameter, see the property of the same name; `nil`, the default: no limit.
@@ -45,7 +49,7 @@ public struct PhaseTimeouts: Sendable {
         (self.idleRead, self.idleWrite, self.clock) = (idleRead, idleWrite, clock)
     }
 
-    /// These limits, none longer than a clock can wait.
+    /// These limits, each at most as long as a clock can wait.
     var bounded: PhaseTimeouts {
         var limits = self
         (limits.queue, limits.connect, limits.firstByte) = (queue?.bounded, connect?.bounded, firstByte?.bounded)

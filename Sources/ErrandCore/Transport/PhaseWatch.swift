@@ -1,12 +1,12 @@
 internal import Synchronization
 
-/// Tracks the phase of an exchange, and since when it lasts, from the transport's events and from its reads of the body.
+/// Tracks the phase of an exchange and its start, from the transport's events and from the transport's reads of the body.
 final class PhaseWatch: EventSink {
     private struct State {
         var phase = ExchangePhase.queue
         var limit: Duration?
         var since: Duration
-        /// Counts the changes of the phase, and everything else that restarts its time.
+        /// Counts the changes of the phase, and every other restart of the phase's time.
         var generation = 0
         var waiter: (id: Int, continuation: CheckedContinuation<Void, Never>)?
         var nextWaiter = 0
@@ -17,9 +17,11 @@ final class PhaseWatch: EventSink {
     private let elapsed: @Sendable () -> Duration
     private let state: Mutex<State>
 
+    /// Creates a watch that starts in the first phase.
+    ///
     /// - Parameters:
     ///   - reportsPhases: whether the transport reports when the request's head and its end were sent.
-    ///   - sink: another sink, which gets the same events.
+    ///   - sink: another sink, which receives the same events.
     init(_ limits: PhaseTimeouts, reportsPhases: Bool, sink: (any EventSink)?) {
         let limits = limits.bounded
         self.limits = limits
@@ -47,7 +49,7 @@ final class PhaseWatch: EventSink {
         case .requestHeadSent:
             move(to: .send, limit: limits.idleWrite)
         case .requestBytesSent:
-            // A part of a large chunk: bytes in memory are one chunk.
+            // A part of a large chunk was sent: a body in memory is one chunk.
             if isHeld { move(to: .send, limit: limits.idleWrite) }
         case .requestSent:
             move(to: .response, limit: limits.firstByte)
@@ -56,10 +58,10 @@ final class PhaseWatch: EventSink {
         sink?.record(event)
     }
 
-    /// The transport has a chunk of the body, and has not asked for the next one.
+    /// Notes that the transport holds a chunk of the body, and has not asked for the next chunk.
     func bodyIsHeld() { if isSending { move(to: .send, limit: limits.idleWrite) } }
 
-    /// The transport asks the body for its next chunk: the time that the body takes does not count.
+    /// Notes that the transport asks the body for the next chunk. The time that the body takes does not count.
     func bodyIsAsked() { if isSending { move(to: .send, limit: nil) } }
 
     private var isSending: Bool { state.withLock { $0.phase == .send } }
@@ -78,8 +80,8 @@ final class PhaseWatch: EventSink {
 
     // MARK: Waiting
 
-    /// Returns the failure when a phase has taken too long. It never states that nothing was sent: while connecting, the request may be
-    /// sent at the same moment, before the transport reports it.
+    /// Waits until a phase has taken too long, and returns the failure. The failure never states that nothing was sent: while
+    /// connecting, the request may be sent at the same moment, before the transport reports the event.
     ///
     /// - Throws: `CancellationError`.
     func expiry(of request: Request) async throws -> TransportError {
@@ -126,7 +128,7 @@ final class PhaseWatch: EventSink {
 }
 
 extension PhaseTimeouts {
-    /// Which of the limits passed in `phase`, and its value.
+    /// Returns a message with the limits of `phase` and their values.
     fileprivate func message(in phase: ExchangePhase) -> String {
         let named: [(String, Duration?)] =
             switch phase {
@@ -137,11 +139,11 @@ extension PhaseTimeouts {
         return setter.message(named.compactMap { name, limit in limit.map { (name, $0) } })
     }
 
-    /// That a limit passed: `the limit idleRead is 200 ms, set by .phaseTimeouts`.
+    /// Returns the message for a limit that passed: `the limit idleRead is 200 ms, set by .phaseTimeouts`.
     package func message(_ name: String, _ limit: Duration) -> String { setter.message([(name, limit)]) }
 }
 
-/// A request's body that reports to a watch when it is read and when a chunk is being sent.
+/// A request's body that reports to a watch when the body is read and when a chunk is being sent.
 struct WatchedBodySource: BodySource {
     let base: any BodySource
     let watch: PhaseWatch

@@ -41,7 +41,7 @@ extension RequestOptions {
         }
     }
 
-    /// Sets the limits that a transport enforces itself. They become the request's own.
+    /// Sets the limits for a transport that enforces limits itself. The limits become the request's own.
     mutating func limitPhases(by limits: PhaseTimeouts) { phaseTimeouts = .use(limits) }
 
     /// Restores the limits as they are in `outer`.
@@ -57,26 +57,26 @@ extension RequestOptions {
         }
     }
 
-    /// Another timeout for this request's call, or `.off`.
+    /// The timeout for the call of this request, in place of the stack's timeout, or `.off`.
     ///
-    /// `timeout(_:)` obeys it. In a stack without it, `.use` still applies: the deadline is set when the call enters its outermost stack,
-    /// on the continuous clock.
+    /// The `timeout(_:)` middleware obeys this option. In a stack without this middleware, `.use` still applies: the deadline is
+    /// set on the continuous clock when the call enters its outermost stack.
     public var timeout: OptionOverride<Duration> {
         get { self[TimeoutOptionKey.self] }
         set { self[TimeoutOptionKey.self] = newValue }
     }
 
-    /// Another timeout for each attempt of this request, or `.off`.
+    /// The timeout for each attempt of this request, in place of the stack's timeout, or `.off`.
     ///
-    /// `phaseTimeouts(attempt:)` obeys it. In a stack without it, `.use` still applies: each attempt has this duration from when it reaches
-    /// the transport, including its body, on the continuous clock.
+    /// The `phaseTimeouts(attempt:)` middleware obeys this option. In a stack without this middleware, `.use` still applies: the
+    /// duration starts on the continuous clock when an attempt reaches the transport, and includes the body.
     public var attemptTimeout: OptionOverride<Duration> {
         get { self[AttemptTimeoutKey.self] }
         set { self[AttemptTimeoutKey.self] = newValue }
     }
 
-    /// Other phase limits for this request, or `.off`. With `.inherited`, only the stack's limits apply. They require no middleware: the
-    /// transport's boundary enforces them.
+    /// The phase limits for this request, in place of the stack's limits, or `.off`. With `.inherited`, the stack's limits apply.
+    /// This option requires no middleware, because the transport's boundary enforces the limits.
     public var phaseTimeouts: OptionOverride<PhaseTimeouts> {
         get { self[PhaseTimeoutsKey.self] }
         set { self[PhaseTimeoutsKey.self] = newValue }

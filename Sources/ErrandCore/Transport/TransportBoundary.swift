@@ -1,5 +1,6 @@
-/// The layer just outside the transport, which every request passes. It checks for cancellation, refuses a request without an authority,
-/// adds the priority field, and enforces deadlines and phase limits for transports that can't do it themselves.
+/// The layer directly outside the transport, which every request passes. The boundary checks for cancellation, refuses a request
+/// without an authority, and adds the priority field. It enforces deadlines and phase limits for transports that can't enforce
+/// them.
 struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
     let transport: Transport
 
@@ -7,12 +8,12 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         try Task.checkCancellation()
         var request = request
         try request.completeForTransport()
-        // Decided here, because each further function takes its share of a call's time: most requests need nothing of what follows.
+        // Decided here, because each further function call costs time, and most requests need none of the following steps.
         if isPlain(request) { return try await transport.send(request) }
         return try await request.restoringCall { [request] in try await sendAttempt(request) }
     }
 
-    /// Whether there is no limit but a deadline that the transport obeys, and no profile.
+    /// Returns whether the request has no profile, and no limit except a deadline that the transport enforces.
     private func isPlain(_ request: Request) -> Bool {
         let options = request.options
         guard options.call.profilePosition == nil, !options.hasLimits else { return false }
@@ -20,7 +21,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         return transport.capabilities.contains(.deadlines) && deadline.continuousInstant != nil && !deadline.hasPassed
     }
 
-    /// Sends the request with the limit of its attempt, if it has one of its own.
+    /// Sends the request with the limit of its attempt, if the request has a limit of its own.
     private func sendAttempt(_ request: Request) async throws -> Response {
         guard case .use(let timeout) = request.options.attemptTimeout, !request.options.call.hasAttemptDeadline else {
             return try await sendProfiling(request)
@@ -43,7 +44,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         }
     }
 
-    /// Returns the transport's response, with a limit for each phase if there are any.
+    /// Returns the transport's response, within the phase limits if there are any.
     private func sendWatchingPhases(_ request: Request) async throws -> Response {
         guard let limits = request.options.effectivePhaseTimeouts, !limits.isEmpty else { return try await sendWithinDeadline(request) }
         var limited = request
@@ -61,7 +62,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         }
     }
 
-    /// Returns the transport's response, if it comes before the deadline.
+    /// Returns the transport's response, if the response comes before the deadline.
     private func sendWithinDeadline(_ request: Request) async throws -> Response {
         guard let deadline = request.deadline else { return try await transport.send(request) }
         if deadline.hasPassed { throw TransportError.timedOut(.queue, after: .zero, request: request, delivery: .notSent) }
@@ -114,12 +115,12 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
 }
 
 extension Request {
-    /// Reads the target, and adds the fields that come last: those of the options, and the priority.
+    /// Parses the target, and adds the last fields: the fallback fields of the options, and the priority.
     ///
     /// - Throws: ``InvalidURLError`` for a request without an authority, or with a target that can't be sent.
     mutating func completeForTransport() throws {
         try readTarget()
-        // Before the fallback fields, which may include the priority.
+        // Decided before the fallback fields are added, which may include the priority.
         let addsPriority = options.priority != .normal && !headers.contains(.priority)
         if options.hasFallbackHeaders { headers = completedFields }
         if addsPriority { headers[.priority] = options.priority.description }

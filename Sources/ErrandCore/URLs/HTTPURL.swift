@@ -1,28 +1,34 @@
 /// An absolute `http` or `https` URL, in the form in which it is sent.
 ///
-/// Path and query keep their escapes exactly as written. Scheme and host are in lower case. There are no credentials and no fragment
-/// ([RFC 9110, section 4.2](https://www.rfc-editor.org/rfc/rfc9110#section-4.2)).
+/// The path and the query keep their escapes exactly as written. The scheme and the host are in lower case. There are no
+/// credentials and no fragment ([RFC 9110, section 4.2](https://www.rfc-editor.org/rfc/rfc9110#section-4.2)).
 ///
 /// ```swift
 /// let base = try HTTPURL("https://api.example/v1?key=k")
 /// try base.joined(with: "/users?page=2").description   // https://api.example/v1/users?key=k&page=2
 /// ```
 ///
-/// Three initializers read a URL: ``init(_:)-(String)`` takes text that is a valid URL already and repairs nothing, ``init(_:)-(URL)`` takes
-/// Foundation's `URL`, and ``init(pasted:)`` escapes what a person pasted or typed.
+/// There are three initializers:
+/// - ``init(_:)-(String)`` takes text that is already a valid URL, and repairs nothing.
+/// - ``init(_:)-(URL)`` takes Foundation's `URL`.
+/// - ``init(pasted:)`` percent-encodes text that a person pasted or typed.
 public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
-    /// Scheme, host and port: what credentials and connections belong to
+    /// The scheme, host and port, to which credentials and connections belong
     /// ([RFC 9110, section 4.3.1](https://www.rfc-editor.org/rfc/rfc9110#section-4.3.1)).
     public let origin: Origin
-    /// The path, percent-encoded, with its leading slash; empty only where the text had no path.
+    /// The path, percent-encoded, with its leading slash; empty only if the text had no path.
     public let path: String
-    /// The query, percent-encoded, without its question mark; `nil` if there is none.
+    /// The query, percent-encoded, without its question mark; `nil` if there is no query.
     public let query: String?
 
-    /// Reads an absolute URL. Nothing is repaired.
+    /// Creates a URL from text. Nothing is repaired.
     ///
-    /// - Throws: ``InvalidURLError`` for another scheme, a missing host, credentials, a fragment, a port outside 1…65535, an octet that must be
-    ///   percent-encoded, and more than 65,535 octets.
+    /// - Throws: ``InvalidURLError`` for text that is not such a URL:
+    ///   - The scheme is not `http` or `https`, or the host is missing.
+    ///   - There are credentials, or there is a fragment.
+    ///   - The port is not in 1…65535.
+    ///   - An octet must be percent-encoded.
+    ///   - The text is longer than 65,535 octets.
     public init(_ text: String) throws(InvalidURLError) {
         if let plain = PlainURL(text) {
             self.init(plain, text)
@@ -33,48 +39,53 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
         try self.init(checked: reference, text: text)
     }
 
-    /// Reads an absolute `URL` of Foundation. Its fragment is dropped, as a fragment is never sent.
+    /// Creates a URL from an absolute `URL` of Foundation. The fragment is dropped, because a fragment is never sent.
     ///
-    /// Foundation percent-encodes non-ASCII text and spaces when it makes a `URL` of a string; its escapes are kept.
+    /// When Foundation creates a `URL` from a string, it percent-encodes non-ASCII text and spaces. These escapes are kept.
     ///
-    /// - Throws: ``InvalidURLError`` as ``init(_:)-(String)`` does, for a file URL or credentials, for example.
+    /// - Throws: ``InvalidURLError`` as ``init(_:)-(String)`` does, for example for a file URL or for credentials.
     public init(_ url: URL) throws(InvalidURLError) {
         let text = url.absoluteString
         try self.init(String(text[..<(text.utf8.firstIndex(of: UInt8(ascii: "#")) ?? text.endIndex)]))
     }
 
-    /// Reads a URL that a person pasted or typed: what a URL may not hold in its path and its query is percent-encoded.
+    /// Creates a URL from text that a person pasted or typed. Characters that a URL must not contain are percent-encoded in the
+    /// path and the query.
     ///
     /// ```swift
     /// try HTTPURL(pasted: " https://a.example/straße?q=ä b#top ").description
     /// // https://a.example/stra%C3%9Fe?q=%C3%A4%20b
     /// ```
     ///
-    /// - White space around the text, and a fragment, are dropped.
-    /// - In the path and the query, non-ASCII text is escaped as UTF-8, and so are spaces and the ASCII characters that a URL may not hold, as browsers
-    ///   do ([WHATWG URL, section 1.3](https://url.spec.whatwg.org/#percent-encoded-bytes)). Escapes are kept; a `%` without two hexadecimal
-    ///   digits becomes `%25`.
-    /// - Nothing is added: a URL without a scheme is refused.
+    /// - White space around the text and the fragment are dropped.
+    /// - In the path and the query, non-ASCII text is percent-encoded as UTF-8. Spaces and the ASCII characters that a URL must
+    ///   not contain are percent-encoded too, as in browsers
+    ///   ([WHATWG URL, section 1.3](https://url.spec.whatwg.org/#percent-encoded-bytes)). Escapes are kept. A `%` without two
+    ///   hexadecimal digits becomes `%25`.
+    /// - A missing scheme is not added: a URL without a scheme is refused.
     ///
-    /// A host in another script is converted to its ASCII form, as ``init(_:)-(String)`` does, or refused.
+    /// A host in another script is converted to its ASCII form, as in ``init(_:)-(String)``. If the host has no ASCII form, it is
+    /// refused.
     ///
-    /// - Throws: ``InvalidURLError`` as ``init(_:)-(String)`` does; also for a control character within the text, and for a backslash in the path,
-    ///   which browsers take for a slash.
+    /// - Throws: ``InvalidURLError`` as ``init(_:)-(String)`` does; also for a control character within the text, and for a
+    ///   backslash in the path, because browsers read a backslash as a slash.
     public init(pasted text: String) throws(InvalidURLError) {
         try self.init(RepairedURL.encoded(text, from: .person))
     }
 
-    /// Makes the URL of an absolute reference. Its fragment is dropped.
+    /// Creates a URL from an absolute reference. The fragment is dropped.
     ///
     /// - Throws: ``InvalidURLError``, as ``init(_:)-(String)`` does.
     public init(_ reference: URLReference) throws(InvalidURLError) {
         let text = reference.description
         try self.init(checked: reference, text: text)
-        // The components of a reference can be written.
+        // The caller may have written the components of the reference.
         guard path.isEmpty || path.utf8.first == UInt8(ascii: "/") else { throw InvalidURLError(text, .invalidTarget) }
         try RequestTarget.check(path[...], query?[...], of: text)
     }
 
+    /// Creates a URL from a reference whose path and query are checked.
+    ///
     /// - Parameters:
     ///   - reference: a reference whose path and query are checked.
     ///   - text: the text that an error shows.
@@ -108,27 +119,28 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     public var host: String { origin.host }
     /// The port; `nil` if it is the default port of the scheme (80, 443).
     public var port: Int? { origin.port }
-    /// The port to connect to: the one that the URL names, or the default port of the scheme.
+    /// The port for connections: the port of the URL, or the default port of the scheme.
     public var effectivePort: Int { origin.effectivePort }
 
-    /// Host and port as a `Host` field has them; the port only where it is not the default port of the scheme.
+    /// The host and the port in the form of a `Host` field. The default port of the scheme is left out.
     public var authority: String { origin.authority }
 
-    /// The target of a request line: the path (`/` where it is empty) and the query
+    /// The target of a request line: the path (`/` if the path is empty) and the query
     /// ([RFC 9110, section 7.1](https://www.rfc-editor.org/rfc/rfc9110#section-7.1)).
     public var target: String { (path.isEmpty ? "/" : path) + (query.map { "?" + $0 } ?? "") }
 
-    /// The URL as it is sent, with secrets if it holds any.
+    /// The URL as it is sent, including any secrets.
     public var description: String { "\(scheme)://\(authority)\(target)" }
 
     /// Returns this base URL with the path of an endpoint below it.
     ///
-    /// Exactly one slash stands between the two. A leading slash of `target` keeps the path of the base, and a trailing slash is kept. The query of
-    /// the base comes first, then that of `target`. An empty `target` is the base itself.
+    /// There is exactly one slash between the two paths. If `target` has a leading slash, the path of the base stays. A trailing
+    /// slash is kept. The query of the base comes first, then the query of `target`. If `target` is empty, the result is the base
+    /// itself.
     ///
     /// - Parameter target: a path, percent-encoded, with or without a query.
-    /// - Throws: ``InvalidURLError`` if `target` is an absolute URL, begins with `//`, has a fragment, or holds an octet that must be
-    ///   percent-encoded.
+    /// - Throws: ``InvalidURLError`` if `target` is an absolute URL, begins with `//`, has a fragment, or contains an octet that
+    ///   must be percent-encoded.
     public func joined(with target: String) throws(InvalidURLError) -> HTTPURL {
         try RequestTarget.check(target)
         let joined = joinedTarget(target)
@@ -139,12 +151,13 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     /// Whether the scheme is `https`.
     public var isSecure: Bool { scheme.isExactly("https") }
 
-    /// The path and query of this base URL with `target`, which was checked, below it; empty if neither has a path or a query.
+    /// Returns the path and query of this base URL joined with `target`, which is already checked; empty if neither has a path or
+    /// a query.
     ///
-    /// - Parameter defaults: percent-encoded query items between those of the base URL and those of `target`.
+    /// - Parameter defaults: percent-encoded query items, placed between the items of the base URL and the items of `target`.
     package func joinedTarget(_ target: String, defaults: String = "") -> String {
         let slash = UInt8(ascii: "/")
-        // The usual case: a base URL that is an origin alone.
+        // The usual case: the base URL is only an origin.
         if query == nil, defaults.isEmpty, path.utf8.count <= 1, target.utf8.first == slash { return target }
         let (endpoint, query) = RequestTarget.parts(of: target)
         var joined = ""

@@ -1,6 +1,6 @@
 extension Host {
-    /// Returns the form in which hosts are compared where only equality counts: without brackets, without the dot at the end, and an IPv6
-    /// address with all of its groups.
+    /// Returns the form in which hosts are compared for equality: without brackets, without the dot at the end, and with all
+    /// groups of an IPv6 address.
     ///
     /// - Parameter normal: a host in its normal form.
     static func comparable(_ normal: String) -> String {
@@ -11,7 +11,7 @@ extension Host {
         return shown(front + Array(repeating: 0, count: max(0, 8 - front.count - back.count)) + back)
     }
 
-    /// Returns a host as written, in its comparable form. An IPv6 address may have no brackets.
+    /// Returns the comparable form of a host that a person has written. An IPv6 address needs no brackets.
     static func comparable(
         written text: Substring, in whole: String, _ reason: TLSSettingsError.Reason
     ) throws(TLSSettingsError) -> String {
@@ -33,7 +33,7 @@ extension Host {
         }
     }
 
-    /// Whether a comparable host is an address, or ends in a number as only the rest of one does.
+    /// Returns whether a comparable host is an address, or ends in a number, which only a part of an address does.
     static func isAddress(_ host: String) -> Bool {
         host.utf8.contains(UInt8(ascii: ":")) || host.split(atOctet: UInt8(ascii: ".")).last?.utf8.allSatisfy(\.isASCIIDigit) ?? false
     }

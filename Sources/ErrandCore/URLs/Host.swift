@@ -1,11 +1,12 @@
 /// A host in the form in which it is sent: ASCII, lower case
-/// ([RFC 3986, section 3.2.2](https://www.rfc-editor.org/rfc/rfc3986#section-3.2.2); [UTS 46](https://www.unicode.org/reports/tr46/) for other
-/// scripts).
+/// ([RFC 3986, section 3.2.2](https://www.rfc-editor.org/rfc/rfc3986#section-3.2.2);
+/// [UTS 46](https://www.unicode.org/reports/tr46/) for other scripts).
 enum Host {
-    /// Longer text is not converted: 253 octets in ASCII are fewer than these in any script.
+    /// The longest text that is converted to ASCII, in bytes. In every script, a host of 253 ASCII octets is shorter than this
+    /// limit.
     static let limitBytes = 2048
 
-    /// `text` in its ASCII form.
+    /// Returns `text` in its ASCII form.
     ///
     /// - Throws: ``InvalidURLError``, which shows `url`.
     static func normalized(_ text: Substring, in url: String) throws(InvalidURLError) -> String {
@@ -37,7 +38,8 @@ enum Host {
         return host
     }
 
-    /// Uses Foundation's conversion, which works where FoundationInternationalization is linked; `Errand` links it.
+    /// Returns the ASCII form of a host; `nil` if there is none. Uses Foundation's conversion, which works only if
+    /// FoundationInternationalization is linked. The module `Errand` links it.
     private static func asciiForm(of host: String) -> String? {
         guard !host.unicodeScalars.contains(where: { $0.value < 128 && !URLCharacterSet.host.contains(UInt8($0.value)) })
         else { return nil }
@@ -48,8 +50,9 @@ enum Host {
         return ascii
     }
 
-    /// Whether `text` is an address as in [RFC 4291, section 2.2](https://www.rfc-editor.org/rfc/rfc4291#section-2.2): up to eight groups, one gap,
-    /// an IPv4 address at the end; without a zone ([RFC 9844](https://www.rfc-editor.org/rfc/rfc9844)).
+    /// Returns whether `text` is an IPv6 address as in
+    /// [RFC 4291, section 2.2](https://www.rfc-editor.org/rfc/rfc4291#section-2.2): up to eight groups, one gap, an IPv4 address
+    /// at the end; without a zone ([RFC 9844](https://www.rfc-editor.org/rfc/rfc9844)).
     static func isIPv6(_ text: Substring) -> Bool {
         let halves = text.utf8.ranges(of: "::".utf8)
         guard halves.count <= 1, !text.containsOctets(":::") else { return false }
@@ -79,7 +82,7 @@ enum Host {
 
     static func isIPv4(_ text: Substring) -> Bool { ipv4(text) != nil }
 
-    /// The number of an IPv4 address in four decimal numbers, `192.0.2.1`; `nil` for any other text.
+    /// Returns the 32 bits of an IPv4 address in four decimal numbers, `192.0.2.1`; `nil` for any other text.
     static func ipv4(_ text: Substring) -> UInt32? {
         let parts = text.split(atOctet: UInt8(ascii: "."), omittingEmptyPieces: false)
         guard parts.count == 4 else { return nil }
@@ -93,7 +96,7 @@ enum Host {
         return number
     }
 
-    /// The eight groups of an IPv6 address without brackets and zone; `nil` for any other text.
+    /// Returns the eight groups of an IPv6 address without brackets and zone; `nil` for any other text.
     static func ipv6Groups(_ text: Substring) -> [UInt16]? {
         guard isIPv6(text) else { return nil }
         func groups(_ part: Substring) -> [UInt16] {

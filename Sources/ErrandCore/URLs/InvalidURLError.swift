@@ -1,27 +1,28 @@
-/// Text is not a URL, path or query that can be sent. It is thrown before anything is sent: mostly when a request is built, and when it is sent
-/// if it has no host then.
+/// The error for text that is not a URL, path or query that can be sent. It is thrown before anything is sent. Most errors are
+/// thrown when a request is built. A missing host is found when the request is sent.
 ///
 /// The description shows the text without secrets, and says what to do: `invalid URL '/users': it has no host; give a whole URL, or add
 /// .server("https://…") to the stack`.
 public struct InvalidURLError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
-    /// The kind of problem. An open set: new reasons may come.
+    /// The kind of problem. An open set: new reasons may be added.
     public struct Reason: Sendable, Hashable, CustomStringConvertible {
-        /// The problem, and what a developer can do about it.
+        /// The problem, and the remedy for the developer.
         public var description: String { problem + (remedy.map { "; \($0)" } ?? "") }
         /// The problem.
         fileprivate private(set) var problem: String
-        /// What a developer can do about it; `nil` if the problem says it.
+        /// The remedy for the developer; `nil` if the problem includes the remedy.
         private let remedy: String?
-        /// In place of the problem where the text may hold credentials: the part that it names may be one of theirs.
+        /// The problem without any part of the text, for a text that may contain credentials. The problem could otherwise show a
+        /// part of the credentials.
         private let plain: String?
-        /// Whether the app has put the address together wrongly, so that a person who typed a part of it cannot correct it.
+        /// Whether the app has built the address incorrectly, so that a person who typed a part of the address can't correct it.
         fileprivate private(set) var isMistakeOfTheApp: Bool
 
         init(_ problem: String, remedy: String? = nil, plain: String? = nil, isMistakeOfTheApp: Bool = false) {
             (self.problem, self.remedy, self.plain, self.isMistakeOfTheApp) = (problem, remedy, plain, isMistakeOfTheApp)
         }
 
-        /// The same reason for a text that the app has put together.
+        /// The same reason, for a text that the app has built.
         var ofTheApp: Reason {
             var reason = self
             reason.isMistakeOfTheApp = true
@@ -38,39 +39,39 @@ public struct InvalidURLError: LocalizedError, Sendable, Hashable, CustomStringC
         public static func == (first: Reason, second: Reason) -> Bool { first.description == second.description }
         public func hash(into hasher: inout Hasher) { hasher.combine(description) }
 
-        /// There is no text at all.
+        /// The text is empty.
         public static let empty = Reason("it is empty", remedy: "write http:// or https:// and a host")
         /// There is no scheme: `a.example/x`.
         public static let missingScheme = Reason("it has no scheme", remedy: "write http:// or https://")
-        /// There is no host, and no `server` in the stack that gives one: `/users`.
+        /// There is no host, and no `server` in the stack that adds a host: `/users`.
         public static let missingHost = Reason(
             "it has no host", remedy: #"give a whole URL, or add .server("https://…") to the stack"#, isMistakeOfTheApp: true)
-        /// There is a name or a password: `https://joe:secret@a.example`
+        /// There is a user name or a password: `https://joe:secret@a.example`
         /// ([RFC 9110, section 4.2.4](https://www.rfc-editor.org/rfc/rfc9110#section-4.2.4)).
         public static let credentials = Reason(
-            "it holds credentials", remedy: "an authentication scheme carries them, a URL does not (RFC 9110, section 4.2.4)")
-        /// A value that makes a whole segment of the path is empty.
-        public static let emptySegment = Reason("a segment of the path is empty, and would vanish on the way", isMistakeOfTheApp: true)
-        /// A value that makes a whole segment of the path is `.` or `..`.
+            "it holds credentials", remedy: "send credentials with an authentication scheme (RFC 9110, section 4.2.4)")
+        /// A value that is a whole segment of the path is empty.
+        public static let emptySegment = Reason("a segment of the path is empty, and servers may drop it", isMistakeOfTheApp: true)
+        /// A value that is a whole segment of the path is `.` or `..`.
         public static let dotSegment = Reason(
             "a segment of the path is '.' or '..', which servers and proxies resolve", isMistakeOfTheApp: true)
         /// There is a fragment: `/x#top`.
         public static let fragment = Reason("it has a fragment, which is never sent", remedy: "'#' within data is written %23")
-        /// A path is wanted, and there is a scheme or an authority.
-        public static let absolute = Reason("it names a scheme or another authority where a path is wanted", isMistakeOfTheApp: true)
-        /// An origin is wanted, and there is a path or a query.
+        /// There is a scheme or an authority in a text that must be a path.
+        public static let absolute = Reason("it has a scheme or an authority, but must be a path", isMistakeOfTheApp: true)
+        /// There is a path or a query in a text that must be an origin.
         public static let notAnOrigin = Reason(
             "it has a path or a query, and an origin is a scheme, a host and a port alone", isMistakeOfTheApp: true)
         /// The target of a request begins with neither `/` nor `?`.
         public static let invalidTarget = Reason(
             "its target begins with neither '/' nor '?', and would become a part of the host", isMistakeOfTheApp: true)
-        /// It is longer than 65,535 octets.
+        /// The text is longer than 65,535 octets.
         public static let tooManyOctets = Reason("it is longer than 65,535 octets")
         /// The scheme is neither `http` nor `https`.
         public static func unsupportedScheme(_ scheme: String) -> Reason {
             Reason("the scheme '\(scheme.shownSafely(limit: 20))' is neither http nor https", plain: "the scheme is neither http nor https")
         }
-        /// An octet stands in a component where it must be percent-encoded.
+        /// A component contains an octet that must be percent-encoded.
         public static func invalidOctet(_ octet: UInt8, component: String) -> Reason {
             if octet >= 0x80 {
                 return Reason(
@@ -80,7 +81,7 @@ public struct InvalidURLError: LocalizedError, Sendable, Hashable, CustomStringC
             let hex = String(octet, radix: 16, uppercase: true)
             return Reason("its \(component) holds the octet 0x\(hex), which must be percent-encoded")
         }
-        /// The host is neither a name nor an address, for the reason `why`.
+        /// The host is not a name and not an address, for the reason `why`.
         public static func invalidHost(_ why: String) -> Reason {
             Reason("its host is invalid: \(why.shownSafely())", plain: "its host is invalid")
         }
@@ -90,15 +91,17 @@ public struct InvalidURLError: LocalizedError, Sendable, Hashable, CustomStringC
         }
     }
 
-    /// The text without secrets, at most 200 characters of it. Credentials, a refused fragment, and a port that is not a number (it may be a
-    /// password) are left out, and secret query values are replaced.
+    /// The text without secrets, truncated to 200 characters. Credentials and a refused fragment are left out, and secret query
+    /// values are replaced. A port that is not a number is left out too, because it may be a password.
     public let text: String
     /// The problem of the text.
     public let reason: Reason
 
+    /// Creates an error for a text.
+    ///
     /// - Parameters:
-    ///   - text: the text as it was given; its secrets are removed.
-    ///   - reason: what is wrong with it.
+    ///   - text: the invalid text. Its secrets are removed.
+    ///   - reason: the problem of the text.
     public init(_ text: String, _ reason: Reason) {
         var shown = Credentials.removed(fromInvalidURL: text)
         switch reason {
@@ -114,9 +117,9 @@ public struct InvalidURLError: LocalizedError, Sendable, Hashable, CustomStringC
     public var description: String { "invalid URL '\(text)': \(reason)" }
     /// A sentence for people, with the text without secrets.
     public var errorDescription: String? { "The address '\(text)' is not valid." }
-    /// The problem, without what a developer can do about it.
+    /// The problem, without the remedy for the developer.
     public var failureReason: String? { reason.problem.asSentence }
-    /// What a person can do who typed the address; `nil` if the app has put it together wrongly.
+    /// The remedy for a person who typed the address; `nil` if the app has built the address incorrectly.
     public var recoverySuggestion: String? { reason.isMistakeOfTheApp ? nil : "Correct the address, then try again." }
 }
 

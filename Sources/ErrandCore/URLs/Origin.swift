@@ -1,8 +1,9 @@
-/// The scheme, host and port of a URL: what credentials, connections and limits belong to
-/// ([RFC 6454](https://www.rfc-editor.org/rfc/rfc6454); [RFC 9110, section 4.3.1](https://www.rfc-editor.org/rfc/rfc9110#section-4.3.1)).
+/// The scheme, host and port of a URL, to which credentials, connections and limits belong
+/// ([RFC 6454](https://www.rfc-editor.org/rfc/rfc6454);
+/// [RFC 9110, section 4.3.1](https://www.rfc-editor.org/rfc/rfc9110#section-4.3.1)).
 ///
-/// The host is in its ASCII form and lower case, and the default port of the scheme is left out. So `https://A.example`, `https://a.example:443` and
-/// `https://a.example` are one origin.
+/// The host is in its ASCII form and lower case, and the default port of the scheme is left out. So `https://A.example`,
+/// `https://a.example:443` and `https://a.example` are the same origin.
 ///
 /// ```swift
 /// let origin = try Origin("https://a.example:443")
@@ -10,9 +11,9 @@
 /// breaker.isolate(origin)
 /// ```
 ///
-/// The origin of a request is ``Request/origin``; that of a URL is ``HTTPURL/origin``.
+/// The origin of a request is ``Request/origin``. The origin of a URL is ``HTTPURL/origin``.
 public struct Origin: Sendable {
-    /// A reference: an origin is a part of every request, and a copy of it costs one count.
+    /// A reference, because an origin is a part of every request, and a copy then costs only one reference count.
     private final class Parts: Sendable {
         let scheme: String
         let host: String
@@ -26,20 +27,22 @@ public struct Origin: Sendable {
 
     private let parts: Parts
 
-    /// Reads an origin such as `https://a.example:8443`.
+    /// Creates an origin from text such as `https://a.example:8443`.
     ///
-    /// - Throws: ``InvalidURLError`` unless `text` is a scheme and a host, with or without a port. A path is refused, even a slash alone: the
-    ///   origin of a URL is ``HTTPURL/origin``.
+    /// - Throws: ``InvalidURLError`` unless `text` is a scheme and a host, with or without a port. A path is refused, even a
+    ///   single slash. For the origin of a URL, use ``HTTPURL/origin``.
     public init(_ text: String) throws(InvalidURLError) {
         let url = try HTTPURL(text)
         guard url.path.isEmpty, url.query == nil else { throw InvalidURLError(text, .notAnOrigin) }
         self = url.origin
     }
 
+    /// Creates an origin from a scheme and an authority.
+    ///
     /// - Parameters:
     ///   - scheme: `http` or `https`.
-    ///   - authority: as written; host and port.
-    ///   - text: what an error shows.
+    ///   - authority: the host and the port, as written.
+    ///   - text: the text that an error shows.
     /// - Throws: ``InvalidURLError`` if `authority` is empty, has credentials, or its host or port is invalid.
     init(scheme: String, authority: String, in text: String) throws(InvalidURLError) {
         guard !authority.isEmpty else { throw InvalidURLError(text, .missingHost) }
@@ -50,9 +53,11 @@ public struct Origin: Sendable {
         parts = Parts(scheme: scheme, host: host, port: port, authority: port.map { "\(host):\($0)" } ?? host)
     }
 
+    /// Creates an origin from checked parts.
+    ///
     /// - Parameters:
-    ///   - host: in its normal form.
-    ///   - authority: host and port; read only where the port is not the scheme's own.
+    ///   - host: the host in its normal form.
+    ///   - authority: the host and the port; evaluated only if the port is not the default port of the scheme.
     init(scheme: String, normalHost host: String, port: Int?, authority: @autoclosure () -> String) {
         let port = port == Self.defaultPort(of: scheme) ? nil : port
         parts = Parts(scheme: scheme, host: host, port: port, authority: port == nil ? host : authority())
@@ -66,7 +71,7 @@ public struct Origin: Sendable {
         if digits.isEmpty { return (authority[..<colon], nil) }  // RFC 3986, section 3.2.3: an empty port counts as missing
         guard digits.utf8.allSatisfy(\.isASCIIDigit), digits.utf8.count <= 5, let port = Int(digits), (1...65_535).contains(port)
         else {
-            // Text that is not a number may be part of a password that held an unescaped slash.
+            // Text that is not a number may be a part of a password that contains an unescaped slash.
             throw InvalidURLError(text, .invalidPort(digits.utf8.allSatisfy(\.isASCIIDigit) ? String(digits.prefix(20)) : "…"))
         }
         return (authority[..<colon], port)
@@ -80,14 +85,14 @@ public struct Origin: Sendable {
     public var host: String { parts.host }
     /// The port; `nil` if it is the default port of the scheme (80, 443).
     public var port: Int? { parts.port }
-    /// The port to connect to: the one that was named, or the default port of the scheme.
+    /// The port for connections: the port of the origin, or the default port of the scheme.
     public var effectivePort: Int { port ?? Self.defaultPort(of: scheme) }
-    /// Host and port as a `Host` field has them; the port only where it is not the default port of the scheme.
+    /// The host and the port in the form of a `Host` field. The default port of the scheme is left out.
     public var authority: String { parts.authority }
 }
 
 extension Origin: Hashable {
-    /// Whether scheme, host and port are equal.
+    /// Returns whether scheme, host and port are equal.
     public static func == (first: Origin, second: Origin) -> Bool {
         first.parts === second.parts
             || first.parts.port == second.parts.port && first.parts.host == second.parts.host && first.parts.scheme == second.parts.scheme
@@ -102,7 +107,7 @@ extension Origin: Hashable {
 }
 
 extension Origin: CustomStringConvertible, CustomReflectable {
-    /// The origin as ``init(_:)`` reads it: `https://a.example`.
+    /// The origin in the form of ``init(_:)``: `https://a.example`.
     public var description: String { "\(scheme)://\(authority)" }
     /// The description alone.
     public var customMirror: Mirror { Mirror(self, children: ["origin": description]) }

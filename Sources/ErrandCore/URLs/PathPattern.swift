@@ -4,7 +4,7 @@ package struct PathPattern: Sendable {
 
     package init(_ text: String) { segments = text.split(atOctet: UInt8(ascii: "/"), omittingEmptyPieces: false).map(String.init) }
 
-    /// The segment at each `{name}`, as it stands in `path`; `nil` if `path` does not match.
+    /// Returns the segment at each `{name}`, as written in `path`; `nil` if `path` does not match.
     package func values(in path: String) -> [String: String]? {
         let found = path.split(atOctet: UInt8(ascii: "/"), omittingEmptyPieces: false).map(String.init)
         var values: [String: String] = [:]

@@ -6,17 +6,18 @@
 /// PathTemplate("/orgs/\(id, "org")/repos").template                // /orgs/{org}/repos
 /// ```
 ///
-/// The literal parts must be a valid path, with or without a query, percent-encoded where necessary. An interpolated value is data and is
-/// percent-encoded: in the path as part of one segment, and after a question mark as part of one value.
+/// The literal parts must be a valid path, with or without a query, percent-encoded where necessary. An interpolated value is
+/// data, and is percent-encoded: in the path as a part of one segment, and after a question mark as a part of one value.
 ///
-/// A segment that is empty, `.` or `..` in the end is refused when the request is built
-/// ([RFC 3986, section 6.2.2.3](https://www.rfc-editor.org/rfc/rfc3986#section-6.2.2.3)), and so is a segment that would be without its first
-/// semicolon and what follows, as some servers drop the parameters of a segment.
+/// After the values are filled in, a segment must not be empty, `.` or `..`. Such a path is refused when the request is built
+/// ([RFC 3986, section 6.2.2.3](https://www.rfc-editor.org/rfc/rfc3986#section-6.2.2.3)). Only the text of a segment before its
+/// first semicolon counts, because some servers drop the parameters of a segment.
 ///
-/// The second, optional argument of an interpolation names the parameter for ``template``, by which logs, spans and metrics name the endpoint
-/// (`url.template`).
+/// The second, optional argument of an interpolation names the parameter in ``template``. Logs, spans and metrics use the
+/// template as the name of the endpoint (`url.template`).
 ///
-/// A whole path in a variable is not a value: write `PathTemplate(verbatim: path)`. Interpolated alone (`"\(path)"`), it is refused.
+/// For a whole path in a variable, write `PathTemplate(verbatim: path)`. A path that is interpolated as a value (`"\(path)"`) is
+/// refused.
 public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation, CustomStringConvertible {
     enum Part: Sendable, Hashable {
         case literal(String)
@@ -25,31 +26,32 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
     }
 
     let parts: [Part]
-    /// Whether it is data, so that it is no template, of which there should be few.
+    /// Whether the path is data and not a template. There should be few templates, because they name endpoints.
     let isVerbatim: Bool
 
-    /// The path of a literal without values.
+    /// Creates the path of a literal without values.
     public init(stringLiteral value: String) { (parts, isVerbatim) = ([.literal(value)], false) }
 
-    /// The path of a literal with values.
+    /// Creates the path of a literal with values.
     public init(stringInterpolation: StringInterpolation) { (parts, isVerbatim) = (stringInterpolation.parts, false) }
 
-    /// A whole path in a variable, with or without a query, that is percent-encoded already: one that a server sent, for example.
+    /// Creates a path from a whole path in a variable, such as a path that a server sent. The path is already percent-encoded,
+    /// with or without a query.
     ///
     /// ```swift
     /// let next: [Item] = try await api.get(PathTemplate(verbatim: page.nextPath))
     /// ```
     ///
-    /// Its template is the path itself, and a request for it has no ``RequestOptions/urlTemplate``.
+    /// The template is the path itself, and a request for the path has no ``RequestOptions/urlTemplate``.
     public init(verbatim text: String) { (parts, isVerbatim) = ([.literal(text)], true) }
 
     /// A path and query that are ready to be sent.
     ///
-    /// Its description and its mirror are the template: values may be secret.
+    /// The description and the mirror show only the template, because values may be secret.
     public struct Resolved: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
         /// The path, percent-encoded, with its leading slash unless it is empty, and the query.
         public let target: String
-        /// The template that it was made from, for `url.template`.
+        /// The template of the path, for `url.template`.
         public let template: String
 
         /// The template, without secrets.
@@ -58,18 +60,20 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         public var customMirror: Mirror { Mirror(self, children: ["template": description]) }
     }
 
-    /// Fills in the values, percent-encoded, and appends `query` to the query of the path.
+    /// Returns the path with its percent-encoded values filled in. `query` is appended to the query of the path.
     ///
-    /// - Throws: ``InvalidURLError`` if a segment is empty, `.` or `..`; if a literal part holds an octet that must be percent-encoded, names an
-    ///   authority, or has a fragment; if the path begins with an interpolated value that begins with a slash; and if `query` was given
-    ///   percent-encoded and is invalid.
+    /// - Throws: ``InvalidURLError`` in these cases:
+    ///   - A segment is empty, `.` or `..`.
+    ///   - A literal part contains an octet that must be percent-encoded, names an authority, or has a fragment.
+    ///   - The path begins with an interpolated value that begins with a slash.
+    ///   - `query` was created percent-encoded, and is invalid.
     public func resolved(query: URLQuery = URLQuery()) throws(InvalidURLError) -> Resolved {
         if case .value(let value, _)? = parts.first, value.utf8.first == UInt8(ascii: "/") {
             throw InvalidURLError(description, .interpolatedPath)
         }
         var text = ""
         var inQuery = false
-        var emptyValues: [Int] = []  // where a value left nothing, in octets
+        var emptyValues: [Int] = []  // the offsets of empty values, in octets
         for part in parts {
             switch part {
             case .literal(let literal):
@@ -81,7 +85,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
             case .segments(let values, _):
                 if values.isEmpty && !inQuery { emptyValues.append(text.utf8.count) }
                 for value in values {
-                    // By octets before the first semicolon, as for a whole segment below: each value is one.
+                    // Only the octets before the first semicolon count, as for whole segments below. Each value is one segment.
                     let name = value.utf8.prefix { $0 != UInt8(ascii: ";") }
                     if name.isEmpty { throw InvalidURLError(description, .emptySegment) }
                     if name.elementsEqual(".".utf8) || name.elementsEqual("..".utf8) { throw InvalidURLError(description, .dotSegment) }
@@ -91,14 +95,14 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
             }
         }
         if Self.hasEmptySegment(text, at: emptyValues) { throw InvalidURLError(description, .emptySegment) }
-        // Not with the text in it, which has the values.
+        // The error shows the template, because the text contains the values.
         if let reason = text.withUTF8Bytes({ Self.problem(in: $0) }) { throw InvalidURLError(description, reason.ofTheApp) }
         let first = text.utf8.first
         let isWhole = first == nil || first == UInt8(ascii: "/") || first == UInt8(ascii: "?")
         if isWhole, query.isEmpty { return Resolved(target: text, template: template) }
         let (path, ownQuery) = RequestTarget.parts(of: text)
         let added = query.encoded
-        // A query that is percent-encoded already may be invalid.
+        // A query that the caller has percent-encoded may be invalid.
         if let bad = PercentEncoding.firstInvalidByte(in: added, allowing: .query) {
             throw InvalidURLError(description, .invalidOctet(bad.byte, component: "query").ofTheApp)
         }
@@ -106,7 +110,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         return Resolved(target: (isWhole ? "" : "/") + path + (whole.map { "?" + $0 } ?? ""), template: template)
     }
 
-    /// Whether nothing stands between the slashes, or ends, around one of the `offsets`.
+    /// Returns whether the segment at one of the `offsets` is empty.
     private static func hasEmptySegment(_ text: String, at offsets: [Int]) -> Bool {
         if offsets.isEmpty { return false }
         return text.withUTF8Bytes { octets in
@@ -127,10 +131,10 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         while true {
             let end = path[start...].firstIndex(of: UInt8(ascii: "/")) ?? path.endIndex
             if start == end {
-                // The first stands before a leading slash, the last after a trailing one.
+                // The segment before a leading slash and the segment after a trailing slash may be empty.
                 if start != 0 && end != path.endIndex { return .emptySegment }
             } else {
-                // Servers with parameters of segments drop them before they resolve dots: `..;x` is `..` to them.
+                // Servers with segment parameters drop the parameters before they resolve dots: they read `..;x` as `..`.
                 let name = path[start..<end].prefix { $0 != UInt8(ascii: ";") }
                 if name.isEmpty { return .emptySegment }
                 if isDotSegment(name) { return .dotSegment }
@@ -140,7 +144,8 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         }
     }
 
-    /// One dot or two. Others treat `%2e` as a dot (RFC 3986, 6.2.2.2).
+    /// Returns whether a segment is one dot or two dots. `%2e` counts as a dot, because other software decodes it (RFC 3986,
+    /// 6.2.2.2).
     private static func isDotSegment(_ segment: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
         var (rest, dots) = (segment, 0)
         while let first = rest.first, dots < 3 {
@@ -158,7 +163,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         return rest.isEmpty && (dots == 1 || dots == 2)
     }
 
-    /// The path without its query, each value replaced by its name in braces (`{}` where it has none).
+    /// The path without its query. Each value is replaced by its name in braces, or by `{}` if it has no name.
     public var template: String {
         var text = ""
         for part in parts {
@@ -172,27 +177,27 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         return text
     }
 
-    /// The template, as values may be secret.
+    /// The template, because values may be secret.
     public var description: String { template }
 
     /// The parts of a literal, as the compiler collects them.
     public struct StringInterpolation: StringInterpolationProtocol, CustomStringConvertible, CustomReflectable {
-        /// The number of parts, as values may be secret.
+        /// The number of parts, because values may be secret.
         public var description: String { "\(parts.count) parts" }
-        /// The number of parts alone.
+        /// Only the number of parts.
         public var customMirror: Mirror { Mirror(self, children: ["parts": parts.count]) }
 
         var parts: [Part] = []
 
-        /// Begins without parts.
+        /// Creates an interpolation without parts.
         public init(literalCapacity: Int, interpolationCount: Int) { parts.reserveCapacity(interpolationCount * 2 + 1) }
 
-        /// Appends a part that stands as it is written.
+        /// Appends a literal part unchanged.
         public mutating func appendLiteral(_ literal: String) {
             if !literal.isEmpty { parts.append(.literal(literal)) }
         }
 
-        /// Appends a value that stays within its segment. It may hold any text.
+        /// Appends a value, which stays within its segment. The value may contain any text.
         ///
         /// - Parameter name: the name of the parameter in the template.
         public mutating func appendInterpolation(_ value: some LosslessStringConvertible, _ name: String? = nil) {
@@ -207,7 +212,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
             parts.append(.value(value.rawValue.description, name: name))
         }
 
-        /// Not available: a path has no place for `nil`.
+        /// Not available, because a path has no place for `nil`.
         @available(*, unavailable, message: "unwrap the value: a path has no place for nil")
         @_disfavoredOverload
         public mutating func appendInterpolation<Value: LosslessStringConvertible>(_ value: Value?, _ name: String? = nil) {}
@@ -219,9 +224,9 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
             parts.append(.value(value.uuidString, name: name))
         }
 
-        /// Appends several segments, each of them escaped by itself, with slashes between them.
+        /// Appends several segments with slashes between them. Each segment is percent-encoded separately.
         ///
-        /// - Parameter name: the name of all of them in the template.
+        /// - Parameter name: the name of all segments together in the template.
         public mutating func appendInterpolation(segments: [String], _ name: String? = nil) {
             parts.append(.segments(segments, name: name))
         }
@@ -234,8 +239,9 @@ extension PathTemplate: CustomReflectable {
 }
 
 extension InvalidURLError.Reason {
-    /// A path begins with an interpolated value that begins with a slash: a whole path was interpolated, and its slashes would become `%2F`.
+    /// The path begins with an interpolated value that begins with a slash. Probably a whole path was interpolated, and its
+    /// slashes would become `%2F`.
     public static let interpolatedPath = InvalidURLError.Reason(
         "it begins with an interpolated value that begins with '/', whose slashes would be sent as %2F",
-        remedy: "write a whole path that stands in a variable as PathTemplate(verbatim: path)", isMistakeOfTheApp: true)
+        remedy: "for a whole path in a variable, write PathTemplate(verbatim: path)", isMistakeOfTheApp: true)
 }

@@ -1,18 +1,18 @@
-/// The parts of an absolute URL that is written as most URLs are: with a lower-case scheme, a host of lower-case letters, digits, hyphens and
+/// The parts of an absolute URL in the most common form: a lower-case scheme, a host of lower-case letters, digits, hyphens and
 /// dots, and no escapes.
 ///
-/// Such a URL is read in one pass, as it needs no change. ``URLReference`` reads or refuses all others.
+/// Such a URL is parsed in one pass, because it needs no change. ``URLReference`` parses or refuses all other URLs.
 struct PlainURL {
-    /// `http` or `https`.
+    /// The length of the scheme, `http` or `https`, in bytes.
     let schemeBytes: Int
     let hostEnd: Int
     let port: Int?
-    /// Where the authority ends.
+    /// The offset at which the authority ends.
     let pathStart: Int
-    /// Where the query's question mark stands, or the text's end.
+    /// The offset of the query's question mark, or of the end of the text.
     let pathEnd: Int
 
-    /// `nil` for a URL that is written in another way.
+    /// Parses a URL; `nil` if the URL has any other form.
     init?(_ text: String) {
         guard text.utf8.count <= RequestTarget.limitBytes,
             let read = text.utf8.withContiguousStorageIfAvailable({ PlainURL(reading: $0) }), let read
@@ -74,7 +74,7 @@ struct PlainURL {
 }
 
 extension String {
-    /// The octets from one offset to another.
+    /// Returns the text from one offset to another.
     func slice(_ start: Int, _ end: Int) -> String {
         String(self[utf8.index(startIndex, offsetBy: start)..<utf8.index(startIndex, offsetBy: end)])
     }

@@ -1,16 +1,16 @@
-/// A value in a ``URLQuery``: text, numbers, truth values, dates, URLs, data, optionals and arrays.
+/// A value in a ``URLQuery``: text, numbers, Boolean values, dates, URLs, data, optionals and arrays.
 ///
-/// `nil` leaves the name out. An array repeats the name for each element (see ``URLQuery/ArrayStyle``). A date is text as in ISO 8601, in UTC and
-/// without fractions of a second: `2026-11-21T12:36:00Z`.
+/// If a value is `nil`, its name is left out. An array repeats the name for each element (see ``URLQuery/ArrayStyle``). A date is
+/// written in ISO 8601, in UTC and without fractions of a second: `2026-11-21T12:36:00Z`.
 ///
-/// An enumeration with a raw value only has to declare the conformance:
+/// An enumeration with a raw value only needs to declare the conformance:
 ///
 /// ```swift
 /// enum Sort: String, QueryValue { case byName = "name", byAge = "age" }
 /// let query: URLQuery = ["sort": Sort.byAge]      // sort=age
 /// ```
 public protocol QueryValue: Sendable {
-    /// One text for each time that the name is sent; empty to leave the name out.
+    /// The texts of the value. The name is sent once for each text. If the array is empty, the name is left out.
     var queryValues: [String] { get }
 }
 
@@ -34,23 +34,23 @@ extension UInt64: QueryValue { public var queryValues: [String] { [String(self)]
 extension Double: QueryValue { public var queryValues: [String] { [String(self)] } }
 /// The shortest text that reads as the same number: `0.5`, `2.0`.
 extension Float: QueryValue { public var queryValues: [String] { [String(self)] } }
-/// All digits, with a period: `12.50` is `12.5`.
+/// All significant digits, with a period: `12.50` is written as `12.5`.
 extension Decimal: QueryValue { public var queryValues: [String] { [description] } }
 /// `true` or `false`.
 extension Bool: QueryValue { public var queryValues: [String] { [String(self)] } }
-/// Upper-case hexadecimal digits, as `uuidString` has them.
+/// Upper-case hexadecimal digits, as in `uuidString`.
 extension UUID: QueryValue { public var queryValues: [String] { [uuidString] } }
 /// ISO 8601 in UTC, without fractions of a second: `2026-11-21T12:36:00Z`.
 extension Date: QueryValue { public var queryValues: [String] { [formattedISO8601] } }
-/// The URL as it is written, with its base where it has one.
+/// The absolute URL, resolved against its base if it has a base.
 extension URL: QueryValue { public var queryValues: [String] { [absoluteString] } }
-/// Base64 with padding, as JSON has it.
+/// Base64 with padding, as in JSON.
 extension Data: QueryValue { public var queryValues: [String] { [base64EncodedString()] } }
-/// The wrapped value; `nil` leaves the name out.
+/// The wrapped value. If the value is `nil`, the name is left out.
 extension Optional: QueryValue where Wrapped: QueryValue {
     public var queryValues: [String] { self?.queryValues ?? [] }
 }
-/// The name once for each element; an empty array leaves the name out.
+/// The name once for each element. If the array is empty, the name is left out.
 extension Array: QueryValue where Element: QueryValue {
     public var queryValues: [String] { flatMap(\.queryValues) }
 }
@@ -60,6 +60,6 @@ extension QueryValue where Self: RawRepresentable, RawValue: QueryValue {
 }
 
 extension Date {
-    /// As ``QueryValue`` writes it.
+    /// The date in the form of ``QueryValue``.
     var formattedISO8601: String { ISO8601FormatStyle().format(self) }
 }

@@ -1,11 +1,12 @@
-/// Percent-encodes what a URL must not contain: see ``HTTPURL/init(pasted:)`` and ``URLReference/init(received:)``.
+/// Percent-encodes the characters that a URL must not contain: see ``HTTPURL/init(pasted:)`` and
+/// ``URLReference/init(received:)``.
 enum RepairedURL {
     /// The source of a text.
     enum Source {
-        /// A person pasted or typed it. White space and byte order marks around the text, and its fragment, are dropped. A backslash in the path is
-        /// kept, and refused later, because browsers take it for a slash.
+        /// A person pasted or typed the text. White space and byte order marks around the text, and its fragment, are dropped. A
+        /// backslash in the path is kept, and refused later, because browsers read a backslash as a slash.
         case person
-        /// A server sent it. Spaces around the text are dropped. A backslash in the path is percent-encoded.
+        /// A server sent the text. Spaces around the text are dropped. A backslash in the path is percent-encoded.
         case server
     }
 
@@ -19,7 +20,7 @@ enum RepairedURL {
         if let control = whole.utf8.first(where: { $0 < 0x20 || $0 == 0x7F }) {
             throw InvalidURLError(String(whole), .invalidOctet(control, component: "text"))
         }
-        // By octets: a combining character after a separator must not hide it.
+        // Octets are compared, because a combining character after a separator must not hide the separator.
         let number = whole.utf8.firstIndex(of: UInt8(ascii: "#"))
         let rest = whole[..<(number ?? whole.endIndex)]
         let mark = rest.utf8.firstIndex(of: UInt8(ascii: "?"))
@@ -39,7 +40,7 @@ enum RepairedURL {
         return Substring(octets)
     }
 
-    /// Returns where the path begins: after the authority, if there is one.
+    /// Returns the start of the path: after the authority, if there is one.
     private static func pathStart(of text: Substring) -> Substring.Index {
         var authority = text
         if !text.utf8.starts(with: "//".utf8) {
@@ -51,7 +52,7 @@ enum RepairedURL {
         return authority[authority.utf8.index(authority.startIndex, offsetBy: 2)...].utf8.firstIndex(of: UInt8(ascii: "/")) ?? text.endIndex
     }
 
-    /// `text` as UTF-8, with every octet outside `allowed` escaped, except whole escapes.
+    /// Returns `text` as UTF-8, with every octet outside `allowed` percent-encoded. Complete escapes are kept.
     private static func escaped(_ text: Substring, allowing allowed: URLCharacterSet) -> String {
         let octets = Array(text.utf8)
         var encoded = ""
@@ -73,7 +74,7 @@ enum RepairedURL {
 }
 
 extension UInt8 {
-    /// Whether a scheme may hold it ([RFC 3986, section 3.1](https://www.rfc-editor.org/rfc/rfc3986#section-3.1)).
+    /// Whether a scheme may contain the octet ([RFC 3986, section 3.1](https://www.rfc-editor.org/rfc/rfc3986#section-3.1)).
     fileprivate var isSchemeOctet: Bool {
         isASCIILetter || isASCIIDigit || self == UInt8(ascii: "+") || self == UInt8(ascii: "-") || self == UInt8(ascii: ".")
     }

@@ -1,4 +1,4 @@
-/// Names and values of a query, in order. A name may come more than once.
+/// The names and values of a query, in order. A name may occur more than once.
 ///
 /// ```swift
 /// var query: URLQuery = ["q": "a+b", "page": 2, "tag": ["x", "y"], "after": nil as String?]
@@ -8,26 +8,28 @@
 /// query.append("ids", [1, 2], style: .commas)
 /// ```
 ///
-/// Values are data: `+`, `&`, `=`, `;`, `%` and `#` are escaped, once, and a space becomes `%20`
-/// ([RFC 3986, section 3.4](https://www.rfc-editor.org/rfc/rfc3986#section-3.4)). Nothing is sorted, merged or dropped, except that a value of
-/// `nil` leaves its name out.
+/// Values are data: `+`, `&`, `=`, `;`, `%` and `#` are percent-encoded once, and a space becomes `%20`
+/// ([RFC 3986, section 3.4](https://www.rfc-editor.org/rfc/rfc3986#section-3.4)). Nothing is sorted, merged or dropped, except
+/// that a name with the value `nil` is left out.
 ///
-/// The query of a request is ``Request/query``. There, and after ``init(percentEncoded:)``, an item that you do not change keeps its octets
-/// exactly as they were.
+/// The query of a request is ``Request/query``. In this property, and after ``init(percentEncoded:)``, an unchanged item keeps
+/// its exact octets.
 public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, CustomStringConvertible {
-    /// A name and its value; a value of `nil` is a name alone, without `=`.
+    /// A name and its value. If the value is `nil`, the item is a name without `=`.
     public struct Item: Sendable, Hashable {
         /// The name, without escapes.
         public var name: String { didSet { written = nil } }
-        /// The value, without escapes; `nil` for a name alone.
+        /// The value, without escapes; `nil` for a name without `=`.
         public var value: String? { didSet { written = nil } }
-        /// The item as it was written, percent-encoded; `nil` once its name or its value was set.
+        /// The item as it was written, percent-encoded; `nil` after its name or its value was set.
         private var written: String?
 
-        /// An item of a name and a value, neither of them percent-encoded.
+        /// Creates an item from a name and a value that are not percent-encoded.
         public init(name: String, value: String?) { (self.name, self.value) = (name, value) }
 
-        /// - Parameter written: the item, percent-encoded, without the `&` that separates it.
+        /// Creates an item that keeps its octets.
+        ///
+        /// - Parameter written: the item, percent-encoded, without the separating `&`.
         fileprivate init(written: Substring) {
             func decoded(_ text: Substring) -> String { PercentEncoding.decode(text) ?? String(text) }
             if let equals = written.utf8.firstIndex(of: UInt8(ascii: "=")) {
@@ -38,7 +40,7 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
             self.written = String(written)
         }
 
-        /// An array with commas between its elements, which are escaped where they are part of an element.
+        /// Creates an item from an array, with commas between the elements. A comma within an element is percent-encoded.
         fileprivate init(name: String, list: [String]) {
             (self.name, value) = (name, list.joined(separator: ","))
             let elements = list.map { text in
@@ -55,29 +57,29 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
             return name + "=" + PercentEncoding.encode(value, allowing: .queryComponent)
         }
 
-        /// Items are equal if their names and values are, however they are escaped.
+        /// Returns whether the names and the values of two items are equal. Their escapes may differ.
         public static func == (first: Item, second: Item) -> Bool { first.name == second.name && first.value == second.value }
 
-        /// Hashes name and value.
+        /// Hashes the name and the value.
         public func hash(into hasher: inout Hasher) {
             hasher.combine(name)
             hasher.combine(value)
         }
     }
 
-    /// How an array is written.
+    /// The form in which an array is written.
     public struct ArrayStyle: Sendable, Hashable, CustomStringConvertible {
         /// The name once for each element: `ids=1&ids=2`. The default.
         public static let repeated = ArrayStyle(description: "repeated")
         /// The name with brackets, once for each element: `ids[]=1&ids[]=2`, sent as `ids%5B%5D=1&ids%5B%5D=2`, as PHP and Rails expect it.
         public static let brackets = ArrayStyle(description: "brackets")
-        /// The name once, with commas between the elements: `ids=1,2`. A comma that is part of an element is escaped.
+        /// The name once, with commas between the elements: `ids=1,2`. A comma within an element is percent-encoded.
         public static let commas = ArrayStyle(description: "commas")
 
         /// The name of the style.
         public let description: String
 
-        /// The pairs of an array, neither names nor values percent-encoded; none for an empty array.
+        /// Returns the pairs of an array, with names and values that are not percent-encoded; no pairs for an empty array.
         func pairs(_ name: String, _ texts: [String]) -> [(name: String, value: String)] {
             switch self {
             case .commas: texts.isEmpty ? [] : [(name, texts.joined(separator: ","))]
@@ -85,7 +87,7 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
             }
         }
 
-        /// The name of each item of an array.
+        /// Returns the name of each item of an array.
         fileprivate func itemName(_ name: String) -> String { self == .brackets ? name + "[]" : name }
 
         fileprivate func items(_ name: String, _ texts: [String]) -> [Item] {
@@ -97,55 +99,59 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
     /// The items in the order in which they are sent.
     public var items: [Item]
 
-    /// A query of `items`; empty by default.
+    /// Creates a query from items; empty by default.
     public init(_ items: [Item] = []) { self.items = items }
 
-    /// The items of a literal, in its order.
+    /// Creates a query from the items of a literal, in order.
     public init(dictionaryLiteral elements: (String, any QueryValue)...) {
         items = elements.flatMap { name, value in value.queryValues.map { Item(name: name, value: $0) } }
     }
 
-    /// The items of a dictionary, sorted by name, as a dictionary has no order of its own. A literal of the type `URLQuery` keeps its order.
+    /// Creates a query from a dictionary. The items are sorted by name, because a dictionary has no order. A literal of the type
+    /// `URLQuery` keeps its order.
     public init(_ dictionary: [String: String]) {
         items = dictionary.sorted { $0.key < $1.key }.map { Item(name: $0.key, value: $0.value) }
     }
 
-    /// The items of Foundation's `URLComponents`, in their order.
+    /// Creates a query from the items of Foundation's `URLComponents`, in order.
     ///
     /// ```swift
     /// let query = URLQuery(queryItems: components.queryItems ?? [])
     /// ```
     public init(queryItems: [URLQueryItem]) { items = queryItems.map { Item(name: $0.name, value: $0.value) } }
 
-    /// The members of a structure or a dictionary, in the order in which it encodes them; those of a dictionary sorted by name.
+    /// Creates a query from the members of a structure or a dictionary.
+    ///
+    /// The members of a structure are in the order in which the structure encodes them. The members of a dictionary are sorted by
+    /// name.
     ///
     /// ```swift
     /// struct Filter: Encodable { var q: String; var page = 1; var after: Date?; var tags: [String] = [] }
     /// let query = try URLQuery(encoding: Filter(q: "swift", tags: ["a", "b"]))    // q=swift&page=1&tags=a&tags=b
     /// ```
     ///
-    /// A member that is `nil` is left out.
+    /// A `nil` member is left out.
     ///
     /// - Parameters:
-    ///   - value: its members must be plain values, or arrays of them.
-    ///   - arrays: how an array is written.
-    ///   - coding: how names of properties, dates and data are written. By default, names stay as they are, dates are texts as in ISO 8601, and
-    ///     data is Base64. Pass `client.jsonCoding` for the coding of a client, which a query does not know.
-    /// - Throws: `EncodingError` if a member is nested, or if `value` has no named members; also what `value` throws.
+    ///   - value: a structure or a dictionary. Its members must be plain values, or arrays of plain values.
+    ///   - arrays: the form in which an array is written.
+    ///   - coding: the form in which property names, dates and data are written. By default, names stay unchanged, dates are
+    ///     written in ISO 8601, and data is Base64. For the coding of a client, pass `client.jsonCoding`.
+    /// - Throws: `EncodingError` if a member is nested, or if `value` has no named members; also any error of `value`.
     public init(encoding value: some Encodable, arrays: ArrayStyle = .repeated, coding: JSONCoding = .standard) throws {
         items = try EncodedPair.pairs(of: value, coding: coding).flatMap { pair in
             pair.isArray ? arrays.items(pair.name, pair.texts) : pair.texts.map { Item(name: pair.name, value: $0) }
         }
     }
 
-    /// The items of a query that is percent-encoded, without its question mark.
+    /// Creates a query from percent-encoded text without its question mark.
     ///
-    /// Each item that is not changed keeps its octets, an empty one (`a&&b`) included. A `+` is a plus sign, as in
-    /// [RFC 3986](https://www.rfc-editor.org/rfc/rfc3986#section-3.4); servers that read forms take it for a space. A name or value with a broken
-    /// escape, or whose octets are not UTF-8, is shown with its escapes. Text that is invalid in a query, such as a space, is refused as an
-    /// ``InvalidURLError`` when the request is built or sent.
+    /// Each unchanged item keeps its octets, including an empty item (`a&&b`). A `+` is a plus sign, as in
+    /// [RFC 3986](https://www.rfc-editor.org/rfc/rfc3986#section-3.4). Servers that parse forms read a `+` as a space. A name or
+    /// value with a broken escape, or with octets that are not UTF-8, is shown with its escapes. If the text is invalid in a
+    /// query, for example because of a space, building or sending the request throws ``InvalidURLError``.
     public init(percentEncoded text: some StringProtocol) {
-        // By octets: a combining character after a separator must not hide it.
+        // Octets are compared, because a combining character after a separator must not hide the separator.
         let text = Substring(text)
         items =
             text.isEmpty
@@ -155,36 +161,37 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
     /// Whether there are no items.
     public var isEmpty: Bool { items.isEmpty }
 
-    /// The value of the first item of this name; `nil` if no item has it, or if the item is a name alone.
+    /// The value of the first item of this name; `nil` if no item has the name, or if the item has no value.
     ///
-    /// Setting a value is ``set(_:_:)``; setting `nil` removes all items of the name.
+    /// Setting a value has the effect of ``set(_:_:)``. Setting `nil` removes all items of the name.
     public subscript(name: String) -> String? {
         get { items.first { $0.name == name }?.value }
         set { set(name, newValue) }
     }
 
-    /// The values of all items of this name, in order, without those that are names alone.
+    /// Returns the values of all items of this name, in order. Items without a value are skipped.
     public func values(of name: String) -> [String] { items.compactMap { $0.name == name ? $0.value : nil } }
 
-    /// Whether there is an item of this name, with a value or without.
+    /// Returns whether there is an item of this name, with or without a value.
     public func contains(_ name: String) -> Bool { items.contains { $0.name == name } }
 
-    /// Replaces all items of `name` with `value`, at the place of the first one; appends it if no item has that name.
+    /// Replaces all items of `name` with `value`, at the place of the first item. If no item has the name, the value is appended.
     ///
     /// ```swift
     /// request.query.set("page", 2)
     /// ```
     ///
-    /// - Parameter value: an array replaces them with one item for each element; `nil` and an empty array remove them.
+    /// - Parameter value: the new value. An array replaces the items with one item for each element. `nil` and an empty array
+    ///   remove the items.
     public mutating func set(_ name: String, _ value: some QueryValue) {
         replace(name, with: value.queryValues.map { Item(name: name, value: $0) })
     }
 
-    /// Replaces all items of an array, at the place of the first one; appends them if no item has that name.
+    /// Replaces all items of an array, at the place of the first item. If no item has the name, the array is appended.
     ///
     /// - Parameters:
     ///   - name: without brackets, also for the style ``ArrayStyle/brackets``.
-    ///   - style: how the array is written. Items that have another style are not found.
+    ///   - style: the form in which the array is written. Items in another style are not found.
     public mutating func set(_ name: String, _ values: [some QueryValue], style: ArrayStyle) {
         replace(style.itemName(name), with: style.items(name, values.flatMap(\.queryValues)))
     }
@@ -195,12 +202,12 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
         items.replaceSubrange(place..., with: new + after)
     }
 
-    /// Adds `name` with the texts of `value`: none for `nil`, several for an array.
+    /// Adds one item for each text of `value`: no item for `nil`, several items for an array.
     public mutating func append(_ name: String, _ value: some QueryValue) {
         items += value.queryValues.map { Item(name: name, value: $0) }
     }
 
-    /// Adds an array in another style than that of ``append(_:_:)``, which repeats the name.
+    /// Adds an array in a given style. ``append(_:_:)`` always repeats the name.
     ///
     /// ```swift
     /// query.append("ids", [1, 2], style: .brackets)      // ids[]=1&ids[]=2
@@ -208,19 +215,19 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
     ///
     /// - Parameters:
     ///   - name: without brackets, also for the style ``ArrayStyle/brackets``.
-    ///   - values: an empty array adds nothing.
-    ///   - style: how the array is written.
+    ///   - values: the elements of the array. An empty array adds nothing.
+    ///   - style: the form in which the array is written.
     public mutating func append(_ name: String, _ values: [some QueryValue], style: ArrayStyle) {
         items += style.items(name, values.flatMap(\.queryValues))
     }
 
-    /// Adds `name` alone, without `=`.
+    /// Adds `name` without a value and without `=`.
     public mutating func appendFlag(_ name: String) { items.append(Item(name: name, value: nil)) }
 
     /// Removes all items of `name`.
     public mutating func remove(_ name: String) { items.removeAll { $0.name == name } }
 
-    /// The items of both, the first one's before the second one's. Nothing is merged.
+    /// Returns the items of the first query, followed by the items of the second query. Nothing is merged.
     public static func + (first: URLQuery, second: URLQuery) -> URLQuery { URLQuery(first.items + second.items) }
 
     /// The query, percent-encoded, without a question mark; empty if there are no items.
@@ -238,7 +245,8 @@ extension URLQuery: CustomReflectable {
 }
 
 extension URLQuery.Item: CustomStringConvertible, CustomReflectable {
-    /// Name and value, percent-encoded; the value of a sensitive name is replaced, and control characters are shown as `\u{a}`.
+    /// The name and the value, percent-encoded. The value of a sensitive name is replaced, and control characters are shown as
+    /// `\u{a}`.
     public var description: String { Sensitivity.standard.redactedQuery(encoded).shownSafely(limit: .max) }
     /// The description alone: the value may be secret.
     public var customMirror: Mirror { Mirror(self, children: ["item": description]) }

@@ -1,7 +1,7 @@
-/// A URI reference in its five components, exactly as it is written
+/// A URI reference in its five components, exactly as written
 /// ([RFC 3986, section 4.1](https://www.rfc-editor.org/rfc/rfc3986#section-4.1)).
 ///
-/// A `Location` or a `Link` field holds one: absolute, or relative to the URL of the request.
+/// A `Location` or a `Link` field contains a reference, which is absolute, or relative to the URL of the request.
 ///
 /// ```swift
 /// let next = try URLReference("../g?y").resolved(against: URLReference("http://a/b/c/d;p?q"))
@@ -10,22 +10,22 @@
 public struct URLReference: Sendable, Hashable, CustomStringConvertible {
     /// The scheme; `nil` in a relative reference.
     public var scheme: String?
-    /// Credentials, host and port, as written; `nil` if there was no `//`, empty if nothing followed it.
+    /// The credentials, host and port, as written. `nil` if there was no `//`; empty if nothing followed the `//`.
     public var authority: String?
-    /// The path; may be empty.
+    /// The path, which may be empty.
     public var path: String
-    /// The query without its question mark; `nil` if there was no question mark, empty if nothing followed it.
+    /// The query without its question mark. `nil` if there was no question mark; empty if nothing followed the question mark.
     public var query: String?
-    /// The fragment without its number sign; `nil` if there was none.
+    /// The fragment without its number sign; `nil` if there was no number sign.
     public var fragment: String?
 
-    /// Splits `text` into its components. Nothing is escaped and nothing is repaired.
+    /// Creates a reference by splitting `text` into its components. Nothing is percent-encoded or repaired.
     ///
-    /// - Throws: ``InvalidURLError`` if `text` holds an octet that no URI may hold (a space, a control, non-ASCII outside the
-    ///   host, a broken escape).
+    /// - Throws: ``InvalidURLError`` if `text` contains an octet that no URI may contain: a space, a control character, a
+    ///   non-ASCII octet outside the host, or a broken escape.
     public init(_ text: String) throws(InvalidURLError) {
         var rest = Substring(text)
-        // By octets: clusters of characters take time, and a combining character would hide the separator before it.
+        // Octets are compared, because grapheme clusters are slow, and a combining character would hide the separator before it.
         if let mark = rest.utf8.firstIndex(of: UInt8(ascii: "#")) {
             fragment = String(rest[rest.utf8.index(after: mark)...])
             rest = rest[..<mark]
@@ -59,7 +59,7 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The reference of a URL, which was checked.
+    /// Creates a reference from a URL, which is already checked.
     public init(_ url: HTTPURL) {
         (scheme, authority, path, query) = (url.scheme, url.authority, url.path.isEmpty ? "/" : url.path, url.query)
     }
@@ -69,7 +69,7 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
         return text.utf8.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || $0 == 0x2B || $0 == 0x2D || $0 == 0x2E }
     }
 
-    /// Resolves this reference against `base`, by the strict algorithm of
+    /// Returns this reference resolved against `base`, by the strict algorithm of
     /// [RFC 3986, section 5.2.2](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.2).
     public func resolved(against base: URLReference) -> URLReference {
         var target = self
@@ -123,7 +123,7 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
         return (isAbsolute ? "/" : "") + kept.joined(separator: "/")
     }
 
-    /// The components put together again ([RFC 3986, section 5.3](https://www.rfc-editor.org/rfc/rfc3986#section-5.3)).
+    /// The components joined into text ([RFC 3986, section 5.3](https://www.rfc-editor.org/rfc/rfc3986#section-5.3)).
     public var description: String {
         var text = ""
         if let scheme { text += scheme + ":" }

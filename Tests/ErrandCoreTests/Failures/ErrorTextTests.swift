@@ -330,7 +330,7 @@ import Testing
         check(
             Row(
                 InvalidURLError("https://joe:hunter2@a.example", .credentials),
-                "invalid URL 'https://REDACTED:REDACTED@a.example': it holds credentials; an authentication scheme carries them, a URL does not "
+                "invalid URL 'https://REDACTED:REDACTED@a.example': it holds credentials; send credentials with an authentication scheme "
                     + "(RFC 9110, section 4.2.4)",
                 "The address 'https://REDACTED:REDACTED@a.example' is not valid.",
                 "It holds credentials.",

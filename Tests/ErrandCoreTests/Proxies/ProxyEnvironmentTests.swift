@@ -27,9 +27,9 @@ import Testing
     private static let hasTwo = "it has more than one '@': in a user and a password, it must be percent-encoded as %40"
 
     @Test(arguments: [
-        ("socks4://joe:hunter2@proxy.example", "SOCKS 4 is not supported: use socks5, if the proxy knows it"),
-        ("SOCKS4A://proxy.example", "SOCKS 4 is not supported: use socks5, if the proxy knows it"),
-        ("socks://proxy.example", "SOCKS 4 is not supported: use socks5, if the proxy knows it"),
+        ("socks4://joe:hunter2@proxy.example", "SOCKS 4 is not supported: use socks5 if the proxy supports it"),
+        ("SOCKS4A://proxy.example", "SOCKS 4 is not supported: use socks5 if the proxy supports it"),
+        ("socks://proxy.example", "SOCKS 4 is not supported: use socks5 if the proxy supports it"),
         ("ftp://joe:hunter2@proxy.example", "its scheme must be http, https, socks5 or socks5h"),
         ("http://", "it has no host"), ("http://joe:hunter2@:3128", "it has no host"),
         ("http://joe:hunter2", "its port must be a number from 1 to 65535"),
