@@ -1,15 +1,15 @@
-// The names that samples of doc comments use and don't declare. See scripts/check-samples. Nothing here runs.
+// The names that samples of doc comments use and don't declare. See scripts/check-samples. A declaration by `omitted()` has no value: a sample that uses it is type-checked, and does not run.
 
 func omitted<Value>() -> Value { preconditionFailure("a sample with context does not run") }
 func omitted() async throws {}
 
 // MARK: Stacks and calls
-var transport: HTTPStack { omitted() }
-var stack: HTTPStack { omitted() }
-var client: APIClient { omitted() }
-var api: APIClient { omitted() }
+var transport: HTTPStack { HTTPStack(stub) }
+var stack: HTTPStack { HTTPStack(stub) }
+var client: APIClient { APIClient(stack) }
+var api: APIClient { APIClient(stack) }
 var next: HTTPStack { omitted() }
-var stub: StubTransport { omitted() }
+var stub: StubTransport { StubTransport() }
 var request: Request {
     get { omitted() }
     set {}
@@ -18,12 +18,12 @@ var response: Response {
     get { omitted() }
     set {}
 }
-var clock: ManualClock { omitted() }
+var clock: ManualClock { ManualClock() }
 var origin: Origin { omitted() }
-var breaker: CircuitBreaker { omitted() }
-var sink: RecordingEventSink { omitted() }
+var breaker: CircuitBreaker { CircuitBreaker() }
+var sink: RecordingEventSink { RecordingEventSink() }
 var server: MockServer { omitted() }
-var logger: Logger { omitted() }
+var logger: Logger { Logger(label: "app") }
 var configuration: NIOTransport.Configuration {
     get { omitted() }
     set {}
@@ -48,7 +48,7 @@ var bytes: Data { Data() }
 var user: User { omitted() }
 var cart: Order { Order() }
 var order: Order { Order() }
-var apiKey: String { "key" }
+var apiKey: String { "a-long-key" }
 var tokens: TokenSource { omitted() }
 
 struct User: Codable, Sendable, Equatable {
