@@ -1,9 +1,9 @@
 // swift-tools-version:6.2
 import PackageDescription
 
-// Measurements. `swift run -c release StackBenchmarks` prints what the layers cost; with `--check` it fails over budget. `FormatBenchmarks` does
-// the same for what reads and writes bodies and fields. `Benchmarks/run` starts `ClientBenchmarks`, `URLSessionBenchmarks` and the clients of other
-// languages, and prints how they compare over the network.
+// Measurements. `swift run -c release StackBenchmarks` prints what the layers cost; with `--check` it fails over budget.
+// `FormatBenchmarks` does the same for what reads and writes bodies and fields. `Benchmarks/run` starts `ClientBenchmarks`,
+// `URLSessionBenchmarks` and the clients of other languages, and prints how they compare over the network.
 
 let package = Package(
     name: "ErrandBenchmarks",

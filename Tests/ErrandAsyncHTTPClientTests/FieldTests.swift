@@ -52,7 +52,8 @@ extension AsyncHTTPClientTransportTests {
             #expect(order == ["x-twice", "x-empty", "x-twice", "x-text"])
         }
 
-        /// Credentials for a proxy never reach an origin ([RFC 9110, section 11.7.2](https://www.rfc-editor.org/rfc/rfc9110#section-11.7.2)).
+        /// Credentials for a proxy never reach an origin ([RFC 9110, section
+        /// 11.7.2](https://www.rfc-editor.org/rfc/rfc9110#section-11.7.2)).
         @Test(arguments: TestedTransport.allCases) func credentialsForAProxyDoNotReachAnOrigin(by tested: TestedTransport) async throws {
             let (seen, _) = try await exchange(
                 by: tested,

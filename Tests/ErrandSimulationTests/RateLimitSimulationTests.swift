@@ -6,7 +6,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Ten minutes and more of load, in a few seconds: one test after the other, and most on a queue of their own, where what is ready runs in turn.
+/// Ten minutes and more of load, in a few seconds: one test after the other, and most on a queue of their own, where what is
+/// ready runs in turn.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct RateLimitSimulationTests {
     /// Notes when each request came, and who sent it.
     private final class Record: HTTPSender {

@@ -3,8 +3,9 @@ import ErrandTesting
 import Foundation
 import Testing
 
-// This module's code is on the main actor unless it is marked otherwise, as Xcode 26 sets up new apps. The other files of this folder are links to the
-// samples of the README and the guides in `ReadmeTests`: all of them compile here as well, and the ones for apps run.
+// This module's code is on the main actor unless it is marked otherwise, as Xcode 26 sets up new apps. The other files of this
+// folder are links to the samples of the README and the guides in `ReadmeTests`: all of them compile here as well, and the ones
+// for apps run.
 
 @Suite(.timeLimit(.minutes(5))) struct MainActorSamplesTests {
     /// One source of truth: no sample is copied.

@@ -3,8 +3,8 @@ internal import Foundation
 /// The TLS servers of `stand/badtls.py` in the vectors of ``Suites``, one port for each case, most of them wrong in one way. They end with
 /// this process.
 ///
-/// `make_certs.py`, which stands beside it, needs a package of PyPI. Therefore the certificates are made here, by the `openssl` command, with
-/// the same names: NAME.pem, NAME.key, and the pin of its public key in NAME.pin.
+/// `make_certs.py`, which stands beside it, needs a package of PyPI. Therefore the certificates are made here, by the `openssl`
+/// command, with the same names: NAME.pem, NAME.key, and the pin of its public key in NAME.pin.
 public final class BadTLSServer: Sendable {
     /// The cases, in the order of their ports.
     public static let cases = [

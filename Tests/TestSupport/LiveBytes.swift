@@ -1,8 +1,8 @@
 internal import CMalloc
 package import Testing
 
-/// The memory that the process has allocated and not yet freed, as the allocator counts it. The resident size says less: freed pages stay in it, and
-/// pages that nobody touched are not part of it.
+/// The memory that the process has allocated and not yet freed, as the allocator counts it. The resident size says less: freed
+/// pages stay in it, and pages that nobody touched are not part of it.
 package enum LiveBytes {
     /// The bytes that are in use now; `nil` on a system whose allocator has no such counter.
     package static var now: Int? {
@@ -14,15 +14,16 @@ package enum LiveBytes {
     }
 }
 
-/// Expects that what reads `count` bytes keeps little of them: the memory that is in use after `count`, twice and four times as many bytes exceeds that before by
-/// at most `limit`, each time.
+/// Expects that what reads `count` bytes keeps little of them: the memory that is in use after `count`, twice and four times as
+/// many bytes exceeds that before by at most `limit`, each time.
 ///
 /// Other tests of the process allocate at the same time. So the smallest of three measurements counts, and `count` should exceed `limit`
 /// by far.
 ///
 /// - Parameters:
 ///   - limit: in bytes, whatever the count.
-///   - read: reads so many bytes, and returns everything that must stay alive while the memory is measured: the reader, the pieces that it returned.
+///   - read: reads so many bytes, and returns everything that must stay alive while the memory is measured: the reader, the
+///     pieces that it returned.
 package func expectKept<Kept>(
     atMost limit: Int,
     of count: Int,

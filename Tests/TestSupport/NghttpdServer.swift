@@ -1,6 +1,7 @@
 /// `nghttpd` on a free port of the loopback interface: HTTP/2 in clear text, for clients that know it beforehand.
 ///
-/// Its windows have 16 MiB for a stream, and 256 MiB for the connection. It serves the files of a folder, responds to a POST with its body, and has the trailer `x-trailer: end` after each body.
+/// Its windows have 16 MiB for a stream, and 256 MiB for the connection. It serves the files of a folder, responds to a POST with
+/// its body, and has the trailer `x-trailer: end` after each body.
 public final class NghttpdServer: Sendable {
     private static let program = Programs.find("nghttpd")
     /// Whether nghttpd is installed.

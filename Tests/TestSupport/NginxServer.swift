@@ -79,8 +79,8 @@ public final class NginxServer: Sendable {
 
     /// Returns a URL of the server.
     ///
-    /// - Parameter host: `localhost`, a host below it, or `127.0.0.1`; the certificate contains them. Of TLS, `strict.localhost` responds with
-    ///   the status 421 on a connection whose handshake has named another host.
+    /// - Parameter host: `localhost`, a host below it, or `127.0.0.1`; the certificate contains them. Of TLS, `strict.localhost`
+    ///   responds with the status 421 on a connection whose handshake has named another host.
     public func url(_ path: String, _ listener: Listener = .plain, host: String = "127.0.0.1") -> String {
         "\(listener.isTLS ? "https" : "http")://\(host):\(port(listener))\(path)"
     }

@@ -1,5 +1,5 @@
-/// `openssl s_server` on a free port of the loopback interface, for handshakes that must fail: nginx accepts them, and then responds with an
-/// error.
+/// `openssl s_server` on a free port of the loopback interface, for handshakes that must fail: nginx accepts them, and then
+/// responds with an error.
 public final class OpenSSLServer: Sendable {
     /// Whether the `openssl` command is installed.
     public static let isHere = OpenSSLCertificate.program != nil

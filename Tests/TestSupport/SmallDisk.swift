@@ -2,7 +2,8 @@ internal import Foundation
 
 /// A disk of a few KiB, which can be filled and made read-only. Linux alone.
 ///
-/// The disk is a `tmpfs` in a mount namespace of its own, which ends with a child process: no mount is left behind, however this process ends.
+/// The disk is a `tmpfs` in a mount namespace of its own, which ends with a child process: no mount is left behind, however this
+/// process ends.
 public final class SmallDisk: Sendable {
     /// Why there are no small disks on this machine; `nil` if there are.
     public static let missing: String? = {

@@ -33,14 +33,16 @@ public struct Stand: Sendable {
     public static let microsocks = Stand(
         name: "microsocks", missing: "microsocks or python3 is not on this machine (apt-get install microsocks)")
 
-    /// Apache, with `/letters.txt` (the alphabet a thousand times) and folders that require the password and contain `secret.txt`: `/basic/`;
-    /// `/digest/`, which accepts no count of a nonce but the next one; `/brief/`, whose nonces expire after a second. ``securePort()`` speaks TLS.
+    /// Apache, with `/letters.txt` (the alphabet a thousand times) and folders that require the password and contain
+    /// `secret.txt`: `/basic/`; `/digest/`, which accepts no count of a nonce but the next one; `/brief/`, whose nonces expire
+    /// after a second. ``securePort()`` speaks TLS.
     public static let apache = Stand(name: "apache", missing: "apache2 or python3 is not on this machine (apt-get install apache2)")
 
     /// oidc-provider-mock, a server of OpenID Connect: any client may sign in anybody.
     public static let oidc = Stand(name: "oidc", missing: "oidc-provider-mock or python3 is not on this machine (scripts/setup)")
 
-    /// Authlib as a server of OAuth 2, which requires PKCE, revokes tokens, and knows devices and signed assertions: `Tests/Servers/oauth.py`.
+    /// Authlib as a server of OAuth 2, which requires PKCE, revokes tokens, and knows devices and signed assertions:
+    /// `Tests/Servers/oauth.py`.
     public static let oauth = Stand(name: "oauth", missing: "authlib or python3 is not on this machine (scripts/setup)")
 
     /// moto, with S3, which checks signatures: ``accessKey()``.

@@ -3,9 +3,9 @@ import Foundation
 /// Returns how many times longer `work` takes for `factor` times the input, in processor time of this thread: about `factor` for linear
 /// work, its square for quadratic work.
 ///
-/// Other work on the machine is not measured, but slows this work down for a while, because it shares the caches and the cores. So each round measures
-/// both inputs, one right after the other, and the lowest growth of a round counts. A growth of more than twice `factor` is measured again, in up to six
-/// rounds.
+/// Other work on the machine is not measured, but slows this work down for a while, because it shares the caches and the cores.
+/// So each round measures both inputs, one right after the other, and the lowest growth of a round counts. A growth of more than
+/// twice `factor` is measured again, in up to six rounds.
 ///
 /// - Parameters:
 ///   - count: the size of the smaller input; it should take about a millisecond.

@@ -5,8 +5,9 @@ import Foundation
 ///
 /// One token serves all clients of the account. It is refreshed once for all requests that need it, and saved before it is used.
 ///
-/// In SwiftUI, make `Account` `@Observable`, run `follow()` in a `.task`, and open the URL with `ASWebAuthenticationSession`, whose callback URL is what
-/// `browse` returns. On Apple's platforms keep the token in the keychain: a type with three functions that conforms to `TokenStore`.
+/// In SwiftUI, make `Account` `@Observable`, run `follow()` in a `.task`, and open the URL with `ASWebAuthenticationSession`,
+/// whose callback URL is what `browse` returns. On Apple's platforms keep the token in the keychain: a type with three functions
+/// that conforms to `TokenStore`.
 enum SignIn {
     nonisolated struct Profile: Decodable, Sendable, Equatable {
         var name: String

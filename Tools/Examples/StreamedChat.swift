@@ -3,10 +3,11 @@ import Foundation
 
 /// A chat with a language model, whose answer appears while the server streams it.
 ///
-/// The API is chat completions, as many servers have it: a POST whose response is an event stream, a JSON object in each event, and `[DONE]` at the end.
+/// The API is chat completions, as many servers have it: a POST whose response is an event stream, a JSON object in each event,
+/// and `[DONE]` at the end.
 ///
-/// In SwiftUI, make `Conversation` `@Observable`, and call `ask(_:)` in a task of the view. When that task is cancelled, Errand closes the connection, so
-/// that the server stops writing; the conversation keeps what it has.
+/// In SwiftUI, make `Conversation` `@Observable`, and call `ask(_:)` in a task of the view. When that task is cancelled, Errand
+/// closes the connection, so that the server stops writing; the conversation keeps what it has.
 enum StreamedChat {
     // MARK: - What goes over the wire
 

@@ -5,7 +5,8 @@ import Foundation
 ///
 /// The files are read while they are sent. Their lengths are known before, so that the bar shows a part of the whole.
 ///
-/// In SwiftUI, make `Uploader` `@Observable`, show `fraction` in a `ProgressView(value:)`, and call `send(_:)` in a task that the cancel button cancels.
+/// In SwiftUI, make `Uploader` `@Observable`, show `fraction` in a `ProgressView(value:)`, and call `send(_:)` in a task that the
+/// cancel button cancels.
 enum UploadForm {
     struct Draft: Sendable {
         var title: String

@@ -8,8 +8,8 @@ internal import Darwin
 ///
 ///     PROGRAM PEER KIND AT_ONCE WARMUP COUNT URL
 ///
-/// Makes WARMUP requests, then COUNT requests, and prints what one of the latter took. `BENCHMARK_CA` names the PEM file of the authority to
-/// trust, `BENCHMARK_FILE` the file to upload; `BENCHMARK_HTTP2` asks for HTTP/2.
+/// Makes WARMUP requests, then COUNT requests, and prints what one of the latter took. `BENCHMARK_CA` names the PEM file of the
+/// authority to trust, `BENCHMARK_FILE` the file to upload; `BENCHMARK_HTTP2` asks for HTTP/2.
 public enum Harness {
     /// Measures the peer that the arguments name, and ends the process.
     ///

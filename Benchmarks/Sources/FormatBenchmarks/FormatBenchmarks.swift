@@ -2,7 +2,8 @@ import Foundation
 
 /// Measures what reads and writes bodies and fields: throughput, allocations, and time compared with a peer in the same run.
 ///
-/// Arguments: `--check` fails over budget; `--rounds N` (25 by default, 7 with `--check`); `--only TEXT` measures the cases whose names contain it.
+/// Arguments: `--check` fails over budget; `--rounds N` (25 by default, 7 with `--check`); `--only TEXT` measures the cases whose
+/// names contain it.
 @main
 struct FormatBenchmarks {
     static func main() async throws {

@@ -73,7 +73,8 @@ struct StackBenchmarks {
             enforces it, \((raced.microseconds / plain.microseconds).rounded3) times where it is raced
             """)
         if isCheck {
-            // Time varies on shared machines. Only allocations are compared exactly; time with a factor of four, or as a ratio to a call through the seam.
+            // Time varies on shared machines. Only allocations are compared exactly; time with a factor of four, or as a ratio to
+            // a call through the seam.
             guard cost <= 6, eight.allocations - base.allocations < 0.01, timed.allocations - base.allocations <= 10,
                 seam.send.allocations <= 2.01, seam.typed.allocations <= 8.01, observers.off.allocations < 0.01,
                 observers.all.allocations <= 30, observers.all.microseconds <= 30 * seam.send.microseconds

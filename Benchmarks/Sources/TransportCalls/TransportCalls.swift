@@ -5,9 +5,9 @@ internal import ErrandNIO
 internal import NIOCore
 internal import NIOPosix
 
-/// Makes a number of GETs over the transport with SwiftNIO, on its event loop, and nothing else, for a program that counts instructions:
-/// `TransportCalls 1000 http://127.0.0.1:80/small.json`, or with `h2c` at the end, for HTTP/2 without TLS. Prints the numbers of allocations and
-/// of chunks.
+/// Makes a number of GETs over the transport with SwiftNIO, on its event loop, and nothing else, for a program that counts
+/// instructions: `TransportCalls 1000 http://127.0.0.1:80/small.json`, or with `h2c` at the end, for HTTP/2 without TLS. Prints
+/// the numbers of allocations and of chunks.
 ///
 /// It reads each body chunk by chunk. One thread makes the requests and runs the connection.
 @main

@@ -5,7 +5,7 @@
 /// final class Drafts: AccountBoundStore {
 ///     func forget(_ identity: CredentialIdentity) async throws {
 ///         guard let octets = identity.canonicalOctets else { return memory.removeAll(of: identity) }
-///         try await folder.removeAll(named: digest(octets, key: key))
+///         try await files.removeAll(named: digest(octets, key: key))
 ///     }
 /// }
 ///

@@ -54,7 +54,7 @@ extension HTTPSender {
     /// Sends `request`, passes the response to `read`, and releases the unread rest of the body when `read` returns or throws.
     ///
     /// ```swift
-    /// let first = try await stack.withResponse(to: request) { response in
+    /// let first: String? = try await stack.withResponse(to: request) { response in
     ///     for try await line in response.body.lines where line.hasPrefix("data:") { return line }
     ///     return nil
     /// }

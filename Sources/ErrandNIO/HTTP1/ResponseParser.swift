@@ -10,10 +10,11 @@ internal import ErrandCore
 /// parser.begin(.get)
 /// while true {
 ///     let (event, consumed) = try parser.next(in: received)
-///     received.removeFirst(consumed)
+///     received = UnsafeRawBufferPointer(rebasing: received[consumed...])
 ///     switch event {
 ///     case .needsMore: return  // until more bytes arrive, or `endOfInput(pending:)`
-///     case .end: …
+///     case .interim, .head, .body: …
+///     case .end: return
 ///     }
 /// }
 /// ```

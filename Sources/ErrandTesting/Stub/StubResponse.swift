@@ -3,9 +3,9 @@ public import ErrandCore
 /// What a stub sends back.
 ///
 /// ```swift
-/// .json(user).delayed(by: .seconds(1))
-/// .file(atPath: path, contentType: "image/png").over(.edge)
-/// .data(bytes).breaking(afterBytes: 100)
+/// StubResponse.json(user).delayed(by: .seconds(1))
+/// StubResponse.file(atPath: path, contentType: "image/png").over(.edge)
+/// StubResponse.data(bytes).breaking(afterBytes: 100)
 /// ```
 public struct StubResponse: Sendable {
     package enum Content: Sendable {

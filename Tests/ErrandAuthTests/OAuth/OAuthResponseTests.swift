@@ -95,7 +95,8 @@ import Testing
         }
     }
 
-    /// [GitHub's device flow](https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps#device-flow) has errors with the status 200.
+    /// [GitHub's device flow](https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps#device-flow)
+    /// has errors with the status 200.
     @Test(arguments: [200, 400]) func aDeviceWaitsWhateverTheStatusIs(status: Int) async throws {
         let clock = ManualClock()
         let start = clock.now

@@ -8,14 +8,14 @@ import Testing
 
 @testable import ErrandCompression
 
-/// Bodies that are small on the wire and huge when they are decoded, made while they are read. One after the other, because the memory is that of
-/// the process.
+/// Bodies that are small on the wire and huge when they are decoded, made while they are read. One after the other, because the
+/// memory is that of the process.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct DecompressionBombTests {
     private static let memoryLimitBytes = 64 << 20
 
-    /// Zeros in a chain of codings, encoded while they are read: 10 GiB by default. In more than one coding, the outer encoder writes nothing before
-    /// the inner one has encoded all. So the innermost is one encoding of 8 MiB, repeated, which gzip and zstd decode one after the other; the other codings
-    /// end after the first, and encode 160 MiB.
+    /// Zeros in a chain of codings, encoded while they are read: 10 GiB by default. In more than one coding, the outer encoder
+    /// writes nothing before the inner one has encoded all. So the innermost is one encoding of 8 MiB, repeated, which gzip and
+    /// zstd decode one after the other; the other codings end after the first, and encode 160 MiB.
     private func bomb(_ codings: [ContentCoding], zeros: Int? = nil) async throws -> any BodySource {
         let bytes = zeros ?? (codings.count == 1 ? 10 << 30 : 160 << 20)
         var codings = codings[...]
@@ -83,9 +83,9 @@ import Testing
         #expect(result.risenBytes < Self.memoryLimitBytes)
     }
 
-    /// The whole bomb is one chunk in memory: it is tried at once, and given up after 1 MiB.
-    /// What a reader keeps of a body is its bytes, and not the room in which they were decoded. Bytes without a pattern are decoded as they come:
-    /// some 10 bytes for each piece of the body. One of 64 pieces is kept.
+    /// The whole bomb is one chunk in memory: it is tried at once, and given up after 1 MiB. What a reader keeps of a body is its
+    /// bytes, and not the room in which they were decoded. Bytes without a pattern are decoded as they come: some 10 bytes for
+    /// each piece of the body. One of 64 pieces is kept.
     @Test(arguments: ContentCoding.allCases) func aSmallPieceThatIsKeptTakesNoMoreThanItsBytes(coding: ContentCoding) async throws {
         try await expectKept(atMost: 128 * 1024, of: 400_000) { count in
             let body = try Self.encoded(.seeded(count), coding)

@@ -4,7 +4,8 @@ import Testing
 
 @testable import ErrandFormats
 
-/// Texts that are made to break readers of JSON: RFC 8259 says which are JSON. Each is read as a value, by way of `Codable`, and byte by byte cut off.
+/// Texts that are made to break readers of JSON: RFC 8259 says which are JSON. Each is read as a value, by way of `Codable`, and
+/// byte by byte cut off.
 @Suite(.timeLimit(.minutes(5))) struct JSONHostileTests {
     static let accepted: [String] = [
         "[]", "[[]   ]", "[\"\"]", "[1]", "[1 ]", " [1]", "[1,null,null,null,2]", "[2] ", "[123]", "[0e+1]", "[0e1]", "[ 4]", "[-0]",

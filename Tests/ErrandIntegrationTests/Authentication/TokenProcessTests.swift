@@ -109,8 +109,8 @@ internal import Testing
     }
 }
 
-/// A server of several accounts. It replaces refresh tokens, and takes one for the second time only as long as no token that replaced it was used: its
-/// response may be lost.
+/// A server of several accounts. It replaces refresh tokens, and takes one for the second time only as long as no token that
+/// replaced it was used: its response may be lost.
 ///
 /// The tokens are `1-0`, `1-1`, …: the account and a number.
 private final class AccountServer: Sendable {

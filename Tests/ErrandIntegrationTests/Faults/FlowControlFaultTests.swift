@@ -8,7 +8,8 @@ import TestSupport
 import Testing
 
 extension IntegrationTests {
-    /// Each middleware that controls the flow of requests, over real sockets: under every fault at every point, and cancelled at every point.
+    /// Each middleware that controls the flow of requests, over real sockets: under every fault at every point, and cancelled at
+    /// every point.
     @Suite
     struct FlowControlFaultTests {
         struct Flow: Sendable, CustomTestStringConvertible {

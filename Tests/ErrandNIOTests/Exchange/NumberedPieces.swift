@@ -3,7 +3,8 @@ import ErrandCore
 import Foundation
 import Synchronization
 
-/// A body of the numbers 0, 1, 2 … in 8 bytes each, one number for each piece, so that a piece of another attempt is seen wherever it lands.
+/// A body of the numbers 0, 1, 2 … in 8 bytes each, one number for each piece, so that a piece of another attempt is seen
+/// wherever it lands.
 final class NumberedPieces: BodySource {
     private let position = Atomic<UInt64>(0)
     private let count: UInt64

@@ -114,8 +114,8 @@ struct ResponseParserSplitTests {
         let why: String?
     }
 
-    /// Those of the vectors that a client may accept or refuse, and that are accepted, with their bodies: one empty line before a status line is
-    /// ignored, a line of a head may end with LF alone, and blanks or an empty extension may follow a chunk size.
+    /// Those of the vectors that a client may accept or refuse, and that are accepted, with their bodies: one empty line before a
+    /// status line is ignored, a line of a head may end with LF alone, and blanks or an empty extension may follow a chunk size.
     private static let accepted: [String: (status: Int, body: String)] = [
         "HTTP 100 first, then 400": (404, "404: Not Found"), "Response starting with CRLF": (200, ""),
         "Only LFs present and no body": (200, ""), "Only LFs present and no body (lenient)": (200, ""),

@@ -8,7 +8,8 @@ import Testing
 
 /// What the guard of the frames keeps of a read.
 @Suite(.timeLimit(.minutes(5))) struct FrameGuardMemoryTests {
-    /// Each connection has read one large buffer that ends within the header of a frame. The 5 bytes that are kept must not keep the buffer.
+    /// Each connection has read one large buffer that ends within the header of a frame. The 5 bytes that are kept must not keep
+    /// the buffer.
     @Test func theBeginningOfAFrameDoesNotKeepTheBufferOfTheRead() async throws {
         let readBytes = 256 * 1024
         let read = Array(repeatElement(H2Frame(type: 0x42, payload: Array(repeating: 0, count: 16_000)).bytes, count: 17).joined())

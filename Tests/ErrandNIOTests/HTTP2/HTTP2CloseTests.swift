@@ -6,7 +6,8 @@ import TestSupport
 import Testing
 
 extension NIOTransportTests {
-    /// A server that goes silent after the handshake: it never responds to close_notify. No caller waits for that, though NIOSSL does, for 5 s.
+    /// A server that goes silent after the handshake: it never responds to close_notify. No caller waits for that, though NIOSSL
+    /// does, for 5 s.
     @Suite(.timeLimit(.minutes(5))) struct HTTP2CloseTests {
         private static let bound = Duration.milliseconds(1500)
 

@@ -83,8 +83,8 @@ import Testing
         H2Frame(type: 4, payload: Array(repeatElement([0x42, 0x42, 0, 0, 0, 0], count: 2700).joined())),
     ]
 
-    /// 2 MiB, 4 MiB and 8 MiB; of small frames, which take more time, an eighth of that. A frame, its copy, the buffers of two reads and the frames
-    /// of one read take less than 768 KiB, whatever the count.
+    /// 2 MiB, 4 MiB and 8 MiB; of small frames, which take more time, an eighth of that. A frame, its copy, the buffers of two
+    /// reads and the frames of one read take less than 768 KiB, whatever the count.
     @Test(arguments: frames)
     func framesAreNotKept(frame: H2Frame) async throws {
         try await expectKept(atMost: 768 * 1024, of: frame.bytes.count < 100 ? 1 << 18 : 1 << 21) { count in

@@ -204,8 +204,8 @@ extension NIOTransportTests {
 
         /// What breaks a rule of its stream alone (5.4.2), and the code of the RST_STREAM.
         private static let ofStreams = [
-            // RFC 9113, section 8.1.1 asks for PROTOCOL_ERROR. `NIOHTTP2Handler` resets the stream by itself, with this code, before any other
-            // handler sees the frame.
+            // RFC 9113, section 8.1.1 asks for PROTOCOL_ERROR. `NIOHTTP2Handler` resets the stream by itself, with this code,
+            // before any other handler sees the frame.
             Breach("DATA before the head (8.1)", [.data(1, [1])], closed, "state of its stream"),
             Breach("a name in upper case (8.2.1)", [.headers(1, [0x88, 0, 1, 88, 1, 121], ends: true)], protocolError, "lower case"),
             Breach(

@@ -102,8 +102,8 @@ extension NIOTransportTests {
             }
         }
 
-        /// They come in a read of their own, when the connection is back in the pool. On a connection that was used before, systems hold them back
-        /// for a while.
+        /// They come in a read of their own, when the connection is back in the pool. On a connection that was used before,
+        /// systems hold them back for a while.
         @Test(
             arguments: pairs(
                 [poison, "H", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "HTTP/1.1 408 Request Timeout\r\n\r\n"], [0, 2]))

@@ -31,7 +31,8 @@ extension DemoServer {
         addOAuth(to: router)
     }
 
-    /// Whether the response to a challenge proves the password ([RFC 7616, section 3.4.1](https://www.rfc-editor.org/rfc/rfc7616#section-3.4.1)).
+    /// Whether the response to a challenge proves the password ([RFC 7616, section
+    /// 3.4.1](https://www.rfc-editor.org/rfc/rfc7616#section-3.4.1)).
     private static func isRight(_ proof: AuthenticationChallenge, method: String) -> Bool {
         func hash(_ text: String) -> String {
             SHA256.hash(data: Data(text.utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()

@@ -5,7 +5,8 @@ import Synchronization
 
 /// One option for form data: `-d`, `--data-raw`, `--data-binary` or `--data-urlencode`.
 ///
-/// Each option has an array of its own in the arguments. The position keeps their common order: the parser reads the options from left to right.
+/// Each option has an array of its own in the arguments. The position keeps their common order: the parser reads the options from
+/// left to right.
 struct FormData: Sendable {
     enum Kind: Sendable { case data, raw, binary, urlEncoded }
 

@@ -15,8 +15,8 @@ enum Interrupt {
 
     /// Listens from now on.
     ///
-    /// A handler writes the number of the signal to a pipe, and a thread reads it. A blocked signal and `sigwait` would not do: the main thread waits with
-    /// all signals unblocked.
+    /// A handler writes the number of the signal to a pipe, and a thread reads it. A blocked signal and `sigwait` would not do:
+    /// the main thread waits with all signals unblocked.
     static func listen() {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { return }
@@ -58,7 +58,8 @@ enum Interrupt {
     static func whenItComes(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.action = action } }
 }
 
-/// Calls `body`, and shuts the transport down after it. After Ctrl-C, the process ends without a shutdown: the system closes the connections.
+/// Calls `body`, and shuts the transport down after it. After Ctrl-C, the process ends without a shutdown: the system closes the
+/// connections.
 func withInterruptibleTransport<Result>(
     _ transport: NIOTransport, _ body: (NIOTransport) async throws -> Result
 ) async throws -> Result {

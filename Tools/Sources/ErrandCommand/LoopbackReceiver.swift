@@ -37,8 +37,8 @@ enum LoopbackReceiver {
     /// - Parameters:
     ///   - port: zero takes a free one.
     ///   - seconds: how long to wait.
-    ///   - belongs: whether a URL, with its query, belongs to what `open` returned. Others, such as that of another page of the browser, are refused and
-    ///     ignored.
+    ///   - belongs: whether a URL, with its query, belongs to what `open` returned. Others, such as that of another page of the
+    ///     browser, are refused and ignored.
     ///   - open: sends the browser away.
     /// - Returns: what `open` returned, and the URL that the browser was sent to, with its query.
     /// - Throws: ``TimedOut``; ``PortInUse``; what `open` throws.

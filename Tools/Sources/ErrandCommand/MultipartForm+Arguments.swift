@@ -6,9 +6,9 @@ extension MultipartForm {
     /// The form of the options `-F`.
     ///
     /// - Parameter arguments: each `name=TEXT[;type=TYPE]`, `name=@FILE[;type=TYPE][;filename=NAME]`, which sends a file, or
-    ///   `name=<FILE[;type=TYPE]`, which sends the content of a file as a text. A file of `-` is standard input, for one of the arguments. A file, a
-    ///   name or a text that contains a semicolon stands in quotation marks, with a backslash before quotation marks and backslashes in it. A text
-    ///   without them keeps its semicolons, except for that of `;type=`.
+    ///   `name=<FILE[;type=TYPE]`, which sends the content of a file as a text. A file of `-` is standard input, for one of the
+    ///   arguments. A file, a name or a text that contains a semicolon stands in quotation marks, with a backslash before
+    ///   quotation marks and backslashes in it. A text without them keeps its semicolons, except for that of `;type=`.
     /// - Throws: `ValidationError`; `FileReadError` for a file of `<` that is not there.
     init(arguments: [String]) throws {
         self.init()

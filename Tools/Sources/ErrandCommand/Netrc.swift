@@ -2,10 +2,12 @@ import Foundation
 
 /// A file of passwords by hosts, as ftp and curl read it.
 ///
-/// Tokens are separated by white space; `"…"` is one token, in which `\"`, `\\`, `\n`, `\r` and `\t` are escapes. A `#` in place of a word begins a
-/// comment; in a value, it is a character as others. A macro (`macdef`) goes up to an empty line, and is skipped. Unknown words are skipped.
+/// Tokens are separated by white space; `"…"` is one token, in which `\"`, `\\`, `\n`, `\r` and `\t` are escapes. A `#` in place
+/// of a word begins a comment; in a value, it is a character as others. A macro (`macdef`) goes up to an empty line, and is
+/// skipped. Unknown words are skipped.
 ///
-/// What is wrong with an entry concerns that entry alone: ``Entry/problem``. Bytes that are not UTF-8 matter in the values of the entry that has them.
+/// What is wrong with an entry concerns that entry alone: ``Entry/problem``. Bytes that are not UTF-8 matter in the values of the
+/// entry that has them.
 struct Netrc: Equatable {
     struct Entry: Equatable {
         /// The host; `nil` for `default`, which is for all others.

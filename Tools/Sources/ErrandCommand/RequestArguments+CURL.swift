@@ -5,8 +5,9 @@ extension RequestArguments {
     /// The arguments by which curl connects and transfers as this command does, without the password of a proxy. Arguments for what is
     /// written where are not among them.
     ///
-    /// Curl sends a body again after most redirects, and retries every method; this command does neither. So `--location` is there for GET and
-    /// HEAD only, and `--retry` for idempotent methods only. Curl does not compress bodies: it sends what `--compress-body` compresses as it is.
+    /// Curl sends a body again after most redirects, and retries every method; this command does neither. So `--location` is
+    /// there for GET and HEAD only, and `--retry` for idempotent methods only. Curl does not compress bodies: it sends what
+    /// `--compress-body` compresses as it is.
     ///
     /// - Throws: `ValidationError` for settings that can't be understood.
     func curlArguments(for request: Request) throws -> [String] {

@@ -7,7 +7,8 @@ struct BinaryBody: Error, CustomStringConvertible {
     let description = "the body is binary and is not written to a terminal. Use -o FILE, or '-o -' to write it to the terminal all the same"
 }
 
-/// Where a response goes: a terminal (JSON indented and in color), a pipe (the bytes as they are), or a file that appears when it is complete.
+/// Where a response goes: a terminal (JSON indented and in color), a pipe (the bytes as they are), or a file that appears when it
+/// is complete.
 struct ResponseOutput {
     /// Longer JSON is shown as it comes.
     private static let formattedBytes = 1024 * 1024

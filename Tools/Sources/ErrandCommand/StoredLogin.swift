@@ -129,7 +129,8 @@ struct StoredLogin: Codable, Sendable {
     func remove() async throws {
         let paths = try ["token", "json", "token.lock", "token.write-lock"].map { try Self.path(name, $0) }
         let store = FileTokenStore(atPath: paths[0])
-        // Only the holder of a lock may remove its file: queued processes lock a new file then. The locks are taken in the order of a refresh.
+        // Only the holder of a lock may remove its file: queued processes lock a new file then. The locks are taken in the order
+        // of a refresh.
         try await store.exclusively {
             try await store.atomically {
                 for path in paths {

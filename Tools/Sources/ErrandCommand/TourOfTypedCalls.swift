@@ -4,8 +4,8 @@ import ErrandNIO
 import Foundation
 import Synchronization
 
-/// The chapters of the tour about an API as a whole: envelopes, its organization, lists in pages, work that takes a while, JSON without a type, formats of
-/// bodies and of errors.
+/// The chapters of the tour about an API as a whole: envelopes, its organization, lists in pages, work that takes a while, JSON
+/// without a type, formats of bodies and of errors.
 enum TourOfTypedCalls {
     private struct Envelope: ResponseEnvelope {
         var code: Int

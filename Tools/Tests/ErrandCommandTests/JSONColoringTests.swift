@@ -72,7 +72,8 @@ struct JSONColoringTests {
         #expect(!String(decoding: limited, as: UTF8.self).unicodeScalars.contains("\u{9B}"))
     }
 
-    /// Whatever the bytes are, nothing traps. Where they are JSON, colors and indentation are all that is added; otherwise they stay as they are.
+    /// Whatever the bytes are, nothing traps. Where they are JSON, colors and indentation are all that is added; otherwise they
+    /// stay as they are.
     @Test func noBytesTrapAndNoTokenChanges() {
         struct Random: RandomNumberGenerator {
             var state: UInt64

@@ -137,8 +137,8 @@ final class SoakSocket: ChannelDuplexHandler {
     }
 }
 
-/// Discards frames of streams that a GOAWAY has refused, and that have been on their way. NIOHTTP2 ignores their HEADERS, which it must read
-/// for the compression, but takes their DATA for a violation, and ends the connection.
+/// Discards frames of streams that a GOAWAY has refused, and that have been on their way. NIOHTTP2 ignores their HEADERS, which
+/// it must read for the compression, but takes their DATA for a violation, and ends the connection.
 private final class LateFrames: ByteToMessageDecoder {
     typealias InboundOut = ByteBuffer
 
@@ -207,7 +207,8 @@ final class SoakConnection: ChannelInboundHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if error is NIOHTTP2Errors.StreamClosed || error is NIOHTTP2Errors.NoSuchStream || error is NIOHTTP2Errors.StreamError { return }
         if isLeaving {
-            // After the last stream, NIOHTTP2 takes every frame for a violation, though the client may still read. The client ends the connection.
+            // After the last stream, NIOHTTP2 takes every frame for a violation, though the client may still read. The client
+            // ends the connection.
             if error is NIOHTTP2Errors.IOOnClosedConnection, manner == .mute { endSilently() }
             return
         }

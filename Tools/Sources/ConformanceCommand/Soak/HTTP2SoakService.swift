@@ -2,7 +2,8 @@ import Foundation
 
 /// The servers of HTTP/2 in a process of their own, so that the growth of this one is that of the client alone.
 ///
-/// It is `conformance soak-server`: a line of JSON says where it listens, and each line on its input gets another one, until the input ends.
+/// It is `conformance soak-server`: a line of JSON says where it listens, and each line on its input gets another one, until the
+/// input ends.
 final class HTTP2SoakService: SoakDestination {
     /// The first line.
     struct Start: Codable {

@@ -1,4 +1,5 @@
-/// How long ends took: from the moment when a call was canceled, its deadline passed or a shutdown was asked for, to the return to the caller.
+/// How long ends took: from the moment when a call was canceled, its deadline passed or a shutdown was asked for, to the return
+/// to the caller.
 ///
 /// Its memory is that of its creation, however many ends there are: it is no growth.
 struct SoakEnds {

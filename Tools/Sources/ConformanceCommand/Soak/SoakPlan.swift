@@ -78,7 +78,8 @@ struct SoakPlan: Sendable, CustomStringConvertible {
 
     var description: String { "request \(number): \(reply) \(bodyBytes) bytes, upload \(upload) \(uploadBytes) bytes, client \(client)" }
 
-    /// Every byte of the bodies has this value. With the number, which is in the response, it shows a response that went to another request.
+    /// Every byte of the bodies has this value. With the number, which is in the response, it shows a response that went to
+    /// another request.
     var byte: UInt8 { UInt8(truncatingIfNeeded: number) }
     var path: String { "/\(reply.rawValue)/\(bodyBytes)/\(number)" }
 
