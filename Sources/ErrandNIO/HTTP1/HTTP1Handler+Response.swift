@@ -68,8 +68,8 @@ extension HTTP1Handler {
 
     func continueUpload() {
         current?.continueDue = nil
-        guard machine.continueUpload(), let exchange = current?.exchange, let connection else { return }
-        startUpload(exchange.outgoingBody, of: exchange, on: connection)
+        guard machine.continueUpload(), let current, let connection else { return }
+        sendBody(current.exchange.outgoingBody, of: current.exchange, current.attempt, on: connection)
     }
 
     func received(_ head: ResponseHead) {
@@ -134,32 +134,13 @@ extension HTTP1Handler {
         let release = end == .reuse ? pool.release(connection, idleTime: idleTimeAfterResponse) : nil
         if end != .reuse { pool.spent(connection) }
         done.complete(trailers)
-        switch release {
-        case .begin(let exchange)?: begin(exchange, on: connection)
-        case .idle(let time)?: becomeIdle(for: time)
-        case .inUse?: break
-        case .close?, nil: context?.closeAtOnce()
-        }
+        if let release { perform(release, on: connection) } else { close() }
     }
 
     /// A server says for how long it keeps an idle connection. It is not used in the last two seconds of that time, or in its last half.
     private var idleTimeAfterResponse: Duration {
         guard let hint = keepAliveSeconds else { return pool.settings.idleTimeout }
         return min(pool.settings.idleTimeout, max(.seconds(hint) - .seconds(2), .milliseconds(500) * hint))
-    }
-
-    func release(_ connection: Connection) {
-        // A loop: each of many exchanges may end before it starts.
-        while true {
-            switch pool.release(connection, idleTime: pool.settings.idleTimeout) {
-            case .begin(let exchange): if starts(exchange, on: connection) { return }
-            case .idle(let time): return becomeIdle(for: time)
-            case .inUse: return
-            case .close:
-                context?.closeAtOnce()
-                return
-            }
-        }
     }
 }
 

@@ -6,7 +6,7 @@ internal import NIOFoundationEssentialsCompat
 /// Runs the exchanges of one HTTP/1.1 connection, one after the other: the last handler of its channel.
 ///
 /// ``HTTP1Machine`` decides, and ``ResponseParser`` reads. Everything here runs on the channel's event loop.
-final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
+final class HTTP1Handler: ChannelDuplexHandler, HTTPHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = Never
     typealias OutboundIn = Never
@@ -71,13 +71,6 @@ final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
 
     // MARK: - An exchange begins
 
-    func begin(_ exchange: Exchange, on connection: Connection) {
-        if !starts(exchange, on: connection) { release(connection) }
-    }
-
-    /// Starts an exchange, or ends it.
-    ///
-    /// - Returns: false if the exchange has ended, and the connection is free for another one.
     func starts(_ exchange: Exchange, on connection: Connection) -> Bool {
         guard let context, context.channel.isActive, machine.canBegin else {
             // It was lost on the way here.
@@ -140,12 +133,12 @@ final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
         isWritingSmallHead = false
         guard current?.exchange === exchange else { return }  // the write has failed
         events?.record(.requestHeadSent)
-        guard current?.exchange === exchange else { return }  // a sink has ended it
+        guard let attempt = current?.attempt, current?.exchange === exchange else { return }  // a sink has ended it
         switch kind {
         case .none:
             if let current, current.sentBytes > 0 { current.reportSent() }
-            requestLeaves(left)
-        case .present: startUpload(body, of: exchange, on: connection)
+            requestLeaves(left, of: exchange, attempt)
+        case .present: sendBody(body, of: exchange, attempt, on: connection)
         case .afterContinue:
             current?.continueDue = .now() + .seconds(1)
         }

@@ -86,7 +86,7 @@ extension HTTP2Handler {
     }
 
     func end(_ attempt: AttemptID, because error: (any Error)?) {
-        if machine.takes(.abandoned, of: attempt) { cancel(Int32(attempt.number), because: error) }
+        if machine.takes(.abandoned, of: attempt) { cancel(attempt.stream, because: error) }
     }
 
     private func cancel(_ number: Int32, because error: (any Error)?) {
@@ -106,8 +106,7 @@ extension HTTP2Handler {
             probeDue = .now() + HTTP2Limits.probeTimeout.timeAmount
             setAlarm(at: probeDue)
         }
-        let rest = done.takeUpload()
-        rest.stop()
+        done.takeUpload().stop()
         done.settle(error, on: connection)
         if probe == .none { release(connection) }
     }
@@ -136,8 +135,7 @@ extension HTTP2Handler {
             underlying: error)
         _ = leave(number)
         // First, so that the task that sends the body can't open it for this connection any more.
-        let rest = done.takeUpload()
-        rest.stop()
+        done.takeUpload().stop()
         if done.head == nil, error.needsHTTP1 ? done.exchange.moveOnToHTTP1() : done.exchange.moveOnAsUnprocessed() {
             done.exchange.events?.beginAgain(after: failure)
             release(connection)
@@ -155,7 +153,7 @@ extension HTTP2Handler {
         let isGuest = exchange.origin != connection.origin
         if isGuest { pool.keepApart(exchange.route) }
         // First, so that the task that sends the body can't open it for this connection any more. The rest is not wanted in either case.
-        stopUpload(number)
+        stopUpload(of: AttemptID(number))
         guard exchange.moveOnAsMisdirected() else { return false }
         _ = remove(number)
         if leave(number) { reset(number, .cancel) }
@@ -173,7 +171,7 @@ extension HTTP2Handler {
     /// `Expect`.
     func moveOnWithoutExpect(_ number: Int32) -> Bool {
         guard let connection, let exchange = active[number]?.exchange else { return false }
-        stopUpload(number)
+        stopUpload(of: AttemptID(number))
         guard exchange.moveOnWithoutExpect() else { return false }
         _ = remove(number)
         if leave(number) { reset(number, .cancel) }
@@ -252,8 +250,7 @@ extension HTTP2Handler {
         pool.spent(connection)
         for (number, position) in ended {
             guard let position, var done = remove(number) else { continue }
-            let rest = done.takeUpload()
-            rest.stop()
+            done.takeUpload().stop()
             let failure = failure(of: done, at: position, because: error)
             if position.mayBeStale, done.exchange.moveOn(after: position.delivery) {
                 done.exchange.events?.beginAgain(after: failure)

@@ -99,7 +99,7 @@ extension HTTP2Handler {
                 $0.head = known
                 $0.endLimit()
             }
-            if stopsUpload { stopUpload(number) }
+            if stopsUpload { stopUpload(of: AttemptID(number)) }
             if headers.endStream { try finish(number, nil) } else { touch(number) }
         } catch {
             refuse(number, error)
@@ -137,7 +137,7 @@ extension HTTP2Handler {
 
     func readOn(_ attempt: AttemptID) {
         guard machine.takes(.readOn, of: attempt) else { return }
-        let number = Int32(attempt.number)
+        let number = attempt.stream
         machine.holdBack(number, false)
         growWindow(number)
     }
@@ -181,11 +181,10 @@ extension HTTP2Handler {
     /// The exchange is over.
     func complete(_ number: Int32, _ trailers: HTTPFields? = nil) {
         guard let connection, var done = remove(number) else { return }
-        let rest = done.takeUpload()
         // First, because the task that waits for the response may send the next request at once.
         let release = pool.release(connection, idleTime: pool.settings.idleTimeout)
         done.complete(trailers)
-        rest.stop()
+        done.takeUpload().stop()
         perform(release, on: connection)
     }
 

@@ -10,7 +10,7 @@ internal import NIOHTTP2
 /// has no channel of its own. Everything here runs on the channel's event loop.
 ///
 /// What a turn of the loop writes is flushed once, at its end: after all frames that were received, or after the exchanges that began.
-final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
+final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
     typealias InboundIn = HTTP2Frame
     typealias InboundOut = Never
     typealias OutboundOut = HTTP2Frame
@@ -128,13 +128,6 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
 
     // MARK: - An exchange begins
 
-    func begin(_ exchange: Exchange, on connection: Connection) {
-        if !starts(exchange, on: connection) { release(connection) }
-    }
-
-    /// Starts an exchange, ends it, or returns it to the pool.
-    ///
-    /// - Returns: false if the connection is free for another one.
     func starts(_ exchange: Exchange, on connection: Connection) -> Bool {
         guard let context, context.channel.isActive, !machine.isClosed else {
             // It was lost on the way here.
@@ -189,7 +182,7 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
         exchange.events?.record(.requestHeadSent)
         guard isActive(exchange, number) else { return }  // a sink has ended it
         switch body.kind {
-        case .none: requestLeaves(number, left)
+        case .none: requestLeaves(left, of: exchange, AttemptID(number))
         case .present: startUpload(body, of: exchange, number, on: connection)
         case .afterContinue: active.change(number) { $0.continueDue = .now() + .seconds(1) }
         }
@@ -210,28 +203,6 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
         if !broken.isEmpty { broken.removeAll { $0 == number } }
         connection?.countEnd()
         return done
-    }
-
-    // MARK: - The place in the pool
-
-    /// An exchange is over. The next one begins, if one waits for this connection.
-    func release(_ connection: Connection) {
-        perform(pool.release(connection, idleTime: pool.settings.idleTimeout), on: connection)
-    }
-
-    func perform(_ first: Pool.Machine.Release, on connection: Connection) {
-        var release = first
-        // A loop: each of many exchanges may end before it starts.
-        while true {
-            switch release {
-            case .begin(let exchange):
-                if starts(exchange, on: connection) { return }
-                release = pool.release(connection, idleTime: pool.settings.idleTimeout)
-            case .idle(let time): return becomeIdle(for: time)
-            case .inUse: return
-            case .close: return close()
-            }
-        }
     }
 
     // MARK: - Other protocols
