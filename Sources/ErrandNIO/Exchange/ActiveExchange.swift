@@ -34,7 +34,7 @@ struct ActiveExchange {
     /// What was received, and not given to the stream.
     private var chunks: [Data] = []
     /// The body, once the head was delivered.
-    private(set) var stream: ResponseStream?
+    private(set) var stream: ExchangeBodySource?
     private(set) var sentBytes: Int64 = 0
     private(set) var receivedBytes: Int64 = 0
     /// The limit of the phase that the exchange is in; `nil` if there is none.
@@ -98,7 +98,7 @@ struct ActiveExchange {
         guard let head else { return (nil, false) }
         enter("idleRead", exchange.limits?.idleRead)
         if let stream { return (nil, stream.append(&chunks)) }
-        let stream = ResponseStream(exchange, attempt, on: connection)
+        let stream = ExchangeBodySource(exchange, attempt, on: connection)
         self.stream = stream
         let mustWait = stream.append(&chunks)
         let body = ResponseBody(stream, expectedLength: head.expectedLength, request: exchange.request)
@@ -149,7 +149,7 @@ struct ActiveExchange {
     // MARK: - Another protocol
 
     /// The protocol was changed: the deadline and the limits were those of HTTP.
-    mutating func upgrade(_ head: Head, _ input: ResponseStream, _ output: UpgradedOutput) {
+    mutating func upgrade(_ head: Head, _ input: ExchangeBodySource, _ output: UpgradedOutput) {
         (deadline, limit) = (nil, nil)
         (self.head, stream, upload) = (head, input, .upgraded(output))
     }
@@ -209,30 +209,5 @@ struct ActiveExchange {
             .requestBody, phase: .send, message: FailureText.of(error), underlying: error, response: head?.response,
             delivery: position?.delivery ?? .unknown)
     }
-}
-
-extension Exchange {
-    /// A connection takes the exchange.
-    ///
-    /// - Returns: `nil` if it was cancelled, or its deadline has passed: then it has ended.
-    func activate(on connection: Connection) -> TakenExchange? {
-        guard assign(to: connection) else {
-            resume(throwing: CancellationError())
-            return nil
-        }
-        let deadline = deadline
-        if let deadline, deadline <= .now() {
-            resume(throwing: deadlinePassed(.queue, delivery: .notSent))
-            return nil
-        }
-        return TakenExchange(exchange: self, deadline: deadline)
-    }
-}
-
-/// An exchange that a connection has taken, and whose attempt has not begun.
-struct TakenExchange {
-    let exchange: Exchange
-    /// `nil` without a deadline.
-    let deadline: NIODeadline?
 }
 #endif

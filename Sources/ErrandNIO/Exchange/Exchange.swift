@@ -91,7 +91,7 @@ final class Exchange: Sendable {
 
     /// Keeps the continuation of the task that waits for the response. Returns false, and does not keep it, if the exchange was cancelled
     /// before.
-    func begin(_ waiter: Waiter) -> Bool {
+    func register(_ waiter: Waiter) -> Bool {
         state.withLock { state in
             guard !state.isCancelled else { return false }
             state.waiter = waiter
@@ -109,7 +109,7 @@ final class Exchange: Sendable {
 
     func resume(returning response: Response) { takeWaiter()?.resume(returning: response) }
 
-    /// The response has not begun, and never will. For the failures that come later see ``ResponseStream``.
+    /// The response has not begun, and never will. For the failures that come later see ``ExchangeBodySource``.
     func resume(throwing error: any Error) {
         guard let waiter = takeWaiter() else { return }
         events?.record(.end, failure: error)

@@ -4,10 +4,10 @@
 /// A handler owns an ``ActiveExchange`` for each exchange in progress, and is called on the event loop of its channel. A call for an
 /// exchange that has ended does nothing.
 protocol ExchangeHandler: AnyObject {
-    /// Begins an exchange, or returns it to the pool if the connection was lost meanwhile.
+    /// Starts an exchange, or returns it to the pool if the connection was lost meanwhile.
     ///
     /// - Parameter connection: that of the handler. It is known after the channel has closed, too: the pool counts it until then.
-    func begin(_ exchange: Exchange, on connection: Connection)
+    func accept(_ exchange: Exchange, on connection: Connection)
 
     /// The caller gives an exchange up, in whatever attempt it is.
     func end(_ exchange: Exchange, because error: (any Error)?)

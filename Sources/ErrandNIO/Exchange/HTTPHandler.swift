@@ -14,7 +14,7 @@ protocol HTTPHandler: ExchangeHandler {
     /// Starts an exchange, ends it, or returns it to the pool.
     ///
     /// - Returns: false if the connection is free for another exchange.
-    func starts(_ exchange: Exchange, on connection: Connection) -> Bool
+    func start(_ exchange: Exchange, on connection: Connection) -> Bool
 
     /// Returns whether the handler acts on a callback of an attempt: see ``AttemptCallback``.
     func takes(_ callback: AttemptCallback, of attempt: AttemptID) -> Bool
@@ -40,8 +40,8 @@ protocol HTTPHandler: ExchangeHandler {
 }
 
 extension HTTPHandler {
-    func begin(_ exchange: Exchange, on connection: Connection) {
-        if !starts(exchange, on: connection) { release(connection) }
+    func accept(_ exchange: Exchange, on connection: Connection) {
+        if !start(exchange, on: connection) { release(connection) }
     }
 
     /// Returns the connection to the pool after an exchange. If an exchange waits for this connection, that exchange starts.
@@ -55,7 +55,7 @@ extension HTTPHandler {
         while true {
             switch release {
             case .begin(let exchange):
-                if starts(exchange, on: connection) { return }
+                if start(exchange, on: connection) { return }
                 release = pool.release(connection, idleTime: pool.settings.idleTimeout)
             case .idle(let time): return becomeIdle(for: time)
             case .inUse: return

@@ -29,7 +29,7 @@ extension HTTP1Handler {
         if let current, let failure = timeout(at: now) { return end(current.exchange, because: failure) }
         if let due = current?.continueDue, due <= now { continueUpload() }
         if let due = current?.rest?.due, due <= now, let current, !restGoesOn(at: now) { return end(current.exchange, because: nil) }
-        if let due = idleDue, due <= now, let connection, pool.retire(connection) { return close() }
+        if let due = idleDue, due <= now, let connection, pool.removeIfIdle(connection) { return close() }
         setAlarm()
     }
 
@@ -55,7 +55,7 @@ extension HTTP1Handler {
         current = nil
         connection.countEnd()
         _ = machine.close()
-        pool.spent(connection)
+        pool.remove(connection)
         done.settle(error, on: connection)
         close()
     }
@@ -106,13 +106,13 @@ extension HTTP1Handler {
         let position = machine.close()
         guard let connection else { return close() }
         guard let done = current, let position else {
-            _ = pool.retire(connection)
+            _ = pool.removeIfIdle(connection)
             return close()
         }
         stopUpload()
         current = nil
         connection.countEnd()
-        pool.spent(connection)
+        pool.remove(connection)
         if position.mayBeStale, done.exchange.moveOn(after: position.delivery) {
             done.exchange.events?.beginAgain(after: failure(of: done, at: position, because: error))
             pool.send(done.exchange, isFresh: true)
@@ -137,7 +137,7 @@ extension HTTP1Handler {
         current = nil
         connection.countEnd()
         _ = machine.close()
-        pool.spent(connection)
+        pool.remove(connection)
         done.exchange.events?.beginAgain(after: CancellationError())
         close()
         pool.send(done.exchange, isFresh: true)

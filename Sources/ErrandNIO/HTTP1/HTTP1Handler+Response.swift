@@ -132,7 +132,7 @@ extension HTTP1Handler {
         readOn()
         connection.countEnd()
         let release = end == .reuse ? pool.release(connection, idleTime: idleTimeAfterResponse) : nil
-        if end != .reuse { pool.spent(connection) }
+        if end != .reuse { pool.remove(connection) }
         done.complete(trailers)
         if let release { perform(release, on: connection) } else { close() }
     }

@@ -61,7 +61,7 @@ final class HTTP1Handler: ChannelDuplexHandler, HTTPHandler {
     func handlerRemoved(context: ChannelHandlerContext) {
         (self.context, ringAlarm) = (nil, nil)
         lose(failure)
-        if let connection { pool.forget(connection) }
+        if let connection { pool.didClose(connection) }
         connection = nil
     }
 
@@ -69,18 +69,18 @@ final class HTTP1Handler: ChannelDuplexHandler, HTTPHandler {
         if event as? ChannelEvent == .inputClosed { inputClosed() }
     }
 
-    // MARK: - An exchange begins
+    // MARK: - An exchange starts
 
-    func starts(_ exchange: Exchange, on connection: Connection) -> Bool {
-        guard let context, context.channel.isActive, machine.canBegin else {
+    func start(_ exchange: Exchange, on connection: Connection) -> Bool {
+        guard let context, context.channel.isActive, machine.canStartAttempt else {
             // It was lost on the way here.
-            pool.spent(connection)
+            pool.remove(connection)
             pool.send(exchange)
             return true
         }
         // Before the exchange is here: an authenticator may cancel it.
         let head: HTTPRequest?
-        do throws(ProxyAnswerError) {
+        do throws(ProxyAuthorizationError) {
             head = try exchange.changedHead()
         } catch {
             exchange.resume(throwing: exchange.proxyFailure(error, to: nil))
@@ -96,10 +96,10 @@ final class HTTP1Handler: ChannelDuplexHandler, HTTPHandler {
             exchange.resume(throwing: exchange.unwritable(error))
             return false
         }
-        _ = machine.begin()
+        _ = machine.startAttempt()
         let isReused = connection.countBegin()
         idleDue = nil
-        parser.begin(request.method)
+        parser.expectResponse(to: request.method)
         current = ActiveExchange(taken, AttemptID(machine.exchangesStarted))
         (endsWithConnection, keepAliveSeconds) = (false, nil)
         exchange.events?.record(.connectionAcquired, connection: connection.info(for: exchange.origin, isReused: isReused))

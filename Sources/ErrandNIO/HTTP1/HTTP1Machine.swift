@@ -40,19 +40,19 @@ struct HTTP1Machine: Sendable {
     /// How many exchanges have begun.
     private(set) var exchangesStarted = 0
     /// Whether no further exchange may begin: a message ended in an unknown place, or one side asked for the end of the connection.
-    private(set) var isSpent = false
+    private(set) var isDraining = false
 
     // MARK: The request
 
     /// Begins an exchange. Returns false if the connection can't take one.
-    mutating func begin() -> Bool {
-        guard case .idle = state, !isSpent else { return false }
+    mutating func startAttempt() -> Bool {
+        guard case .idle = state, !isDraining else { return false }
         exchangesStarted += 1
         state = .busy(.waiting, .nothing)
         return true
     }
 
-    var canBegin: Bool { state == .idle && !isSpent }
+    var canStartAttempt: Bool { state == .idle && !isDraining }
 
     /// The attempt in progress; `nil` if there is none.
     var attempt: AttemptID? {
@@ -72,7 +72,7 @@ struct HTTP1Machine: Sendable {
     /// - Parameter closes: whether the request asks for the end of the connection.
     mutating func writeHead(_ body: OutgoingBody.Kind, closes: Bool) {
         guard case .busy(.waiting, let download) = state else { return }
-        if closes { isSpent = true }
+        if closes { isDraining = true }
         switch body {
         case .none: state = .busy(.sent, download)
         case .present: state = .busy(.sending, download)
@@ -101,8 +101,8 @@ struct HTTP1Machine: Sendable {
             state = .busy(.sent, download)
             return nil
         }
-        state = isSpent ? .closed : .idle
-        return isSpent ? .close : .reuse
+        state = isDraining ? .closed : .idle
+        return isDraining ? .close : .reuse
     }
 
     var isAwaitingContinue: Bool { if case .busy(.awaitingContinue, _) = state { true } else { false } }
@@ -124,12 +124,12 @@ struct HTTP1Machine: Sendable {
         case .busy(.waiting, _): return false
         case .busy(let upload, .nothing): state = .busy(upload, .head)
         case .busy(_, .ended):
-            isSpent = true
+            isDraining = true
             return false
         case .busy: break
         case .upgraded(let inputEnded, _): return !inputEnded
         case .idle, .closed:
-            isSpent = true
+            isDraining = true
             return false
         }
         return true
@@ -140,7 +140,7 @@ struct HTTP1Machine: Sendable {
     /// - Returns: whether the upload stops: the server has refused the request, or did not ask for its body.
     mutating func receiveHead(status: Int, isPersistent: Bool) -> Bool {
         guard case .busy(let upload, _) = state else { return false }
-        if !isPersistent { isSpent = true }
+        if !isPersistent { isDraining = true }
         let stops = upload == .awaitingContinue || (upload == .sending && status >= 300)
         state = .busy(stops ? .stopped : upload, .body)
         return stops
@@ -160,17 +160,17 @@ struct HTTP1Machine: Sendable {
     /// - Parameter hasMore: whether bytes follow in what was received.
     mutating func receiveEnd(hasMore: Bool) -> End {
         guard case .busy(let upload, _) = state else { return .close }
-        if hasMore || upload != .sent && upload != .sending { isSpent = true }
-        if upload == .sending, !isSpent {
+        if hasMore || upload != .sent && upload != .sending { isDraining = true }
+        if upload == .sending, !isDraining {
             state = .busy(.sending, .ended)
             return .uploadGoesOn
         }
-        state = isSpent ? .closed : .idle
-        return isSpent ? .close : .reuse
+        state = isDraining ? .closed : .idle
+        return isDraining ? .close : .reuse
     }
 
     /// The connection ends, which is the end of the response.
-    mutating func connectionEnds() { isSpent = true }
+    mutating func connectionEnds() { isDraining = true }
 
     // MARK: Another protocol
 
@@ -179,7 +179,7 @@ struct HTTP1Machine: Sendable {
     /// - Returns: false if the request is not whole: then it can't have accepted.
     mutating func upgrade() -> Bool {
         guard case .busy(.sent, .head) = state else { return false }
-        isSpent = true
+        isDraining = true
         state = .upgraded(inputEnded: false, outputEnded: false)
         return true
     }
@@ -212,7 +212,7 @@ struct HTTP1Machine: Sendable {
 
     /// The connection ends, whatever the reason. Returns the position of the exchange on it; `nil` if there is none.
     mutating func close() -> ExchangePosition? {
-        defer { (state, isSpent) = (.closed, true) }
+        defer { (state, isDraining) = (.closed, true) }
         return position
     }
 

@@ -7,7 +7,7 @@ internal import ErrandCore
 /// as consumed, after every event:
 ///
 /// ```swift
-/// parser.begin(.get)
+/// parser.expectResponse(to: .get)
 /// while true {
 ///     let (event, consumed) = try parser.next(in: received)
 ///     received.removeFirst(consumed)
@@ -93,16 +93,16 @@ struct ResponseParser {
 
     init(limits: ResponseLimits) { self.limits = limits }
 
-    /// Whether no response is expected: before ``begin(_:)``, and after ``Event/end(trailers:)``. A byte that arrives now is a fault of the
+    /// Whether no response is expected: before ``expectResponse(to:)``, and after ``Event/end(trailers:)``. A byte that arrives now is a fault of the
     /// server.
     var isIdle: Bool { state == .idle }
 
     /// Expects the response to a request with this method, which was sent. After an error, this does nothing.
     ///
     /// - Precondition: the parser is idle, or has failed.
-    mutating func begin(_ method: HTTPRequest.Method) {
+    mutating func expectResponse(to method: HTTPRequest.Method) {
         guard state != .failed else { return }
-        precondition(isIdle, "begin(_:) must be called after the end of the former response")
+        precondition(isIdle, "expectResponse(to:) must be called after the end of the former response")
         self.method = method
         (interims, hasBegun, isDoubtful) = (0, false, false)
         beginHead()

@@ -39,7 +39,7 @@ extension HTTP2Handler {
             case .lost(let time): return lose(HTTP2ConnectionError.noPong(after: time))
             }
         }
-        if let due = idleDue, due <= now, active.isEmpty, let connection, pool.retire(connection) { return close() }
+        if let due = idleDue, due <= now, active.isEmpty, let connection, pool.removeIfIdle(connection) { return close() }
         for number in active.keys { next = min(next, active[number]?.due ?? .distantFuture) }
         setAlarm(at: min(next, idleDue ?? .distantFuture, pings?.due ?? .distantFuture, probeDue ?? .distantFuture))
     }
@@ -244,10 +244,10 @@ extension HTTP2Handler {
         machine.close()
         if ended.isEmpty {
             // The pool counts the streams that are held.
-            if machine.endProbe().heldStreams > 0 { pool.spent(connection) } else { _ = pool.retire(connection) }
+            if machine.endProbe().heldStreams > 0 { pool.remove(connection) } else { _ = pool.removeIfIdle(connection) }
             return close()
         }
-        pool.spent(connection)
+        pool.remove(connection)
         for (number, position) in ended {
             guard let position, var done = remove(number) else { continue }
             done.takeUpload().stop()

@@ -80,7 +80,7 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
         (flushTurn, ringAlarm) = (nil, nil)
         frameGuard?.isRead = { _ in true }
         lose(failure)
-        if let connection { pool.forget(connection) }
+        if let connection { pool.didClose(connection) }
         connection = nil
     }
 
@@ -126,16 +126,16 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
         alarm.set(due, on: context.eventLoop, ringAlarm)
     }
 
-    // MARK: - An exchange begins
+    // MARK: - An exchange starts
 
-    func starts(_ exchange: Exchange, on connection: Connection) -> Bool {
+    func start(_ exchange: Exchange, on connection: Connection) -> Bool {
         guard let context, context.channel.isActive, !machine.isClosed else {
             // It was lost on the way here.
-            pool.spent(connection)
+            pool.remove(connection)
             pool.send(exchange)
             return true
         }
-        guard machine.canBegin else {
+        guard machine.canStartStream else {
             // On the way here, the server has said goodbye, or has allowed fewer streams.
             pool.send(exchange)
             return false
@@ -149,7 +149,7 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
             exchange.resume(throwing: exchange.unwritable(error))
             return false
         }
-        guard let number = machine.begin() else {
+        guard let number = machine.startStream() else {
             pool.send(exchange)
             return false
         }

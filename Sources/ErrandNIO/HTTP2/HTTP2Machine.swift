@@ -82,11 +82,11 @@ struct HTTP2Machine: Sendable {
 
     // MARK: - The request
 
-    var canBegin: Bool { !isClosed && !isDraining && streams.count + probe.heldStreams < streamLimit }
+    var canStartStream: Bool { !isClosed && !isDraining && streams.count + probe.heldStreams < streamLimit }
 
     /// Begins an exchange. Returns the identifier of its stream; `nil` if the connection can't take one.
-    mutating func begin() -> Int32? {
-        guard canBegin, let number = Int32(exactly: nextStream) else { return nil }
+    mutating func startStream() -> Int32? {
+        guard canStartStream, let number = Int32(exactly: nextStream) else { return nil }
         streams[number] = Stream(windowBytes: streamWindowBytes, framesBefore: framesReceived, isFirst: exchangesStarted == 0)
         exchangesStarted += 1
         nextStream += 2

@@ -41,10 +41,10 @@ final class Connection: Sendable {
 
     // MARK: - What the exchange asks for
 
-    func begin(_ exchange: Exchange) {
+    func dispatch(_ exchange: Exchange) {
         // A closure would be allocated.
-        if loop.inEventLoop { return handler.value.begin(exchange, on: self) }
-        onLoop { [self] in $0.begin(exchange, on: self) }
+        if loop.inEventLoop { return handler.value.accept(exchange, on: self) }
+        onLoop { [self] in $0.accept(exchange, on: self) }
     }
 
     /// The exchange ends now, if this connection still has it.

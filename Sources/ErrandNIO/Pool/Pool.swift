@@ -73,7 +73,7 @@ final class Pool: Sendable {
         let lane = exchange.request.options.priority.urgency
         let now = Self.now()
         let lease = state.withLock { state in
-            let route = state.route(of: exchange)
+            let route = state.preferredRoute(of: exchange)
             let lease = state.machine.lease(
                 exchange, for: route, lane: lane, on: loop.map { ObjectIdentifier($0) }, isFresh: isFresh, at: now)
             if exchange.isMovedToHTTP1 { state.machine.prefer(route) }
@@ -85,7 +85,7 @@ final class Pool: Sendable {
         switch lease {
         case .use(let connection, let closing):
             for stale in closing { stale.close() }
-            connection.begin(exchange)
+            connection.dispatch(exchange)
         case .wait(let ticket, let work):
             // A request that can't be written opens no connection. On a kept one, its head is checked when it is written.
             if !work.connect.isEmpty, let failure = exchange.unwritable {
@@ -202,7 +202,7 @@ final class Pool: Sendable {
         for attempt in work.cancel { state.withLock { $0.attempts[attempt] }?.cancel() }
         for connection in work.close { connection.close() }
         for attempt in work.connect { connect(attempt, on: loop ?? group.next(), isLimited: isLimited) }
-        for (exchange, connection) in work.begin { connection.begin(exchange) }
+        for (exchange, connection) in work.begin { connection.dispatch(exchange) }
     }
 
     private func connect(_ attempt: Machine.Attempt, on loop: any EventLoop, isLimited: Bool = false) {
@@ -243,7 +243,7 @@ final class Pool: Sendable {
             return (arrival, more)
         }
         switch arrival {
-        case .begin(let exchange): connection.begin(exchange)
+        case .begin(let exchange): connection.dispatch(exchange)
         case .idle(let time): connection.onLoop { $0.becomeIdle(for: time) }
         case .close(let work):
             connection.close()
@@ -320,20 +320,20 @@ final class Pool: Sendable {
     func drain(_ connection: Connection) { perform(state.withLock { $0.machine.drain(connection, of: connection.route) }) }
 
     /// A connection that had an exchange was lost, or is closed after it.
-    func spent(_ connection: Connection) {
-        let work = state.withLock { $0.machine.closed(connection, of: connection.route) }
+    func remove(_ connection: Connection) {
+        let work = state.withLock { $0.machine.remove(connection, of: connection.route) }
         perform(work)
     }
 
     /// Takes an idle connection out of the pool. Returns false if an exchange uses it.
-    func retire(_ connection: Connection) -> Bool {
-        let (isRetired, work) = state.withLock { $0.machine.retire(connection, of: connection.route) }
+    func removeIfIdle(_ connection: Connection) -> Bool {
+        let (isRemoved, work) = state.withLock { $0.machine.removeIfIdle(connection, of: connection.route) }
         perform(work)
-        return isRetired
+        return isRemoved
     }
 
     /// The channel is closed.
-    func forget(_ connection: Connection) {
+    func didClose(_ connection: Connection) {
         let (promises, observers) = state.withLock { state in
             state.open[connection.number] = nil
             return (state.takeClosed(), state.observers.isEmpty ? nil : state.observers)
@@ -394,7 +394,7 @@ extension Pool.State {
     }
 
     /// The way of an exchange: over HTTP/1.1 while there are connections to a server that wants it.
-    fileprivate func route(of exchange: Exchange) -> Route {
+    fileprivate func preferredRoute(of exchange: Exchange) -> Route {
         let route = exchange.route
         guard machine.hasPreferences, !route.needsHTTP1, machine.isPreferred(route.overHTTP1) else { return route }
         exchange.useHTTP1()

@@ -30,7 +30,7 @@ extension PoolMachine {
             begin(slot, in: index)
             return .begin(waiter)
         }
-        if isRoomNeeded() { return .close(closed(link, of: attempt.key)) }
+        if isRoomNeeded() { return .close(remove(link, of: attempt.key)) }
         return .idle(becomeIdle(slot, of: attempt.key, for: limits.idleTime, at: now))
     }
 
@@ -93,7 +93,7 @@ extension PoolMachine {
         let isOld = table[slot].end.map { $0 <= now } ?? false
         let isLast = isShutDown || isOld || table[slot].isDraining
         if isLast || givesWay(slot, in: index, of: key) {
-            guard table[slot].inUse > 0 else { return .close(closed(link, of: key)) }
+            guard table[slot].inUse > 0 else { return .close(remove(link, of: key)) }
             drain(slot, in: index, toMakeRoom: !isLast)
             return .inUse
         }
@@ -105,10 +105,10 @@ extension PoolMachine {
             move(slot, to: table[slot].hasRoom ? .roomy : .none, in: index)
             return .inUse
         }
-        guard idleTime > .zero else { return .close(closed(link, of: key)) }
+        guard idleTime > .zero else { return .close(remove(link, of: key)) }
         // One that takes no exchange makes room for one that does.
         let isUseless = !table[slot].hasRoom && groups.values[index].queue.needsAttempt
-        if isUseless || isRoomNeeded() { return .close(closed(link, of: key)) }
+        if isUseless || isRoomNeeded() { return .close(remove(link, of: key)) }
         return .idle(becomeIdle(slot, of: key, for: idleTime, at: now))
     }
 
@@ -138,24 +138,24 @@ extension PoolMachine {
             drain(slot, in: index)
             return Work()
         }
-        var work = closed(link, of: key)
+        var work = remove(link, of: key)
         work.close.append(link)
         return work
     }
 
     /// A connection has closed, or will be.
-    mutating func closed(_ link: Link, of key: Key) -> Work {
+    mutating func remove(_ link: Link, of key: Key) -> Work {
         var work = Work()
         guard let slot = table.slot(of: link), let index = groups.index(forKey: key) else { return work }
-        forget(slot, in: index)
+        remove(slot, in: index)
         refill(key, &work)
         return work
     }
 
     /// Takes an idle connection out. Returns false if an exchange uses it, or it was taken out before.
-    mutating func retire(_ link: Link, of key: Key) -> (isRetired: Bool, work: Work) {
+    mutating func removeIfIdle(_ link: Link, of key: Key) -> (isRemoved: Bool, work: Work) {
         guard let slot = table.slot(of: link), table[slot].place == .idle else { return (false, Work()) }
-        return (true, closed(link, of: key))
+        return (true, remove(link, of: key))
     }
 }
 #endif

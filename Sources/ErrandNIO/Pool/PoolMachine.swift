@@ -121,7 +121,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
             }
         }
         if let link = beginShared(key, isFresh: isFresh, at: now) {
-            if !closing.isEmpty { forgetIfEmpty(key) }
+            if !closing.isEmpty { removeGroupIfEmpty(key) }
             return .use(link, closing: closing)
         }
         lastNumber += 1
@@ -183,10 +183,10 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     /// Takes a connection out.
     mutating func close(_ slot: Int, in index: Dictionary<Key, Group>.Index, _ closing: inout [Link]) {
         if let link = table[slot].link { closing.append(link) }
-        forget(slot, in: index)
+        remove(slot, in: index)
     }
 
-    mutating func forget(_ slot: Int, in index: Dictionary<Key, Group>.Index) {
+    mutating func remove(_ slot: Int, in index: Dictionary<Key, Group>.Index) {
         move(slot, to: .none, in: index)
         endSharing(slot)
         table.remove(slot)
@@ -199,7 +199,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         guard let (waiter, attempt) = groups[ticket.key]?.queue.dequeue(ticket.number) else { return nil }
         var work = Work()
         dropSurplusAttempt(of: ticket.key, own: attempt, &work)
-        forgetIfEmpty(ticket.key)
+        removeGroupIfEmpty(ticket.key)
         return (waiter, work)
     }
 
@@ -266,7 +266,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         total -= 1
         work.cancel.append(attempt)
         feedStarved(&work)
-        forgetIfEmpty(attempt.key)
+        removeGroupIfEmpty(attempt.key)
         return work
     }
 
@@ -306,7 +306,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         let key = table[slot].key
         guard let index = groups.index(forKey: key) else { return false }
         close(slot, in: index, &work.close)
-        forgetIfEmpty(key)
+        removeGroupIfEmpty(key)
         return true
     }
 
@@ -314,7 +314,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     mutating func refill(_ key: Key, _ work: inout Work) {
         starve(key)
         feedStarved(&work)
-        forgetIfEmpty(key)
+        removeGroupIfEmpty(key)
     }
 
     /// There may be room for connections: the origins that wait for it get one each in turn, as long as they can use them.
@@ -365,7 +365,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         return (waiter, work)
     }
 
-    mutating func forgetIfEmpty(_ key: Key) {
+    mutating func removeGroupIfEmpty(_ key: Key) {
         guard let group = groups[key], group.isEmpty else { return }
         if let place = group.starvedPlace { _ = starved.remove(place) }
         if group.isPreferred { preferredCount -= 1 }

@@ -36,7 +36,7 @@ struct ConnectTunnel: Tunnel {
         if let value = try dialog.authorization(for: proxy, .connect, target) { head.headerFields[.proxyAuthorization] = value }
         var buffer = ByteBuffer()
         try RequestEncoder.write(head, framing: .none, form: .authority, into: &buffer)
-        parser.begin(.connect)
+        parser.expectResponse(to: .connect)
         state = .head
         return buffer
     }
@@ -72,10 +72,10 @@ struct ConnectTunnel: Tunnel {
     }
 
     /// - Returns: `nil` if the rest of the response is read.
-    private mutating func receive(_ head: ResponseHead) throws(ProxyAnswerError) -> TunnelStep? {
+    private mutating func receive(_ head: ResponseHead) throws(ProxyAuthorizationError) -> TunnelStep? {
         let status = head.response.status
         if status.kind == .successful { return nil }
-        if status.code == 407, try dialog.answer(head.response.headerFields, of: proxy, .connect, target) {
+        if status.code == 407, try dialog.respond(to: head.response.headerFields, of: proxy, .connect, target) {
             guard head.isPersistent, head.framing != .untilClose else { return again() }
             state = .body(0)
             return nil

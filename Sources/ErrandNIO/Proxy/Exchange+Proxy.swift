@@ -8,7 +8,7 @@ extension Exchange {
     ///
     /// The request's own `Proxy-Authorization` goes to a proxy that reads the request, and to nobody else: ``RequestEncoder`` leaves it out. If
     /// the request has none, the proxy gets what ``ProxyDialog`` says.
-    func changedHead() throws(ProxyAnswerError) -> HTTPRequest? {
+    func changedHead() throws(ProxyAuthorizationError) -> HTTPRequest? {
         if let upgrade { return upgrade.added(to: request.head) }
         guard let proxy = route.proxy, route.isForwarded, !request.headers.contains(.proxyAuthorization),
             let value = try authorization(for: proxy)
@@ -18,22 +18,22 @@ extension Exchange {
         return head
     }
 
-    private func authorization(for proxy: ProxyServer) throws(ProxyAnswerError) -> String? {
+    private func authorization(for proxy: ProxyServer) throws(ProxyAuthorizationError) -> String? {
         if proxy.settings.credentials == nil, proxy.settings.authenticator == nil { return nil }
-        return try withDialog { (dialog) throws(ProxyAnswerError) in
+        return try withDialog { (dialog) throws(ProxyAuthorizationError) in
             try dialog.authorization(for: proxy, request.method, absoluteTarget)
         }
     }
 
     /// The proxy asks for credentials. Returns whether the request is to be sent again.
-    func answer(_ head: HTTPResponse) throws(ProxyAnswerError) -> Bool {
+    func respond(toChallenge head: HTTPResponse) throws(ProxyAuthorizationError) -> Bool {
         guard let proxy = route.proxy, proxy.settings.authenticator != nil, !request.headers.contains(.proxyAuthorization) else {
             return false
         }
-        let isAnswered = try withDialog { (dialog) throws(ProxyAnswerError) in
-            try dialog.answer(head.headerFields, of: proxy, request.method, absoluteTarget)
+        let canRespond = try withDialog { (dialog) throws(ProxyAuthorizationError) in
+            try dialog.respond(to: head.headerFields, of: proxy, request.method, absoluteTarget)
         }
-        return isAnswered && canRepeat
+        return canRespond && canRepeat
     }
 
     /// The target as ``RequestEncoder`` writes it in absolute form.
@@ -58,7 +58,7 @@ extension Exchange {
     }
 
     /// - Parameter head: the challenge; `nil` before there was one.
-    func proxyFailure(_ error: ProxyAnswerError, to head: HTTPResponse?) -> TransportError {
+    func proxyFailure(_ error: ProxyAuthorizationError, to head: HTTPResponse?) -> TransportError {
         var failure = failure(
             .proxy, phase: head == nil ? .request : .response, message: "\(shownProxy): \(error)", underlying: error, response: head,
             delivery: .notSent)

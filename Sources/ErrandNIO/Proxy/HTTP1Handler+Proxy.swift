@@ -17,8 +17,8 @@ extension HTTP1Handler {
         // First, so that the task that sends the body can't open it for this connection any more.
         if machine.isUploading { stopUpload() }
         let failure: TransportError?
-        do throws(ProxyAnswerError) {
-            failure = try exchange.answer(head.response) ? nil : exchange.proxyFailure(head.response)
+        do throws(ProxyAuthorizationError) {
+            failure = try exchange.respond(toChallenge: head.response) ? nil : exchange.proxyFailure(head.response)
         } catch {
             failure = exchange.proxyFailure(error, to: head.response)
         }
@@ -68,11 +68,11 @@ extension HTTP1Handler {
         exchange.leaveConnection()
         if end != .reuse {
             _ = machine.close()
-            pool.spent(connection)
+            pool.remove(connection)
             close()
         }
         exchange.events?.beginAgain(after: exchange.challengeFailure)
-        if end == .reuse { begin(exchange, on: connection) } else { pool.send(exchange, isFresh: true) }
+        if end == .reuse { accept(exchange, on: connection) } else { pool.send(exchange, isFresh: true) }
     }
 }
 

@@ -100,7 +100,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     /// - Throws: ``ErrandCore/TransportError``; `CancellationError`.
     public func send(_ request: Request) async throws -> Response {
         guard let origin = request.origin else { throw InvalidURLError(request.head.path ?? "", .missingHost) }
-        let exchange = Exchange(request, to: try route(of: request, to: origin), owner: owner)
+        let exchange = Exchange(request, to: try makeRoute(for: request, to: origin), owner: owner)
         if let problem = exchange.upgrade?.problem(of: request) {
             throw exchange.failure(.invalidRequest, phase: .request, message: problem, delivery: .notSent)
         }
@@ -108,7 +108,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
         return try await withTaskCancellationHandler {
             // A checked continuation would allocate. Exchange.takeWaiter returns each of these once.
             try await withUnsafeThrowingContinuation { waiter in
-                if exchange.begin(waiter) {
+                if exchange.register(waiter) {
                     owner.pool.send(exchange)
                 } else {
                     exchange.events?.record(.end, failure: CancellationError())
@@ -120,9 +120,9 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
         }
     }
 
-    private func route(of request: Request, to origin: Origin) throws(TransportError) -> Route {
+    private func makeRoute(for request: Request, to origin: Origin) throws(TransportError) -> Route {
         do throws(ProxySettingsError) {
-            return try owner.pool.route(to: origin, isForUpgrade: request.options.upgrade != nil)
+            return try owner.pool.makeRoute(to: origin, isForUpgrade: request.options.upgrade != nil)
         } catch {
             throw TransportError(
                 .proxy, phase: .request, message: "\(error)", underlying: error, request: request, delivery: .notSent)
@@ -147,7 +147,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     ///   ``ErrandCore/ProxySettingsError`` for a proxy that can't be used, which a closure has chosen.
     public func preconnect(to origin: Origin, count: Int = 1) async throws {
         try Task.checkCancellation()
-        try await owner.pool.preconnect(to: owner.pool.route(to: origin), count: count)
+        try await owner.pool.preconnect(to: owner.pool.makeRoute(to: origin), count: count)
     }
 
     /// Opens connections to the origin of a URL before they are needed.

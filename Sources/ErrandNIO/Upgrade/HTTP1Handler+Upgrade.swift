@@ -16,7 +16,7 @@ extension HTTP1Handler {
         }
         exchange.events?.record(.responseHead, response: head.response)
         guard self.current?.exchange === exchange else { return }  // a sink has ended it
-        let (input, output) = (ResponseStream(exchange, current.attempt, on: connection), UpgradedOutput())
+        let (input, output) = (ExchangeBodySource(exchange, current.attempt, on: connection), UpgradedOutput())
         let received = ActiveExchange.Head(head, to: exchange.request.method)
         self.current?.upgrade(received, input, output)
         // The end of the server's direction must not end the other one. NIOSSL would then wait for the rest of a broken connection.

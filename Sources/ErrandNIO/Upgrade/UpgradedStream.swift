@@ -13,12 +13,12 @@ internal import Synchronization
 final class UpgradedStream: DuplexStream, ReadyBodySource {
     private let exchange: Exchange
     private let connection: Connection
-    private let input: ResponseStream
+    private let input: ExchangeBodySource
     private let output: UpgradedOutput
     private let head: HTTPResponse
     private let isClosed = Atomic(false)
 
-    init(_ exchange: Exchange, on connection: Connection, _ input: ResponseStream, _ output: UpgradedOutput, head: HTTPResponse) {
+    init(_ exchange: Exchange, on connection: Connection, _ input: ExchangeBodySource, _ output: UpgradedOutput, head: HTTPResponse) {
         (self.exchange, self.connection, self.input, self.output, self.head) = (exchange, connection, input, output, head)
     }
 

@@ -7,7 +7,7 @@ internal import Synchronization
 ///
 /// The connection's event loop appends what it has received since, as one batch for each turn of the loop; a reader takes chunk by chunk.
 /// While more is queued than the reader may want, the connection does not read.
-final class ResponseStream: ReadyBodySource {
+final class ExchangeBodySource: ReadyBodySource {
     private enum End: Sendable {
         case complete(trailers: HTTPFields?)
         case failed(any Error)
