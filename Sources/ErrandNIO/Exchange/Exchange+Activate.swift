@@ -3,9 +3,9 @@ internal import ErrandCore
 internal import NIOCore
 
 extension Exchange {
-    /// A connection takes the exchange.
+    /// Assigns the exchange to a connection.
     ///
-    /// - Returns: `nil` if it was cancelled, or its deadline has passed: then it has ended.
+    /// - Returns: `nil` if the exchange was canceled, or its deadline has passed. Then the exchange has ended.
     func activate(on connection: Connection) -> TakenExchange? {
         guard assign(to: connection) else {
             resume(throwing: CancellationError())
@@ -20,10 +20,10 @@ extension Exchange {
     }
 }
 
-/// An exchange that a connection has taken, and whose attempt has not begun.
+/// An exchange that a connection has taken. Its attempt has not begun.
 struct TakenExchange {
     let exchange: Exchange
-    /// `nil` without a deadline.
+    /// `nil` if the request has no deadline.
     let deadline: NIODeadline?
 }
 #endif
