@@ -29,7 +29,8 @@ struct ChunkLine {
         (self.size, extensionBytes) = (size, rest.count + max(0, padding - Self.paddingBytes))
     }
 
-    /// Whether `bytes` are extensions: `;name`, `;name=token` or `;name="text"`, with whitespace between the parts. The last one may be empty.
+    /// Whether `bytes` are extensions: `;name`, `;name=token` or `;name="text"`, with whitespace between the parts. The last one may be
+    /// empty.
     private static func areExtensions(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         var index = 0
         func skipWhitespace() { while index < bytes.count, bytes[index].isSpaceOrTab { index += 1 } }

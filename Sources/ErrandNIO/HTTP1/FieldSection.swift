@@ -39,8 +39,8 @@ struct FieldSection {
         return true
     }
 
-    /// Reads a line without its line end ([RFC 9112, section 5](https://www.rfc-editor.org/rfc/rfc9112#section-5)). If other lines continue it,
-    /// the line ends between them are a part of it.
+    /// Reads a line without its line end ([RFC 9112, section 5](https://www.rfc-editor.org/rfc/rfc9112#section-5)). If other lines
+    /// continue it, the line ends between them are a part of it.
     ///
     /// In trailers, fields about the framing of the message and about the connection are dropped
     /// ([RFC 9110, section 6.5.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.5.1)).

@@ -37,7 +37,7 @@ extension HTTP1Handler {
                 countSent(count, of: exchange, attempt)
                 guard piece.isLast else { continue }
                 context.flush()
-                // The next exchange may begin in here, which writes its own body.
+                // The next exchange may begin inside this call, and write its own body.
                 return finishUpload(of: exchange, attempt, promise)
             }
             context.flush()
@@ -68,7 +68,7 @@ extension HTTP1Handler {
                 }
             }
             let left = exchange.isFollowed ? context.eventLoop.makePromise(of: Void.self) : nil
-            // Writes end in their order: an empty one ends with the last bytes.
+            // Writes end in their order: an empty write ends with the last bytes.
             if isChunked || left != nil { context.write(wrapOutboundOut(last), promise: left) }
             context.flush()
             finishUpload(of: exchange, attempt, left)
@@ -96,7 +96,7 @@ extension HTTP1Handler {
     }
 }
 
-/// The memory of a few writes, used again when they have left.
+/// Buffers for a few writes, which are reused when their bytes have left.
 struct WriteBuffers {
     static let count = 4
     private var buffers: [ByteBuffer] = []
@@ -105,7 +105,7 @@ struct WriteBuffers {
     /// Returns a buffer with `pieces`, as one chunk if the body is sent in chunks
     /// ([RFC 9112, section 7.1](https://www.rfc-editor.org/rfc/rfc9112#section-7.1)).
     ///
-    /// - Parameter count: how many bytes the pieces have together.
+    /// - Parameter count: the number of bytes of all pieces together.
     mutating func filled(with pieces: some Collection<Data>, _ count: Int, isChunked: Bool) -> ByteBuffer {
         let capacity = isChunked ? count + 20 : count
         if buffers.count < Self.count {
@@ -114,7 +114,7 @@ struct WriteBuffers {
         } else {
             next = (next + 1) % Self.count
         }
-        // A buffer that is still being written is not unique: clearing it allocates.
+        // While the channel still writes a buffer, the buffer is not unique. Then clearing the buffer allocates.
         buffers[next].clear(minimumCapacity: capacity)
         if isChunked { RequestEncoder.chunkHead(count, into: &buffers[next]) }
         for piece in pieces { buffers[next].writeBytes(piece) }

@@ -3,9 +3,9 @@ internal import ErrandCore
 internal import NIOCore
 internal import NIOFoundationEssentialsCompat
 
-/// Runs the exchanges of one HTTP/1.1 connection, one after the other: the last handler of its channel.
+/// The last handler of an HTTP/1.1 channel, which runs the exchanges of the connection one after the other.
 ///
-/// ``HTTP1Machine`` decides, and ``ResponseParser`` reads. Everything here runs on the channel's event loop.
+/// ``HTTP1Machine`` decides, and ``ResponseParser`` reads. All methods run on the channel's event loop.
 final class HTTP1Handler: ChannelDuplexHandler, HTTPHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = Never
@@ -21,26 +21,27 @@ final class HTTP1Handler: ChannelDuplexHandler, HTTPHandler {
     var current: ActiveExchange?
     var context: ChannelHandlerContext?
     var connection: Connection?
-    /// What was received, and not parsed.
+    /// The bytes received and not yet parsed.
     var incoming: ByteBuffer?
     var outgoing = ByteBuffer()
     var writeBuffers = WriteBuffers()
-    /// Whether a write is in progress that leaves as a whole or not at all. Of one that is larger, or fails later, a part may have left.
+    /// Whether a write is in progress that leaves as a whole or not at all. A part of a larger write, or of a write that fails later, may
+    /// have left.
     var isWritingSmallHead = false
-    /// How much the kernel takes in one piece from a connection that has nothing else to send: 4 KiB.
+    /// The most bytes that the kernel takes as a whole from a connection that has nothing else to send: 4 KiB.
     static let smallWriteBytes = 4096
     var alarm = Alarm()
-    /// Kept, because a closure would be allocated for each exchange.
+    /// The action of the alarm. The handler keeps the closure, because a new closure for each exchange would be allocated.
     private(set) var ringAlarm: (@Sendable () -> Void)?
     var idleDue: NIODeadline?
-    /// Whether nothing is read until the reader of a response has room.
+    /// Whether the channel reads nothing until the reader of a response has room.
     var isHeldBack = false
     var isReadWanted = false
-    /// Whether the end of the connection is the end of the response in progress.
+    /// Whether the response in progress ends with the connection.
     var endsWithConnection = false
     /// See ``ResponseHead/keepAliveSeconds``, of the response in progress.
     var keepAliveSeconds: Int?
-    /// How many bytes of a proxy's challenge were received; `nil` unless a challenge is being answered.
+    /// The number of bytes received of the body of a proxy's challenge; `nil` unless the handler responds to a challenge.
     var challengeBytes: Int?
     /// Why the channel closes.
     var failure: (any Error)?
@@ -73,12 +74,12 @@ final class HTTP1Handler: ChannelDuplexHandler, HTTPHandler {
 
     func start(_ exchange: Exchange, on connection: Connection) -> Bool {
         guard let context, context.channel.isActive, machine.canStartAttempt else {
-            // It was lost on the way here.
+            // The connection was lost while the exchange was on its way.
             pool.remove(connection)
             pool.send(exchange)
             return true
         }
-        // Before the exchange is here: an authenticator may cancel it.
+        // Before the connection takes the exchange: an authenticator may cancel the exchange.
         let head: HTTPRequest?
         do throws(ProxyAuthorizationError) {
             head = try exchange.changedHead()
@@ -122,7 +123,7 @@ final class HTTP1Handler: ChannelDuplexHandler, HTTPHandler {
         }
         machine.writeHead(kind, closes: closes)
         var left: EventLoopPromise<Void>?
-        // The failure of a request that must not be sent twice says whether it has left.
+        // The failure of a request that must not be sent twice reports whether the request has left.
         if exchange.isFollowed || !exchange.request.method.isIdempotent {
             let promise = context.eventLoop.makePromise(of: Void.self)
             promise.futureResult.assumeIsolated().whenFailure { _ in if self.isWritingSmallHead { self.machine.headHasNotLeft() } }

@@ -24,8 +24,8 @@ internal import ErrandCore
 /// - One empty line before a status line is ignored.
 /// - A status line without a reason phrase may also miss the space before it.
 /// - A field value that is not UTF-8 is read as ISO 8859-1.
-/// - A line of a head or of trailers may end with LF alone ([RFC 9112, section 2.2](https://www.rfc-editor.org/rfc/rfc9112#section-2.2)). Then
-///   ``isDoubtful`` is true. In a response to CONNECT, such a line is refused.
+/// - A line of a head or of trailers may end with LF alone ([RFC 9112, section 2.2](https://www.rfc-editor.org/rfc/rfc9112#section-2.2)).
+///   Then ``isDoubtful`` is true. In a response to CONNECT, such a line is refused.
 /// - A folded field line is unfolded ([RFC 9112, section 5.2](https://www.rfc-editor.org/rfc/rfc9112#section-5.2)).
 /// - Blanks after a chunk size, and a `;` without an extension, are ignored: see ``ChunkLine``.
 ///
@@ -93,8 +93,8 @@ struct ResponseParser {
 
     init(limits: ResponseLimits) { self.limits = limits }
 
-    /// Whether no response is expected: before ``expectResponse(to:)``, and after ``Event/end(trailers:)``. A byte that arrives now is a fault of the
-    /// server.
+    /// Whether no response is expected: before ``expectResponse(to:)``, and after ``Event/end(trailers:)``. A byte that arrives now is a
+    /// fault of the server.
     var isIdle: Bool { state == .idle }
 
     /// Expects the response to a request with this method, which was sent. After an error, this does nothing.
