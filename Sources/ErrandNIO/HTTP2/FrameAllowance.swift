@@ -1,15 +1,15 @@
 #if NIO
 /// Bounds the frames of a server that are not part of a message that this side reads: a value without channels and timers.
 ///
-/// The exchange of a stream bounds DATA, HEADERS and CONTINUATION, and `NIOHTTP2Handler` bounds empty DATA. Nothing bounds the other frames, which cost this side work, also on an idle
-/// connection. An honest server sends them in response to frames of this side: WINDOW_UPDATE for DATA. Therefore each frame that this side has sent
-/// raises the bound.
+/// The exchange of a stream bounds DATA, HEADERS and CONTINUATION, and `NIOHTTP2Handler` bounds empty DATA. Nothing bounds the other
+/// frames, which cost this side work, also on an idle connection. An honest server sends them in response to frames of this side:
+/// WINDOW_UPDATE for DATA. Therefore each frame that this side has sent raises the bound.
 ///
-/// A stream that this side has left has no exchange. Until the server knows the reset, it may send what the window of the stream allows. Therefore
-/// each such stream raises a bound for the bytes of all of them.
+/// A stream that this side has left has no exchange. Until the server knows the reset, it may send what the window of the stream allows.
+/// Therefore each such stream raises a bound for the bytes of all of them.
 ///
-/// RST_STREAM has a bound of its own, as an overloaded server may refuse every request, and some servers reset a stream again for each DATA frame that
-/// comes after: one frame for each HEADERS and DATA frame of this side, whenever it was sent.
+/// RST_STREAM has a bound of its own, as an overloaded server may refuse every request, and some servers reset a stream again for each
+/// DATA frame that comes after: one frame for each HEADERS and DATA frame of this side, whenever it was sent.
 struct FrameAllowance: Sendable {
     struct Limits: Sendable {
         /// How many frames a server may send in each `time`, whatever this side has sent.

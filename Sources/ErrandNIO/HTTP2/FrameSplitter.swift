@@ -25,8 +25,9 @@ struct FrameHeader: Sendable, Hashable {
 
 /// Finds the frames in what an HTTP/2 server sends: a value without channels.
 ///
-/// The parser of `NIOHTTP2Handler` frees its buffer only if a read ends at the end of a frame, or within DATA without padding. Otherwise it keeps
-/// everything that it has read. Therefore bytes are handed on up to such a place, and the rest of a read waits for more: at most one frame.
+/// The parser of `NIOHTTP2Handler` frees its buffer only if a read ends at the end of a frame, or within DATA without padding. Otherwise
+/// it keeps everything that it has read. Therefore bytes are handed on up to such a place, and the rest of a read waits for more: at most
+/// one frame.
 struct FrameSplitter: Sendable {
     /// What to do with bytes that were received.
     struct Step: Sendable, Hashable {
@@ -47,9 +48,10 @@ struct FrameSplitter: Sendable {
 
     /// Looks at `bytes`, which begin with the bytes that the last step did not hand on.
     ///
-    /// - Parameter report: gets the header of each frame, once, when the header is complete. If the closure returns false, the step ends, and
-    ///   nothing more must be handed on.
-    /// - Parameter inspect: gets the payload of each frame that is complete, except DATA without padding. If the closure returns false, the step ends as well.
+    /// - Parameter report: gets the header of each frame, once, when the header is complete. If the closure returns false, the step ends,
+    ///   and nothing more must be handed on.
+    /// - Parameter inspect: gets the payload of each frame that is complete, except DATA without padding. If the closure returns false,
+    ///   the step ends as well.
     mutating func next(
         in bytes: UnsafeRawBufferPointer, report: (FrameHeader) -> Bool,
         inspect: (FrameHeader, UnsafeRawBufferPointer) -> Bool = { _, _ in true }

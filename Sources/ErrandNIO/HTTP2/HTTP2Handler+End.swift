@@ -16,7 +16,7 @@ extension HTTP2Handler {
 
     func setAlarm(of number: Int32) { setAlarm(at: active[number]?.due) }
 
-    /// A limit of a phase may have begun.
+    /// Sets the alarm if the exchange has limits of phases, one of which may have begun.
     func setLimitAlarm(of number: Int32) { if active[number]?.exchange.limits != nil { setAlarm(of: number) } }
 
     func alarmRang() {
@@ -48,7 +48,7 @@ extension HTTP2Handler {
         guard isActive(exchange, number) else { return }
         let position = machine.position(of: number)
         if let failure = active.change(number, { $0.timeout(at: now, position) }) ?? nil {
-            // The connection may be lost: the next exchange must not wait for it as well.
+            // The connection may be lost: the next exchange must not wait for this connection as well.
             if machine.isSilent(since: number), let connection {
                 machine.drain()
                 pool.drain(connection)
@@ -67,7 +67,7 @@ extension HTTP2Handler {
 
     private func ping() { write(.ping(HTTP2PingData(withInteger: UInt64(machine.framesReceived)), ack: false), on: 0) }
 
-    /// The server has responded to a ping, or the time for that is over.
+    /// Ends the wait for the response to a ping: the server has responded, or the time has passed.
     func endProbe() {
         guard probeDue != nil, let connection else { return }
         probeDue = nil
@@ -95,9 +95,9 @@ extension HTTP2Handler {
         settle(number, error, code: .cancel, probe)
     }
 
-    /// An exchange ends before its response is complete. Its neighbors go on.
+    /// Ends an exchange before its response is complete. The other exchanges continue.
     ///
-    /// - Parameter code: the code of the RST_STREAM; `nil`: none is sent.
+    /// - Parameter code: the code of the RST_STREAM; `nil`: no RST_STREAM is sent.
     func settle(_ number: Int32, _ error: (any Error)?, code: HTTP2Code?, _ probe: ResetProbe.Action = .none) {
         guard let connection, var done = remove(number) else { return }
         if leave(number), let code { reset(number, code) }
@@ -111,30 +111,30 @@ extension HTTP2Handler {
         if probe == .none { release(connection) }
     }
 
-    /// A stream ends before its response is complete. Returns whether it must be reset.
+    /// Ends a stream before its response is complete. Returns whether the stream must be reset.
     private func leave(_ number: Int32) -> Bool {
         frameGuard?.countLeft()
         return machine.end(number)
     }
 
-    /// `NIOHTTP2Handler` has refused to write the head of a request.
+    /// Ends an exchange whose head `NIOHTTP2Handler` has refused to write.
     func headHasNotLeft(_ number: Int32, _ error: any Error) {
         guard let current = active[number] else { return }
         let position = ExchangePosition(phase: .send, delivery: .notSent, mayBeStale: false)
         settle(number, current.failure(.connectionLost, at: position, message: HTTP2ErrorText.of(error), underlying: error), code: nil)
     }
 
-    /// The server has not processed a request: it is sent again, once for each reason.
+    /// Sends a request again that the server has not processed, once for each reason.
     func moveOn(_ number: Int32, _ error: HTTP2ConnectionError) {
         guard let connection, var done = remove(number) else { return }
         let phase = machine.position(of: number)?.phase ?? .response
-        // A server that has sent a part of its response has processed the request, whatever it says.
+        // A server that has sent a part of its response has processed the request, even if the frame says otherwise.
         let delivery: Delivery = done.head == nil ? .notSent : .sent
         let failure = done.failure(
             .connectionLost, at: ExchangePosition(phase: phase, delivery: delivery, mayBeStale: false), message: "\(error)",
             underlying: error)
         _ = leave(number)
-        // First, so that the task that sends the body can't open it for this connection any more.
+        // First, so that the task that sends the body can't open the body for this connection any more.
         done.takeUpload().stop()
         if done.head == nil, error.needsHTTP1 ? done.exchange.moveOnToHTTP1() : done.exchange.moveOnAsUnprocessed() {
             done.exchange.events?.beginAgain(after: failure)
@@ -146,13 +146,16 @@ extension HTTP2Handler {
         }
     }
 
-    /// The server has refused the request as misdirected (421). Returns whether it is sent again: then nothing more begins on this
-    /// connection, and its other exchanges go on. A connection of another origin is left to that one.
+    /// Handles a refusal of the request as misdirected (421).
+    ///
+    /// - Returns: whether the request is sent again. Then no further exchange begins on this connection, and the other exchanges
+    ///   continue. If the connection belongs to another origin, exchanges of that origin may still begin.
     func moveOnAsMisdirected(_ number: Int32) -> Bool {
         guard let connection, let exchange = active[number]?.exchange else { return false }
         let isGuest = exchange.origin != connection.origin
         if isGuest { pool.keepApart(exchange.route) }
-        // First, so that the task that sends the body can't open it for this connection any more. The rest is not wanted in either case.
+        // First, so that the task that sends the body can't open the body for this connection any more. Nobody needs the rest in either
+        // case.
         stopUpload(of: AttemptID(number))
         guard exchange.moveOnAsMisdirected() else { return false }
         _ = remove(number)
@@ -167,8 +170,9 @@ extension HTTP2Handler {
         return true
     }
 
-    /// The server has refused the expectation of the request (417), whose body was not sent. Returns whether it is sent again without
-    /// `Expect`.
+    /// Handles a refusal of the request's expectation (417). The body of the request was not sent.
+    ///
+    /// - Returns: whether the request is sent again without `Expect`.
     func moveOnWithoutExpect(_ number: Int32) -> Bool {
         guard let connection, let exchange = active[number]?.exchange else { return false }
         stopUpload(of: AttemptID(number))
@@ -181,7 +185,7 @@ extension HTTP2Handler {
         return true
     }
 
-    /// A response breaks the rules of HTTP.
+    /// Ends an exchange whose response breaks the rules of HTTP.
     func refuse(_ number: Int32, _ error: HTTP2ResponseError) {
         guard active[number] != nil else { return }
         if machine.countMalformedResponse() {
@@ -191,7 +195,7 @@ extension HTTP2Handler {
         fail(number, error, code: .protocolError)
     }
 
-    /// - Parameter code: the code of the RST_STREAM; `nil`: none is sent.
+    /// - Parameter code: the code of the RST_STREAM; `nil`: no RST_STREAM is sent.
     func fail(_ number: Int32, _ error: HTTP2ResponseError, code: HTTP2Code? = nil) {
         guard let current = active[number] else { return }
         let failure = current.failure(.invalidResponse, at: machine.position(of: number), message: "\(error)", underlying: error)
@@ -200,7 +204,7 @@ extension HTTP2Handler {
 
     // MARK: - The end of the connection
 
-    /// The server breaks the rules of the connection.
+    /// Closes the connection because the server breaks its rules.
     func breakConnection(_ code: HTTP2Code, _ error: HTTP2ConnectionError) {
         goAway(code)
         lose(error)
@@ -236,7 +240,7 @@ extension HTTP2Handler {
         context.fireChannelInactive()
     }
 
-    /// The connection is lost.
+    /// Handles the loss of the connection.
     func lose(_ error: (any Error)?) {
         guard let connection, !machine.isClosed || !active.isEmpty else { return close() }
         let error = error.map { reason(of: $0) }
@@ -259,11 +263,11 @@ extension HTTP2Handler {
                 done.settle(failure, on: connection)
             }
         }
-        // Last, because a response that is delivered now sets the alarm.
+        // Last, because the delivery of a response sets the alarm.
         close()
     }
 
-    /// The server has broken the rules, in words, if it has.
+    /// Returns the error in words if the server has broken the rules; otherwise the error itself.
     private func reason(of error: any Error) -> any Error {
         guard let code = sentGoAway, !(error is HTTP2ConnectionError) else { return error }
         var text = HTTP2ErrorText.of(error, code)
@@ -274,7 +278,7 @@ extension HTTP2Handler {
         return HTTP2ConnectionError.closed(code, text: text)
     }
 
-    /// What may be the reason, if nothing was received: without TLS, the server did not choose HTTP/2.
+    /// A possible reason if no frame was received: without TLS, the server did not choose HTTP/2.
     private var hint: String {
         machine.framesReceived == 0 && connection?.origin.scheme.isExactly("http") == true ? "; the server may not know HTTP/2" : ""
     }
@@ -300,7 +304,8 @@ extension HTTP2Handler {
         close()
     }
 
-    /// Closes the connection. Over TLS, it is read on for a short time, unless the transport is shut down: see ``HTTP2Limits/closeTimeout``.
+    /// Closes the connection. Over TLS, the channel reads for a short time after that, unless the transport is shut down. See
+    /// ``HTTP2Limits/closeTimeout``.
     func close() {
         machine.close()
         let isUrgent = pool.isShutDown

@@ -5,7 +5,7 @@ internal import NIOFoundationEssentialsCompat
 internal import NIOHPACK
 internal import NIOHTTP2
 
-/// The body of a request. `NIOHTTP2Handler` holds DATA back until the server's windows have room: a write ends when its bytes have left.
+/// The body of a request. `NIOHTTP2Handler` holds DATA back until the server's windows have room. A write ends when its bytes have left.
 extension HTTP2Handler {
     func takes(_ callback: AttemptCallback, of attempt: AttemptID) -> Bool { machine.takes(callback, of: attempt) }
 
@@ -39,7 +39,7 @@ extension HTTP2Handler {
         startUpload(exchange.outgoingBody, of: exchange, number, on: connection)
     }
 
-    /// Writes piece by piece: no more than may be ahead of the network.
+    /// Writes piece by piece, and keeps no more than ``HTTP2Limits/unsentBytes`` ahead of the network, and one piece.
     func writeMemory(of attempt: AttemptID) {
         let number = attempt.stream
         guard let context, let exchange = active[number]?.exchange else { return }

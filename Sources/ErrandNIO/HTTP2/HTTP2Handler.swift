@@ -4,12 +4,12 @@ internal import NIOCore
 internal import NIOHPACK
 internal import NIOHTTP2
 
-/// Runs the exchanges of one HTTP/2 connection, each on a stream of its own: the last handler of its channel, behind `NIOHTTP2Handler`.
+/// The last handler of an HTTP/2 channel, after `NIOHTTP2Handler`, which runs each exchange of the connection on a stream of its own.
 ///
-/// ``HTTP2Machine`` decides; `NIOHTTP2Handler` reads and writes frames, and holds DATA back until the server's windows have room. A stream
-/// has no channel of its own. Everything here runs on the channel's event loop.
+/// ``HTTP2Machine`` decides. `NIOHTTP2Handler` reads and writes frames, and holds DATA back until the server's windows have room. A stream
+/// has no channel of its own. All methods run on the channel's event loop.
 ///
-/// What a turn of the loop writes is flushed once, at its end: after all frames that were received, or after the exchanges that began.
+/// The handler flushes once at the end of a turn of the loop: after all received frames, or after the exchanges that began.
 final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
     typealias InboundIn = HTTP2Frame
     typealias InboundOut = Never
@@ -20,30 +20,31 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
     var requestFields = HTTP2RequestFields()
     /// The exchanges in progress, by the identifiers of their streams.
     var active = StreamTable<ActiveExchange>()
-    /// The identifiers of their streams.
+    /// The identifiers of the streams, by the identities of their exchanges.
     var numbers: [ObjectIdentifier: Int32] = [:]
     var context: ChannelHandlerContext?
     var connection: Connection?
-    /// Counts the frames that this side sends, and the frames of streams that nobody reads. Tests have no guard.
+    /// Counts the frames that this side sends, and the frames of streams that nobody reads. `nil` in tests.
     let frameGuard: FrameGuard?
     var alarm = Alarm()
     var idleDue: NIODeadline?
-    /// `nil` if the connection is never asked whether it still stands.
+    /// Checks with pings whether the connection still works. `nil` if no pings are sent.
     var pings: PingWatch?
-    /// Whether frames are being received: what is written then is flushed after the last of them.
+    /// Whether frames are being received. Frames that are written meanwhile are flushed after the last received frame.
     var isReading = false
-    /// The streams that have received something in this turn, and perhaps some of them twice.
+    /// The streams that have received frames in this turn. A stream may be listed twice.
     var touched: [Int32] = []
-    /// The streams whose heads have left in this turn, and whose bodies wait for that.
+    /// The streams whose heads have left in this turn, and whose bodies follow.
     var opened: [Int32] = []
-    /// Streams that `NIOHTTP2Handler` has reset because of an error that it reports later.
+    /// The streams that `NIOHTTP2Handler` has reset because of an error. `NIOHTTP2Handler` reports the error later.
     var broken: [Int32] = []
-    /// Streams whose requests have left in this turn, after their whole responses.
+    /// The streams whose requests have left in this turn, and whose whole responses were received before.
     var finished: [Int32] = []
-    /// When the wait for the response to a ping ends that has gone with a reset.
+    /// When the wait for the response to a ping ends. The ping was sent with a reset.
     var probeDue: NIODeadline?
-    /// Whether the head of a request is being written, and what `NIOHTTP2Handler` has against it.
+    /// Whether the head of a request is being written.
     private var isWritingHead = false
+    /// The error of `NIOHTTP2Handler` about the head that is being written.
     private var headError: (any Error)?
     var needsFlush = false
     var isFlushScheduled = false
@@ -52,7 +53,7 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
     var isClosing = false
     /// Why the channel closes.
     var failure: (any Error)?
-    /// The code of the GOAWAY that was sent, which `NIOHTTP2Handler` chooses where the server breaks the rules of frames.
+    /// The code of the GOAWAY that was sent. If the server breaks the rules of frames, `NIOHTTP2Handler` chooses the code.
     var sentGoAway: HTTP2Code?
 
     init(of pool: Pool, machine: HTTP2Machine = HTTP2Machine(), behind frameGuard: FrameGuard? = nil) {
@@ -120,7 +121,7 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
 
     // MARK: - The alarm
 
-    /// Makes sure that the alarm rings at `due`, or before. It is set for the whole connection: each exchange costs no timer of its own.
+    /// Makes sure that the alarm rings at `due`, or before. All exchanges of the connection share one timer.
     func setAlarm(at due: NIODeadline?) {
         guard let context, let ringAlarm, let due, due < .distantFuture else { return }
         alarm.set(due, on: context.eventLoop, ringAlarm)
@@ -130,13 +131,13 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
 
     func start(_ exchange: Exchange, on connection: Connection) -> Bool {
         guard let context, context.channel.isActive, !machine.isClosed else {
-            // It was lost on the way here.
+            // The connection was lost while the exchange was on its way.
             pool.remove(connection)
             pool.send(exchange)
             return true
         }
         guard machine.canStartStream else {
-            // On the way here, the server has said goodbye, or has allowed fewer streams.
+            // While the exchange was on its way, the server has sent GOAWAY, or has allowed fewer streams.
             pool.send(exchange)
             return false
         }
@@ -188,7 +189,7 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
         }
     }
 
-    /// Keeps the error of the head that is being written. Returns false if none is.
+    /// Keeps an error if a head is being written. Returns false if no head is being written.
     func keepHeadError(_ error: any Error) -> Bool {
         if isWritingHead { headError = error }
         return isWritingHead
@@ -196,7 +197,7 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
 
     func isActive(_ exchange: Exchange, _ number: Int32) -> Bool { numbers[ObjectIdentifier(exchange)] == number }
 
-    /// Takes an exchange out, which is over.
+    /// Takes out an exchange that is over.
     func remove(_ number: Int32) -> ActiveExchange? {
         guard let done = active.removeValue(forKey: number) else { return nil }
         numbers[ObjectIdentifier(done.exchange)] = nil
@@ -213,7 +214,7 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
 }
 
 extension HTTP2Handler: NIOHTTP2FrameDelegate {
-    /// A frame has left `NIOHTTP2Handler`, which may hold DATA back long after it was written.
+    /// Counts a frame that has left `NIOHTTP2Handler`, which may hold DATA back long after the write.
     func wroteFrame(_ frame: HTTP2Frame) {
         switch frame.payload {
         case .data(let data):

@@ -16,8 +16,8 @@ enum HTTP2Limits {
     static let initialWindowBytes = 65_535
     /// The size of frames that every peer accepts: 16 KiB ([RFC 9113, section 4.2](https://www.rfc-editor.org/rfc/rfc9113#section-4.2)).
     static let frameBytes = 16_384
-    /// How many streams are begun until the server says how many it allows. It stays the limit if the server never says, although the protocol
-    /// has none then: `NIOHTTP2Handler` has the same number, and would hold back more.
+    /// How many streams are begun until the server says how many it allows. It stays the limit if the server never says, although the
+    /// protocol has none then: `NIOHTTP2Handler` has the same number, and would hold back more.
     static let firstStreams = 100
     /// The most streams of one connection, also where the server allows more.
     static let mostStreams = 4096
@@ -32,11 +32,11 @@ enum HTTP2Limits {
     /// The bounds of frames that are not part of a response that the client reads, in each 30 s.
     ///
     /// - The server may send 4,000 frames, with 1 MiB together.
-    /// - Each HEADERS and DATA frame of the client allows four more frames, and each KiB of their payloads one more. A large upload needs them
-    ///   for its WINDOW_UPDATE frames: some servers send two for each 4 KiB that they read.
+    /// - Each HEADERS and DATA frame of the client allows four more frames, and each KiB of their payloads one more. A large upload needs
+    ///   them for its WINDOW_UPDATE frames: some servers send two for each 4 KiB that they read.
     /// - RST_STREAM frames are counted apart: 200 more than HEADERS and DATA frames of the client.
-    /// - On streams that the client has left, the server may send 1 MiB, and two windows (2 MiB) more for each stream that the client leaves.
-    ///   The second window is for short frames, which count as 64 bytes each.
+    /// - On streams that the client has left, the server may send 1 MiB, and two windows (2 MiB) more for each stream that the client
+    ///   leaves. The second window is for short frames, which count as 64 bytes each.
     ///
     /// If a bound is exceeded, the connection ends with ENHANCE_YOUR_CALM, even if it is idle.
     static let otherFrames = FrameAllowance.Limits(
@@ -71,8 +71,8 @@ extension NIOHTTP2Handler {
         // Some servers send a ping with each batch of data.
         connection.controlFrameRateLimit.maximumCount = 2000
         var stream = StreamConfiguration()
-        // A window of 1 ns never holds 1,000 resets: `NIOHTTP2Handler` can't switch this limit off. An overloaded server refuses streams without
-        // malice, so `HTTP2Limits.otherFrames` counts resets in proportion to the frames of the client.
+        // A window of 1 ns never holds 1,000 resets: `NIOHTTP2Handler` can't switch this limit off. An overloaded server refuses streams
+        // without malice, so `HTTP2Limits.otherFrames` counts resets in proportion to the frames of the client.
         stream.streamResetFrameRateLimit.maximumCount = 1000
         stream.streamResetFrameRateLimit.windowLength = .nanoseconds(1)
         return NIOHTTP2Handler(

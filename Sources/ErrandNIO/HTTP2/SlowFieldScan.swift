@@ -1,16 +1,17 @@
 #if NIO
 /// Finds fields that `NIOHTTP2Handler` would compare in quadratic time: a value without channels.
 ///
-/// `NIOHTTP2Handler` compares names with `:status` as texts, and the first `Character` of the value of `:status` with `1`. Swift compares texts in a
-/// normal form, which takes quadratic time for a run of combining marks: 20 s for 250 KB. So such a field ends the connection before
-/// `NIOHTTP2Handler` gets it. The scan reads lengths ([RFC 7541, section 6](https://www.rfc-editor.org/rfc/rfc7541#section-6)) and decodes
-/// nothing. It remembers which entries of the dynamic table are named `:status`, so no other field is concerned.
+/// `NIOHTTP2Handler` compares names with `:status` as texts, and the first `Character` of the value of `:status` with `1`. Swift compares
+/// texts in a normal form, which takes quadratic time for a run of combining marks: 20 s for 250 KB. So such a field ends the connection
+/// before `NIOHTTP2Handler` gets it. The scan reads lengths ([RFC 7541, section 6](https://www.rfc-editor.org/rfc/rfc7541#section-6)) and
+/// decodes nothing. It remembers which entries of the dynamic table are named `:status`, so no other field is concerned.
 struct SlowFieldScan: Sendable {
     /// The longest name, in bytes as they are encoded: 1 KiB.
     static let nameBytes = 1024
     /// The most bytes outside ASCII in the value of `:status`: 1 KiB.
     static let statusBytes = 1024
-    /// The longest Huffman-coded value of `:status`, in bytes as they are encoded: 16 KiB. A byte outside ASCII takes 20 bits or more in this code.
+    /// The longest Huffman-coded value of `:status`, in bytes as they are encoded: 16 KiB. A byte outside ASCII takes 20 bits or more in
+    /// this code.
     static let codedStatusBytes = 16 * 1024
     /// The most entries of the dynamic table: an entry takes at least 32 of its 4,096 bytes
     /// ([RFC 7541, section 4.1](https://www.rfc-editor.org/rfc/rfc7541#section-4.1)).

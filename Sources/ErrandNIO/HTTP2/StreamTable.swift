@@ -4,8 +4,8 @@
 /// Identifiers follow each other, so that a part of the number itself is its place. A change in place allocates nothing, as one in a
 /// dictionary does.
 struct StreamTable<Value> {
-    /// The identifiers; 0 if the place is free. One place at least is free. Each number is at its own place, or after it without a free place
-    /// between them.
+    /// The identifiers; 0 if the place is free. One place at least is free. Each number is at its own place, or after it without a free
+    /// place between them.
     private var numbers: [Int32] = []
     private var values: [Value?] = []
     private(set) var count = 0
