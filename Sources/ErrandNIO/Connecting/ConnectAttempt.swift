@@ -30,7 +30,8 @@ final class ConnectAttempt: Sendable {
         events?.enter(step)
     }
 
-    /// The TLS handshake with a proxy begins. It is no step of its own for observers: all that is done with a proxy is a part of connecting.
+    /// The TLS handshake with a proxy begins. It is no step of its own for observers: all that is done with a proxy is a part of
+    /// connecting.
     func enterProxyTLS() { state.withLock { $0.progress.step = .tls } }
 
     /// A proxy is asked for a tunnel.

@@ -23,8 +23,8 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     /// Of the connection; `nil` before ``whenReady(_:)``, and when it is completed.
     private var ready: EventLoopPromise<Connection>?
     private var isReadWanted = false
-    /// What was received before there was a handler for it: the settings of an HTTP/2 server at the end of a tunnel, which may come with the
-    /// last bytes of the proxy.
+    /// What was received before there was a handler for it: the settings of an HTTP/2 server at the end of a tunnel, which may come with
+    /// the last bytes of the proxy.
     private var early: ByteBuffer?
     /// Why the channel closes.
     private var failure: (any Error)?

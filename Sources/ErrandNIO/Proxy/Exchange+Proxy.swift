@@ -6,8 +6,8 @@ internal import ErrandFormats
 extension Exchange {
     /// Returns the head as it is written; `nil` if that is the request's own.
     ///
-    /// The request's own `Proxy-Authorization` goes to a proxy that reads the request, and to nobody else: ``RequestEncoder`` leaves it out. If
-    /// the request has none, the proxy gets what ``ProxyDialog`` says.
+    /// The request's own `Proxy-Authorization` goes to a proxy that reads the request, and to nobody else: ``RequestEncoder`` leaves it
+    /// out. If the request has none, the proxy gets what ``ProxyDialog`` says.
     func changedHead() throws(ProxyAuthorizationError) -> HTTPRequest? {
         if let upgrade { return upgrade.added(to: request.head) }
         guard let proxy = route.proxy, route.isForwarded, !request.headers.contains(.proxyAuthorization),

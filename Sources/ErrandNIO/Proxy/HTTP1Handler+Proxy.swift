@@ -4,12 +4,12 @@ internal import NIOCore
 
 /// A proxy that reads the requests asks for credentials (407).
 extension HTTP1Handler {
-    /// The longest body, in bytes, after whose refusal the connection is used again. Some proxies do not read the rest of a longer one, and no
-    /// further request either: squid 5.7 reads 64 KiB.
+    /// The longest body, in bytes, after whose refusal the connection is used again. Some proxies do not read the rest of a longer one,
+    /// and no further request either: squid 5.7 reads 64 KiB.
     private static let refusedBodyLimitBytes: Int64 = 32 * 1024
 
-    /// The head of a response with the status 407 was received from a proxy. The request is sent again with credentials, or fails: the proxy
-    /// has not passed it on.
+    /// The head of a response with the status 407 was received from a proxy. The request is sent again with credentials, or fails: the
+    /// proxy has not passed it on.
     ///
     /// The connection is used again if the body of the request and the rest of the response are short; otherwise another one is.
     func challenged(_ head: ResponseHead) {

@@ -3,8 +3,8 @@ internal import ErrandCore
 internal import NIOCore
 internal import NIOTLS
 
-/// Opens a tunnel through a proxy, before TLS and the handler of HTTP see the channel: to them, the channel becomes active when the tunnel is
-/// open. Then it leaves the pipeline.
+/// Opens a tunnel through a proxy, before TLS and the handler of HTTP see the channel: to them, the channel becomes active when the
+/// tunnel is open. Then it leaves the pipeline.
 final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

@@ -7,8 +7,8 @@ internal import NIOSSL
 ///
 /// BoringSSL validates the chain. The names are compared here alone, because NIOSSL's comparison differs from RFC 9525:
 ///
-/// - It accepts a certificate for any host if it is valid for the IP address that the connection goes to. Name servers say which address that
-///   is, and they must not decide about identity.
+/// - It accepts a certificate for any host if it is valid for the IP address that the connection goes to. Name servers say which address
+///   that is, and they must not decide about identity.
 /// - It accepts wildcards within a label, and the common name.
 /// - It refuses names with an underscore, and `xn--` labels under a wildcard.
 enum CertificateNames {
@@ -35,8 +35,8 @@ enum CertificateNames {
         certificate._subjectAlternativeNames().compactMap { $0.nameType == .ipAddress ? .address(Array($0.contents)) : nil }
     }
 
-    /// Whether a name of a certificate stands for a host. `*` stands for exactly one label, the leftmost, and for the whole of it: also for a
-    /// label with an underscore or of an internationalized name (`xn--…`). A dot at the end of either name means nothing.
+    /// Whether a name of a certificate stands for a host. `*` stands for exactly one label, the leftmost, and for the whole of it: also
+    /// for a label with an underscore or of an internationalized name (`xn--…`). A dot at the end of either name means nothing.
     static func matches(_ name: String, _ host: String) -> Bool {
         let (name, host) = (withoutTrailingDot(name), withoutTrailingDot(host))
         guard !host.isEmpty, !name.isEmpty else { return false }

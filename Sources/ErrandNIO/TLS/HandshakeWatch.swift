@@ -4,8 +4,8 @@ internal import NIOCore
 internal import NIOSSL
 internal import NIOTLS
 
-/// Waits for the end of a handshake behind the handler of NIOSSL, compares the host and the pins, and says in words what has failed. Then it
-/// leaves the pipeline. Before that, no handler after it sees that the handshake is complete.
+/// Waits for the end of a handshake behind the handler of NIOSSL, compares the host and the pins, and says in words what has failed. Then
+/// it leaves the pipeline. Before that, no handler after it sees that the handshake is complete.
 final class HandshakeWatch: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
 
@@ -94,7 +94,8 @@ final class HandshakeWatch: ChannelInboundHandler, RemovableChannelHandler {
 }
 
 extension CertificateProblem {
-    /// What is wrong with the certificate of a server; `nil` if its own parts, and those of the authorities that are known here, do not show it.
+    /// What is wrong with the certificate of a server; `nil` if its own parts, and those of the authorities that are known here, do not
+    /// show it.
     ///
     /// - Parameter roots: the authorities that the settings add to those of the system.
     init?(of certificate: NIOSSLCertificate, roots: [NIOSSLCertificate]) {

@@ -20,17 +20,17 @@ internal import Synchronization
 /// request may be sent again, it is sent once more over another connection. So is a request, of any method, that the server refuses as
 /// misdirected (421; [RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)), if its body can be sent again.
 ///
-/// Over TLS, HTTP/2 is used if the server chooses it: all requests to an origin then share one connection, up to the number of streams that
-/// the server allows. ``Configuration/sharesConnectionsAcrossHosts`` lets several hosts share it. Up to 1 MiB of a response is received before
-/// its body is read; a body that is not read holds back no other response.
-/// A request that the server says it has not processed (GOAWAY or `REFUSED_STREAM`;
-/// [RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)) is sent once more, whatever its method. A request that asks
-/// for another protocol (``ErrandCore/UpgradeRequest``) uses a connection of HTTP/1.1. A request that a server refuses with `HTTP_1_1_REQUIRED`
-/// ([RFC 9113, section 7](https://www.rfc-editor.org/rfc/rfc9113#section-7)) is sent once more over such a connection, and further requests to
-/// the origin use it as long as it is open.
+/// Over TLS, HTTP/2 is used if the server chooses it: all requests to an origin then share one connection, up to the number of streams
+/// that the server allows. ``Configuration/sharesConnectionsAcrossHosts`` lets several hosts share it. Up to 1 MiB of a response is
+/// received before its body is read; a body that is not read holds back no other response. A request that the server says it has not
+/// processed (GOAWAY or `REFUSED_STREAM`; [RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)) is sent once more,
+/// whatever its method. A request that asks for another protocol (``ErrandCore/UpgradeRequest``) uses a connection of HTTP/1.1. A request
+/// that a server refuses with `HTTP_1_1_REQUIRED` ([RFC 9113, section 7](https://www.rfc-editor.org/rfc/rfc9113#section-7)) is sent once
+/// more over such a connection, and further requests to the origin use it as long as it is open.
 ///
-/// To an origin that was not connected to before, one connection is opened first, and all requests wait for it: over TLS, the server may choose
-/// HTTP/2, and then they share it. If it does not, the others are opened at once. What the last 1024 origins have chosen is remembered.
+/// To an origin that was not connected to before, one connection is opened first, and all requests wait for it: over TLS, the server may
+/// choose HTTP/2, and then they share it. If it does not, the others are opened at once. What the last 1024 origins have chosen is
+/// remembered.
 public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringConvertible, CustomReflectable {
     private let owner: TransportOwner
     /// A task executor for each event loop. A call that runs on one needs no change of threads.
@@ -57,8 +57,8 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
         executors = group.makeIterator().map { EventLoopExecutor($0) }
     }
 
-    /// The transport enforces deadlines and the limits of phases, streams response bodies, and reports the phases of an exchange and informational
-    /// responses. It sends and returns trailer fields. Over HTTP/1.1, it changes protocols.
+    /// The transport enforces deadlines and the limits of phases, streams response bodies, and reports the phases of an exchange and
+    /// informational responses. It sends and returns trailer fields. Over HTTP/1.1, it changes protocols.
     public var capabilities: Capabilities {
         [.deadlines, .phaseTimeouts, .streamingDownload, .phaseEvents, .informationalResponses, .trailers, .upgrades]
     }
@@ -69,23 +69,23 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     /// The number of exchanges that wait for a connection now, for each origin that has some: they queue, or a connection is being opened.
     public var waitingExchanges: [Origin: Int] { owner.pool.waitingExchanges }
 
-    /// The alternative services that an `https` origin has named by the field `Alt-Svc` of its last response that has it, in the order of its
-    /// preference, each with the rest of its time ([RFC 7838](https://www.rfc-editor.org/rfc/rfc7838)).
+    /// The alternative services that an `https` origin has named by the field `Alt-Svc` of its last response that has it, in the order of
+    /// its preference, each with the rest of its time ([RFC 7838](https://www.rfc-editor.org/rfc/rfc7838)).
     ///
     /// ```swift
     /// let offersHTTP3 = transport.alternativeServices(for: origin).contains { $0.protocolID == "h3" }
     /// ```
     ///
-    /// The transport remembers them, and does not use them: it has no HTTP/3. They are kept for up to 1024 origins, those that were used last,
-    /// and only in memory. Responses with the status 421 don't count, nor do ALTSVC frames, interim responses and trailers.
+    /// The transport remembers them, and does not use them: it has no HTTP/3. They are kept for up to 1024 origins, those that were used
+    /// last, and only in memory. Responses with the status 421 don't count, nor do ALTSVC frames, interim responses and trailers.
     ///
     /// - Returns: empty if the origin has named none, has taken them back, or they are too old.
     public func alternativeServices(for origin: Origin) -> [AlternativeService] {
         owner.pool.alternatives.services(for: origin, at: Pool.now())
     }
 
-    /// Reports each connection that closes from now on to `observer`, on the connection's event loop. `observer` must be quick, and must not
-    /// hold the transport.
+    /// Reports each connection that closes from now on to `observer`, on the connection's event loop. `observer` must be quick, and must
+    /// not hold the transport.
     public func observeClosedConnections(as id: String, _ observer: @escaping @Sendable (ClosedConnection) -> Void) {
         owner.pool.observeClosedConnections(as: id, observer)
     }
@@ -155,7 +155,8 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     /// - Parameters:
     ///   - url: an absolute `http` or `https` URL; only its origin matters.
     ///   - count: the number of idle connections to have; 1 by default. Zero and less do nothing.
-    /// - Throws: ``ErrandCore/InvalidURLError`` for a text that is not such a URL; otherwise the same errors as for an ``ErrandCore/Origin``.
+    /// - Throws: ``ErrandCore/InvalidURLError`` for a text that is not such a URL; otherwise the same errors as for an
+    ///   ``ErrandCore/Origin``.
     public func preconnect(to url: String, count: Int = 1) async throws {
         try await preconnect(to: HTTPURL(url).origin, count: count)
     }

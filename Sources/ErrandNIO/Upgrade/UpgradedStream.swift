@@ -37,7 +37,8 @@ final class UpgradedStream: DuplexStream, ReadyBodySource {
     /// A call that is cancelled before it begins writes nothing. One that is cancelled while it waits has added all of `data`, which is
     /// written after what was added before.
     ///
-    /// - Throws: ``ErrandCore/TransportError`` with the code `connectionLost` when the stream has ended, or writing has; `CancellationError`.
+    /// - Throws: ``ErrandCore/TransportError`` with the code `connectionLost` when the stream has ended, or writing has;
+    ///   `CancellationError`.
     func write(_ data: Data) async throws {
         try Task.checkCancellation()
         guard !data.isEmpty else { return }
