@@ -26,7 +26,7 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     /// What was received before there was a handler for it: the settings of an HTTP/2 server at the end of a tunnel, which may come with
     /// the last bytes of the proxy.
     private var early: ByteBuffer?
-    /// Why the channel closes.
+    /// The reason why the channel closes.
     private var failure: (any Error)?
 
     init(_ number: Int, to route: Route, of pool: Pool, isSecure: Bool) {
