@@ -7,12 +7,12 @@ internal import NIOCore
 /// The request carries the host, and the credentials for the proxy, and nothing else. The body of a refusal is not read; that of a
 /// challenge is, up to ``bodyLimitBytes``, so that the connection can be used for the next request.
 struct ConnectTunnel: Tunnel {
-    /// The most bytes of the body of a challenge that are read: 64 KiB. Reading more costs more than a new connection.
+    /// The most bytes of the body of a challenge that are read: 64 KiB. A longer body costs more than a new connection.
     static let bodyLimitBytes = 64 * 1024
 
     private enum State {
         case head
-        /// The body of a challenge is read. The number: the bytes so far.
+        /// The body of a challenge is being read. The number counts the bytes so far.
         case body(Int)
         case over
     }
@@ -59,7 +59,7 @@ struct ConnectTunnel: Tunnel {
                     state = .over
                     return .open
                 case (.end, .body):
-                    // What follows is the response to no request.
+                    // Further bytes belong to no request.
                     guard bytes.readableBytes == 0 else { return again() }
                     return .write(try begin())
                 case (.body, _), (.end, .over): return .wait
@@ -71,7 +71,7 @@ struct ConnectTunnel: Tunnel {
         }
     }
 
-    /// - Returns: `nil` if the rest of the response is read.
+    /// - Returns: `nil` if the rest of the response must be read first.
     private mutating func receive(_ head: ResponseHead) throws(ProxyAuthorizationError) -> TunnelStep? {
         let status = head.response.status
         if status.kind == .successful { return nil }
@@ -106,7 +106,7 @@ struct ConnectTunnel: Tunnel {
 }
 
 extension ResponseParseError {
-    /// The reason in words where it is a proxy that does not speak HTTP, and what to do; `nil` if it does.
+    /// The reason in words, and advice, if the proxy does not speak HTTP; `nil` if the proxy speaks HTTP.
     var ofProxy: String? {
         switch self {
         case .notHTTP(let text): "it does not speak HTTP: its response begins with '\(text)', not with 'HTTP/1.'"

@@ -2,9 +2,9 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// What a proxy changes about a request.
+/// The changes that a proxy requires of a request.
 extension Exchange {
-    /// Returns the head as it is written; `nil` if that is the request's own.
+    /// Returns the head to write; `nil` if the request's own head is written.
     ///
     /// The request's own `Proxy-Authorization` goes to a proxy that reads the request, and to nobody else: ``RequestEncoder`` leaves it
     /// out. If the request has none, the proxy gets what ``ProxyDialog`` says.
@@ -25,7 +25,7 @@ extension Exchange {
         }
     }
 
-    /// The proxy asks for credentials. Returns whether the request is to be sent again.
+    /// Responds to a proxy that asks for credentials. Returns whether the request must be sent again.
     func respond(toChallenge head: HTTPResponse) throws(ProxyAuthorizationError) -> Bool {
         guard let proxy = route.proxy, proxy.settings.authenticator != nil, !request.headers.contains(.proxyAuthorization) else {
             return false
@@ -42,7 +42,7 @@ extension Exchange {
         return "\(request.head.scheme ?? "")://\(request.head.authority ?? "")\(target.isExactly("*") ? "" : target)"
     }
 
-    /// The failure of a request that the proxy has refused for want of credentials (407).
+    /// Returns the failure of a request that the proxy has refused because of missing or refused credentials (407).
     func proxyFailure(_ head: HTTPResponse) -> TransportError {
         let settings = route.proxy?.settings
         var refusal = withDialog { $0.refusal(by: settings) }
@@ -57,7 +57,9 @@ extension Exchange {
         return failure
     }
 
-    /// - Parameter head: the challenge; `nil` before there was one.
+    /// Returns the failure of a request whose `Proxy-Authorization` can't be sent.
+    ///
+    /// - Parameter head: the challenge; `nil` if the proxy has sent no challenge.
     func proxyFailure(_ error: ProxyAuthorizationError, to head: HTTPResponse?) -> TransportError {
         var failure = failure(
             .proxy, phase: head == nil ? .request : .response, message: "\(shownProxy): \(error)", underlying: error, response: head,
@@ -66,7 +68,7 @@ extension Exchange {
         return failure
     }
 
-    /// The failure where a proxy that reads the requests does not speak HTTP; `nil` if it does.
+    /// Returns the failure of a request whose proxy does not speak HTTP; `nil` if the error has another reason.
     func mismatch(_ error: any Error, delivery: Delivery) -> TransportError? {
         guard route.isForwarded, let reason = (error as? ResponseParseError)?.ofProxy else { return nil }
         var failure = failure(
