@@ -12,12 +12,12 @@ internal import NIOSSL
 /// - It accepts wildcards within a label, and the common name.
 /// - It refuses names with an underscore, and `xn--` labels under a wildcard.
 enum CertificateNames {
-    /// Whether a certificate is valid for the name of a host.
+    /// Returns whether a certificate is valid for the name of a host.
     static func allow(_ host: String, in certificate: NIOSSLCertificate) -> Bool {
         hosts(in: certificate).contains { matches($0, host) }
     }
 
-    /// Whether a certificate is valid for an address.
+    /// Returns whether a certificate is valid for an address.
     static func allow(_ address: IPAddress, in certificate: NIOSSLCertificate) -> Bool {
         certificate._subjectAlternativeNames().contains { $0.nameType == .ipAddress && Array($0.contents) == address.octets }
     }
@@ -30,7 +30,7 @@ enum CertificateNames {
         }
     }
 
-    /// The addresses in a certificate.
+    /// Returns the addresses in a certificate.
     static func addresses(in certificate: NIOSSLCertificate) -> [AlternativeName] {
         certificate._subjectAlternativeNames().compactMap { $0.nameType == .ipAddress ? .address(Array($0.contents)) : nil }
     }

@@ -9,7 +9,7 @@ internal import NIOTLS
 final class HandshakeWatch: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
 
-    /// What the certificate must be valid for.
+    /// The identity that the certificate must be valid for.
     enum Identity {
         case name(String)
         case address(IPAddress)
@@ -116,7 +116,7 @@ extension CertificateProblem {
     }
 }
 
-/// A handshake has failed, for a reason in words.
+/// The failure of a handshake, with the reason in words.
 struct HandshakeFailure: Error {
     let code: TransportError.Code
     let message: String
@@ -130,7 +130,7 @@ struct HandshakeFailure: Error {
         self.init(FailureText.isOfTLS(error) ? .tls : .cannotConnect, message, underlying: error)
     }
 
-    /// - Parameter during: with whom the handshake was, to end the message with.
+    /// - Parameter during: the other side of the handshake, for the end of the message.
     init(_ error: any Error, during: String) {
         let failure = error as? HandshakeFailure ?? HandshakeFailure(error, FailureText.of(error))
         let known = " during the handshake"

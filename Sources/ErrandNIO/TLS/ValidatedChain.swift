@@ -3,7 +3,7 @@ internal import ErrandCore
 internal import ErrandHashing
 internal import NIOSSL
 
-/// Follows the validation of a chain of certificates, which BoringSSL does, and changes nothing about it.
+/// An observer of BoringSSL's validation of a certificate chain. The observer does not change the validation.
 ///
 /// The callback of NIOSSL is called for each certificate of the chain that was built, from the root to the server's own. Certificates that
 /// the server sends in addition are not among them.
