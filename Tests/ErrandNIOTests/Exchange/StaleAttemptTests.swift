@@ -45,7 +45,7 @@ import Testing
         #expect(machine.takes(callback, of: AttemptID(second)) == isTaken)
     }
 
-    /// A proxy that reads the requests has answered the first one by a challenge (407).
+    /// A proxy that reads the requests has responded to the first request with a challenge (407).
     @Test(arguments: Progress.allCases, AttemptCallback.allCases)
     func overHTTP1(progress: Progress, callback: AttemptCallback) throws {
         var machine = HTTP1Machine()
