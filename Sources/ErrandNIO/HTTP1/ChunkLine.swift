@@ -8,7 +8,7 @@ struct ChunkLine {
     let size: Int64
     /// The bytes after the size, which are checked and ignored. The first ``paddingBytes`` blanks at the end do not count.
     let extensionBytes: Int
-    /// How many blanks at the end of each line are free: some servers pad the size to a fixed width.
+    /// The number of blanks at the end of each line that don't count: some servers pad the size to a fixed width.
     static let paddingBytes = 16
 
     /// Reads a line without its line end. Blanks at its end, and a `;` before them, are ignored.

@@ -1,7 +1,7 @@
 #if NIO
 /// Bounds of the head of a response.
 ///
-/// A response that exceeds one of them is refused, and in HTTP/1.1 its connection is closed. The trailers after a chunked body
+/// A response that exceeds a limit is refused. Over HTTP/1.1, its connection is closed. The trailers after a chunked body
 /// ([RFC 9112, section 7.1.2](https://www.rfc-editor.org/rfc/rfc9112#section-7.1.2)) and each interim response (1xx) have the same bounds,
 /// each on its own.
 ///

@@ -4,12 +4,13 @@ internal import NIOHTTP2
 
 /// The bounds of an HTTP/2 connection.
 enum HTTP2Limits {
-    /// How much a server may send on one stream before the response is read: 1 MiB. A reader that keeps up receives without a pause.
+    /// The number of bytes that a server may send on one stream before the response is read: 1 MiB. A reader that keeps up receives
+    /// without a pause.
     ///
     /// So a connection may keep as many MiB as it has streams, whose responses nobody reads: the window of the connection does not wait for
     /// readers.
     static let streamWindowBytes = 1024 * 1024
-    /// How much a server may send on all streams before this side has received it: 16 MiB.
+    /// The number of bytes that a server may send on all streams before this side has received them: 16 MiB.
     static let connectionWindowBytes = 16 * 1024 * 1024
     /// The window of a new connection, and that of a stream until the server knows the settings
     /// ([RFC 9113, section 6.9.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.9.2)).
@@ -19,15 +20,15 @@ enum HTTP2Limits {
     /// How many streams are begun until the server says how many it allows. It stays the limit if the server never says, although the
     /// protocol has none then: `NIOHTTP2Handler` has the same number, and would hold back more.
     static let firstStreams = 100
-    /// The most streams of one connection, also where the server allows more.
+    /// The most streams of one connection, even if the server allows more.
     static let mostStreams = 4096
-    /// How many malformed responses a connection survives: each costs a stream that is reset.
+    /// The number of malformed responses that a connection tolerates. Each malformed response resets its stream.
     static let malformedResponses = 100
-    /// How much of a body in memory may be ahead of the network, on one stream: 256 KiB. One more write may come.
+    /// The number of bytes of a body in memory that may be ahead of the network on one stream: 256 KiB, and one more write.
     static let unsentBytes = 256 * 1024
     /// The longest wait for the response to a ping.
     static let pongTimeout = Duration.seconds(10)
-    /// The longest wait for a frame after a ping that goes with a reset. Then no further exchange begins.
+    /// The longest wait for a frame after a ping that is sent with a reset. After this time, no further exchange begins.
     static let probeTimeout = Duration.seconds(1)
     /// The bounds of frames that are not part of a response that the client reads, in each 30 s.
     ///
@@ -50,12 +51,12 @@ enum HTTP2Limits {
 }
 
 extension NIOHTTP2Handler {
-    /// The frames of a client's connection. This module checks the messages itself, to say in words what is wrong with them.
+    /// The frames of a client's connection. This module checks the messages itself, to describe errors in words.
     ///
     /// - Parameter delegate: is notified of each frame that is written.
     static func client(limits: ResponseLimits, reportingTo delegate: any NIOHTTP2FrameDelegate) -> NIOHTTP2Handler {
         var connection = ConnectionConfiguration()
-        // What the handler refuses ends the connection. `HTTP2ResponseFields` has the limit itself.
+        // A head that the handler refuses ends the connection. `HTTP2ResponseFields` applies the limit itself.
         let headBytes = min(limits.headBytes, Int(UInt32.max) / HTTP2Limits.headFactor) * HTTP2Limits.headFactor
         connection.initialSettings = [
             HTTP2Setting(parameter: .enablePush, value: 0),

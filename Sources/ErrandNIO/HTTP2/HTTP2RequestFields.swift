@@ -6,7 +6,7 @@ internal import NIOHPACK
 /// Writes the head of a request, or its trailers, as a section of fields
 /// ([RFC 9113, section 8.3.1](https://www.rfc-editor.org/rfc/rfc9113#section-8.3.1)).
 ///
-/// A value of each connection: it remembers which names are secret.
+/// Each connection has a value of its own, which remembers the secret names.
 struct HTTP2RequestFields {
     /// By name: whether fields of it are secret, also where a request names no others.
     private var known: [HTTPField.Name: Bool] = [:]
@@ -99,7 +99,7 @@ struct HTTP2RequestFields {
         return bits <= HTTP2Limits.frameBytes * 8
     }
 
-    /// The most that a field takes beside its name and its value: two lengths and the way in which it is indexed.
+    /// The most bytes of a field beside its name and its value: two lengths and the kind of indexing.
     private static let fieldBytes = 12
 
     /// The most bits that a byte takes ([RFC 7541, appendix B](https://www.rfc-editor.org/rfc/rfc7541#appendix-B)), in steps.

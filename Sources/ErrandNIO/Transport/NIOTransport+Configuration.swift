@@ -3,7 +3,7 @@ public import ErrandCore
 public import NIOCore
 
 extension NIOTransport {
-    /// The settings of a transport. ``NIOTransport/init(_:)`` throws ``UnusableSettingError`` for one outside its bounds.
+    /// The settings of a transport. ``NIOTransport/init(_:)`` throws ``UnusableSettingError`` for a setting outside its bounds.
     public struct Configuration: Sendable {
         /// The trusted certificates, the client's own certificate, pins and the versions of TLS. All of them are supported.
         public var tls = TLSSettings()
@@ -27,7 +27,7 @@ extension NIOTransport {
         /// Only `https` origins with a name share connections, not IP addresses, and only direct ones, not through a proxy. Hosts with
         /// ``ErrandCore/TLSSettings/pins``, or in ``ErrandCore/TLSSettings/trustsAnyCertificateForTesting``, have connections of their own.
         ///
-        /// The risks: behind one address and one certificate, there may be servers of several tenants. One that can't choose the host by
+        /// The risks: one address and one certificate may belong to servers of several tenants. A server that can't choose the host by
         /// the request alone, but only by the name in the handshake, responds to a request for another host with the status 421
         /// ([RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)), or, if it is badly configured, with a
         /// wrong response. After a 421, the request is sent again over a connection of its own host, if its body can be, and the host
@@ -39,7 +39,7 @@ extension NIOTransport {
         /// no pings, except one with the reset of a request that was canceled while the server was silent. If nothing comes within the same
         /// time, at most 10 s, the connection is closed, and its exchanges fail or are sent again.
         public var pingInterval: Duration?
-        /// The timeout of connecting, including the lookup of the host and TLS: 10 s by default; more than zero. A request's deadline
+        /// The timeout for connecting, including the lookup of the host and TLS: 10 s by default; more than zero. A request's deadline
         /// also applies.
         public var connectTimeout: Duration = .seconds(10)
         /// The time for which an unused connection is kept: 60 s by default; at least zero. Zero: no connection is kept. A server may ask
@@ -101,7 +101,7 @@ extension NIOTransport {
         /// one for each core.
         public var eventLoopGroup: (any EventLoopGroup)?
 
-        /// For how long the rest of a request is sent whose whole response was received.
+        /// How long the rest of a request is sent after its whole response was received.
         var restTimes = RestLimit.Times()
 
         /// Creates settings with the default values.
@@ -183,7 +183,7 @@ extension NIOTransport {
 public struct UnusableSettingError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
     /// The name of the setting.
     public let setting: String
-    /// Why it can't be used, with the bound and the value where there is a bound.
+    /// The reason why the setting can't be used, with the bound and the value if there is a bound.
     public let reason: String
 
     init(_ setting: String, _ reason: String) { (self.setting, self.reason) = (setting, reason) }
