@@ -30,7 +30,7 @@ final class ConnectAttempt: Sendable {
         events?.enter(step)
     }
 
-    /// The TLS handshake with a proxy begins. It is no step of its own for observers: all that is done with a proxy is a part of
+    /// Records the start of the TLS handshake with a proxy. Observers see no separate step: the whole dialog with a proxy is a part of
     /// connecting.
     func enterProxyTLS() { state.withLock { $0.progress.step = .tls } }
 
@@ -47,7 +47,8 @@ final class ConnectAttempt: Sendable {
     /// Records that the proxy has responded, and that the next request is sent to it.
     func noteProxyIsAskedAgain() { state.withLock { $0.progress.isWithinReply = false } }
 
-    /// The proxy is not asked any more. It is connected to once more, or the tunnel is open, and the other side is not the peer.
+    /// Removes the state of the dialog with the proxy: the attempt connects to the proxy once more, or the tunnel is open. The other side
+    /// of an open tunnel is not the peer.
     func forgetTunnel() {
         state.withLock { ($0.progress.tunnel, $0.progress.peer, $0.progress.addresses) = (nil, nil, TriedAddresses()) }
     }

@@ -24,16 +24,16 @@ struct ConnectProgress: Sendable {
     /// The path of the Unix domain socket that the attempt connects to; `nil` for TCP.
     var unixSocketPath: String?
 
-    /// With what a message ends: `, during the TCP connect to 192.0.2.1:443`, and the proxy if it is connected to one; empty before the
-    /// first step.
+    /// The end of a message: `, during the TCP connect to 192.0.2.1:443`, and the proxy if the attempt connects to a proxy; empty before
+    /// the first step.
     var text: String {
         let text = withoutProxy
         guard let proxy, tunnel == nil, !isLoading, !text.isEmpty else { return text }
         return "\(text) (the \(proxy))"
     }
 
-    /// The proxy, if it is at fault that the time is over. While it opens a tunnel, the origin may be at fault: an HTTP proxy sends
-    /// nothing before it is connected to the origin. A SOCKS proxy responds to the first message at once.
+    /// The proxy, if the proxy caused the timeout; otherwise `nil`. While the proxy opens a tunnel, the origin may be the cause: an HTTP
+    /// proxy sends nothing before its connection to the origin is open. A SOCKS proxy responds to the first message at once.
     var slowProxy: ProxyAddress? { tunnel == nil || isWithinReply || proxy?.kind == .socks5 && !proxyResponds ? proxy : nil }
 
     private var reasonOfSilence: String {

@@ -44,7 +44,7 @@ extension HTTP1Handler {
                 buffer.moveReaderIndex(forwardBy: consumed)
                 switch event {
                 case .needsMore:
-                    // What was parsed must not grow with what was not.
+                    // Otherwise the buffer would also keep the parsed bytes.
                     if buffer.readableBytes > 0 {
                         incoming = buffer.readerIndex > buffer.readableBytes ? ByteBuffer(buffer: buffer) : buffer
                     }
@@ -108,7 +108,7 @@ extension HTTP1Handler {
     func finish(_ trailers: HTTPFields?, hasMore: Bool) {
         let end = machine.receiveEnd(hasMore: hasMore)
         if end == .uploadGoesOn {
-            // The reader has everything; the exchange goes on.
+            // The reader has the whole response. The exchange continues with the upload.
             deliver()
             current?.stream?.complete(trailers)
             current?.endLimit()

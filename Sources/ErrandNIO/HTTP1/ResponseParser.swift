@@ -242,7 +242,7 @@ struct ResponseParser {
             if lineEnd > position {
                 guard next < end else {
                     searched = lineFeed - position
-                    // The empty line does not fit any more.
+                    // The empty line would exceed the limit.
                     if next - position >= limit { throw tooLong }
                     return nil
                 }

@@ -23,8 +23,8 @@ struct FrameAllowance: Sendable {
         let time: Duration
         /// The number of RST_STREAM frames that a server may send beyond the number of HEADERS and DATA frames of this side.
         let spareResets: Int
-        /// How many bytes a server may send in each `time` on streams that nobody reads, with the headers of the frames. A frame counts as
-        /// ``leastUnreadBytes`` at least.
+        /// The number of bytes that a server may send in each `time` on unread streams, including the headers of the frames. A frame
+        /// counts as ``leastUnreadBytes`` at least.
         let unreadBytes: Int
         /// The number of further bytes on such streams that a server may send for each stream that this side has left.
         let unreadBytesForEachLeft: Int
@@ -47,15 +47,15 @@ struct FrameAllowance: Sendable {
     private var start = Duration.zero
     private var frames = 0
     private var bytes = 0
-    /// How many frames are allowed because of what was sent since `start`, and in the time before.
+    /// The number of frames that are allowed because of the frames sent since `start`, and in the time before.
     private var earned = 0
     private var formerlyEarned = 0
-    /// The bytes that were sent, and have not allowed a frame.
+    /// The number of sent bytes that have not allowed a frame yet.
     private var sentBytes = 0
     private var sentFrames = 0
     private var resets = 0
     private var unreadBytes = 0
-    /// How many bytes of streams that nobody reads are allowed because of streams that were left since `start`, and in the time before.
+    /// The number of bytes on unread streams that are allowed because of streams that were left since `start`, and in the time before.
     private var earnedUnread = 0
     private var formerlyEarnedUnread = 0
 

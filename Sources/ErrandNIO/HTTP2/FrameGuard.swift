@@ -1,8 +1,8 @@
 #if NIO
 internal import NIOCore
 
-/// Stands in front of `NIOHTTP2Handler`: hands bytes on so that it keeps nothing that it has read, and ends a connection whose server
-/// sends too many frames that are not part of a message that somebody reads.
+/// The handler before `NIOHTTP2Handler`. It hands bytes on in parts, so that `NIOHTTP2Handler` keeps no bytes that it has read. It ends a
+/// connection whose server sends too many frames that are not part of a message with a reader.
 ///
 /// ``FrameSplitter`` and ``FrameAllowance`` decide. At most one incomplete frame is kept, which is copied out of the buffer of the read.
 final class FrameGuard: ChannelInboundHandler {

@@ -17,8 +17,8 @@ enum HTTP2Limits {
     static let initialWindowBytes = 65_535
     /// The size of frames that every peer accepts: 16 KiB ([RFC 9113, section 4.2](https://www.rfc-editor.org/rfc/rfc9113#section-4.2)).
     static let frameBytes = 16_384
-    /// How many streams are begun until the server says how many it allows. It stays the limit if the server never says, although the
-    /// protocol has none then: `NIOHTTP2Handler` has the same number, and would hold back more.
+    /// The number of streams at a time until the server sends its limit. If the server sends no limit, this number stays the limit,
+    /// although the protocol then has no limit: `NIOHTTP2Handler` uses the same number, and would hold back further streams.
     static let firstStreams = 100
     /// The most streams of one connection, even if the server allows more.
     static let mostStreams = 4096
@@ -46,7 +46,7 @@ enum HTTP2Limits {
     /// How long a connection that this side closes waits for the end of the server's side: 100 ms. Bytes that arrive in this time do not
     /// reset the connection, so that the server can read the GOAWAY. A shutdown does not wait.
     static let closeTimeout = Duration.milliseconds(100)
-    /// How much longer than the limit a head may be before it costs the connection. What is between costs its stream alone.
+    /// The factor by which a head may exceed the limit before the connection ends. Up to this factor, only the stream ends.
     static let headFactor = 4
 }
 

@@ -15,10 +15,10 @@ struct HTTP2RequestFields {
     /// Returns the head of a request.
     ///
     /// - `:authority` is the request's own `Host` if it has one, else its authority.
-    /// - The fields of HTTP/1.1's connections are not written, nor those that `Connection` names. `TE` is written only as `trailers`
+    /// - The connection fields of HTTP/1.1, and the fields that `Connection` names, are not written. `TE` is written only as `trailers`
     ///   ([RFC 9113, section 8.2.2](https://www.rfc-editor.org/rfc/rfc9113#section-8.2.2)).
     /// - The request's own `Content-Length` is not written: `framing` decides, as in HTTP/1.1.
-    /// - `Proxy-Authorization` is not written: no proxy reads the requests of HTTP/2, only those of HTTP/1.1.
+    /// - `Proxy-Authorization` is not written: a proxy reads only requests of HTTP/1.1.
     /// - A priority other than the normal one is written as `priority: u=…`, unless the request has that field
     ///   ([RFC 9218, section 5](https://www.rfc-editor.org/rfc/rfc9218#section-5)).
     /// - Secret fields are marked as such, and never enter the table of a proxy

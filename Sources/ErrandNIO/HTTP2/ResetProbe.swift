@@ -20,7 +20,7 @@ struct ResetProbe: Sendable {
     /// The number of streams that were reset and are held.
     private(set) var heldStreams = 0
     private var isAllowed = true
-    /// How many frames had been received when the ping was sent.
+    /// The number of frames received before the ping was sent.
     private var frames = 0
 
     /// Records that HEADERS or DATA were received.

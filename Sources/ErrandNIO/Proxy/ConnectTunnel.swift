@@ -4,8 +4,8 @@ internal import NIOCore
 
 /// Asks an HTTP proxy for a tunnel by CONNECT ([RFC 9110, section 9.3.6](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.6)).
 ///
-/// The request carries the host, and the credentials for the proxy, and nothing else. The body of a refusal is not read; that of a
-/// challenge is, up to ``bodyLimitBytes``, so that the connection can be used for the next request.
+/// The request carries only the host, and the credentials for the proxy. The body of a refusal is not read. The body of a challenge is read
+/// up to ``bodyLimitBytes``, so that the connection can be used for the next request.
 struct ConnectTunnel: Tunnel {
     /// The most bytes of the body of a challenge that are read: 64 KiB. A longer body costs more than a new connection.
     static let bodyLimitBytes = 64 * 1024

@@ -4,14 +4,15 @@ internal import NIOCore
 
 /// Challenges of a proxy that reads the requests (407).
 extension HTTP1Handler {
-    /// The longest body, in bytes, after whose refusal the connection is used again. Some proxies do not read the rest of a longer one,
-    /// and no further request either: squid 5.7 reads 64 KiB.
+    /// The longest request body, in bytes, after whose refusal the connection is reused. Some proxies read neither the rest of a longer
+    /// body nor a further request: squid 5.7 reads 64 KiB.
     private static let refusedBodyLimitBytes: Int64 = 32 * 1024
 
-    /// The head of a response with the status 407 was received from a proxy. The request is sent again with credentials, or fails: the
-    /// proxy has not passed it on.
+    /// Handles the head of a proxy's response with the status 407. The request is sent again with credentials, or fails: the proxy has not
+    /// passed it on.
     ///
-    /// The connection is used again if the body of the request and the rest of the response are short; otherwise another one is.
+    /// If the body of the request and the rest of the response are short, the connection is reused. Otherwise, the request uses another
+    /// connection.
     func challenged(_ head: ResponseHead) {
         guard let exchange = current?.exchange else { return }
         // First, so that the task that sends the body can't open the body for this connection any more.

@@ -55,7 +55,7 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = unwrapInboundIn(data)
-        // The read part of the buffer must not grow with each read.
+        // Otherwise the buffer would also keep the bytes that were read.
         received.discardReadBytes()
         received.writeBuffer(&bytes)
         switch state {

@@ -49,7 +49,7 @@ struct TLSIdentity: Sendable {
 
     private func validates(_ side: Origin) -> Bool { !settings.trustsAnyCertificateForTesting.contains(side.host) }
 
-    /// Loads the contexts for the origin and for the proxy, unless they are there already.
+    /// Loads the missing contexts for the origin and for the proxy.
     func load(for route: Route, on loop: any EventLoop) -> EventLoopFuture<Void> {
         var handshakes: [Handshake] = []
         if route.origin.scheme.isExactly("https") { handshakes.append(handshake(withOriginOf: route)) }
@@ -68,8 +68,8 @@ struct TLSIdentity: Sendable {
         prepare(channel, for: handshake(withOriginOf: route))
     }
 
-    /// Adds the handlers of TLS to a channel, as soon as the context is there: before the handler that waits for the handshake, if it is
-    /// there already.
+    /// Adds the handlers of TLS to a channel as soon as the context is loaded. If the handler that waits for the handshake is in the
+    /// pipeline, the handlers of TLS come before it.
     private func prepare(_ channel: any Channel, for handshake: Handshake) -> EventLoopFuture<Void> {
         contexts[handshake.kind].value(on: channel.eventLoop).flatMapThrowing { context in
             try addHandlers(to: channel.pipeline.syncOperations, context, for: handshake)

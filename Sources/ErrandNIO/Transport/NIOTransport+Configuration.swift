@@ -18,11 +18,11 @@ extension NIOTransport {
         public var usesHTTP2WithoutTLS = false
         /// Whether requests to several hosts may share a connection of HTTP/2, as in browsers: false by default.
         ///
-        /// The first request to a host looks its addresses up. If one of them is the other side of an open connection of another host,
-        /// with the same port, and the certificate of that connection names both hosts, it is used, and no new one is opened
+        /// The first request to a host looks up its addresses. An open connection of another host is used, and no new connection is opened,
+        /// if its address is one of them, its port is the same, and its certificate names both hosts
         /// ([RFC 9113, section 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)). A connection that opens meanwhile is used,
-        /// too. What does not find room on it gets a connection of its own; so does ``NIOTransport/preconnect(to:count:)``. While the
-        /// connection is open, later requests use it without a lookup.
+        /// too. If the shared connection has no room, a request gets a connection of its own host. ``NIOTransport/preconnect(to:count:)``
+        /// always opens connections of the host. While the shared connection is open, later requests use it without a lookup.
         ///
         /// Only `https` origins with a name share connections, not IP addresses, and only direct ones, not through a proxy. Hosts with
         /// ``ErrandCore/TLSSettings/pins``, or in ``ErrandCore/TLSSettings/trustsAnyCertificateForTesting``, have connections of their own.
@@ -30,8 +30,9 @@ extension NIOTransport {
         /// The risks: one address and one certificate may belong to servers of several tenants. A server that can't choose the host by
         /// the request alone, but only by the name in the handshake, responds to a request for another host with the status 421
         /// ([RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)), or, if it is badly configured, with a
-        /// wrong response. After a 421, the request is sent again over a connection of its own host, if its body can be, and the host
-        /// shares no connection any more; the last 1024 such hosts are remembered. A lost connection fails the requests of all its hosts.
+        /// wrong response. After a 421, the request is sent again over a connection of its own host, if its body can be sent again. The
+        /// host then shares no connection. The transport remembers the last 1024 such hosts. A lost connection fails the requests of all
+        /// its hosts.
         ///
         /// It requires ``allowsHTTP2``, and neither ``unixSocketPath`` nor a client certificate may be set.
         public var sharesConnectionsAcrossHosts = false
@@ -76,7 +77,7 @@ extension NIOTransport {
         /// Nagle's algorithm is always off (`TCP_NODELAY`): the transport writes a head and a small body at once, and does not wait for the
         /// peer's acknowledgment with the rest.
         public var usesTCPKeepAlive = true
-        /// The path of the Unix domain socket that every connection goes to, whatever the origin of its requests; `nil` (the default): TCP.
+        /// The path of the Unix domain socket that every connection goes to, for all origins; `nil` (the default): TCP.
         /// At least 1 and at most 103 bytes.
         public var unixSocketPath: String?
         /// Which requests go through which proxy; ``ErrandCore/ProxyPolicy/none`` by default: the environment is read only if it is asked
@@ -97,7 +98,7 @@ extension NIOTransport {
         /// A request whose proxy refuses the tunnel, or the credentials (407), fails with the code `proxy`; the message has the status of
         /// the proxy. A field `Proxy-Authorization` of a request goes only to a proxy that reads the request, and never through a tunnel.
         public var proxy = ProxyPolicy.none
-        /// The event loops, which must run until the transport is shut down; `nil` (the default): those that all of the process shares,
+        /// The event loops, which must run until the transport is shut down; `nil` (the default): the shared event loops of the process,
         /// one for each core.
         public var eventLoopGroup: (any EventLoopGroup)?
 
