@@ -19,7 +19,7 @@ private struct Responses: Equatable {
         let method = Self.methods[Int(method) % Self.methods.count]
         var parser = ResponseParser(limits: limits)
         var received: [UInt8] = []
-        parser.begin(method)
+        parser.expectResponse(to: method)
         bodies.append([])
         do throws(ResponseParseError) {
             for chunk in chunks {
@@ -57,7 +57,7 @@ private struct Responses: Equatable {
             case .end(let trailers):
                 events.append("end \(trailers.map { $0.map { "\($0.name.rawName): \($0.value)" } } ?? [])")
                 guard events.count < 16 else { return false }
-                parser.begin(method)
+                parser.expectResponse(to: method)
                 bodies.append([])
             }
         }

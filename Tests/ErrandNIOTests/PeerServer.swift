@@ -9,15 +9,15 @@ import TestSupport
 final class StubResolver: HostResolver {
     let asked = Watched([String]())
     let discarded = Watched([String]())
-    private let answer: @Sendable (String) async throws -> [IPAddress]
+    private let lookUp: @Sendable (String) async throws -> [IPAddress]
 
-    init(_ answer: @escaping @Sendable (String) async throws -> [IPAddress]) { self.answer = answer }
+    init(_ lookUp: @escaping @Sendable (String) async throws -> [IPAddress]) { self.lookUp = lookUp }
 
     convenience init(_ addresses: String...) { self.init { _ in try addresses.map { try IPAddress($0) } } }
 
     func addresses(of host: String, port: Int) async throws -> [IPAddress] {
         asked.change { $0.append("\(host):\(port)") }
-        return try await answer(host)
+        return try await lookUp(host)
     }
 
     func discardAddresses(of host: String, port: Int) { discarded.change { $0.append(host) } }

@@ -1,7 +1,7 @@
 #if NIO
 internal import NIOCore
 
-/// Notes the address that a channel connects to, and why that has failed. Then it leaves the pipeline.
+/// Records the address that a channel connects to, and the reason if the connect fails. Then the handler leaves the pipeline.
 final class AddressWatch: ChannelOutboundHandler, RemovableChannelHandler {
     typealias OutboundIn = ByteBuffer
 

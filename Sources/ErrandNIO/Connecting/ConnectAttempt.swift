@@ -3,7 +3,7 @@ internal import ErrandCore
 internal import NIOCore
 internal import Synchronization
 
-/// An attempt to connect, which can be cancelled: the lookup of the host, and the channels.
+/// A cancelable attempt to connect: the lookup of the host, and the channels.
 final class ConnectAttempt: Sendable {
     private struct State: Sendable {
         var channels: [any Channel] = []
@@ -30,40 +30,42 @@ final class ConnectAttempt: Sendable {
         events?.enter(step)
     }
 
-    /// The TLS handshake with a proxy begins. It is no step of its own for observers: all that is done with a proxy is a part of connecting.
+    /// Records the start of the TLS handshake with a proxy. Observers see no separate step: the whole dialog with a proxy is a part of
+    /// connecting.
     func enterProxyTLS() { state.withLock { $0.progress.step = .tls } }
 
-    /// A proxy is asked for a tunnel.
+    /// Records the request for a tunnel to a proxy.
     func enterTunnel(through proxy: String) {
         state.withLock {
             ($0.progress.tunnel, $0.progress.proxyResponds, $0.progress.isWithinReply, $0.progress.step) = (proxy, false, false, .connect)
         }
     }
 
-    /// The proxy that is asked for a tunnel has sent something.
+    /// Records that the proxy has sent bytes in the dialog for a tunnel.
     func noteProxyResponds() { state.withLock { ($0.progress.proxyResponds, $0.progress.isWithinReply) = (true, true) } }
 
-    /// The proxy has responded, and is asked for more.
+    /// Records that the proxy has responded, and that the next request is sent to it.
     func noteProxyIsAskedAgain() { state.withLock { $0.progress.isWithinReply = false } }
 
-    /// The proxy is not asked any more. It is connected to once more, or the tunnel is open, and the other side is not the peer.
+    /// Removes the state of the dialog with the proxy: the attempt connects to the proxy once more, or the tunnel is open. The other side
+    /// of an open tunnel is not the peer.
     func forgetTunnel() {
         state.withLock { ($0.progress.tunnel, $0.progress.peer, $0.progress.addresses) = (nil, nil, TriedAddresses()) }
     }
 
-    /// The tunnel is open.
+    /// Records that the tunnel is open.
     func leaveTunnel(_ step: ConnectStep?) {
         forgetTunnel()
         state.withLock { $0.progress.proxy = nil }
         enter(step)
     }
 
-    /// In which step it is, and with which addresses, to end a message with: `, during the TLS handshake with 192.0.2.1:443`.
+    /// The current step and its addresses, for the end of a message: `, during the TLS handshake with 192.0.2.1:443`.
     var progress: String { state.withLock { $0.progress.text } }
     /// See ``ConnectProgress/slowProxy``.
     var slowProxy: ProxyAddress? { state.withLock { $0.progress.slowProxy } }
 
-    /// One of the addresses is tried.
+    /// Records that an address is tried.
     func tries(_ address: SocketAddress) { state.withLock { $0.progress.addresses.begin(address) } }
     func failed(_ address: SocketAddress, because error: any Error) {
         state.withLock { $0.progress.addresses.fail(address, error) }
@@ -72,14 +74,14 @@ final class ConnectAttempt: Sendable {
     func connects(to proxy: ProxyAddress?) { state.withLock { $0.progress.proxy = proxy } }
     func connects(toUnixSocket path: String) { state.withLock { $0.progress.unixSocketPath = path } }
 
-    /// Adds to the failure of a handshake with whom it was: `, during the TLS handshake with 192.0.2.1:443`.
+    /// Adds the other side to the failure of a handshake: `, during the TLS handshake with 192.0.2.1:443`.
     func explained(_ error: any Error) -> any Error {
         if error is CancellationError || error is ConnectTimeoutError || error is ProxyFailure { return error }
         let during = state.withLock { $0.progress.step == .tls ? $0.progress.withoutProxy : nil }
         return during.map { HandshakeFailure(error, during: $0) } ?? error
     }
 
-    /// Returns false if the attempt was cancelled.
+    /// Returns false if the attempt was canceled.
     func add(_ channel: any Channel) -> Bool {
         state.withLock { state in
             if !state.isCancelled { state.channels.append(channel) }
@@ -87,9 +89,9 @@ final class ConnectAttempt: Sendable {
         }
     }
 
-    /// Looks the host of an origin up.
+    /// Looks up the host of an origin.
     ///
-    /// - Returns: its addresses, at least one. The future also fails when the attempt is cancelled.
+    /// - Returns: the addresses of the host, at least one. The future also fails when the attempt is canceled.
     func lookUp(_ origin: Origin, with resolver: any HostResolver, on loop: any EventLoop) -> EventLoopFuture<[IPAddress]> {
         let (host, port) = (origin.bareHost, origin.effectivePort)
         state.withLock { $0.progress.host = host }
@@ -120,9 +122,9 @@ final class ConnectAttempt: Sendable {
     var addresses: [IPAddress] { state.withLock(\.addresses) }
     func found(_ addresses: [IPAddress]) { state.withLock { $0.addresses = addresses } }
 
-    /// Waits until the trusted certificates are read, which happens once. This belongs to no step that is reported.
+    /// Waits until the trusted certificates are read, which happens once. The wait belongs to no reported step.
     ///
-    /// - Returns: when they are. The future does not succeed after a cancellation.
+    /// - Returns: a future that succeeds when the certificates are read. After a cancellation, the future does not succeed.
     func load(_ load: () -> EventLoopFuture<Void>) -> EventLoopFuture<Void> {
         enter(nil)
         let loading = state.withLock { state -> EventLoopFuture<Void>? in
@@ -140,7 +142,7 @@ final class ConnectAttempt: Sendable {
         }
     }
 
-    /// The lookup is over. After a cancellation nothing is done, because the event loop may be shut down.
+    /// Completes the lookup. After a cancellation, this does nothing, because the event loop may be shut down.
     private func finish(_ found: EventLoopPromise<[IPAddress]>, _ result: Result<[IPAddress], any Error>) {
         state.withLock { state in
             if !state.isCancelled { found.futureResult.eventLoop.execute { found.completeWith(result) } }
@@ -159,9 +161,9 @@ final class ConnectAttempt: Sendable {
         for channel in channels { channel.close(promise: nil) }
     }
 
-    /// Closes what the attempt has opened. On its event loop.
+    /// Closes everything that the attempt has opened. Must be called on the attempt's event loop.
     ///
-    /// - Returns: when it is closed.
+    /// - Returns: a future that succeeds when everything is closed.
     func close() -> EventLoopFuture<Void> {
         let (channels, loading) = state.withLock { state in
             state.isCancelled = true
@@ -170,12 +172,12 @@ final class ConnectAttempt: Sendable {
         }
         // A shutdown waits for these channels. They must not wait for the close_notify of the other side.
         for channel in channels { channel.closeAtOnce() }
-        // What is being loaded completes on the event loop, which must still run then.
+        // A load in progress completes on the event loop, which must still run then.
         return .andAllComplete(channels.map(\.closeFuture) + [loading].compactMap(\.self), on: ready.futureResult.eventLoop)
     }
 }
 
-/// The addresses of a host were not found.
+/// An error for a host without addresses.
 struct HostLookupFailure: Error {
     let host: String
     let cause: any Error

@@ -3,7 +3,7 @@ internal import ErrandCore
 internal import NIOCore
 internal import NIOPosix
 
-/// An attempt to connect has failed.
+/// The failure of an attempt to connect.
 struct ConnectFailure {
     let error: any Error
     let settings: NIOTransport.Configuration
@@ -17,14 +17,14 @@ struct ConnectFailure {
             exchange.failure(code, phase: .connect, message: message, underlying: cause, delivery: .notSent), on: exchange.route)
     }
 
-    /// The failure of a connection that no exchange has asked for.
+    /// Returns the failure of a connection that no exchange needed.
     func failure(of route: Route) -> any Error {
         if error is CancellationError { return error }
         let (code, message) = codeAndMessage(of: route)
         return blaming(TransportError(code, phase: .connect, message: message, underlying: cause, to: route.origin), on: route)
     }
 
-    /// Names the proxy, if it is the proxy that has failed.
+    /// Names the proxy, if the proxy has failed.
     private func blaming(_ failure: TransportError, on route: Route) -> TransportError {
         var failure = failure
         failure.proxy = failedProxy(on: route)
@@ -34,7 +34,7 @@ struct ConnectFailure {
 
     private func failedProxy(on route: Route) -> ProxyAddress? {
         switch error {
-        // After the tunnel is open, it is the origin that refuses.
+        // After the tunnel is open, the origin refuses.
         case is HandshakeFailure where route.isTunnel: nil
         case let error as ConnectTimeoutError: error.proxy
         default: route.proxy?.shown
@@ -89,7 +89,7 @@ struct ConnectFailure {
 }
 
 extension TransportError {
-    /// The failure of a connection that no request has asked for.
+    /// The failure of a connection that no request needed.
     init(_ code: Code, phase: ExchangePhase, message: String = "", underlying: (any Error)? = nil, to origin: Origin) {
         self.init(code, phase: phase, message: message, underlying: underlying, request: nil, delivery: .notSent)
         self.origin = origin

@@ -2,38 +2,38 @@
 internal import ErrandCore
 internal import NIOCore
 
-/// How far an attempt to connect has come, for messages.
+/// The progress of an attempt to connect, for messages.
 struct ConnectProgress: Sendable {
     /// The step in progress, or the last one.
     var step: ConnectStep?
     /// Whether the trusted certificates are read.
     var isLoading = false
-    /// The proxy that is connected to; `nil` for a direct connection, and when the tunnel is open.
+    /// The proxy that the attempt connects to; `nil` for a direct connection, and when the tunnel is open.
     var proxy: ProxyAddress?
-    /// The proxy that is asked for a tunnel: `the HTTP proxy proxy.example:3128`.
+    /// The proxy that the tunnel goes through: `the HTTP proxy proxy.example:3128`.
     var tunnel: String?
-    /// Whether the proxy that is asked for a tunnel has sent a byte.
+    /// Whether the proxy has sent a byte in the dialog for a tunnel.
     var proxyResponds = false
-    /// Whether the proxy has sent a byte since it was asked last.
+    /// Whether the proxy has sent a byte since the last request to it.
     var isWithinReply = false
     /// The host that is looked up.
     var host = ""
     var addresses = TriedAddresses()
     /// The other side of the connection.
     var peer: SocketAddress?
-    /// The path of the Unix domain socket that is connected to; `nil` for TCP.
+    /// The path of the Unix domain socket that the attempt connects to; `nil` for TCP.
     var unixSocketPath: String?
 
-    /// With what a message ends: `, during the TCP connect to 192.0.2.1:443`, and the proxy if it is connected to one; empty before the first
-    /// step.
+    /// The end of a message: `, during the TCP connect to 192.0.2.1:443`, and the proxy if the attempt connects to a proxy; empty before
+    /// the first step.
     var text: String {
         let text = withoutProxy
         guard let proxy, tunnel == nil, !isLoading, !text.isEmpty else { return text }
         return "\(text) (the \(proxy))"
     }
 
-    /// The proxy, if it is at fault that the time is over. While it opens a tunnel, the origin may be at fault: an HTTP proxy sends nothing before
-    /// it is connected to the origin. A SOCKS proxy responds to the first message at once.
+    /// The proxy, if the proxy caused the timeout; otherwise `nil`. While the proxy opens a tunnel, the origin may be the cause: an HTTP
+    /// proxy sends nothing before its connection to the origin is open. A SOCKS proxy responds to the first message at once.
     var slowProxy: ProxyAddress? { tunnel == nil || isWithinReply || proxy?.kind == .socks5 && !proxyResponds ? proxy : nil }
 
     private var reasonOfSilence: String {
@@ -41,7 +41,7 @@ struct ConnectProgress: Sendable {
         return "it may wait for the origin, or not be an \(kind) proxy"
     }
 
-    /// The same for a message that names the proxy elsewhere.
+    /// The end of a message that names the proxy elsewhere.
     var withoutProxy: String {
         if isLoading { return ", while the trusted certificates of the system were read" }
         if let tunnel {
@@ -60,10 +60,10 @@ struct ConnectProgress: Sendable {
     }
 }
 
-/// Addresses that a connection was tried to, each with the reason why it has failed, if it has.
+/// The addresses that were tried, each with the reason of its failure, if it has failed.
 ///
-/// Those with the same reason stand together: `192.0.2.1:80, 192.0.2.2:80 and 3 more: connection refused; [2001:db8::1]:80: no response`.
-/// Without any reason, the addresses stand alone.
+/// Addresses with the same reason are listed together: `192.0.2.1:80, 192.0.2.2:80 and 3 more: connection refused; [2001:db8::1]:80: no
+/// response`. Without a reason, the text has the addresses alone.
 struct TriedAddresses: Sendable, CustomStringConvertible {
     /// The number of different reasons that are shown.
     private static let shownReasons = 4
@@ -99,7 +99,7 @@ struct TriedAddresses: Sendable, CustomStringConvertible {
         return texts.joined(separator: "; ")
     }
 
-    /// Up to three addresses, or two and how many more there are.
+    /// Returns up to three addresses, or two addresses and the number of further addresses.
     private static func list(_ addresses: [SocketAddress]) -> String {
         let isLong = addresses.count > 3
         var texts = addresses.prefix(isLong ? 2 : 3).map(\.shown)

@@ -5,8 +5,8 @@ internal import NIOHTTP2
 internal import NIOSSL
 internal import NIOTLS
 
-/// Waits until a channel can take exchanges: until it is active, and after the TLS handshake, if there is one. Then it adds the handler of
-/// the version of HTTP, and leaves the pipeline.
+/// Waits until a channel can take exchanges: the channel is active, and the TLS handshake, if any, is complete. Then this handler adds the
+/// handler of the version of HTTP, and leaves the pipeline.
 final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -20,13 +20,13 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     private var context: ChannelHandlerContext?
     private var isReady = false
     private var isHTTP2 = false
-    /// Of the connection; `nil` before ``whenReady(_:)``, and when it is completed.
+    /// The promise of the connection; `nil` before ``whenReady(_:)``, and after its completion.
     private var ready: EventLoopPromise<Connection>?
     private var isReadWanted = false
-    /// What was received before there was a handler for it: the settings of an HTTP/2 server at the end of a tunnel, which may come with the
-    /// last bytes of the proxy.
+    /// The bytes received before the handler of HTTP was added. At the end of a tunnel, the settings of an HTTP/2 server may come with
+    /// the last bytes of the proxy.
     private var early: ByteBuffer?
-    /// Why the channel closes.
+    /// The reason why the channel closes.
     private var failure: (any Error)?
 
     init(_ number: Int, to route: Route, of pool: Pool, isSecure: Bool) {

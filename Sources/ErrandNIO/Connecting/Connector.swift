@@ -10,7 +10,7 @@ struct Connector: Sendable {
 
     /// Opens a connection, and completes ``ConnectAttempt/ready``.
     ///
-    /// - Parameter whenComplete: called on `loop`, with the connection before anything is received over it.
+    /// - Parameter whenComplete: called on `loop`, before any byte is received over the connection.
     func connect(
         to route: Route, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop,
         whenComplete: @escaping @Sendable (Result<Connection, any Error>) -> Void
@@ -24,11 +24,11 @@ struct Connector: Sendable {
             ready.fail(ConnectTimeoutError(attempt))
             attempt.cancel()
         }
-        // First: the connection may be open, and lost again, before this thread goes on.
+        // First: the connection may be open, and lost again, before this thread continues.
         ready.futureResult.whenComplete { result in
             timer.cancel()
             attempt.enter(nil)
-            // Addresses that could not be reached are asked for again.
+            // The next lookup must not return the unreachable addresses from a cache.
             if settings.unixSocketPath == nil, address == nil, case .failure(let error) = result, !(error is CancellationError) {
                 settings.resolver.discardAddresses(of: peer.bareHost, port: peer.effectivePort)
             }
@@ -54,9 +54,10 @@ struct Connector: Sendable {
         }
     }
 
-    /// Calls `connect` when what TLS needs is loaded: at once after the first connection, and without TLS.
+    /// Calls `connect` when the files for TLS are loaded: at once after the first connection, and without TLS.
     ///
-    /// It is called on the event loop. Elsewhere, a connection might have failed before anybody waits for it, and the reason would be lost.
+    /// `connect` is called on the event loop. On another thread, the connection could fail before a caller waits for it, and the reason
+    /// would be lost.
     private func whenLoaded(
         _ attempt: ConnectAttempt, _ route: Route, on loop: any EventLoop, _ connect: @escaping @Sendable () -> Void
     ) {
@@ -73,7 +74,7 @@ struct Connector: Sendable {
 
     /// Connects to one of several addresses.
     ///
-    /// - Parameter dialog: what was sent to the proxy on an earlier connection, which the proxy has closed.
+    /// - Parameter dialog: the dialog with the proxy on an earlier connection, which the proxy has closed.
     private func open(
         _ addresses: [IPAddress], to route: Route, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop,
         _ dialog: ProxyDialog = ProxyDialog()
@@ -127,7 +128,7 @@ struct Connector: Sendable {
             }
     }
 
-    /// Waits for a channel, and then until it can take an exchange.
+    /// Waits for a channel, and then until the channel can take an exchange.
     private func follow(
         _ attempt: ConnectAttempt, _ route: Route, _ ready: EventLoopPromise<Connection>, connect: () -> EventLoopFuture<any Channel>
     ) {
@@ -149,7 +150,7 @@ struct Connector: Sendable {
         }
     }
 
-    /// Whether SwiftNIO's own limit for connecting has passed, which is as long as the transport's.
+    /// Whether SwiftNIO's own limit for connecting has passed, which equals the transport's limit.
     private static func isTimeout(_ error: any Error) -> Bool {
         switch error {
         case ChannelError.connectTimeout: true

@@ -3,10 +3,11 @@ internal import ErrandCore
 internal import NIOCore
 internal import NIOPosix
 
-/// Gives SwiftNIO the addresses of a host, which are known already, for its race (RFC 8305).
+/// A resolver that returns the known addresses of a host to SwiftNIO, for its race (RFC 8305).
 ///
-/// SwiftNIO always begins with IPv6. Here the first address is the first, whatever its kind
-/// ([RFC 8305, section 4](https://www.rfc-editor.org/rfc/rfc8305#section-4)): all are given as the result of one query, in their order.
+/// SwiftNIO always begins with IPv6. This resolver begins with the first address, of either kind
+/// ([RFC 8305, section 4](https://www.rfc-editor.org/rfc/rfc8305#section-4)): it returns all addresses as the result of one query, in their
+/// order.
 final class KnownAddresses: Resolver, Sendable {
     /// The address to connect from; `nil`: the system chooses.
     let local: SocketAddress?
@@ -24,7 +25,7 @@ final class KnownAddresses: Resolver, Sendable {
         (self.addresses, none) = (loop.makeSucceededFuture(ordered), loop.makeSucceededFuture([]))
     }
 
-    /// The addresses in turns of IPv6 and IPv4, beginning with the kind of the first.
+    /// The addresses, alternating between IPv6 and IPv4, beginning with the kind of the first address.
     static func alternating(_ addresses: [IPAddress]) -> [IPAddress] {
         let isIPv4First = addresses.first?.isIPv4 ?? false
         var kinds = [addresses.filter { $0.isIPv4 == isIPv4First }[...], addresses.filter { $0.isIPv4 != isIPv4First }[...]]
@@ -42,12 +43,12 @@ final class KnownAddresses: Resolver, Sendable {
     func cancelQueries() {}
 }
 
-/// The host has no address that can be reached from the local address.
+/// An error for a host without an address that is reachable from the local address.
 struct NoUsableAddress: Error {}
 
 extension IPAddress {
     func socketAddress(port: Int) throws -> SocketAddress {
-        // The number of an interface has no place in the octets. This reads a numeric address, and asks no name server.
+        // The octets can't hold the number of an interface. This call reads a numeric address, and uses no name server.
         if interface != nil { return try SocketAddress.makeAddressResolvingHost(description, port: port) }
         return try SocketAddress(packedIPAddress: ByteBuffer(bytes: octets), port: port)
     }

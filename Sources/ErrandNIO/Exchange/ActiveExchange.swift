@@ -2,12 +2,15 @@
 internal import ErrandCore
 internal import NIOCore
 
-/// An exchange that a connection has begun: what was sent and received of it, and until when. A value of the connection's handler, in every
-/// version of HTTP.
+/// The state of an exchange that a connection has begun: the bytes sent and received, and the deadlines. The connection's handler holds
+/// the value, in every version of HTTP.
 ///
-/// A sink of events may end the exchange from within, and so does a response that nobody keeps. Therefore no method reports an event or
-/// drops a response while it changes the value in place: the handler calls ``reportSent()`` and ``reportReceived()`` on a copy, resumes the
-/// exchange after ``deliver(on:)``, and takes the value out before it calls ``complete(_:)`` or ``settle(_:on:)``.
+/// A sink of events may end the exchange while the handler calls the sink. A response that the caller drops does so, too. Therefore no
+/// method reports an event or drops a response while the method changes the value in place. The handler
+///
+/// - calls ``reportSent()`` and ``reportReceived()`` on a copy,
+/// - resumes the exchange after ``deliver(on:)``,
+/// - takes the value out before ``complete(_:)`` or ``settle(_:on:)``.
 struct ActiveExchange {
     /// The head of the final response.
     struct Head {
@@ -21,28 +24,28 @@ struct ActiveExchange {
     let exchange: Exchange
     /// The attempt at the exchange.
     let attempt: AttemptID
-    /// `nil` without one, and after the protocol was changed.
+    /// `nil` if the request has no deadline, and after the protocol was changed.
     var deadline: NIODeadline?
     var upload = UploadSource.none
     /// When the body is sent although the server has not asked for it.
     var continueDue: NIODeadline?
     /// The limit of the rest of the request, whose whole response was received; `nil` before.
     var rest: RestLimit?
-    /// How many bytes of the request the network had taken when `rest` was looked at last, over HTTP/1.1.
+    /// The number of bytes of the request that the network had taken when `rest` was checked last. Used over HTTP/1.1 alone.
     var restProgressBytes: Int64 = 0
     var head: Head?
-    /// What was received, and not given to the stream.
+    /// The received parts of the body that the stream does not have yet.
     private var chunks: [Data] = []
-    /// The body, once the head was delivered.
-    private(set) var stream: ResponseStream?
+    /// The body; `nil` until the head is delivered.
+    private(set) var stream: ExchangeBodySource?
     private(set) var sentBytes: Int64 = 0
     private(set) var receivedBytes: Int64 = 0
     /// The limit of the phase that the exchange is in; `nil` if there is none.
     private var limit: PhaseLimit?
-    /// The limit of the writes in progress, which holds beside that of the phase: a response may begin during the upload. `nil` if
-    /// there is none.
+    /// The limit of the writes in progress; `nil` if there is no limit. This limit and the limit of the phase apply at the same time,
+    /// because a response may begin during the upload.
     private var writeLimit: PhaseLimit?
-    /// Writes of the body that the network has not taken.
+    /// The number of writes of the body that the network has not taken.
     private var pendingWrites = 0
 
     init(_ taken: TakenExchange, _ attempt: AttemptID) {
@@ -57,21 +60,21 @@ struct ActiveExchange {
 
     func reportSent() { exchange.events?.record(.requestBytesSent, bytes: sentBytes) }
 
-    /// Takes the rest of the body out, which is not wanted any more. The caller ends it by ``UploadSource/stop()``.
+    /// Takes out the rest of the body, which is no longer needed. The caller must call ``UploadSource/stop()`` on the result.
     mutating func takeUpload() -> UploadSource {
         defer { (upload, writeLimit, continueDue, rest) = (.none, nil, nil, nil) }
         return upload
     }
 
-    /// A piece of the body is written; how long the network may take for the next progress is limited.
+    /// Records a write of a piece of the body. `limit` bounds the time until the network makes progress.
     mutating func writeBegins(limit: Duration) {
         pendingWrites += 1
         if pendingWrites == 1 { writeLimit = PhaseLimit("idleWrite", limit) }
     }
 
-    /// The network has taken a piece.
+    /// Records that the network has taken a piece.
     mutating func writeEnds(limit: Duration) {
-        // There is no limit when the rest of the request is not wanted.
+        // If the rest of the request is not needed, there is no limit.
         guard writeLimit != nil else { return }
         pendingWrites -= 1
         writeLimit = pendingWrites == 0 ? nil : PhaseLimit("idleWrite", limit)
@@ -91,21 +94,21 @@ struct ActiveExchange {
 
     func reportReceived() { exchange.events?.record(.responseBytesReceived, bytes: receivedBytes) }
 
-    /// Gives the stream of the body what was received, if the head was received.
+    /// Appends the received parts of the body to its stream, if the head was received.
     ///
     /// - Returns: the response to resume the exchange with, the first time; and whether the connection must wait before it receives more.
     mutating func deliver(on connection: Connection) -> (response: Response?, mustWait: Bool) {
         guard let head else { return (nil, false) }
         enter("idleRead", exchange.limits?.idleRead)
         if let stream { return (nil, stream.append(&chunks)) }
-        let stream = ResponseStream(exchange, attempt, on: connection)
+        let stream = ExchangeBodySource(exchange, attempt, on: connection)
         self.stream = stream
         let mustWait = stream.append(&chunks)
         let body = ResponseBody(stream, expectedLength: head.expectedLength, request: exchange.request)
         return (response(head, body, stream.lifetime), mustWait)
     }
 
-    /// The response is complete, and the exchange is over.
+    /// Completes the response and ends the exchange.
     func complete(_ trailers: HTTPFields?) {
         var done = self
         exchange.events?.record(.end)
@@ -126,9 +129,9 @@ struct ActiveExchange {
         return response
     }
 
-    /// The exchange has ended before its response was complete. What was received before is delivered.
+    /// Ends the exchange before its response is complete. The data received before is delivered.
     ///
-    /// - Parameter error: `nil` if the rest of the response is not wanted.
+    /// - Parameter error: `nil` if the rest of the response is not needed.
     func settle(_ error: (any Error)?, on connection: Connection) {
         if case .upgraded(let output) = upload { return settle(upgraded: output, error) }
         var done = self
@@ -136,7 +139,7 @@ struct ActiveExchange {
         if stream == nil, error != nil, let response = done.deliver(on: connection).response { exchange.resume(returning: response) }
         guard let stream = done.stream else { return exchange.resume(throwing: error ?? CancellationError()) }
         if stream.isComplete {
-            // Only the rest of the request was not sent, which the server did not want to wait for.
+            // The server responded without waiting for the rest of the request, which was not sent.
             exchange.events?.record(.end)
             return stream.lifetime.end(.complete, sizes: sizes)
         }
@@ -148,30 +151,30 @@ struct ActiveExchange {
 
     // MARK: - Another protocol
 
-    /// The protocol was changed: the deadline and the limits were those of HTTP.
-    mutating func upgrade(_ head: Head, _ input: ResponseStream, _ output: UpgradedOutput) {
+    /// Changes to another protocol. The deadline and the limits end, because they apply to HTTP alone.
+    mutating func upgrade(_ head: Head, _ input: ExchangeBodySource, _ output: UpgradedOutput) {
         (deadline, limit) = (nil, nil)
         (self.head, stream, upload) = (head, input, .upgraded(output))
     }
 
     // MARK: - Times
 
-    /// The exchange enters a phase.
+    /// Starts the limit of a phase.
     ///
-    /// - Parameter duration: `nil`: its time is not limited.
+    /// - Parameter duration: `nil`: the time of the phase is not limited.
     mutating func enter(_ name: String, _ duration: Duration?) { limit = PhaseLimit(name, duration) }
 
-    /// The phase is over.
+    /// Ends the limit of the current phase.
     mutating func endLimit() { limit = nil }
 
-    /// When the first of its times is over.
+    /// The earliest of the deadline and the ends of the limits.
     var due: NIODeadline {
         let due = min(deadline ?? .distantFuture, continueDue ?? .distantFuture, rest?.due ?? .distantFuture)
         guard exchange.limits != nil else { return due }
         return min(due, limit?.due ?? .distantFuture, writeLimit?.due ?? .distantFuture)
     }
 
-    /// Returns the failure of the time that is over at `now`; `nil` if none is.
+    /// Returns the failure of the deadline or limit that has passed at `now`; `nil` if none has passed.
     mutating func timeout(at now: NIODeadline, _ position: ExchangePosition?) -> TransportError? {
         let phase = position?.phase ?? .response
         let delivery = position?.delivery ?? .unknown
@@ -179,7 +182,7 @@ struct ActiveExchange {
             return exchange.deadlinePassed(phase, response: head?.response, delivery: delivery)
         }
         if let limit, limit.due <= now {
-            // A reader that does not wait has all the time it wants.
+            // The limit applies only while a reader waits.
             let since = head == nil ? nil : stream?.waitingSince ?? now
             if since.map({ $0 + limit.duration.timeAmount <= now }) ?? true {
                 return exchange.limitPassed(limit, phase, response: head?.response, delivery: delivery)
@@ -202,37 +205,12 @@ struct ActiveExchange {
             delivery: position?.delivery ?? .unknown)
     }
 
-    /// The body of the request could not be read.
+    /// Returns the failure of an exchange whose request body could not be read.
     func bodyFailure(_ error: any Error, at position: ExchangePosition?) -> any Error {
         if error is CancellationError { return error }
         return exchange.failure(
             .requestBody, phase: .send, message: FailureText.of(error), underlying: error, response: head?.response,
             delivery: position?.delivery ?? .unknown)
     }
-}
-
-extension Exchange {
-    /// A connection takes the exchange.
-    ///
-    /// - Returns: `nil` if it was cancelled, or its deadline has passed: then it has ended.
-    func activate(on connection: Connection) -> TakenExchange? {
-        guard assign(to: connection) else {
-            resume(throwing: CancellationError())
-            return nil
-        }
-        let deadline = deadline
-        if let deadline, deadline <= .now() {
-            resume(throwing: deadlinePassed(.queue, delivery: .notSent))
-            return nil
-        }
-        return TakenExchange(exchange: self, deadline: deadline)
-    }
-}
-
-/// An exchange that a connection has taken, and whose attempt has not begun.
-struct TakenExchange {
-    let exchange: Exchange
-    /// `nil` without a deadline.
-    let deadline: NIODeadline?
 }
 #endif

@@ -1,13 +1,13 @@
 #if NIO
 internal import NIOCore
 
-/// One timer for many due times: it is set again only when an earlier time comes, so that an exchange with a deadline costs no timer of its
-/// own.
+/// One timer for many due times. The timer is set again only for an earlier time, so that an exchange with a deadline needs no timer of
+/// its own.
 struct Alarm {
     private var scheduled: Scheduled<Void>?
     private var due = NIODeadline.distantFuture
 
-    /// Makes sure that `ring` is called at `time`, or before: then it must call ``rang()`` and set the alarm again.
+    /// Makes sure that `ring` is called at `time`, or before. `ring` must call ``rang()`` and set the alarm again.
     mutating func set(_ time: NIODeadline, on loop: any EventLoop, _ ring: @escaping @Sendable () -> Void) {
         if scheduled != nil, due <= time { return }
         scheduled?.cancel()

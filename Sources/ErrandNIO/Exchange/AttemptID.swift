@@ -1,12 +1,12 @@
 #if NIO
-/// Names one attempt at an exchange on one connection.
+/// The name of one attempt at an exchange on one connection.
 ///
-/// An exchange may begin again on the connection that it was on: after REFUSED_STREAM, or after the challenge of a proxy. A callback that comes
-/// back later (from the task that reads the body, from a write, from the reader of the response) must not change the new attempt. Therefore a
-/// callback names its attempt, and the machine of the connection decides whether the callback is stale.
+/// An exchange may begin again on the same connection: after REFUSED_STREAM, or after the challenge of a proxy. A late callback must not
+/// change the new attempt. Such callbacks come from the task that reads the body, from a write, and from the reader of the response.
+/// Therefore a callback names its attempt, and the machine of the connection decides whether the callback is stale.
 struct AttemptID: Sendable, Hashable, CustomStringConvertible {
-    /// Over HTTP/2, the identifier of the stream. Over HTTP/1.1, the position among the attempts of the connection, from 1. Numbers are not used
-    /// again.
+    /// Over HTTP/2, the identifier of the stream. Over HTTP/1.1, the position among the attempts of the connection, from 1. Numbers are
+    /// never reused.
     let number: Int64
 
     init(_ number: some BinaryInteger) { self.number = Int64(number) }
@@ -14,7 +14,7 @@ struct AttemptID: Sendable, Hashable, CustomStringConvertible {
     var description: String { "attempt \(number)" }
 }
 
-/// What comes back to a connection later than it was asked for.
+/// An event of an attempt that reaches the connection after other work, when the attempt may be over.
 enum AttemptCallback: Sendable, Hashable, CaseIterable {
     /// Pieces of the body, from the task that reads the body.
     case piece

@@ -6,14 +6,14 @@ internal import Synchronization
 
 /// One request on its way to a response: in the pool's queue, then on a connection.
 ///
-/// The task that waits, the pool and the event loop of a connection share it. What happens on the wire is the connection's business. This
+/// The waiting task, the pool and the event loop of a connection share the exchange. The connection handles everything on the wire. This
 /// type knows where the exchange is now, and which task waits for its response.
 final class Exchange: Sendable {
     typealias Waiter = UnsafeContinuation<Response, any Error>
 
-    /// Where the exchange is.
+    /// The place of the exchange.
     private enum Place: Sendable {
-        /// On its way from one place to the next, or over.
+        /// The exchange is on its way from one place to the next, or is over.
         case unassigned
         case queue(Pool.Ticket)
         case connection(Connection)
@@ -40,30 +40,30 @@ final class Exchange: Sendable {
     private struct State: Sendable {
         var place = Place.unassigned
         var isCancelled = false
-        /// The reasons for which it was sent again: once for each.
+        /// The reasons for which the request was sent again, each at most once.
         var repetitions: Repetitions = []
-        /// Whether a connection that was lost may have sent it.
+        /// Whether a lost connection may have sent the request.
         var delivery = Delivery.notSent
         /// Whether a connection has begun to read the request's body.
         var isBodyClaimed = false
         var waiter: Waiter?
         var dialog = ProxyDialog()
-        /// The other side of the last connection that has taken it; `nil` for a Unix domain socket.
+        /// The other side of the last connection that took the exchange; `nil` for a Unix domain socket.
         var peer: (address: String, port: Int)?
     }
 
     let request: Request
     private let firstRoute: Route
-    /// Whether the server wants HTTP/1.1 where HTTP/2 was possible.
+    /// Whether the server requires HTTP/1.1 although HTTP/2 was possible.
     private let needsHTTP1 = Atomic(false)
-    /// Whether the server has refused the request's `Expect`, which is left out from then on.
+    /// Whether the server has refused the request's `Expect`. Then further attempts omit the field.
     private let isWithoutExpect = Atomic(false)
-    /// Of the transport, which lives as long as its exchanges.
+    /// The owner of the transport, which lives as long as its exchanges.
     let owner: TransportOwner
     let events: ExchangeEventLog?
-    /// The limits of the phases; `nil` if there are none.
+    /// The limits of the phases; `nil` if there are no limits.
     let limits: PhaseTimeouts?
-    /// The protocol that the request asks to change to; `nil` if it does not.
+    /// The protocol that the request asks to change to; `nil` if the request does not ask for a change.
     let upgrade: UpgradeRequest?
     let started = NIODeadline.now()
     private let state = Mutex(State())
@@ -72,7 +72,7 @@ final class Exchange: Sendable {
         (self.request, firstRoute, self.owner) = (request, route, owner)
         upgrade = request.options.upgrade
         events = request.options.eventSink.map { ExchangeEventLog($0, request: request.id) }
-        // The boundary has put the limits of the stack, if there are any, into the request's own options.
+        // The boundary has put the limits of the stack, if any, into the request's own options.
         if case .use(let limits) = request.options.phaseTimeouts, !limits.isEmpty, limits.clock is ContinuousClock {
             self.limits = limits
         } else {
@@ -84,14 +84,14 @@ final class Exchange: Sendable {
     var route: Route { isMovedToHTTP1 ? firstRoute.overHTTP1 : firstRoute }
     var isMovedToHTTP1: Bool { needsHTTP1.load(ordering: .relaxed) }
 
-    /// Whether it matters when the request has left: to a sink, or for the limit that begins then.
+    /// Whether a sink, or the limit of the first byte, needs the instant at which the request has left.
     var isFollowed: Bool { events != nil || limits?.firstByte != nil }
 
     // MARK: - Waiting
 
-    /// Keeps the continuation of the task that waits for the response. Returns false, and does not keep it, if the exchange was cancelled
-    /// before.
-    func begin(_ waiter: Waiter) -> Bool {
+    /// Keeps the continuation of the task that waits for the response. If the exchange was canceled before, returns false and does not keep
+    /// the continuation.
+    func register(_ waiter: Waiter) -> Bool {
         state.withLock { state in
             guard !state.isCancelled else { return false }
             state.waiter = waiter
@@ -109,7 +109,7 @@ final class Exchange: Sendable {
 
     func resume(returning response: Response) { takeWaiter()?.resume(returning: response) }
 
-    /// The response has not begun, and never will. For the failures that come later see ``ResponseStream``.
+    /// Ends the wait for the response with an error. For failures after the head of the response see ``ExchangeBodySource``.
     func resume(throwing error: any Error) {
         guard let waiter = takeWaiter() else { return }
         events?.record(.end, failure: error)
@@ -118,17 +118,18 @@ final class Exchange: Sendable {
 
     // MARK: - From place to place
 
-    /// The pool has no connection yet. Returns whether the exchange was cancelled: then it must leave the queue.
+    /// Records a place in the pool's queue. Returns whether the exchange was canceled. Then the exchange must leave the queue.
     func enqueued(_ ticket: Pool.Ticket) -> Bool {
         state.withLock { state in
-            // A connection may have become free in between. If it was lost, the exchange may be in the queue again: the later ticket counts.
+            // A connection may have become free meanwhile. If that connection was lost, the exchange may be in the queue again. The later
+            // ticket counts.
             guard state.waiter != nil, state.place.canBecome(ticket) else { return false }
             state.place = .queue(ticket)
             return state.isCancelled
         }
     }
 
-    /// A connection takes the exchange. Returns false if it was cancelled, or is over.
+    /// Assigns the exchange to a connection. Returns false if the exchange was canceled, or is over.
     func assign(to connection: Connection) -> Bool {
         state.withLock { state in
             guard !state.isCancelled, state.waiter != nil else { return false }
@@ -137,37 +138,39 @@ final class Exchange: Sendable {
         }
     }
 
-    /// The connection was lost before the server saw the request. Returns true once: then the request may be sent over another connection.
+    /// Moves the exchange off a connection that was lost before the server saw the request. Returns true once. Then the request may be sent
+    /// over another connection.
     func moveOn(after delivery: Delivery) -> Bool {
         guard delivery == .notSent || request.method.mayBeSentAgain(hasKey: request.headers.contains(.idempotencyKey)) else { return false }
         return moveOn(for: .lostConnection, after: delivery)
     }
 
-    /// The server has not processed the request, and says so. Returns true once: then the request may be sent over another connection,
-    /// whatever its method ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
+    /// Moves the exchange off a connection whose server reports that it has not processed the request. Returns true once. Then the request
+    /// may be sent over another connection, with any method ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
     func moveOnAsUnprocessed() -> Bool { moveOn(for: .unprocessed) }
 
-    /// The server has refused the request as misdirected. Returns true once: then the request may be sent over another connection, whatever
-    /// its method ([RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)).
+    /// Moves the exchange off a connection whose server has refused the request as misdirected. Returns true once. Then the request may be
+    /// sent over another connection, with any method ([RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)).
     func moveOnAsMisdirected() -> Bool { moveOn(for: .misdirected) }
 
-    /// The server has refused the request because it wants HTTP/1.1. Returns true once: then the request may be sent over such a connection,
-    /// whatever its method: it was not processed.
+    /// Moves the exchange off a connection whose server requires HTTP/1.1. Returns true once. Then the request may be sent over a
+    /// connection of HTTP/1.1, with any method, because the server has not processed it.
     func moveOnToHTTP1() -> Bool {
         guard moveOn(for: .needsHTTP1) else { return false }
         useHTTP1()
         return true
     }
 
-    /// The server has refused the expectation of the request (417), and waits for no body. Returns true once: then the request may be sent
-    /// without `Expect`, whatever its method ([RFC 9110, section 10.1.1](https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1)).
+    /// Moves the exchange off a connection whose server has refused the expectation (417), and waits for no body. Returns true once. Then
+    /// the request may be sent without `Expect`, with any method
+    /// ([RFC 9110, section 10.1.1](https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1)).
     func moveOnWithoutExpect() -> Bool {
         guard moveOn(for: .expectation) else { return false }
         isWithoutExpect.store(true, ordering: .relaxed)
         return true
     }
 
-    /// The request as it is sent now: without `Expect` once that was refused.
+    /// The request for the next attempt: without `Expect` after the server has refused the field.
     var sentRequest: Request {
         var sent = request
         if hasLostExpect { sent.headers[.expect] = nil }
@@ -176,7 +179,7 @@ final class Exchange: Sendable {
 
     var hasLostExpect: Bool { isWithoutExpect.load(ordering: .relaxed) }
 
-    /// From now on, the exchange uses connections of HTTP/1.1 alone.
+    /// Restricts the exchange to connections of HTTP/1.1.
     func useHTTP1() { needsHTTP1.store(true, ordering: .relaxed) }
 
     private func moveOn(for reason: Repetitions, after delivery: Delivery = .notSent) -> Bool {
@@ -192,17 +195,17 @@ final class Exchange: Sendable {
         }
     }
 
-    /// Whether the request can be sent once more: its body can be sent again, and nobody has given it up.
+    /// Whether the request can be sent once more: its body can be sent again, and the caller has not given up the exchange.
     var canRepeat: Bool {
         let canRestart = request.body.replay.canRestart
         guard canRestart || request.body.canBeSent else { return false }
         return state.withLock { (canRestart || !$0.isBodyClaimed) && !$0.isCancelled && $0.waiter != nil }
     }
 
-    /// The connection has ended the exchange, which goes on over the same or another one.
+    /// Detaches the exchange from its connection. The exchange continues on the same connection or another connection.
     func leaveConnection() { state.withLock { $0.place = .unassigned } }
 
-    /// Changes what is known of the dialog with the proxy. `body` may call an authenticator, which may cancel the exchange.
+    /// Changes the state of the dialog with the proxy. `body` may call an authenticator, which may cancel the exchange.
     func withDialog<Result, Failure>(_ body: (inout ProxyDialog) throws(Failure) -> Result) throws(Failure) -> Result {
         var dialog = state.withLock(\.dialog)
         let result = try body(&dialog)
@@ -210,10 +213,10 @@ final class Exchange: Sendable {
         return result
     }
 
-    /// The task that sends the body is about to open it. From then on, a body that can't be opened again stays with its connection.
+    /// Claims the body for the task that is about to open it. After that, a body that can't be opened again stays with its connection.
     ///
-    /// - Throws: `CancellationError` if the task was cancelled. A connection that is lost cancels it before the exchange moves on, so
-    ///   that it can't use up the body of the next connection.
+    /// - Throws: `CancellationError` if the task was canceled. A lost connection cancels the task before the exchange moves on, so that the
+    ///   task can't use up the body of the next connection.
     func claimBody() throws {
         try state.withLock { state in
             try Task.checkCancellation()
@@ -235,7 +238,7 @@ final class Exchange: Sendable {
 
     // MARK: - Failures
 
-    /// The failure of a request that can't be written; `nil` if it can.
+    /// The failure of a request that can't be written; `nil` if the request can be written.
     var unwritable: TransportError? { RequestEncoder.problem(of: request.head, form: route.form).map { unwritable($0) } }
 
     func unwritable(_ error: RequestEncodeError) -> TransportError {
@@ -252,7 +255,7 @@ final class Exchange: Sendable {
                 underlying: underlying, request: request, response: response, delivery: delivery))
     }
 
-    /// The deadline has passed.
+    /// Returns the failure of an exchange whose deadline has passed.
     func deadlinePassed(_ phase: ExchangePhase, response: HTTPResponse? = nil, delivery: Delivery) -> TransportError {
         completed(
             .timedOut(
@@ -260,7 +263,7 @@ final class Exchange: Sendable {
                 delivery: delivery))
     }
 
-    /// The limit of a phase has passed.
+    /// Returns the failure of an exchange that has passed the limit of a phase.
     func limitPassed(
         _ limit: PhaseLimit, _ phase: ExchangePhase, response: HTTPResponse? = nil, delivery: Delivery
     ) -> TransportError {
@@ -270,8 +273,8 @@ final class Exchange: Sendable {
                 request: request, response: response, delivery: delivery))
     }
 
-    /// Adds what earlier connections mean for `delivery`, and ends the message of what a server may be at fault for with its address,
-    /// ` (192.0.2.1:443)`, or with the proxy: ` (through the HTTP proxy proxy.example:3128)`.
+    /// Adds the delivery on earlier connections to a failure. If the server may have caused the failure, its message ends with the server's
+    /// address, ` (192.0.2.1:443)`, or with the proxy, ` (through the HTTP proxy proxy.example:3128)`.
     private func completed(_ failure: TransportError) -> TransportError {
         var failure = failure
         let (earlier, peer) = state.withLock { ($0.delivery, $0.peer) }
@@ -291,7 +294,7 @@ final class Exchange: Sendable {
         return failure
     }
 
-    /// When the deadline passes, on the clock of event loops; `nil` without one.
+    /// The deadline on the clock of event loops; `nil` if the request has no deadline.
     var deadline: NIODeadline? {
         guard let instant = request.deadline?.continuousInstant else { return nil }
         return .now() + .nanoseconds(ContinuousClock.now.duration(to: instant).wholeNanoseconds)

@@ -1,38 +1,38 @@
 #if NIO
-/// Runs the exchanges of one connection: one after the other, or many at once. What every version of HTTP must do.
+/// The handler of one connection's exchanges, which run one after the other, or many at once: the part that every version of HTTP has.
 ///
-/// A handler owns an ``ActiveExchange`` for each exchange in progress, and is called on the event loop of its channel. A call for an
-/// exchange that has ended does nothing.
+/// A handler owns an ``ActiveExchange`` for each exchange in progress. Its methods must be called on the event loop of its channel. A call
+/// for an exchange that has ended does nothing.
 protocol ExchangeHandler: AnyObject {
-    /// Begins an exchange, or returns it to the pool if the connection was lost meanwhile.
+    /// Starts an exchange, or returns it to the pool if the connection was lost meanwhile.
     ///
-    /// - Parameter connection: that of the handler. It is known after the channel has closed, too: the pool counts it until then.
-    func begin(_ exchange: Exchange, on connection: Connection)
+    /// - Parameter connection: the connection of the handler, which is needed after the channel has closed, too.
+    func accept(_ exchange: Exchange, on connection: Connection)
 
-    /// The caller gives an exchange up, in whatever attempt it is.
+    /// Ends an exchange that the caller has given up, in any attempt.
     func end(_ exchange: Exchange, because error: (any Error)?)
 
-    /// The reader of a response gives the response up before it is complete. Nothing happens if `attempt` is stale.
+    /// Ends an attempt whose reader has given up the response before it is complete. Does nothing if `attempt` is stale.
     ///
-    /// - Parameter error: `nil` if the rest of the response is not wanted.
+    /// - Parameter error: `nil` if the rest of the response is not needed.
     func end(_ attempt: AttemptID, because error: (any Error)?)
 
-    /// The reader of a response has room for more. Nothing happens if `attempt` is stale.
+    /// Receives more of a response, because its reader has room again. Does nothing if `attempt` is stale.
     func readOn(_ attempt: AttemptID)
 
-    /// The task that reads the body of a request has more of the body, or its end. If `attempt` is stale, the queue is emptied.
+    /// Writes the queued pieces of a request's body, or its end. If `attempt` is stale, the pieces are dropped.
     func writeQueued(_ queue: UploadQueue, of attempt: AttemptID)
 
-    /// An upgraded stream has more to write, or ends writing.
+    /// Writes the queued bytes of an upgraded stream, or ends writing.
     func writeUpgraded(_ exchange: Exchange)
 
-    /// An upgraded stream was closed by its owner: the exchange is complete.
+    /// Completes an exchange whose upgraded stream was closed by its owner.
     func closeUpgraded(_ exchange: Exchange)
 
-    /// No exchange uses the connection. It closes if that is so for as long as `time`.
+    /// Keeps the connection, which no exchange uses. After `time` without an exchange, the connection closes.
     func becomeIdle(for time: Duration)
 
-    /// The transport is shut down: exchanges in progress fail, and the connection closes.
+    /// Fails exchanges in progress and closes the connection, because the transport is shut down.
     func shutDown()
 
     /// Closes the connection.

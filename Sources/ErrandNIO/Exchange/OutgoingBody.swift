@@ -2,17 +2,17 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// How a request's body is sent.
+/// A request's body, and the way in which it is sent.
 struct OutgoingBody {
     /// Bytes in memory up to this count are written with the head: 16 KiB.
     static let joinedBytes = 16 * 1024
 
-    /// What is known of a request's body when its head is written.
+    /// When the body of a request follows its head.
     enum Kind: Sendable, Equatable {
         case none
-        /// It follows the head.
+        /// The body follows the head.
         case present
-        /// It follows when the server sends 100 (Continue), or when the wait for that is over.
+        /// The body follows when the server sends 100 (Continue), or when the wait for 100 (Continue) is over.
         case afterContinue
     }
 
@@ -41,7 +41,7 @@ struct OutgoingBody {
 }
 
 extension Exchange {
-    /// How the body is sent now.
+    /// The body for the next attempt.
     var outgoingBody: OutgoingBody { OutgoingBody(request, expects: !hasLostExpect) }
 }
 #endif

@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import NIOCore
 
-/// The limit of the phase that an exchange is in.
+/// The limit of one phase of an exchange.
 struct PhaseLimit: Sendable {
     let name: String
     let duration: Duration

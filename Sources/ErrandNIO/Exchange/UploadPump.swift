@@ -1,9 +1,10 @@
 #if NIO
 internal import ErrandCore
 
-/// Reads the body of a request, as fast as the connection writes it.
+/// The task that reads the body of a request, as fast as the connection writes the body.
 struct UploadPump: Sendable {
-    /// The size of a write, in bytes: 128 KiB. If the time without progress is limited, 16 KiB, as only whole writes are seen to progress.
+    /// The size of a write, in bytes: 128 KiB. If the time without progress is limited, 16 KiB, because only whole writes count as
+    /// progress.
     static func pieceBytes(of exchange: Exchange) -> Int { exchange.limits?.idleWrite == nil ? 128 * 1024 : 16 * 1024 }
 
     let exchange: Exchange
@@ -21,20 +22,20 @@ struct UploadPump: Sendable {
                 while !rest.isEmpty {
                     let piece = rest.prefix(Self.pieceBytes(of: exchange))
                     rest = rest.dropFirst(piece.count)
-                    if try queue.add(piece) { tell() }
+                    if try queue.add(piece) { notify() }
                     try await queue.window.wait()
                 }
             }
-            // A sequence such as `AsyncStream` also ends when its reader is cancelled: then the body is not complete.
+            // A sequence such as `AsyncStream` also ends when its reader is canceled. Then the body is not complete.
             try Task.checkCancellation()
-            if queue.finish(.complete(trailers: source.trailers)) { tell() }
+            if queue.finish(.complete(trailers: source.trailers)) { notify() }
         } catch {
-            // This task is cancelled when the exchange ends, or when its response needs no more of the request.
-            if !Task.isCancelled, queue.finish(.failed(error)) { tell() }
+            // This task is canceled when the exchange ends, or when its response needs no more of the request.
+            if !Task.isCancelled, queue.finish(.failed(error)) { notify() }
         }
     }
 
-    /// More may be queued until the connection comes to it: all of that is written at once.
-    private func tell() { connection.onNextTurn { [attempt, queue] in $0.writeQueued(queue, of: attempt) } }
+    /// Notifies the connection on its next turn. Then the connection writes all pieces that are queued until that turn.
+    private func notify() { connection.onNextTurn { [attempt, queue] in $0.writeQueued(queue, of: attempt) } }
 }
 #endif

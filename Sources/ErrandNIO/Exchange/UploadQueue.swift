@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// The pieces of a request's body between the task that reads it and the connection that writes it.
+/// The pieces of a request's body between the task that reads the body and the connection that writes it.
 final class UploadQueue: Sendable {
     enum End: Sendable {
         case complete(trailers: HTTPFields?)
@@ -10,7 +10,7 @@ final class UploadQueue: Sendable {
         case failed(any Error)
     }
 
-    /// What the connection writes next.
+    /// The pieces that the connection writes next, and the end of the body.
     struct Batch: Sendable {
         fileprivate(set) var pieces: [Data] = []
         fileprivate(set) var bytes = 0
@@ -19,7 +19,7 @@ final class UploadQueue: Sendable {
         fileprivate var isEmpty: Bool { pieces.isEmpty && end == nil }
     }
 
-    /// What is queued: a value without locks.
+    /// The contents of the queue: a value without locks.
     struct State {
         private(set) var batch = Batch()
         private(set) var isClosed = false
@@ -51,7 +51,7 @@ final class UploadQueue: Sendable {
         mutating func close() { (batch, isClosed) = (Batch(), true) }
     }
 
-    /// Counts what is queued, and what was written but has not left.
+    /// Counts the bytes that are queued, and the bytes that were written but have not left.
     let window = WriteWindow()
     private let state = Mutex(State())
 
@@ -59,24 +59,24 @@ final class UploadQueue: Sendable {
 
     /// Adds a piece.
     ///
-    /// - Returns: whether the connection must be notified: it was already if something is queued.
+    /// - Returns: whether the connection must be notified. If the queue is not empty, the connection was notified before.
     /// - Throws: `CancellationError` if the queue is closed.
     func add(_ piece: Data) throws -> Bool {
         try window.count(piece.count)
-        // The queue may be closed since then: only this lock decides.
+        // The queue may have been closed since then. Only this lock decides.
         guard let mustNotify = state.withLock({ $0.add(piece) }) else { throw CancellationError() }
         return mustNotify
     }
 
-    /// Nothing is added any more. Returns whether the connection has to be told.
+    /// Adds the end of the body. Returns whether the connection must be notified.
     func finish(_ end: End) -> Bool { state.withLock { $0.finish(end) } }
 
     // MARK: - The connection
 
-    /// Takes all that is queued.
+    /// Takes everything from the queue.
     func takeBatch() -> Batch { state.withLock { $0.takeBatch() } }
 
-    /// Drops what is queued. The task that reads the body ends.
+    /// Drops everything from the queue. The task that reads the body ends.
     func close() {
         state.withLock { $0.close() }
         window.close()

@@ -1,25 +1,24 @@
 #if NIO
 internal import ErrandCore
 
-/// The rest of a request's body; after a change of the protocol, what is written then.
+/// The source of the rest of a request's body. After a change of the protocol, the source of the written bytes.
 enum UploadSource {
     case none
     case memory(Data, offset: Int)
     case pump(Task<Void, Never>, UploadQueue)
     case upgraded(UpgradedOutput)
 
-    /// Begins to read the body of an exchange, in pieces that the connection's handler gets by
-    /// ``ExchangeHandler/writeQueued(_:of:)``.
+    /// Starts to read the body of an exchange. The connection's handler gets the pieces by ``ExchangeHandler/writeQueued(_:of:)``.
     static func pump(_ exchange: Exchange, _ attempt: AttemptID, on connection: Connection) -> Self {
         let queue = UploadQueue()
         let pump = UploadPump(exchange: exchange, attempt: attempt, connection: connection, queue: queue)
         return .pump(Task { await pump.run() }, queue)
     }
 
-    /// Whether `queue` is the one that is read now. That of an earlier attempt, or of an upload that was stopped, is not.
+    /// Returns whether the upload reads from `queue`. The queue of an earlier attempt, or of a stopped upload, is a different queue.
     func reads(_ queue: UploadQueue) -> Bool { if case .pump(_, let own) = self { own === queue } else { false } }
 
-    /// Ends the task that reads the body, and its waits. Cancelling runs code of the body's source, which may end other exchanges.
+    /// Ends the task that reads the body, and its waits. Cancellation runs code of the body's source, which may end other exchanges.
     func stop() {
         guard case .pump(let task, let queue) = self else { return }
         task.cancel()

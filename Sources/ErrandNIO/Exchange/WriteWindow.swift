@@ -2,10 +2,10 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// Holds the tasks whose bytes a connection writes, while it has more of them than the network takes: the task that reads a request's body,
-/// and those that write to an upgraded connection.
+/// A limit on the bytes that a connection has not sent. Tasks wait while more bytes are on their way: the task that reads a request's
+/// body, and the tasks that write to an upgraded connection.
 final class WriteWindow: Sendable {
-    /// How many bytes may be on their way to the network: 256 KiB. One more write may come.
+    /// The number of bytes that may be on their way to the network: 256 KiB, and one more write.
     static let limitBytes = 256 * 1024
 
     private struct Waiter: Sendable {
@@ -16,7 +16,7 @@ final class WriteWindow: Sendable {
 
     private struct State: Sendable {
         var bytes = 0
-        /// Why the window is closed; `nil` while it is open.
+        /// The reason why the window is closed; `nil` while the window is open.
         var failure: (any Error)?
         var waiters: [Waiter] = []
     }
@@ -33,9 +33,9 @@ final class WriteWindow: Sendable {
         }
     }
 
-    /// Returns when no more bytes than `limitBytes` are on their way.
+    /// Waits until no more than `limitBytes` bytes are on their way.
     ///
-    /// - Throws: the error with which the window was closed before; `CancellationError` when the task is cancelled.
+    /// - Throws: the error with which the window was closed; `CancellationError` if the task is canceled.
     func wait(upTo limitBytes: Int = WriteWindow.limitBytes) async throws {
         if state.withLock({ $0.bytes <= limitBytes }) { return }
         try await parked { ticket, continuation in
@@ -54,7 +54,7 @@ final class WriteWindow: Sendable {
         }
     }
 
-    /// These bytes have left.
+    /// Removes bytes that have left.
     func remove(_ count: Int) {
         let woken = state.withLock { state -> [Waiter] in
             state.bytes -= count

@@ -24,8 +24,8 @@ enum ByteScan {
         return nil
     }
 
-    /// Returns the first control character other than the horizontal tab, if there is one, and whether all bytes are ASCII. After a control
-    /// character, the second value says nothing.
+    /// Returns the first control character other than the horizontal tab, if any, and whether all bytes are ASCII. If there is a control
+    /// character, the second value has no meaning.
     static func firstControl(in bytes: UnsafeBufferPointer<UInt8>) -> (control: UInt8?, isASCII: Bool) {
         let raw = UnsafeRawBufferPointer(bytes)
         var (index, seen) = (0, UInt64(0))
@@ -60,7 +60,7 @@ extension UnsafeBufferPointer<UInt8> {
     /// The bytes of `range`, from index 0.
     func part(_ range: Range<Int>) -> Self { Self(rebasing: self[range]) }
 
-    /// Whether the bytes are `text`, which is in lower case, in any case.
+    /// Returns whether the bytes equal `text`, ignoring case. `text` must be in lower case.
     func isText(_ text: StaticString) -> Bool {
         guard count == text.utf8CodeUnitCount else { return false }
         for index in 0..<count {
@@ -103,8 +103,8 @@ extension UnsafeBufferPointer<UInt8> {
         return number
     }
 
-    /// The value of a field as UTF-8 if it is valid, else as ISO 8859-1, which has a character for every byte. In a URL, the bytes that are not
-    /// ASCII are percent-encoded instead, as browsers do. The request then has the bytes that the server has sent.
+    /// The value of a field as UTF-8 if it is valid, else as ISO 8859-1, which has a character for every byte. In a URL, the bytes that
+    /// are not ASCII are percent-encoded instead, as browsers do. The request then has the bytes that the server has sent.
     func text(isASCII: Bool, of name: HTTPField.Name) -> String {
         guard !isASCII, HTTPField.hasReferences(name) else { return text(isASCII: isASCII) }
         return HTTPField.referenceText(self, of: name)

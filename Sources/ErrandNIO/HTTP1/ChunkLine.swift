@@ -8,7 +8,7 @@ struct ChunkLine {
     let size: Int64
     /// The bytes after the size, which are checked and ignored. The first ``paddingBytes`` blanks at the end do not count.
     let extensionBytes: Int
-    /// How many blanks at the end of each line are free: some servers pad the size to a fixed width.
+    /// The number of blanks at the end of each line that don't count: some servers pad the size to a fixed width.
     static let paddingBytes = 16
 
     /// Reads a line without its line end. Blanks at its end, and a `;` before them, are ignored.
@@ -29,7 +29,8 @@ struct ChunkLine {
         (self.size, extensionBytes) = (size, rest.count + max(0, padding - Self.paddingBytes))
     }
 
-    /// Whether `bytes` are extensions: `;name`, `;name=token` or `;name="text"`, with whitespace between the parts. The last one may be empty.
+    /// Whether `bytes` are extensions: `;name`, `;name=token` or `;name="text"`, with whitespace between the parts. The last one may be
+    /// empty.
     private static func areExtensions(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         var index = 0
         func skipWhitespace() { while index < bytes.count, bytes[index].isSpaceOrTab { index += 1 } }

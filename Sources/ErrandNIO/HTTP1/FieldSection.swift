@@ -1,9 +1,9 @@
 #if NIO
 internal import ErrandCore
 
-/// The fields of a head or of trailers while they are read, and what they say about the body and the connection.
+/// The fields of a head or of trailers during parsing, and their meaning for the body and the connection.
 struct FieldSection {
-    /// The values of `Content-Length`, as one.
+    /// The combined values of `Content-Length`.
     enum ContentLength {
         case missing
         case bytes(Int64)
@@ -11,7 +11,7 @@ struct FieldSection {
         case different
     }
 
-    /// The codings of `Transfer-Encoding`, as one.
+    /// The combined codings of `Transfer-Encoding`.
     enum TransferEncoding {
         case missing
         case chunked
@@ -20,7 +20,7 @@ struct FieldSection {
     }
 
     private(set) var fields = HTTPFields()
-    /// The lines that were read, also those of fields that were dropped.
+    /// The number of lines read, including the lines of dropped fields.
     private(set) var lines = 0
     private(set) var contentLength = ContentLength.missing
     private(set) var transferEncoding = TransferEncoding.missing
@@ -32,21 +32,21 @@ struct FieldSection {
     /// Whether there is a field `Alt-Svc`.
     private(set) var hasAlternatives = false
 
-    /// Whether `Content-Length` and `Transfer-Encoding` are both there.
+    /// Whether both `Content-Length` and `Transfer-Encoding` are present.
     var hasBothFramings: Bool {
         if case .missing = contentLength { return false }
         if case .missing = transferEncoding { return false }
         return true
     }
 
-    /// Reads a line without its line end ([RFC 9112, section 5](https://www.rfc-editor.org/rfc/rfc9112#section-5)). If other lines continue it,
-    /// the line ends between them are a part of it.
+    /// Reads a line without its line end ([RFC 9112, section 5](https://www.rfc-editor.org/rfc/rfc9112#section-5)). If other lines
+    /// continue it, the line ends between them are a part of it.
     ///
     /// In trailers, fields about the framing of the message and about the connection are dropped
     /// ([RFC 9110, section 6.5.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.5.1)).
     mutating func read(_ line: UnsafeBufferPointer<UInt8>, isTrailer: Bool) throws(ResponseParseError) {
         lines += 1
-        // Only the first line can begin so: any other one continues the line before it.
+        // Only the first line can begin with a blank: any other such line continues the line before it.
         guard !line[0].isSpaceOrTab else { throw .continuesNothing }
         var colon = 0
         while colon < line.count, line[colon] != UInt8(ascii: ":") { colon &+= 1 }
@@ -130,8 +130,8 @@ struct FieldSection {
 
     /// Returns where the body of a response ends ([RFC 9112, section 6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
     ///
-    /// An invalid length is refused even without a body. `Transfer-Encoding` is ignored without a body, because the end of the response is
-    /// certain.
+    /// An invalid length is refused even if there is no body. If there is no body, `Transfer-Encoding` is ignored, because the end of the
+    /// response is certain.
     func framing(of method: HTTPRequest.Method, status: Int, minorVersion: Int) throws(ResponseParseError) -> ResponseHead.Framing {
         // These two fields must be ignored then.
         if method == .connect, (200...299).contains(status) { return .none }

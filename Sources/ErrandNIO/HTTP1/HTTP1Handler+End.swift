@@ -20,7 +20,7 @@ extension HTTP1Handler {
         alarm.set(due, on: context.eventLoop, ringAlarm)
     }
 
-    /// A limit of a phase may have begun.
+    /// Sets the alarm if the exchange has limits of phases, one of which may have begun.
     func setLimitAlarm() { if current?.exchange.limits != nil { setAlarm() } }
 
     func alarmRang() {
@@ -29,18 +29,18 @@ extension HTTP1Handler {
         if let current, let failure = timeout(at: now) { return end(current.exchange, because: failure) }
         if let due = current?.continueDue, due <= now { continueUpload() }
         if let due = current?.rest?.due, due <= now, let current, !restGoesOn(at: now) { return end(current.exchange, because: nil) }
-        if let due = idleDue, due <= now, let connection, pool.retire(connection) { return close() }
+        if let due = idleDue, due <= now, let connection, pool.removeIfIdle(connection) { return close() }
         setAlarm()
     }
 
-    /// Whether the rest of the request is still sent, whose whole response was received.
+    /// Returns whether the rest of a request is still sent after its whole response was received.
     private func restGoesOn(at now: NIODeadline) -> Bool {
         let (before, taken) = (current?.restProgressBytes, takenBytes)
         current?.restProgressBytes = taken
         return current?.rest?.goesOn(at: now, hasProgress: taken != before) ?? false
     }
 
-    /// How much of the upload the network has taken. With TLS, not exactly, but the value changes as long as something leaves.
+    /// The number of bytes of the upload that the network has taken. With TLS, the value is not exact, but changes as long as bytes leave.
     var takenBytes: Int64 {
         let waiting = try? context?.channel.syncOptions?.getOption(.bufferedWritableBytes)
         return (current?.sentBytes ?? 0) - Int64(waiting ?? 0)
@@ -48,14 +48,14 @@ extension HTTP1Handler {
 
     // MARK: - The end
 
-    /// An exchange ends before its response is complete, and its connection with it.
+    /// Ends an exchange before its response is complete, and closes its connection.
     func end(_ exchange: Exchange, because error: (any Error)?) {
         guard let done = current, done.exchange === exchange, let connection else { return }
         stopUpload()
         current = nil
         connection.countEnd()
         _ = machine.close()
-        pool.spent(connection)
+        pool.remove(connection)
         done.settle(error, on: connection)
         close()
     }
@@ -65,7 +65,7 @@ extension HTTP1Handler {
         end(current.exchange, because: error)
     }
 
-    /// The other side breaks the rules of HTTP.
+    /// Ends the exchange in progress because the other side breaks the rules of HTTP.
     func refuse(_ error: any Error) {
         guard let current, let position else { return lose(error) }
         let failure =
@@ -75,7 +75,7 @@ extension HTTP1Handler {
         end(current.exchange, because: failure)
     }
 
-    /// What to do where the server speaks another protocol; `nil` if there is nothing.
+    /// Advice for a server that speaks another protocol; `nil` if there is no advice.
     private func remedy(for error: any Error) -> String? {
         guard !isSecure, case .otherProtocol(let other)? = error as? ResponseParseError else { return nil }
         return switch other {
@@ -93,7 +93,7 @@ extension HTTP1Handler {
 
     func channelInactive(context: ChannelHandlerContext) { lose(failure) }
 
-    /// The connection is lost.
+    /// Handles the loss of the connection.
     func lose(_ error: (any Error)?) {
         if machine.isUpgraded { return loseUpgraded(error) }
         if challengeBytes != nil, current != nil { return sendAgain(.close) }
@@ -106,13 +106,13 @@ extension HTTP1Handler {
         let position = machine.close()
         guard let connection else { return close() }
         guard let done = current, let position else {
-            _ = pool.retire(connection)
+            _ = pool.removeIfIdle(connection)
             return close()
         }
         stopUpload()
         current = nil
         connection.countEnd()
-        pool.spent(connection)
+        pool.remove(connection)
         if position.mayBeStale, done.exchange.moveOn(after: position.delivery) {
             done.exchange.events?.beginAgain(after: failure(of: done, at: position, because: error))
             pool.send(done.exchange, isFresh: true)
@@ -122,22 +122,27 @@ extension HTTP1Handler {
         close()
     }
 
-    /// The server has refused the request as misdirected (421). Returns whether it is sent again: then this connection is closed.
+    /// Handles a refusal of the request as misdirected (421).
+    ///
+    /// - Returns: whether the request is sent again. Then this connection is closed.
     func moveOnAsMisdirected() -> Bool { moveOn { $0.moveOnAsMisdirected() } }
 
-    /// The server has refused the expectation of the request (417), whose body was not sent. Returns whether it is sent again without
-    /// `Expect`: then this connection is closed, because the server may still take the next bytes for the body.
+    /// Handles a refusal of the request's expectation (417). The body of the request was not sent.
+    ///
+    /// - Returns: whether the request is sent again without `Expect`. Then this connection is closed, because the server may still take the
+    ///   next bytes for the body.
     func moveOnWithoutExpect() -> Bool { moveOn { $0.moveOnWithoutExpect() } }
 
     private func moveOn(_ mayMoveOn: (Exchange) -> Bool) -> Bool {
         guard let done = current, let connection else { return false }
-        // First, so that the task that sends the body can't open it for this connection any more. The rest is not wanted in either case.
+        // First, so that the task that sends the body can't open the body for this connection any more. Nobody needs the rest in either
+        // case.
         stopUpload()
         guard mayMoveOn(done.exchange) else { return false }
         current = nil
         connection.countEnd()
         _ = machine.close()
-        pool.spent(connection)
+        pool.remove(connection)
         done.exchange.events?.beginAgain(after: CancellationError())
         close()
         pool.send(done.exchange, isFresh: true)
@@ -147,7 +152,7 @@ extension HTTP1Handler {
     func failure(of done: ActiveExchange, at position: ExchangePosition, because error: (any Error)?) -> TransportError {
         let isForwarded = done.exchange.route.isForwarded
         var message = error.map { FailureText.of($0) } ?? "connection closed by the \(isForwarded ? "proxy" : "server")"
-        // Not where the proxy may have closed an idle connection.
+        // If the proxy may have closed an idle connection, the advice would be wrong.
         if error == nil, isForwarded, !parser.hasBegun, !position.mayBeStale {
             message += " without a response; check that it is an HTTP proxy"
         }

@@ -15,7 +15,7 @@ extension HTTP1Handler {
 
     func readOn(_ attempt: AttemptID) { if machine.takes(.readOn, of: attempt) { readOn() } }
 
-    /// Receives again, if the channel has asked for a read meanwhile. Without it, a kept connection would not receive its next response.
+    /// Reads again if the channel has asked for a read meanwhile. Without this read, a kept connection would not receive its next response.
     func readOn() {
         isHeldBack = false
         if isReadWanted { context?.read() }
@@ -44,7 +44,7 @@ extension HTTP1Handler {
                 buffer.moveReaderIndex(forwardBy: consumed)
                 switch event {
                 case .needsMore:
-                    // What was parsed must not grow with what was not.
+                    // Otherwise the buffer would also keep the parsed bytes.
                     if buffer.readableBytes > 0 {
                         incoming = buffer.readerIndex > buffer.readableBytes ? ByteBuffer(buffer: buffer) : buffer
                     }
@@ -68,8 +68,8 @@ extension HTTP1Handler {
 
     func continueUpload() {
         current?.continueDue = nil
-        guard machine.continueUpload(), let exchange = current?.exchange, let connection else { return }
-        startUpload(exchange.outgoingBody, of: exchange, on: connection)
+        guard machine.continueUpload(), let current, let connection else { return }
+        sendBody(current.exchange.outgoingBody, of: current.exchange, current.attempt, on: connection)
     }
 
     func received(_ head: ResponseHead) {
@@ -96,7 +96,7 @@ extension HTTP1Handler {
         if current?.head != nil, !machine.isUpgraded { deliver() }
     }
 
-    /// Delivers the head, if it was not, and what was received of the body.
+    /// Delivers the head, if the caller does not have the head yet, and the received part of the body.
     func deliver() {
         guard let connection, let exchange = current?.exchange, let (response, mustWait) = current?.deliver(on: connection) else { return }
         if mustWait { isHeldBack = true }
@@ -104,11 +104,11 @@ extension HTTP1Handler {
         if let response { exchange.resume(returning: response) }
     }
 
-    /// The response is complete.
+    /// Completes the response in progress.
     func finish(_ trailers: HTTPFields?, hasMore: Bool) {
         let end = machine.receiveEnd(hasMore: hasMore)
         if end == .uploadGoesOn {
-            // The reader has everything; the exchange goes on.
+            // The reader has the whole response. The exchange continues with the upload.
             deliver()
             current?.stream?.complete(trailers)
             current?.endLimit()
@@ -116,14 +116,14 @@ extension HTTP1Handler {
             let taken = takenBytes
             current?.restProgressBytes = taken
             setAlarm()
-            // The end of the connection is noticed also before the reader has read.
+            // The channel must notice the end of the connection before the reader has read, too.
             readOn()
         } else {
             finish(end, trailers)
         }
     }
 
-    /// The exchange is over.
+    /// Completes the exchange in progress, and starts the next one.
     func finish(_ end: HTTP1Machine.End, _ trailers: HTTPFields? = nil) {
         if challengeBytes != nil { return sendAgain(end) }
         stopUpload()
@@ -132,39 +132,21 @@ extension HTTP1Handler {
         readOn()
         connection.countEnd()
         let release = end == .reuse ? pool.release(connection, idleTime: idleTimeAfterResponse) : nil
-        if end != .reuse { pool.spent(connection) }
+        if end != .reuse { pool.remove(connection) }
         done.complete(trailers)
-        switch release {
-        case .begin(let exchange)?: begin(exchange, on: connection)
-        case .idle(let time)?: becomeIdle(for: time)
-        case .inUse?: break
-        case .close?, nil: context?.closeAtOnce()
-        }
+        if let release { perform(release, on: connection) } else { close() }
     }
 
-    /// A server says for how long it keeps an idle connection. It is not used in the last two seconds of that time, or in its last half.
+    /// How long the connection is kept unused. If the server says how long it keeps an idle connection, the connection is not used in the
+    /// last two seconds of that time. If the time is shorter than four seconds, the connection is not used in the last half.
     private var idleTimeAfterResponse: Duration {
         guard let hint = keepAliveSeconds else { return pool.settings.idleTimeout }
         return min(pool.settings.idleTimeout, max(.seconds(hint) - .seconds(2), .milliseconds(500) * hint))
     }
-
-    func release(_ connection: Connection) {
-        // A loop: each of many exchanges may end before it starts.
-        while true {
-            switch pool.release(connection, idleTime: pool.settings.idleTimeout) {
-            case .begin(let exchange): if starts(exchange, on: connection) { return }
-            case .idle(let time): return becomeIdle(for: time)
-            case .inUse: return
-            case .close:
-                context?.closeAtOnce()
-                return
-            }
-        }
-    }
 }
 
 extension ByteBuffer {
-    /// Returns bytes that were received. A slice must not pin a large buffer: less than 16 KiB is copied.
+    /// Returns received bytes. Fewer than 16 KiB are copied, because a small slice must not keep a large buffer in memory.
     func received(at index: Int, _ count: Int) -> Data? {
         getData(at: index, length: count, byteTransferStrategy: count < 16 * 1024 ? .copy : .noCopy)
     }
@@ -181,7 +163,7 @@ extension ResponseHead {
     fileprivate func expectedLength(for method: HTTPRequest.Method) -> Int64? {
         switch framing {
         case .length(let length): length
-        // The length of these is that of a body which is not there.
+        // The length of such a response describes a body that is not sent.
         case .none: method == .head || response.status == .notModified ? nil : 0
         case .chunked, .untilClose: nil
         }

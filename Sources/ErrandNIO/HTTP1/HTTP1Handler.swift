@@ -3,10 +3,10 @@ internal import ErrandCore
 internal import NIOCore
 internal import NIOFoundationEssentialsCompat
 
-/// Runs the exchanges of one HTTP/1.1 connection, one after the other: the last handler of its channel.
+/// The last handler of an HTTP/1.1 channel, which runs the exchanges of the connection one after the other.
 ///
-/// ``HTTP1Machine`` decides, and ``ResponseParser`` reads. Everything here runs on the channel's event loop.
-final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
+/// ``HTTP1Machine`` decides, and ``ResponseParser`` reads. All methods run on the channel's event loop.
+final class HTTP1Handler: ChannelDuplexHandler, HTTPHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = Never
     typealias OutboundIn = Never
@@ -21,26 +21,27 @@ final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
     var current: ActiveExchange?
     var context: ChannelHandlerContext?
     var connection: Connection?
-    /// What was received, and not parsed.
+    /// The bytes received and not yet parsed.
     var incoming: ByteBuffer?
     var outgoing = ByteBuffer()
     var writeBuffers = WriteBuffers()
-    /// Whether a write is in progress that leaves as a whole or not at all. Of one that is larger, or fails later, a part may have left.
+    /// Whether a write is in progress that leaves as a whole or not at all. A part of a larger write, or of a write that fails later, may
+    /// have left.
     var isWritingSmallHead = false
-    /// How much the kernel takes in one piece from a connection that has nothing else to send: 4 KiB.
+    /// The most bytes that the kernel takes as a whole from a connection that has nothing else to send: 4 KiB.
     static let smallWriteBytes = 4096
     var alarm = Alarm()
-    /// Kept, because a closure would be allocated for each exchange.
+    /// The action of the alarm. The handler keeps the closure, because a new closure for each exchange would be allocated.
     private(set) var ringAlarm: (@Sendable () -> Void)?
     var idleDue: NIODeadline?
-    /// Whether nothing is read until the reader of a response has room.
+    /// Whether the channel reads nothing until the reader of a response has room.
     var isHeldBack = false
     var isReadWanted = false
-    /// Whether the end of the connection is the end of the response in progress.
+    /// Whether the response in progress ends with the connection.
     var endsWithConnection = false
     /// See ``ResponseHead/keepAliveSeconds``, of the response in progress.
     var keepAliveSeconds: Int?
-    /// How many bytes of a proxy's challenge were received; `nil` unless a challenge is being answered.
+    /// The number of bytes received of the body of a proxy's challenge; `nil` unless the handler responds to a challenge.
     var challengeBytes: Int?
     /// Why the channel closes.
     var failure: (any Error)?
@@ -61,7 +62,7 @@ final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
     func handlerRemoved(context: ChannelHandlerContext) {
         (self.context, ringAlarm) = (nil, nil)
         lose(failure)
-        if let connection { pool.forget(connection) }
+        if let connection { pool.didClose(connection) }
         connection = nil
     }
 
@@ -69,25 +70,18 @@ final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
         if event as? ChannelEvent == .inputClosed { inputClosed() }
     }
 
-    // MARK: - An exchange begins
+    // MARK: - An exchange starts
 
-    func begin(_ exchange: Exchange, on connection: Connection) {
-        if !starts(exchange, on: connection) { release(connection) }
-    }
-
-    /// Starts an exchange, or ends it.
-    ///
-    /// - Returns: false if the exchange has ended, and the connection is free for another one.
-    func starts(_ exchange: Exchange, on connection: Connection) -> Bool {
-        guard let context, context.channel.isActive, machine.canBegin else {
-            // It was lost on the way here.
-            pool.spent(connection)
+    func start(_ exchange: Exchange, on connection: Connection) -> Bool {
+        guard let context, context.channel.isActive, machine.canStartAttempt else {
+            // The connection was lost while the exchange was on its way.
+            pool.remove(connection)
             pool.send(exchange)
             return true
         }
-        // Before the exchange is here: an authenticator may cancel it.
+        // Before the connection takes the exchange: an authenticator may cancel the exchange.
         let head: HTTPRequest?
-        do throws(ProxyAnswerError) {
+        do throws(ProxyAuthorizationError) {
             head = try exchange.changedHead()
         } catch {
             exchange.resume(throwing: exchange.proxyFailure(error, to: nil))
@@ -103,10 +97,10 @@ final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
             exchange.resume(throwing: exchange.unwritable(error))
             return false
         }
-        _ = machine.begin()
+        _ = machine.startAttempt()
         let isReused = connection.countBegin()
         idleDue = nil
-        parser.begin(request.method)
+        parser.expectResponse(to: request.method)
         current = ActiveExchange(taken, AttemptID(machine.exchangesStarted))
         (endsWithConnection, keepAliveSeconds) = (false, nil)
         exchange.events?.record(.connectionAcquired, connection: connection.info(for: exchange.origin, isReused: isReused))
@@ -129,7 +123,7 @@ final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
         }
         machine.writeHead(kind, closes: closes)
         var left: EventLoopPromise<Void>?
-        // The failure of a request that must not be sent twice says whether it has left.
+        // The failure of a request that must not be sent twice reports whether the request has left.
         if exchange.isFollowed || !exchange.request.method.isIdempotent {
             let promise = context.eventLoop.makePromise(of: Void.self)
             promise.futureResult.assumeIsolated().whenFailure { _ in if self.isWritingSmallHead { self.machine.headHasNotLeft() } }
@@ -140,12 +134,12 @@ final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
         isWritingSmallHead = false
         guard current?.exchange === exchange else { return }  // the write has failed
         events?.record(.requestHeadSent)
-        guard current?.exchange === exchange else { return }  // a sink has ended it
+        guard let attempt = current?.attempt, current?.exchange === exchange else { return }  // a sink has ended it
         switch kind {
         case .none:
             if let current, current.sentBytes > 0 { current.reportSent() }
-            requestLeaves(left)
-        case .present: startUpload(body, of: exchange, on: connection)
+            requestLeaves(left, of: exchange, attempt)
+        case .present: sendBody(body, of: exchange, attempt, on: connection)
         case .afterContinue:
             current?.continueDue = .now() + .seconds(1)
         }

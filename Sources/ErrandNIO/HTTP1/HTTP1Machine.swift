@@ -1,10 +1,10 @@
 #if NIO
 internal import ErrandCore
 
-/// Decides what one HTTP/1.1 connection does: a value without channels, tasks and timers.
+/// The decisions of one HTTP/1.1 connection, as a value without channels, tasks and timers.
 ///
-/// Each event is a method that returns what to do about it. The connection's handler calls it on its event loop, and does that. An
-/// exchange has two halves, which end on their own: the upload and the response
+/// Each event is a method that returns the handler's next step. The connection's handler calls the method on its event loop, and takes
+/// the step. An exchange has two halves, which end independently: the upload and the response
 /// ([RFC 9112, section 9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3)).
 struct HTTP1Machine: Sendable {
     enum Upload: Sendable, Equatable {
@@ -13,7 +13,7 @@ struct HTTP1Machine: Sendable {
         case awaitingContinue
         case sending
         case sent
-        /// The server has responded, or the exchange has ended, before the request was whole: its rest is never sent.
+        /// The server has responded, or the exchange has ended, before the request was complete. The rest of the request is never sent.
         case stopped
     }
 
@@ -31,28 +31,28 @@ struct HTTP1Machine: Sendable {
         /// No exchange uses the connection.
         case idle
         case busy(Upload, Download)
-        /// The protocol was changed: both directions carry bytes of another protocol, and each ends on its own.
+        /// The protocol was changed: both directions carry bytes of another protocol, and each direction ends independently.
         case upgraded(inputEnded: Bool, outputEnded: Bool)
         case closed
     }
 
     private(set) var state = State.idle
-    /// How many exchanges have begun.
+    /// The number of exchanges that have begun.
     private(set) var exchangesStarted = 0
     /// Whether no further exchange may begin: a message ended in an unknown place, or one side asked for the end of the connection.
-    private(set) var isSpent = false
+    private(set) var isDraining = false
 
     // MARK: The request
 
-    /// Begins an exchange. Returns false if the connection can't take one.
-    mutating func begin() -> Bool {
-        guard case .idle = state, !isSpent else { return false }
+    /// Begins an exchange. Returns false if the connection can't take an exchange.
+    mutating func startAttempt() -> Bool {
+        guard case .idle = state, !isDraining else { return false }
         exchangesStarted += 1
         state = .busy(.waiting, .nothing)
         return true
     }
 
-    var canBegin: Bool { state == .idle && !isSpent }
+    var canStartAttempt: Bool { state == .idle && !isDraining }
 
     /// The attempt in progress; `nil` if there is none.
     var attempt: AttemptID? {
@@ -62,17 +62,17 @@ struct HTTP1Machine: Sendable {
         }
     }
 
-    /// Whether a callback is taken. One that is stale, because its attempt is over, is not.
+    /// Returns whether the handler acts on a callback. If the attempt of a callback is over, the callback is stale.
     func takes(_ callback: AttemptCallback, of attempt: AttemptID) -> Bool {
         attempt == self.attempt && (!callback.isOfUpload || isUploading)
     }
 
-    /// The head is handed to the channel.
+    /// Records that the head is handed to the channel.
     ///
     /// - Parameter closes: whether the request asks for the end of the connection.
     mutating func writeHead(_ body: OutgoingBody.Kind, closes: Bool) {
         guard case .busy(.waiting, let download) = state else { return }
-        if closes { isSpent = true }
+        if closes { isDraining = true }
         switch body {
         case .none: state = .busy(.sent, download)
         case .present: state = .busy(.sending, download)
@@ -80,29 +80,29 @@ struct HTTP1Machine: Sendable {
         }
     }
 
-    /// The head could not be written: no byte of the request has left.
+    /// Records that the head could not be written: no byte of the request has left.
     mutating func headHasNotLeft() {
         if case .busy(let upload, .nothing) = state, upload == .sent || upload == .awaitingContinue { state = .busy(.waiting, .nothing) }
     }
 
-    /// The server sent 100 (Continue), or the wait for it is over. Returns true if the body follows now.
+    /// Ends the wait for 100 (Continue). Returns true if the body follows now.
     mutating func continueUpload() -> Bool {
         guard case .busy(.awaitingContinue, let download) = state else { return false }
         state = .busy(.sending, download)
         return true
     }
 
-    /// The last byte of the request is handed to the channel.
+    /// Records that the last byte of the request is handed to the channel.
     ///
-    /// - Returns: what follows if the whole response had come before; `nil` if it has not come.
+    /// - Returns: the end of the exchange, if the whole response was received before; `nil` if the response is not complete.
     mutating func finishUpload() -> End? {
         guard case .busy(.sending, let download) = state else { return nil }
         guard download == .ended else {
             state = .busy(.sent, download)
             return nil
         }
-        state = isSpent ? .closed : .idle
-        return isSpent ? .close : .reuse
+        state = isDraining ? .closed : .idle
+        return isDraining ? .close : .reuse
     }
 
     var isAwaitingContinue: Bool { if case .busy(.awaitingContinue, _) = state { true } else { false } }
@@ -116,103 +116,103 @@ struct HTTP1Machine: Sendable {
 
     // MARK: The response
 
-    /// Bytes were received.
+    /// Records that bytes were received.
     ///
-    /// - Returns: false if none were expected: the connection must be closed.
+    /// - Returns: false if no bytes were expected. Then the connection must be closed.
     mutating func receiveBytes() -> Bool {
         switch state {
         case .busy(.waiting, _): return false
         case .busy(let upload, .nothing): state = .busy(upload, .head)
         case .busy(_, .ended):
-            isSpent = true
+            isDraining = true
             return false
         case .busy: break
         case .upgraded(let inputEnded, _): return !inputEnded
         case .idle, .closed:
-            isSpent = true
+            isDraining = true
             return false
         }
         return true
     }
 
-    /// The head of the final response was received.
+    /// Records that the head of the final response was received.
     ///
-    /// - Returns: whether the upload stops: the server has refused the request, or did not ask for its body.
+    /// - Returns: whether the upload stops, because the server has refused the request, or did not ask for the body.
     mutating func receiveHead(status: Int, isPersistent: Bool) -> Bool {
         guard case .busy(let upload, _) = state else { return false }
-        if !isPersistent { isSpent = true }
+        if !isPersistent { isDraining = true }
         let stops = upload == .awaitingContinue || (upload == .sending && status >= 300)
         state = .busy(stops ? .stopped : upload, .body)
         return stops
     }
 
-    /// What follows when the whole response was received.
+    /// The end of an exchange whose whole response was received.
     enum End: Sendable, Equatable {
         /// Another exchange may use the connection.
         case reuse
         case close
-        /// The server accepted the request before it was whole: its rest is sent, and then the exchange is over.
+        /// The server accepted the request before it was complete. The rest is sent, and then the exchange is over.
         case uploadGoesOn
     }
 
-    /// The last byte of the response was received.
+    /// Records that the last byte of the response was received.
     ///
-    /// - Parameter hasMore: whether bytes follow in what was received.
+    /// - Parameter hasMore: whether bytes follow the response in the received data.
     mutating func receiveEnd(hasMore: Bool) -> End {
         guard case .busy(let upload, _) = state else { return .close }
-        if hasMore || upload != .sent && upload != .sending { isSpent = true }
-        if upload == .sending, !isSpent {
+        if hasMore || upload != .sent && upload != .sending { isDraining = true }
+        if upload == .sending, !isDraining {
             state = .busy(.sending, .ended)
             return .uploadGoesOn
         }
-        state = isSpent ? .closed : .idle
-        return isSpent ? .close : .reuse
+        state = isDraining ? .closed : .idle
+        return isDraining ? .close : .reuse
     }
 
-    /// The connection ends, which is the end of the response.
-    mutating func connectionEnds() { isSpent = true }
+    /// Records the end of the connection, which is also the end of the response.
+    mutating func connectionEnds() { isDraining = true }
 
     // MARK: Another protocol
 
-    /// The server has accepted to change the protocol (101).
+    /// Records that the server accepted the change of the protocol (101).
     ///
-    /// - Returns: false if the request is not whole: then it can't have accepted.
+    /// - Returns: false if the request is not complete. Then the server can't have accepted the change.
     mutating func upgrade() -> Bool {
         guard case .busy(.sent, .head) = state else { return false }
-        isSpent = true
+        isDraining = true
         state = .upgraded(inputEnded: false, outputEnded: false)
         return true
     }
 
     var isUpgraded: Bool { if case .upgraded = state { true } else { false } }
 
-    /// The server has ended its direction of an upgraded connection. Returns whether both have ended: then the connection is closed.
+    /// Ends the server's direction of an upgraded connection. Returns whether both directions have ended. Then the connection is closed.
     mutating func inputEnds() -> Bool {
         guard case .upgraded(_, let outputEnded) = state else { return false }
         state = .upgraded(inputEnded: true, outputEnded: outputEnded)
         return outputEnded
     }
 
-    /// This side has ended its direction of an upgraded connection. Returns whether both have ended: then the connection is closed.
+    /// Ends this side's direction of an upgraded connection. Returns whether both directions have ended. Then the connection is closed.
     mutating func outputEnds() -> Bool {
         guard case .upgraded(let inputEnded, _) = state else { return false }
         state = .upgraded(inputEnded: inputEnded, outputEnded: true)
         return inputEnded
     }
 
-    /// Whether the end of an upgraded connection without an error is an orderly one.
+    /// Returns whether an upgraded connection that ends without an error ends in order.
     ///
-    /// - Parameter isSecure: over TLS, only a `close_notify` of the server ends the connection without an error. Over TCP, a write that
-    ///   fails also does, but not after the end of writing.
+    /// - Parameter isSecure: whether the connection has TLS. Over TLS, only a `close_notify` of the server ends the connection without an
+    ///   error. Over TCP, a failed write also ends the connection without an error, unless this side has ended writing.
     func endsInOrder(isSecure: Bool) -> Bool {
         if case .upgraded(_, let outputEnded) = state { isSecure || outputEnded } else { false }
     }
 
     // MARK: The end
 
-    /// The connection ends, whatever the reason. Returns the position of the exchange on it; `nil` if there is none.
+    /// Closes the connection, for any reason. Returns the position of the exchange in progress; `nil` if there is no exchange.
     mutating func close() -> ExchangePosition? {
-        defer { (state, isSpent) = (.closed, true) }
+        defer { (state, isDraining) = (.closed, true) }
         return position
     }
 

@@ -1,5 +1,5 @@
 #if NIO
-/// Recognizes by its first bytes what a server sends in place of a status line.
+/// A protocol other than HTTP/1.1, which is recognized by the first bytes of the server.
 extension ResponseParseError.OtherProtocol {
     enum Recognition: Equatable {
         case none
@@ -10,13 +10,13 @@ extension ResponseParseError.OtherProtocol {
     /// The header of a frame has 9 bytes: the length in 3, the type, the flags, and the stream in 4
     /// ([RFC 9113, section 4.1](https://www.rfc-editor.org/rfc/rfc9113#section-4.1)).
     private static let frameHeaderBytes = 9
-    /// What a server may send before the settings of the client are known to it
+    /// The longest frame that a server may send before it knows the client's settings
     /// ([RFC 9113, section 6.5.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2)).
     private static let frameBytes = 16_384
     private static let settings: UInt8 = 4
     private static let goAway: UInt8 = 7
 
-    /// - Parameter bytes: what was received so far, at least one byte.
+    /// - Parameter bytes: the bytes received so far, at least one byte.
     static func recognize(_ bytes: UnsafeBufferPointer<UInt8>) -> Recognition {
         switch bytes.first {
         case 5: .found(.socks5)

@@ -39,7 +39,7 @@ enum RequestEncodeError: SafelyDescribedError, Equatable {
 ///
 /// If a function throws, it has written nothing.
 enum RequestEncoder {
-    /// How the body is written.
+    /// The framing of the body.
     enum BodyFraming: Hashable {
         /// There is no body.
         case none
@@ -49,7 +49,7 @@ enum RequestEncoder {
         case chunked
     }
 
-    /// How the request target is written ([RFC 9112, section 3.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2)).
+    /// The form of the request target ([RFC 9112, section 3.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2)).
     enum TargetForm: Hashable {
         /// Path and query: `/a?b`, or `*` for `OPTIONS *`.
         case origin
@@ -80,11 +80,12 @@ enum RequestEncoder {
         }
     }
 
-    /// Returns why the head of a request can't be written; `nil` if it can. Nothing is encoded, and nothing is allocated.
+    /// Returns the reason why the head of a request can't be written; `nil` if the head is valid. This function encodes and allocates
+    /// nothing.
     static func problem(of head: HTTPRequest, form: TargetForm) -> RequestEncodeError? {
         var check = HeadCheck()
         do {
-            // No framing is invalid.
+            // Every framing is valid.
             try write(head.method, Target(head), head.headerFields, framing: .none, form: form, to: &check)
             return nil
         } catch {
@@ -140,9 +141,9 @@ enum RequestEncoder {
         return isClosing
     }
 
-    /// Writes what comes before the bytes of a chunk; ``chunkEnd(into:)`` comes after them.
+    /// Writes the line before the bytes of a chunk. ``chunkEnd(into:)`` writes the line end after the bytes.
     ///
-    /// - Parameter count: the bytes of the chunk, at least 1: an empty chunk would be the last one.
+    /// - Parameter count: the number of bytes of the chunk, at least 1, because an empty chunk would be the last chunk.
     static func chunkHead(_ count: Int, into buffer: inout ByteBuffer) {
         precondition(count >= 1, "count must be at least 1 (is \(count))")
         var shift = (Int.bitWidth - 1 - count.leadingZeroBitCount) / 4 * 4
@@ -154,7 +155,7 @@ enum RequestEncoder {
         buffer.writeStaticString("\r\n")
     }
 
-    /// Writes what comes after the bytes of a chunk.
+    /// Writes the line end after the bytes of a chunk.
     static func chunkEnd(into buffer: inout ByteBuffer) { buffer.writeStaticString("\r\n") }
 
     /// Writes the last chunk, and the trailers. Trailers about the framing of the message and about the connection are not written
@@ -190,7 +191,7 @@ enum RequestEncoder {
         }
     }
 
-    /// The bytes of all lines.
+    /// The number of bytes of all lines.
     private static func bytes(of fields: HTTPFields) -> Int {
         var bytes = 0
         for field in fields { bytes += field.name.rawName.utf8.count + field.withUnsafeBytesOfValue { $0.count } + 4 }
@@ -226,20 +227,20 @@ private struct Target {
     var bytes: Int { scheme.utf8.count + 2 * authority.utf8.count + path.utf8.count }
 }
 
-/// Takes the texts of a head.
+/// A destination for the texts of a head.
 private protocol HeadSink {
     mutating func write(_ bytes: UnsafeBufferPointer<UInt8>)
 }
 
-/// Keeps nothing: the checks alone remain.
+/// A destination that drops all texts, so that only the checks remain.
 private struct HeadCheck: HeadSink {
     func write(_ bytes: UnsafeBufferPointer<UInt8>) {}
 }
 
-/// Copies texts to memory with room for all of them.
+/// A destination in memory with room for all texts.
 private struct HeadWriter: HeadSink {
     private let memory: UnsafeMutableRawBufferPointer
-    /// The bytes that were written.
+    /// The number of bytes written.
     private(set) var count = 0
 
     init(_ memory: UnsafeMutableRawBufferPointer) { self.memory = memory }
@@ -274,7 +275,7 @@ extension HeadSink {
         return true
     }
 
-    /// Writes name, value and line end. HTTPTypes lets no line breaks into a field; nothing here depends on that.
+    /// Writes name, value and line end. HTTPTypes does not allow line breaks in a field, but this function does not depend on HTTPTypes.
     mutating func writeLine(_ field: HTTPField) -> Bool {
         guard writeChecked(field.name.rawName) else { return false }
         write(": ")

@@ -1,11 +1,11 @@
 #if NIO
 internal import ErrandCore
 
-/// The head of a final HTTP/1.1 response, and what it says about the body and the connection.
+/// The head of a final HTTP/1.1 response, and its meaning for the body and the connection.
 struct ResponseHead {
     /// Where the body ends ([RFC 9112, section 6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
     enum Framing: Hashable {
-        /// There is no body, whatever the fields say.
+        /// There is no body, even if the fields describe one.
         case none
         /// The body has this many bytes.
         case length(Int64)
@@ -22,7 +22,8 @@ struct ResponseHead {
     /// Whether the connection can be used again after the body
     /// ([RFC 9112, section 9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3)).
     var isPersistent: Bool
-    /// How long the server keeps an idle connection, in seconds: `timeout` in the field `Keep-Alive`. `nil` if the server does not say it.
+    /// How long the server keeps an idle connection, in seconds: `timeout` in the field `Keep-Alive`. `nil` if the server does not send a
+    /// value.
     var keepAliveSeconds: Int?
     /// Whether there is a field `Alt-Svc`.
     var hasAlternatives = false

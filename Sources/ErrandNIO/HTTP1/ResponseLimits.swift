@@ -1,14 +1,14 @@
 #if NIO
 /// Bounds of the head of a response.
 ///
-/// A response that exceeds one of them is refused, and in HTTP/1.1 its connection is closed. The trailers after a chunked body
+/// A response that exceeds a limit is refused. Over HTTP/1.1, its connection is closed. The trailers after a chunked body
 /// ([RFC 9112, section 7.1.2](https://www.rfc-editor.org/rfc/rfc9112#section-7.1.2)) and each interim response (1xx) have the same bounds,
 /// each on its own.
 ///
 /// HTTP/2 counts the names and the values, and 32 bytes for each field
-/// ([RFC 9113, section 6.5.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2)). A response that exceeds a limit ends alone: its stream is
-/// reset. One with more than four times ``headBytes``, which is the value of `SETTINGS_MAX_HEADER_LIST_SIZE`, is not read to its end,
-/// and ends the connection.
+/// ([RFC 9113, section 6.5.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2)). A response that exceeds a limit ends alone: its
+/// stream is reset. One with more than four times ``headBytes``, which is the value of `SETTINGS_MAX_HEADER_LIST_SIZE`, is not read to
+/// its end, and ends the connection.
 ///
 /// A transport is not created with a limit outside its bounds: ``UnusableSettingError``.
 public struct ResponseLimits: Sendable, Hashable {
@@ -16,8 +16,8 @@ public struct ResponseLimits: Sendable, Hashable {
     public var headBytes = 256 * 1024
     /// The most fields of a head: from 1 to 65,534, which is the most that `HTTPFields` holds. The default is 500.
     public var fieldCount = 500
-    /// The most interim responses (1xx) before the final one ([RFC 9110, section 15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)): at
-    /// least 0. The default is 32.
+    /// The most interim responses (1xx) before the final one
+    /// ([RFC 9110, section 15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)): at least 0. The default is 32.
     public var interimResponseCount = 32
 
     /// Creates the default limits.

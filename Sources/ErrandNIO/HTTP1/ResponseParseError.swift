@@ -110,7 +110,7 @@ extension ResponseParseError: CustomStringConvertible {
     /// The most bytes of a server's text that an error shows.
     static let shownBytes = 32
 
-    /// Returns a text of the server for an error: at most ``shownBytes``, with `\xNN` for what is not printable ASCII.
+    /// Returns a text of the server for an error: at most ``shownBytes`` bytes, with `\xNN` for each byte that is not printable ASCII.
     static func shown(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var text: [UInt8] = []

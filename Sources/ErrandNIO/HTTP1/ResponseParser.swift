@@ -3,11 +3,11 @@ internal import ErrandCore
 
 /// Reads the responses of one HTTP/1.1 connection ([RFC 9112](https://www.rfc-editor.org/rfc/rfc9112)).
 ///
-/// The parser keeps no bytes. The caller keeps what was received, passes it to ``next(in:)``, and drops the bytes that the parser reports
-/// as consumed, after every event:
+/// The parser keeps no bytes. The caller keeps the received bytes, passes them to ``next(in:)``, and drops the bytes that the parser
+/// reports as consumed, after every event:
 ///
 /// ```swift
-/// parser.begin(.get)
+/// parser.expectResponse(to: .get)
 /// while true {
 ///     let (event, consumed) = try parser.next(in: received)
 ///     received = UnsafeRawBufferPointer(rebasing: received[consumed...])
@@ -25,8 +25,8 @@ internal import ErrandCore
 /// - One empty line before a status line is ignored.
 /// - A status line without a reason phrase may also miss the space before it.
 /// - A field value that is not UTF-8 is read as ISO 8859-1.
-/// - A line of a head or of trailers may end with LF alone ([RFC 9112, section 2.2](https://www.rfc-editor.org/rfc/rfc9112#section-2.2)). Then
-///   ``isDoubtful`` is true. In a response to CONNECT, such a line is refused.
+/// - A line of a head or of trailers may end with LF alone ([RFC 9112, section 2.2](https://www.rfc-editor.org/rfc/rfc9112#section-2.2)).
+///   Then ``isDoubtful`` is true. In a response to CONNECT, such a line is refused.
 /// - A folded field line is unfolded ([RFC 9112, section 5.2](https://www.rfc-editor.org/rfc/rfc9112#section-5.2)).
 /// - Blanks after a chunk size, and a `;` without an extension, are ignored: see ``ChunkLine``.
 ///
@@ -75,35 +75,35 @@ struct ResponseParser {
     private var minorVersion = 0
     private var status = HTTPResponse.Status(code: 0)
     private var hasSkippedEmptyLine = false
-    /// The bytes of this head, or of these trailers, before the current line.
+    /// The number of bytes of this head, or of these trailers, before the current line.
     private var sectionBytes = 0
-    /// How many bytes of the current line have been searched for its end.
+    /// The number of bytes of the current line that have been searched for its end.
     private var searched = 0
-    /// The bytes of the body, or of the chunk, that are still to come.
+    /// The number of bytes of the body, or of the chunk, that are not received yet.
     private var remaining: Int64 = 0
     private var extensionBytes = 0
     /// Whether a byte of the current response was seen.
     private(set) var hasBegun = false
-    /// Whether another program may see the end of the current response elsewhere: a line of it has ended with LF alone, or it has both
-    /// `Content-Length` and `Transfer-Encoding`, and no body. The connection is not used again then.
+    /// Whether another program may see the end of the current response elsewhere: a line of the response has ended with LF alone, or the
+    /// response has both `Content-Length` and `Transfer-Encoding`, and no body. Then the connection is not reused.
     private(set) var isDoubtful = false
     #if DEBUG
-    /// All bytes that were searched for a line end: a measure of the work.
+    /// The number of all bytes that were searched for a line end: a measure of the work.
     private(set) var searchedInAll = 0
     #endif
 
     init(limits: ResponseLimits) { self.limits = limits }
 
-    /// Whether no response is expected: before ``begin(_:)``, and after ``Event/end(trailers:)``. A byte that arrives now is a fault of the
-    /// server.
+    /// Whether no response is expected: before ``expectResponse(to:)``, and after ``Event/end(trailers:)``. A byte that arrives now is a
+    /// fault of the server.
     var isIdle: Bool { state == .idle }
 
-    /// Expects the response to a request with this method, which was sent. After an error, this does nothing.
+    /// Expects the response to a request that was sent with this method. After an error, this does nothing.
     ///
     /// - Precondition: the parser is idle, or has failed.
-    mutating func begin(_ method: HTTPRequest.Method) {
+    mutating func expectResponse(to method: HTTPRequest.Method) {
         guard state != .failed else { return }
-        precondition(isIdle, "begin(_:) must be called after the end of the former response")
+        precondition(isIdle, "expectResponse(to:) must be called after the end of the former response")
         self.method = method
         (interims, hasBegun, isDoubtful) = (0, false, false)
         beginHead()
@@ -115,8 +115,8 @@ struct ResponseParser {
 
     /// Reads the next event.
     ///
-    /// - Parameter bytes: what was received after the bytes that were consumed so far. It may be empty.
-    /// - Returns: the event, and how many of the first bytes can be dropped: for a body, up to the end of its range.
+    /// - Parameter bytes: the received bytes that are not consumed yet. May be empty.
+    /// - Returns: the event, and the number of leading bytes that can be dropped: for a body, up to the end of its range.
     mutating func next(in bytes: UnsafeRawBufferPointer) throws(ResponseParseError) -> (event: Event, consumed: Int) {
         var position = 0
         do throws(ResponseParseError) {
@@ -128,7 +128,7 @@ struct ResponseParser {
         }
     }
 
-    /// Notes that the connection ended.
+    /// Records the end of the connection.
     ///
     /// - Parameter pending: the received bytes that were not consumed.
     /// - Returns: `end` if the response is complete now. `needsMore` if no response was expected, and no bytes are pending.
@@ -243,7 +243,7 @@ struct ResponseParser {
             if lineEnd > position {
                 guard next < end else {
                     searched = lineFeed - position
-                    // The empty line does not fit any more.
+                    // The empty line would exceed the limit.
                     if next - position >= limit { throw tooLong }
                     return nil
                 }
@@ -272,7 +272,7 @@ struct ResponseParser {
         return lineFeed
     }
 
-    /// Returns where the line ends that begins at `position`: at CR LF, or at LF alone.
+    /// Returns the end of the line that begins at `position`: at CR LF, or at LF alone.
     private mutating func lineEnd(
         in bytes: UnsafeBufferPointer<UInt8>, _ position: Int, _ lineFeed: Int, mayEndWithLineFeed: Bool
     ) throws(ResponseParseError) -> Int {
@@ -294,7 +294,7 @@ struct ResponseParser {
             sectionBytes = 2
         }
         let limit = limits.headBytes - sectionBytes
-        // What is not HTTP at all, such as an alert of TLS, may have no line end: it is refused at once.
+        // Bytes of another protocol, such as an alert of TLS, may have no line end. They are refused at once.
         let prefix: StaticString = "HTTP/"
         for index in 0..<max(0, min(prefix.utf8CodeUnitCount, bytes.count - position, limit))
         where bytes[position + index] != prefix.utf8Start[index] {

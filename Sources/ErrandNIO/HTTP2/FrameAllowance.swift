@@ -1,36 +1,36 @@
 #if NIO
 /// Bounds the frames of a server that are not part of a message that this side reads: a value without channels and timers.
 ///
-/// The exchange of a stream bounds DATA, HEADERS and CONTINUATION, and `NIOHTTP2Handler` bounds empty DATA. Nothing bounds the other frames, which cost this side work, also on an idle
-/// connection. An honest server sends them in response to frames of this side: WINDOW_UPDATE for DATA. Therefore each frame that this side has sent
-/// raises the bound.
+/// The exchange of a stream bounds DATA, HEADERS and CONTINUATION, and `NIOHTTP2Handler` bounds empty DATA. The other frames have no such
+/// bound, and cost this side work, even on an idle connection. An honest server sends them in response to frames of this side:
+/// WINDOW_UPDATE for DATA. Therefore each frame that this side has sent raises the bound.
 ///
-/// A stream that this side has left has no exchange. Until the server knows the reset, it may send what the window of the stream allows. Therefore
-/// each such stream raises a bound for the bytes of all of them.
+/// A stream that this side has left has no exchange. Until the server knows the reset, it may send what the window of the stream allows.
+/// Therefore each such stream raises a bound for the bytes of all such streams.
 ///
-/// RST_STREAM has a bound of its own, as an overloaded server may refuse every request, and some servers reset a stream again for each DATA frame that
-/// comes after: one frame for each HEADERS and DATA frame of this side, whenever it was sent.
+/// RST_STREAM has a bound of its own, as an overloaded server may refuse every request, and some servers reset a stream again for each
+/// DATA frame that comes after: one frame for each HEADERS and DATA frame of this side, whenever it was sent.
 struct FrameAllowance: Sendable {
     struct Limits: Sendable {
-        /// How many frames a server may send in each `time`, whatever this side has sent.
+        /// The number of frames that a server may send in each `time`, even if this side has sent nothing.
         let frames: Int
-        /// How many bytes these frames may have together, with their headers.
+        /// The number of bytes that these frames may have together, including their headers.
         let bytes: Int
-        /// How many more frames a server may send for each HEADERS and DATA frame of this side.
+        /// The number of further frames that a server may send for each HEADERS and DATA frame of this side.
         let framesForEachSent: Int
-        /// How many bytes of this side allow one more frame.
+        /// The number of bytes of this side that allow one further frame.
         let sentBytesForFrame: Int
         let time: Duration
-        /// How many more RST_STREAM frames than HEADERS and DATA frames of this side a connection survives.
+        /// The number of RST_STREAM frames that a server may send beyond the number of HEADERS and DATA frames of this side.
         let spareResets: Int
-        /// How many bytes a server may send in each `time` on streams that nobody reads, with the headers of the frames. A frame counts as
-        /// ``leastUnreadBytes`` at least.
+        /// The number of bytes that a server may send in each `time` on unread streams, including the headers of the frames. A frame
+        /// counts as ``leastUnreadBytes`` at least.
         let unreadBytes: Int
-        /// How many more of these bytes a server may send for each stream that this side has left.
+        /// The number of further bytes on such streams that a server may send for each stream that this side has left.
         let unreadBytesForEachLeft: Int
     }
 
-    /// Which bound was exceeded.
+    /// The bound that was exceeded.
     enum Excess: Sendable, Hashable {
         case frames(limit: Int)
         case bytes(limit: Int)
@@ -40,28 +40,28 @@ struct FrameAllowance: Sendable {
 
     /// The length of WINDOW_UPDATE, in bytes.
     static let usualFrameBytes = 13
-    /// What a frame on a stream that nobody reads counts at least, in bytes: a short frame costs this side as much work as a longer one.
+    /// The least number of bytes that a frame on an unread stream counts as: a short frame costs this side as much work as a longer frame.
     static let leastUnreadBytes = 64
 
     private let limits: Limits
     private var start = Duration.zero
     private var frames = 0
     private var bytes = 0
-    /// How many frames are allowed because of what was sent since `start`, and in the time before.
+    /// The number of frames that are allowed because of the frames sent since `start`, and in the time before.
     private var earned = 0
     private var formerlyEarned = 0
-    /// The bytes that were sent, and have not allowed a frame.
+    /// The number of sent bytes that have not allowed a frame yet.
     private var sentBytes = 0
     private var sentFrames = 0
     private var resets = 0
     private var unreadBytes = 0
-    /// How many bytes of streams that nobody reads are allowed because of streams that were left since `start`, and in the time before.
+    /// The number of bytes on unread streams that are allowed because of streams that were left since `start`, and in the time before.
     private var earnedUnread = 0
     private var formerlyEarnedUnread = 0
 
     init(_ limits: Limits) { self.limits = limits }
 
-    /// This side has sent HEADERS or DATA.
+    /// Counts HEADERS or DATA that this side has sent.
     ///
     /// - Parameter data: the length of the payload of DATA; `nil` for HEADERS.
     mutating func send(_ data: Int?) {
@@ -72,10 +72,10 @@ struct FrameAllowance: Sendable {
         sentBytes %= limits.sentBytesForFrame
     }
 
-    /// This side has left a stream before the end of its response.
+    /// Counts a stream that this side has left before the end of its response.
     mutating func leave() { earnedUnread += limits.unreadBytesForEachLeft }
 
-    /// A frame begins that is part of a message, on a stream that nobody reads. Returns the bound that is exceeded now, otherwise `nil`.
+    /// Counts a frame of a message on an unread stream. Returns the bound that is exceeded now; otherwise `nil`.
     mutating func receiveUnread(_ header: FrameHeader, at now: Duration) -> Excess? {
         beginTime(at: now)
         unreadBytes += max(Self.leastUnreadBytes, FrameHeader.bytes + header.length)
@@ -83,7 +83,7 @@ struct FrameAllowance: Sendable {
         return unreadBytes > limit ? .unread(limit: limit) : nil
     }
 
-    /// A frame begins that is not part of a message. Returns the bound that is exceeded now; `nil` if none is.
+    /// Counts a frame that is not part of a message. Returns the bound that is exceeded now; otherwise `nil`.
     mutating func receive(_ header: FrameHeader, at now: Duration) -> Excess? {
         guard !header.isReset else {
             resets += 1
@@ -99,7 +99,7 @@ struct FrameAllowance: Sendable {
         return bytes > allowedBytes ? .bytes(limit: allowedBytes) : nil
     }
 
-    /// The counts begin again when `time` is over.
+    /// Resets the counts when `time` is over.
     private mutating func beginTime(at now: Duration) {
         guard now - start >= limits.time else { return }
         (start, frames, bytes, unreadBytes) = (now, 0, 0, 0)

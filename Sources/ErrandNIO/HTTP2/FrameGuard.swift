@@ -1,8 +1,8 @@
 #if NIO
 internal import NIOCore
 
-/// Stands in front of `NIOHTTP2Handler`: hands bytes on so that it keeps nothing that it has read, and ends a connection whose server sends too
-/// many frames that are not part of a message that somebody reads.
+/// The handler before `NIOHTTP2Handler`. It hands bytes on in parts, so that `NIOHTTP2Handler` keeps no bytes that it has read. It ends a
+/// connection whose server sends too many frames that are not part of a message with a reader.
 ///
 /// ``FrameSplitter`` and ``FrameAllowance`` decide. At most one incomplete frame is kept, which is copied out of the buffer of the read.
 final class FrameGuard: ChannelInboundHandler {
@@ -13,23 +13,23 @@ final class FrameGuard: ChannelInboundHandler {
     private var allowance: FrameAllowance
     /// The beginning of a frame.
     private var kept = ByteBuffer()
-    /// How many bytes `kept` needs before it is looked at again.
+    /// The number of bytes that `kept` needs before it is examined again.
     private var missing = 0
     private var fields = SlowFieldScan()
     /// Why the connection ends.
     private var excess: HTTP2ConnectionError?
     private var isReported = false
-    /// Returns whether somebody reads the response of a stream.
+    /// Returns whether the response of a stream has a reader.
     var isRead: (Int32) -> Bool = { _ in true }
 
     init(_ limits: FrameAllowance.Limits = HTTP2Limits.otherFrames) { allowance = FrameAllowance(limits) }
 
-    /// This side has sent HEADERS or DATA.
+    /// Counts HEADERS or DATA that this side has sent.
     ///
     /// - Parameter data: the length of the payload of DATA; `nil` for HEADERS.
     func countSent(_ data: Int?) { allowance.send(data) }
 
-    /// This side has left a stream before the end of its response.
+    /// Counts a stream that this side has left before the end of its response.
     func countLeft() { allowance.leave() }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -51,7 +51,7 @@ final class FrameGuard: ChannelInboundHandler {
                 let step = look(at: kept)
                 missing = step.missing
                 guard excess == nil, step.consumed > 0 else { continue }
-                // No more than one frame is kept, so that all of it is handed on.
+                // At most one frame is kept, and the whole frame is handed on.
                 let whole = kept
                 kept = ByteBuffer()
                 context.fireChannelRead(wrapInboundOut(whole))

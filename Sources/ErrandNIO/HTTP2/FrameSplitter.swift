@@ -23,33 +23,35 @@ struct FrameHeader: Sendable, Hashable {
     var isOfMessage: Bool { type == 0 || type == 1 || type == 9 }
 }
 
-/// Finds the frames in what an HTTP/2 server sends: a value without channels.
+/// Finds the frames in the bytes of an HTTP/2 server: a value without channels.
 ///
-/// The parser of `NIOHTTP2Handler` frees its buffer only if a read ends at the end of a frame, or within DATA without padding. Otherwise it keeps
-/// everything that it has read. Therefore bytes are handed on up to such a place, and the rest of a read waits for more: at most one frame.
+/// The parser of `NIOHTTP2Handler` frees its buffer only if a read ends at the end of a frame, or within DATA without padding. Otherwise
+/// it keeps everything that it has read. Therefore bytes are handed on up to such a place, and the rest of a read waits for more: at most
+/// one frame.
 struct FrameSplitter: Sendable {
-    /// What to do with bytes that were received.
+    /// The next step with received bytes.
     struct Step: Sendable, Hashable {
-        /// How many of the bytes to hand on.
+        /// The number of bytes to hand on.
         let consumed: Int
-        /// How many bytes after the given ones are needed before more can be handed on; 0 if all were handed on.
+        /// The number of further bytes that are needed before more can be handed on; 0 if all bytes were handed on.
         let missing: Int
     }
 
     /// The longest payload that waits until it is complete. `NIOHTTP2Handler` refuses longer ones by their headers, and gets them at once.
     private let longestBytes: Int
-    /// How much of a payload follows whose beginning was handed on.
+    /// The number of bytes that follow of a payload whose beginning was handed on.
     private var restBytes = 0
     /// Whether the header at the front of the next bytes was reported.
     private var isReported = false
 
     init(longestBytes: Int) { self.longestBytes = longestBytes }
 
-    /// Looks at `bytes`, which begin with the bytes that the last step did not hand on.
+    /// Examines `bytes`, which begin with the bytes that the last step did not hand on.
     ///
-    /// - Parameter report: gets the header of each frame, once, when the header is complete. If the closure returns false, the step ends, and
-    ///   nothing more must be handed on.
-    /// - Parameter inspect: gets the payload of each frame that is complete, except DATA without padding. If the closure returns false, the step ends as well.
+    /// - Parameter report: gets the header of each frame, once, when the header is complete. If the closure returns false, the step ends,
+    ///   and nothing more must be handed on.
+    /// - Parameter inspect: gets the payload of each frame that is complete, except DATA without padding. If the closure returns false,
+    ///   the step ends as well.
     mutating func next(
         in bytes: UnsafeRawBufferPointer, report: (FrameHeader) -> Bool,
         inspect: (FrameHeader, UnsafeRawBufferPointer) -> Bool = { _, _ in true }

@@ -1,9 +1,9 @@
 #if NIO
 internal import NIOHTTP2
 
-/// What `NIOHTTP2Handler` says of frames, in words.
+/// The errors of `NIOHTTP2Handler` about frames, in words.
 enum HTTP2ErrorText {
-    /// - Parameter code: of the GOAWAY; `nil` if none was sent.
+    /// - Parameter code: the code of the GOAWAY; `nil` if no GOAWAY was sent.
     static func of(_ error: any Error, _ code: HTTP2Code? = nil) -> String {
         switch error {
         case is NIOHTTP2Errors.UnableToParseFrame where code == .frameSizeError:

@@ -16,7 +16,7 @@ extension HTTP2Handler {
 
     func setAlarm(of number: Int32) { setAlarm(at: active[number]?.due) }
 
-    /// A limit of a phase may have begun.
+    /// Sets the alarm if the exchange has limits of phases, one of which may have begun.
     func setLimitAlarm(of number: Int32) { if active[number]?.exchange.limits != nil { setAlarm(of: number) } }
 
     func alarmRang() {
@@ -39,7 +39,7 @@ extension HTTP2Handler {
             case .lost(let time): return lose(HTTP2ConnectionError.noPong(after: time))
             }
         }
-        if let due = idleDue, due <= now, active.isEmpty, let connection, pool.retire(connection) { return close() }
+        if let due = idleDue, due <= now, active.isEmpty, let connection, pool.removeIfIdle(connection) { return close() }
         for number in active.keys { next = min(next, active[number]?.due ?? .distantFuture) }
         setAlarm(at: min(next, idleDue ?? .distantFuture, pings?.due ?? .distantFuture, probeDue ?? .distantFuture))
     }
@@ -48,7 +48,7 @@ extension HTTP2Handler {
         guard isActive(exchange, number) else { return }
         let position = machine.position(of: number)
         if let failure = active.change(number, { $0.timeout(at: now, position) }) ?? nil {
-            // The connection may be lost: the next exchange must not wait for it as well.
+            // The connection may be lost: the next exchange must not wait for this connection as well.
             if machine.isSilent(since: number), let connection {
                 machine.drain()
                 pool.drain(connection)
@@ -67,7 +67,7 @@ extension HTTP2Handler {
 
     private func ping() { write(.ping(HTTP2PingData(withInteger: UInt64(machine.framesReceived)), ack: false), on: 0) }
 
-    /// The server has responded to a ping, or the time for that is over.
+    /// Ends the wait for the response to a ping: the server has responded, or the time has passed.
     func endProbe() {
         guard probeDue != nil, let connection else { return }
         probeDue = nil
@@ -86,7 +86,7 @@ extension HTTP2Handler {
     }
 
     func end(_ attempt: AttemptID, because error: (any Error)?) {
-        if machine.takes(.abandoned, of: attempt) { cancel(Int32(attempt.number), because: error) }
+        if machine.takes(.abandoned, of: attempt) { cancel(attempt.stream, because: error) }
     }
 
     private func cancel(_ number: Int32, because error: (any Error)?) {
@@ -95,9 +95,9 @@ extension HTTP2Handler {
         settle(number, error, code: .cancel, probe)
     }
 
-    /// An exchange ends before its response is complete. Its neighbors go on.
+    /// Ends an exchange before its response is complete. The other exchanges continue.
     ///
-    /// - Parameter code: the code of the RST_STREAM; `nil`: none is sent.
+    /// - Parameter code: the code of the RST_STREAM; `nil`: no RST_STREAM is sent.
     func settle(_ number: Int32, _ error: (any Error)?, code: HTTP2Code?, _ probe: ResetProbe.Action = .none) {
         guard let connection, var done = remove(number) else { return }
         if leave(number), let code { reset(number, code) }
@@ -106,38 +106,36 @@ extension HTTP2Handler {
             probeDue = .now() + HTTP2Limits.probeTimeout.timeAmount
             setAlarm(at: probeDue)
         }
-        let rest = done.takeUpload()
-        rest.stop()
+        done.takeUpload().stop()
         done.settle(error, on: connection)
         if probe == .none { release(connection) }
     }
 
-    /// A stream ends before its response is complete. Returns whether it must be reset.
+    /// Ends a stream before its response is complete. Returns whether the stream must be reset.
     private func leave(_ number: Int32) -> Bool {
         frameGuard?.countLeft()
         return machine.end(number)
     }
 
-    /// `NIOHTTP2Handler` has refused to write the head of a request.
+    /// Ends an exchange whose head `NIOHTTP2Handler` has refused to write.
     func headHasNotLeft(_ number: Int32, _ error: any Error) {
         guard let current = active[number] else { return }
         let position = ExchangePosition(phase: .send, delivery: .notSent, mayBeStale: false)
         settle(number, current.failure(.connectionLost, at: position, message: HTTP2ErrorText.of(error), underlying: error), code: nil)
     }
 
-    /// The server has not processed a request: it is sent again, once for each reason.
+    /// Sends a request again that the server has not processed, once for each reason.
     func moveOn(_ number: Int32, _ error: HTTP2ConnectionError) {
         guard let connection, var done = remove(number) else { return }
         let phase = machine.position(of: number)?.phase ?? .response
-        // A server that has sent a part of its response has processed the request, whatever it says.
+        // A server that has sent a part of its response has processed the request, even if the frame says otherwise.
         let delivery: Delivery = done.head == nil ? .notSent : .sent
         let failure = done.failure(
             .connectionLost, at: ExchangePosition(phase: phase, delivery: delivery, mayBeStale: false), message: "\(error)",
             underlying: error)
         _ = leave(number)
-        // First, so that the task that sends the body can't open it for this connection any more.
-        let rest = done.takeUpload()
-        rest.stop()
+        // First, so that the task that sends the body can't open the body for this connection any more.
+        done.takeUpload().stop()
         if done.head == nil, error.needsHTTP1 ? done.exchange.moveOnToHTTP1() : done.exchange.moveOnAsUnprocessed() {
             done.exchange.events?.beginAgain(after: failure)
             release(connection)
@@ -148,14 +146,17 @@ extension HTTP2Handler {
         }
     }
 
-    /// The server has refused the request as misdirected (421). Returns whether it is sent again: then nothing more begins on this
-    /// connection, and its other exchanges go on. A connection of another origin is left to that one.
+    /// Handles a refusal of the request as misdirected (421).
+    ///
+    /// - Returns: whether the request is sent again. Then no further exchange begins on this connection, and the other exchanges
+    ///   continue. If the connection belongs to another origin, exchanges of that origin may still begin.
     func moveOnAsMisdirected(_ number: Int32) -> Bool {
         guard let connection, let exchange = active[number]?.exchange else { return false }
         let isGuest = exchange.origin != connection.origin
         if isGuest { pool.keepApart(exchange.route) }
-        // First, so that the task that sends the body can't open it for this connection any more. The rest is not wanted in either case.
-        stopUpload(number)
+        // First, so that the task that sends the body can't open the body for this connection any more. Nobody needs the rest in either
+        // case.
+        stopUpload(of: AttemptID(number))
         guard exchange.moveOnAsMisdirected() else { return false }
         _ = remove(number)
         if leave(number) { reset(number, .cancel) }
@@ -169,11 +170,12 @@ extension HTTP2Handler {
         return true
     }
 
-    /// The server has refused the expectation of the request (417), whose body was not sent. Returns whether it is sent again without
-    /// `Expect`.
+    /// Handles a refusal of the request's expectation (417). The body of the request was not sent.
+    ///
+    /// - Returns: whether the request is sent again without `Expect`.
     func moveOnWithoutExpect(_ number: Int32) -> Bool {
         guard let connection, let exchange = active[number]?.exchange else { return false }
-        stopUpload(number)
+        stopUpload(of: AttemptID(number))
         guard exchange.moveOnWithoutExpect() else { return false }
         _ = remove(number)
         if leave(number) { reset(number, .cancel) }
@@ -183,7 +185,7 @@ extension HTTP2Handler {
         return true
     }
 
-    /// A response breaks the rules of HTTP.
+    /// Ends an exchange whose response breaks the rules of HTTP.
     func refuse(_ number: Int32, _ error: HTTP2ResponseError) {
         guard active[number] != nil else { return }
         if machine.countMalformedResponse() {
@@ -193,7 +195,7 @@ extension HTTP2Handler {
         fail(number, error, code: .protocolError)
     }
 
-    /// - Parameter code: the code of the RST_STREAM; `nil`: none is sent.
+    /// - Parameter code: the code of the RST_STREAM; `nil`: no RST_STREAM is sent.
     func fail(_ number: Int32, _ error: HTTP2ResponseError, code: HTTP2Code? = nil) {
         guard let current = active[number] else { return }
         let failure = current.failure(.invalidResponse, at: machine.position(of: number), message: "\(error)", underlying: error)
@@ -202,7 +204,7 @@ extension HTTP2Handler {
 
     // MARK: - The end of the connection
 
-    /// The server breaks the rules of the connection.
+    /// Closes the connection because the server breaks its rules.
     func breakConnection(_ code: HTTP2Code, _ error: HTTP2ConnectionError) {
         goAway(code)
         lose(error)
@@ -238,7 +240,7 @@ extension HTTP2Handler {
         context.fireChannelInactive()
     }
 
-    /// The connection is lost.
+    /// Handles the loss of the connection.
     func lose(_ error: (any Error)?) {
         guard let connection, !machine.isClosed || !active.isEmpty else { return close() }
         let error = error.map { reason(of: $0) }
@@ -246,14 +248,13 @@ extension HTTP2Handler {
         machine.close()
         if ended.isEmpty {
             // The pool counts the streams that are held.
-            if machine.endProbe().heldStreams > 0 { pool.spent(connection) } else { _ = pool.retire(connection) }
+            if machine.endProbe().heldStreams > 0 { pool.remove(connection) } else { _ = pool.removeIfIdle(connection) }
             return close()
         }
-        pool.spent(connection)
+        pool.remove(connection)
         for (number, position) in ended {
             guard let position, var done = remove(number) else { continue }
-            let rest = done.takeUpload()
-            rest.stop()
+            done.takeUpload().stop()
             let failure = failure(of: done, at: position, because: error)
             if position.mayBeStale, done.exchange.moveOn(after: position.delivery) {
                 done.exchange.events?.beginAgain(after: failure)
@@ -262,11 +263,11 @@ extension HTTP2Handler {
                 done.settle(failure, on: connection)
             }
         }
-        // Last, because a response that is delivered now sets the alarm.
+        // Last, because the delivery of a response sets the alarm.
         close()
     }
 
-    /// The server has broken the rules, in words, if it has.
+    /// Returns the error in words if the server has broken the rules; otherwise the error itself.
     private func reason(of error: any Error) -> any Error {
         guard let code = sentGoAway, !(error is HTTP2ConnectionError) else { return error }
         var text = HTTP2ErrorText.of(error, code)
@@ -277,7 +278,7 @@ extension HTTP2Handler {
         return HTTP2ConnectionError.closed(code, text: text)
     }
 
-    /// What may be the reason, if nothing was received: without TLS, the server did not choose HTTP/2.
+    /// A possible reason if no frame was received: without TLS, the server did not choose HTTP/2.
     private var hint: String {
         machine.framesReceived == 0 && connection?.origin.scheme.isExactly("http") == true ? "; the server may not know HTTP/2" : ""
     }
@@ -303,7 +304,8 @@ extension HTTP2Handler {
         close()
     }
 
-    /// Closes the connection. Over TLS, it is read on for a short time, unless the transport is shut down: see ``HTTP2Limits/closeTimeout``.
+    /// Closes the connection. Over TLS, the channel reads for a short time after that, unless the transport is shut down. See
+    /// ``HTTP2Limits/closeTimeout``.
     func close() {
         machine.close()
         let isUrgent = pool.isShutDown

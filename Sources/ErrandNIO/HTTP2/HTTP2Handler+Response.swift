@@ -46,7 +46,7 @@ extension HTTP2Handler {
         }
     }
 
-    /// Delivers what was received in this turn, each stream once, and lets the server send more.
+    /// Delivers the data received in this turn, once for each stream, and lets the server send more.
     func channelReadComplete(context: ChannelHandlerContext) {
         let streams = touched
         touched.removeAll(keepingCapacity: true)
@@ -99,7 +99,7 @@ extension HTTP2Handler {
                 $0.head = known
                 $0.endLimit()
             }
-            if stopsUpload { stopUpload(number) }
+            if stopsUpload { stopUpload(of: AttemptID(number)) }
             if headers.endStream { try finish(number, nil) } else { touch(number) }
         } catch {
             refuse(number, error)
@@ -126,7 +126,7 @@ extension HTTP2Handler {
         }
     }
 
-    /// Delivers the head, if it was not, and what was received of the body.
+    /// Delivers the head, if the caller does not have the head yet, and the received part of the body.
     private func deliver(_ number: Int32) {
         guard let connection, let exchange = active[number]?.exchange else { return }
         guard let (response, mustWait) = active.change(number, { $0.deliver(on: connection) }) else { return }
@@ -137,7 +137,7 @@ extension HTTP2Handler {
 
     func readOn(_ attempt: AttemptID) {
         guard machine.takes(.readOn, of: attempt) else { return }
-        let number = Int32(attempt.number)
+        let number = attempt.stream
         machine.holdBack(number, false)
         growWindow(number)
     }
@@ -155,7 +155,7 @@ extension HTTP2Handler {
     private func finish(_ number: Int32, _ trailers: HTTPFields?) throws(HTTP2ResponseError) {
         switch try machine.receiveEnd(number) {
         case .uploadGoesOn:
-            // The reader has everything; the exchange goes on.
+            // The reader has the whole response. The exchange continues with the upload.
             deliver(number)
             active[number]?.stream?.complete(trailers)
             active.change(number) {
@@ -178,14 +178,13 @@ extension HTTP2Handler {
         }
     }
 
-    /// The exchange is over.
+    /// Completes an exchange, and starts the next one.
     func complete(_ number: Int32, _ trailers: HTTPFields? = nil) {
         guard let connection, var done = remove(number) else { return }
-        let rest = done.takeUpload()
         // First, because the task that waits for the response may send the next request at once.
         let release = pool.release(connection, idleTime: pool.settings.idleTimeout)
         done.complete(trailers)
-        rest.stop()
+        done.takeUpload().stop()
         perform(release, on: connection)
     }
 
@@ -196,7 +195,7 @@ extension HTTP2Handler {
         if values.contains(where: { $0.parameter == .enablePush && $0.value != 0 }) {
             return breakConnection(.protocolError, .pushSetting)
         }
-        // Values are taken in their order, so the last one counts (RFC 9113, section 6.5.3).
+        // The receiver processes values in their order, so the last value counts (RFC 9113, section 6.5.3).
         guard let limit = values.last(where: { $0.parameter == .maxConcurrentStreams })?.value else { return }
         if let count = machine.receiveStreamLimit(limit), let connection { pool.setStreams(of: connection, to: count) }
     }
@@ -204,7 +203,7 @@ extension HTTP2Handler {
     private func received(goAway code: HTTP2Code, last: Int32) {
         let unprocessed = machine.receiveGoAway(last: last, code)
         guard let connection else { return }
-        // First, so that nothing is sent over this connection again.
+        // First, so that no request is sent over this connection again.
         pool.drain(connection)
         for number in unprocessed { moveOn(number, .notProcessed(code)) }
     }

@@ -4,13 +4,13 @@ internal import NIOCore
 internal import NIOHPACK
 internal import NIOHTTP2
 
-/// Runs the exchanges of one HTTP/2 connection, each on a stream of its own: the last handler of its channel, behind `NIOHTTP2Handler`.
+/// The last handler of an HTTP/2 channel, after `NIOHTTP2Handler`, which runs each exchange of the connection on a stream of its own.
 ///
-/// ``HTTP2Machine`` decides; `NIOHTTP2Handler` reads and writes frames, and holds DATA back until the server's windows have room. A stream
-/// has no channel of its own. Everything here runs on the channel's event loop.
+/// ``HTTP2Machine`` decides. `NIOHTTP2Handler` reads and writes frames, and holds DATA back until the server's windows have room. A stream
+/// has no channel of its own. All methods run on the channel's event loop.
 ///
-/// What a turn of the loop writes is flushed once, at its end: after all frames that were received, or after the exchanges that began.
-final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
+/// The handler flushes once at the end of a turn of the loop: after all received frames, or after the exchanges that began.
+final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
     typealias InboundIn = HTTP2Frame
     typealias InboundOut = Never
     typealias OutboundOut = HTTP2Frame
@@ -20,30 +20,31 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
     var requestFields = HTTP2RequestFields()
     /// The exchanges in progress, by the identifiers of their streams.
     var active = StreamTable<ActiveExchange>()
-    /// The identifiers of their streams.
+    /// The identifiers of the streams, by the identities of their exchanges.
     var numbers: [ObjectIdentifier: Int32] = [:]
     var context: ChannelHandlerContext?
     var connection: Connection?
-    /// Counts the frames that this side sends, and the frames of streams that nobody reads. Tests have no guard.
+    /// Counts the frames that this side sends, and the frames of streams that nobody reads. `nil` in tests.
     let frameGuard: FrameGuard?
     var alarm = Alarm()
     var idleDue: NIODeadline?
-    /// `nil` if the connection is never asked whether it still stands.
+    /// Checks with pings whether the connection still works. `nil` if no pings are sent.
     var pings: PingWatch?
-    /// Whether frames are being received: what is written then is flushed after the last of them.
+    /// Whether frames are being received. Frames that are written meanwhile are flushed after the last received frame.
     var isReading = false
-    /// The streams that have received something in this turn, and perhaps some of them twice.
+    /// The streams that have received frames in this turn. A stream may be listed twice.
     var touched: [Int32] = []
-    /// The streams whose heads have left in this turn, and whose bodies wait for that.
+    /// The streams whose heads have left in this turn, and whose bodies follow.
     var opened: [Int32] = []
-    /// Streams that `NIOHTTP2Handler` has reset because of an error that it reports later.
+    /// The streams that `NIOHTTP2Handler` has reset because of an error. `NIOHTTP2Handler` reports the error later.
     var broken: [Int32] = []
-    /// Streams whose requests have left in this turn, after their whole responses.
+    /// The streams whose requests have left in this turn, and whose whole responses were received before.
     var finished: [Int32] = []
-    /// When the wait for the response to a ping ends that has gone with a reset.
+    /// When the wait for the response to a ping ends. The ping was sent with a reset.
     var probeDue: NIODeadline?
-    /// Whether the head of a request is being written, and what `NIOHTTP2Handler` has against it.
+    /// Whether the head of a request is being written.
     private var isWritingHead = false
+    /// The error of `NIOHTTP2Handler` about the head that is being written.
     private var headError: (any Error)?
     var needsFlush = false
     var isFlushScheduled = false
@@ -52,7 +53,7 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
     var isClosing = false
     /// Why the channel closes.
     var failure: (any Error)?
-    /// The code of the GOAWAY that was sent, which `NIOHTTP2Handler` chooses where the server breaks the rules of frames.
+    /// The code of the GOAWAY that was sent. If the server breaks the rules of frames, `NIOHTTP2Handler` chooses the code.
     var sentGoAway: HTTP2Code?
 
     init(of pool: Pool, machine: HTTP2Machine = HTTP2Machine(), behind frameGuard: FrameGuard? = nil) {
@@ -80,7 +81,7 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
         (flushTurn, ringAlarm) = (nil, nil)
         frameGuard?.isRead = { _ in true }
         lose(failure)
-        if let connection { pool.forget(connection) }
+        if let connection { pool.didClose(connection) }
         connection = nil
     }
 
@@ -120,30 +121,23 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
 
     // MARK: - The alarm
 
-    /// Makes sure that the alarm rings at `due`, or before. It is set for the whole connection: each exchange costs no timer of its own.
+    /// Makes sure that the alarm rings at `due`, or before. All exchanges of the connection share one timer.
     func setAlarm(at due: NIODeadline?) {
         guard let context, let ringAlarm, let due, due < .distantFuture else { return }
         alarm.set(due, on: context.eventLoop, ringAlarm)
     }
 
-    // MARK: - An exchange begins
+    // MARK: - An exchange starts
 
-    func begin(_ exchange: Exchange, on connection: Connection) {
-        if !starts(exchange, on: connection) { release(connection) }
-    }
-
-    /// Starts an exchange, ends it, or returns it to the pool.
-    ///
-    /// - Returns: false if the connection is free for another one.
-    func starts(_ exchange: Exchange, on connection: Connection) -> Bool {
+    func start(_ exchange: Exchange, on connection: Connection) -> Bool {
         guard let context, context.channel.isActive, !machine.isClosed else {
-            // It was lost on the way here.
-            pool.spent(connection)
+            // The connection was lost while the exchange was on its way.
+            pool.remove(connection)
             pool.send(exchange)
             return true
         }
-        guard machine.canBegin else {
-            // On the way here, the server has said goodbye, or has allowed fewer streams.
+        guard machine.canStartStream else {
+            // While the exchange was on its way, the server has sent GOAWAY, or has allowed fewer streams.
             pool.send(exchange)
             return false
         }
@@ -156,7 +150,7 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
             exchange.resume(throwing: exchange.unwritable(error))
             return false
         }
-        guard let number = machine.begin() else {
+        guard let number = machine.startStream() else {
             pool.send(exchange)
             return false
         }
@@ -189,13 +183,13 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
         exchange.events?.record(.requestHeadSent)
         guard isActive(exchange, number) else { return }  // a sink has ended it
         switch body.kind {
-        case .none: requestLeaves(number, left)
+        case .none: requestLeaves(left, of: exchange, AttemptID(number))
         case .present: startUpload(body, of: exchange, number, on: connection)
         case .afterContinue: active.change(number) { $0.continueDue = .now() + .seconds(1) }
         }
     }
 
-    /// Keeps the error of the head that is being written. Returns false if none is.
+    /// Keeps an error if a head is being written. Returns false if no head is being written.
     func keepHeadError(_ error: any Error) -> Bool {
         if isWritingHead { headError = error }
         return isWritingHead
@@ -203,35 +197,13 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
 
     func isActive(_ exchange: Exchange, _ number: Int32) -> Bool { numbers[ObjectIdentifier(exchange)] == number }
 
-    /// Takes an exchange out, which is over.
+    /// Takes out an exchange that is over.
     func remove(_ number: Int32) -> ActiveExchange? {
         guard let done = active.removeValue(forKey: number) else { return nil }
         numbers[ObjectIdentifier(done.exchange)] = nil
         if !broken.isEmpty { broken.removeAll { $0 == number } }
         connection?.countEnd()
         return done
-    }
-
-    // MARK: - The place in the pool
-
-    /// An exchange is over. The next one begins, if one waits for this connection.
-    func release(_ connection: Connection) {
-        perform(pool.release(connection, idleTime: pool.settings.idleTimeout), on: connection)
-    }
-
-    func perform(_ first: Pool.Machine.Release, on connection: Connection) {
-        var release = first
-        // A loop: each of many exchanges may end before it starts.
-        while true {
-            switch release {
-            case .begin(let exchange):
-                if starts(exchange, on: connection) { return }
-                release = pool.release(connection, idleTime: pool.settings.idleTimeout)
-            case .idle(let time): return becomeIdle(for: time)
-            case .inUse: return
-            case .close: return close()
-            }
-        }
     }
 
     // MARK: - Other protocols
@@ -242,7 +214,7 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
 }
 
 extension HTTP2Handler: NIOHTTP2FrameDelegate {
-    /// A frame has left `NIOHTTP2Handler`, which may hold DATA back long after it was written.
+    /// Counts a frame that has left `NIOHTTP2Handler`, which may hold DATA back long after the write.
     func wroteFrame(_ frame: HTTP2Frame) {
         switch frame.payload {
         case .data(let data):

@@ -4,39 +4,40 @@ internal import NIOHTTP2
 
 /// The bounds of an HTTP/2 connection.
 enum HTTP2Limits {
-    /// How much a server may send on one stream before the response is read: 1 MiB. A reader that keeps up receives without a pause.
+    /// The number of bytes that a server may send on one stream before the response is read: 1 MiB. A reader that keeps up receives
+    /// without a pause.
     ///
     /// So a connection may keep as many MiB as it has streams, whose responses nobody reads: the window of the connection does not wait for
     /// readers.
     static let streamWindowBytes = 1024 * 1024
-    /// How much a server may send on all streams before this side has received it: 16 MiB.
+    /// The number of bytes that a server may send on all streams before this side has received them: 16 MiB.
     static let connectionWindowBytes = 16 * 1024 * 1024
     /// The window of a new connection, and that of a stream until the server knows the settings
     /// ([RFC 9113, section 6.9.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.9.2)).
     static let initialWindowBytes = 65_535
     /// The size of frames that every peer accepts: 16 KiB ([RFC 9113, section 4.2](https://www.rfc-editor.org/rfc/rfc9113#section-4.2)).
     static let frameBytes = 16_384
-    /// How many streams are begun until the server says how many it allows. It stays the limit if the server never says, although the protocol
-    /// has none then: `NIOHTTP2Handler` has the same number, and would hold back more.
+    /// The number of streams at a time until the server sends its limit. If the server sends no limit, this number stays the limit,
+    /// although the protocol then has no limit: `NIOHTTP2Handler` uses the same number, and would hold back further streams.
     static let firstStreams = 100
-    /// The most streams of one connection, also where the server allows more.
+    /// The most streams of one connection, even if the server allows more.
     static let mostStreams = 4096
-    /// How many malformed responses a connection survives: each costs a stream that is reset.
+    /// The number of malformed responses that a connection tolerates. Each malformed response resets its stream.
     static let malformedResponses = 100
-    /// How much of a body in memory may be ahead of the network, on one stream: 256 KiB. One more write may come.
+    /// The number of bytes of a body in memory that may be ahead of the network on one stream: 256 KiB, and one more write.
     static let unsentBytes = 256 * 1024
     /// The longest wait for the response to a ping.
     static let pongTimeout = Duration.seconds(10)
-    /// The longest wait for a frame after a ping that goes with a reset. Then no further exchange begins.
+    /// The longest wait for a frame after a ping that is sent with a reset. After this time, no further exchange begins.
     static let probeTimeout = Duration.seconds(1)
     /// The bounds of frames that are not part of a response that the client reads, in each 30 s.
     ///
     /// - The server may send 4,000 frames, with 1 MiB together.
-    /// - Each HEADERS and DATA frame of the client allows four more frames, and each KiB of their payloads one more. A large upload needs them
-    ///   for its WINDOW_UPDATE frames: some servers send two for each 4 KiB that they read.
+    /// - Each HEADERS and DATA frame of the client allows four more frames, and each KiB of their payloads one more. A large upload needs
+    ///   them for its WINDOW_UPDATE frames: some servers send two for each 4 KiB that they read.
     /// - RST_STREAM frames are counted apart: 200 more than HEADERS and DATA frames of the client.
-    /// - On streams that the client has left, the server may send 1 MiB, and two windows (2 MiB) more for each stream that the client leaves.
-    ///   The second window is for short frames, which count as 64 bytes each.
+    /// - On streams that the client has left, the server may send 1 MiB, and two windows (2 MiB) more for each stream that the client
+    ///   leaves. The second window is for short frames, which count as 64 bytes each.
     ///
     /// If a bound is exceeded, the connection ends with ENHANCE_YOUR_CALM, even if it is idle.
     static let otherFrames = FrameAllowance.Limits(
@@ -45,17 +46,17 @@ enum HTTP2Limits {
     /// How long a connection that this side closes waits for the end of the server's side: 100 ms. Bytes that arrive in this time do not
     /// reset the connection, so that the server can read the GOAWAY. A shutdown does not wait.
     static let closeTimeout = Duration.milliseconds(100)
-    /// How much longer than the limit a head may be before it costs the connection. What is between costs its stream alone.
+    /// The factor by which a head may exceed the limit before the connection ends. Up to this factor, only the stream ends.
     static let headFactor = 4
 }
 
 extension NIOHTTP2Handler {
-    /// The frames of a client's connection. This module checks the messages itself, to say in words what is wrong with them.
+    /// The frames of a client's connection. This module checks the messages itself, to describe errors in words.
     ///
     /// - Parameter delegate: is notified of each frame that is written.
     static func client(limits: ResponseLimits, reportingTo delegate: any NIOHTTP2FrameDelegate) -> NIOHTTP2Handler {
         var connection = ConnectionConfiguration()
-        // What the handler refuses ends the connection. `HTTP2ResponseFields` has the limit itself.
+        // A head that the handler refuses ends the connection. `HTTP2ResponseFields` applies the limit itself.
         let headBytes = min(limits.headBytes, Int(UInt32.max) / HTTP2Limits.headFactor) * HTTP2Limits.headFactor
         connection.initialSettings = [
             HTTP2Setting(parameter: .enablePush, value: 0),
@@ -71,8 +72,8 @@ extension NIOHTTP2Handler {
         // Some servers send a ping with each batch of data.
         connection.controlFrameRateLimit.maximumCount = 2000
         var stream = StreamConfiguration()
-        // A window of 1 ns never holds 1,000 resets: `NIOHTTP2Handler` can't switch this limit off. An overloaded server refuses streams without
-        // malice, so `HTTP2Limits.otherFrames` counts resets in proportion to the frames of the client.
+        // A window of 1 ns never holds 1,000 resets: `NIOHTTP2Handler` can't switch this limit off. An overloaded server refuses streams
+        // without malice, so `HTTP2Limits.otherFrames` counts resets in proportion to the frames of the client.
         stream.streamResetFrameRateLimit.maximumCount = 1000
         stream.streamResetFrameRateLimit.windowLength = .nanoseconds(1)
         return NIOHTTP2Handler(

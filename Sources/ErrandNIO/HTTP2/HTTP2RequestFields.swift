@@ -6,7 +6,7 @@ internal import NIOHPACK
 /// Writes the head of a request, or its trailers, as a section of fields
 /// ([RFC 9113, section 8.3.1](https://www.rfc-editor.org/rfc/rfc9113#section-8.3.1)).
 ///
-/// A value of each connection: it remembers which names are secret.
+/// Each connection has a value of its own, which remembers the secret names.
 struct HTTP2RequestFields {
     /// By name: whether fields of it are secret, also where a request names no others.
     private var known: [HTTPField.Name: Bool] = [:]
@@ -15,10 +15,10 @@ struct HTTP2RequestFields {
     /// Returns the head of a request.
     ///
     /// - `:authority` is the request's own `Host` if it has one, else its authority.
-    /// - The fields of HTTP/1.1's connections are not written, nor those that `Connection` names. `TE` is written only as `trailers`
+    /// - The connection fields of HTTP/1.1, and the fields that `Connection` names, are not written. `TE` is written only as `trailers`
     ///   ([RFC 9113, section 8.2.2](https://www.rfc-editor.org/rfc/rfc9113#section-8.2.2)).
     /// - The request's own `Content-Length` is not written: `framing` decides, as in HTTP/1.1.
-    /// - `Proxy-Authorization` is not written: no proxy reads the requests of HTTP/2, only those of HTTP/1.1.
+    /// - `Proxy-Authorization` is not written: a proxy reads only requests of HTTP/1.1.
     /// - A priority other than the normal one is written as `priority: u=…`, unless the request has that field
     ///   ([RFC 9218, section 5](https://www.rfc-editor.org/rfc/rfc9218#section-5)).
     /// - Secret fields are marked as such, and never enter the table of a proxy
@@ -99,7 +99,7 @@ struct HTTP2RequestFields {
         return bits <= HTTP2Limits.frameBytes * 8
     }
 
-    /// The most that a field takes beside its name and its value: two lengths and the way in which it is indexed.
+    /// The most bytes of a field beside its name and its value: two lengths and the kind of indexing.
     private static let fieldBytes = 12
 
     /// The most bits that a byte takes ([RFC 7541, appendix B](https://www.rfc-editor.org/rfc/rfc7541#appendix-B)), in steps.

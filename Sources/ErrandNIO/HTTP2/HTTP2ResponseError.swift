@@ -54,7 +54,7 @@ enum HTTP2ResponseError: SafelyDescribedError, Equatable {
     }
 }
 
-/// The server has broken the rules of HTTP/2, or has ended a stream or the connection.
+/// An error for a server that has broken the rules of HTTP/2, or has ended a stream or the connection.
 enum HTTP2ConnectionError: SafelyDescribedError, Equatable {
     /// The connection was closed by this side.
     case closed(HTTP2Code, text: String)
@@ -66,7 +66,7 @@ enum HTTP2ConnectionError: SafelyDescribedError, Equatable {
 
     case invalidFieldNumber
 
-    /// The code of the GOAWAY, if the handler in front of the frames has found the error; otherwise `nil`.
+    /// The code of the GOAWAY, if ``FrameGuard`` has found the error; otherwise `nil`.
     var codeOfGuard: HTTP2Code? {
         switch self {
         case .tooManyFrames, .slowField: .enhanceYourCalm
@@ -80,7 +80,7 @@ enum HTTP2ConnectionError: SafelyDescribedError, Equatable {
     case notProcessed(HTTP2Code)
     case reset(HTTP2Code)
 
-    /// Whether the server refuses the request because it wants HTTP/1.1.
+    /// Whether the server refuses the request because it requires HTTP/1.1.
     var needsHTTP1: Bool { self == .reset(.http11Required) || self == .notProcessed(.http11Required) }
 
     var description: String {
@@ -104,11 +104,11 @@ enum HTTP2ConnectionError: SafelyDescribedError, Equatable {
             "the server sent more than \(limit) bytes on streams that the client has left within "
                 + "\(HTTP2Limits.otherFrames.time.inWords); the connection was closed with ENHANCE_YOUR_CALM"
         case .slowField:
-            "the server sent a field whose name is longer than \(SlowFieldScan.nameBytes) bytes, or an invalid ':status'; the connection was closed "
-                + "with ENHANCE_YOUR_CALM"
+            "the server sent a field whose name is longer than \(SlowFieldScan.nameBytes) bytes, or an invalid ':status'; "
+                + "the connection was closed with ENHANCE_YOUR_CALM"
         case .invalidFieldNumber:
-            "the fields of a response can't be read: a number has more than 32 bits (RFC 7541, section 5.1); the connection was closed with "
-                + "COMPRESSION_ERROR"
+            "the fields of a response can't be read: a number has more than 32 bits (RFC 7541, section 5.1); "
+                + "the connection was closed with COMPRESSION_ERROR"
         case .noPong(let time): "the server did not respond to a ping within \(time.inWords)"
         case .goAway(let code): "connection closed by the server, after GOAWAY with \(code)"
         case .notProcessed(let code): "the server did not process the request: GOAWAY with \(code)"

@@ -107,10 +107,10 @@ struct HTTP2ResponseFields {
 
     var response: HTTPResponse { HTTPResponse(status: .init(code: status ?? 0), headerFields: fields) }
 
-    /// How many bytes of the body the server has declared, as a response to `method`; `nil` if it did not say.
+    /// Returns the declared length of the body in bytes, as a response to `method`; `nil` if the server did not declare the length.
     func bodyLength(to method: HTTPRequest.Method) -> Int64? { hasNoBody(to: method) ? 0 : contentLength }
 
-    /// The length of the body, if it is known before its end. The length of these responses is that of a body which is not there.
+    /// The length of the body, if it is known before its end. The length of a response without a body describes a body that is not sent.
     func expectedLength(to method: HTTPRequest.Method, ends: Bool) -> Int64? {
         if method == .head || status == 304 { return nil }
         return ends ? 0 : bodyLength(to: method)

@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import NIOCore
 
-/// Decides when a connection is asked whether it still stands: when the server has sent nothing for some time. A value without timers.
+/// The decision when to check a connection with a ping: when the server has sent nothing for some time. A value without timers.
 struct PingWatch: Sendable {
     enum Action: Sendable, Equatable {
         case none
@@ -13,11 +13,11 @@ struct PingWatch: Sendable {
 
     private let interval: Duration
     private let timeout: Duration
-    /// How many frames had been received when that was last looked at.
+    /// The number of frames received at the last check.
     private var frames = 0
-    /// When frames were last seen, more or less: between two looks.
+    /// The time of the last received frame, to the precision of the checks.
     private var heard: NIODeadline
-    /// When a ping was sent that has no response.
+    /// When a ping without a response was sent; `nil` if there is none.
     private var sent: NIODeadline?
 
     init(every interval: Duration, from now: NIODeadline) {
@@ -27,7 +27,7 @@ struct PingWatch: Sendable {
     /// When ``check(_:at:)`` must be called.
     var due: NIODeadline { sent.map { $0 + timeout.timeAmount } ?? heard + interval.timeAmount }
 
-    /// - Parameter frames: how many frames were received so far.
+    /// - Parameter frames: the number of frames received so far.
     mutating func check(_ frames: Int, at now: NIODeadline) -> Action {
         if frames != self.frames { (self.frames, heard, sent) = (frames, now, nil) }
         guard due <= now else { return .none }

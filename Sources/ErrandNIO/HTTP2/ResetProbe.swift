@@ -1,5 +1,5 @@
 #if NIO
-/// Decides what follows the reset of a stream whose server was silent since the request was sent. A value without timers.
+/// The decision after the reset of a stream whose server was silent since the request was sent: a value without timers.
 ///
 /// A server that is lost would take one request after the other, as long as their callers cancel them, and a server that is alive may
 /// punish resets in a fast sequence. Therefore a ping goes with the reset, and the stream counts against the limit of the server until the
@@ -17,18 +17,18 @@ struct ResetProbe: Sendable {
         case ping
     }
 
-    /// How many streams were reset and are held.
+    /// The number of streams that were reset and are held.
     private(set) var heldStreams = 0
     private var isAllowed = true
-    /// How many frames had been received when the ping was sent.
+    /// The number of frames received before the ping was sent.
     private var frames = 0
 
-    /// HEADERS or DATA were received.
+    /// Records that HEADERS or DATA were received.
     mutating func allow() { isAllowed = true }
 
-    /// A stream is reset.
+    /// Decides about the reset of a stream.
     ///
-    /// - Parameter frames: how many frames were received so far.
+    /// - Parameter frames: the number of frames received so far.
     mutating func reset(_ frames: Int) -> Action {
         if heldStreams > 0 {
             heldStreams += 1
@@ -39,9 +39,9 @@ struct ResetProbe: Sendable {
         return .ping
     }
 
-    /// The response to a ping was received, or the time for it is over.
+    /// Ends the wait for the response to a ping: the response was received, or the time has passed.
     ///
-    /// - Returns: how many streams were held, and whether no frame was received since the ping was sent.
+    /// - Returns: the number of streams that were held, and whether no frame was received since the ping was sent.
     mutating func end(_ frames: Int) -> (heldStreams: Int, isSilent: Bool) {
         defer { heldStreams = 0 }
         return (heldStreams, heldStreams > 0 && frames == self.frames)

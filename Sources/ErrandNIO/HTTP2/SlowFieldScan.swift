@@ -1,16 +1,17 @@
 #if NIO
 /// Finds fields that `NIOHTTP2Handler` would compare in quadratic time: a value without channels.
 ///
-/// `NIOHTTP2Handler` compares names with `:status` as texts, and the first `Character` of the value of `:status` with `1`. Swift compares texts in a
-/// normal form, which takes quadratic time for a run of combining marks: 20 s for 250 KB. So such a field ends the connection before
-/// `NIOHTTP2Handler` gets it. The scan reads lengths ([RFC 7541, section 6](https://www.rfc-editor.org/rfc/rfc7541#section-6)) and decodes
-/// nothing. It remembers which entries of the dynamic table are named `:status`, so no other field is concerned.
+/// `NIOHTTP2Handler` compares names with `:status` as texts, and the first `Character` of the value of `:status` with `1`. Swift compares
+/// texts in a normal form, which takes quadratic time for a run of combining marks: 20 s for 250 KB. So such a field ends the connection
+/// before `NIOHTTP2Handler` gets it. The scan reads lengths ([RFC 7541, section 6](https://www.rfc-editor.org/rfc/rfc7541#section-6)) and
+/// decodes nothing. It remembers which entries of the dynamic table are named `:status`, so no other field is concerned.
 struct SlowFieldScan: Sendable {
     /// The longest name, in bytes as they are encoded: 1 KiB.
     static let nameBytes = 1024
     /// The most bytes outside ASCII in the value of `:status`: 1 KiB.
     static let statusBytes = 1024
-    /// The longest Huffman-coded value of `:status`, in bytes as they are encoded: 16 KiB. A byte outside ASCII takes 20 bits or more in this code.
+    /// The longest Huffman-coded value of `:status`, in bytes as they are encoded: 16 KiB. A byte outside ASCII takes 20 bits or more in
+    /// this code.
     static let codedStatusBytes = 16 * 1024
     /// The most entries of the dynamic table: an entry takes at least 32 of its 4,096 bytes
     /// ([RFC 7541, section 4.1](https://www.rfc-editor.org/rfc/rfc7541#section-4.1)).
@@ -19,10 +20,10 @@ struct SlowFieldScan: Sendable {
     private static let statusName = Array(":status".utf8)
     private static let codedStatusName: [UInt8] = [0xB8, 0x84, 0x8D, 0x36, 0xA3]
 
-    /// What a part of a section of fields is.
+    /// The verdict about a part of a section of fields.
     enum Verdict: Sendable, Hashable {
         case quick
-        /// A field would take long.
+        /// A field would take a long time.
         case slow
         /// A number has more than 32 bits: the section is unreadable.
         case invalid
@@ -37,7 +38,7 @@ struct SlowFieldScan: Sendable {
         case text(isName: Bool, isCoded: Bool, rest: Int)
     }
 
-    /// What begins with an index.
+    /// The kind of a field that begins with an index.
     private enum Field: Sendable {
         /// A field of the table, or a change of the table's size.
         case indexed
@@ -49,7 +50,7 @@ struct SlowFieldScan: Sendable {
     private var state = State.start
     private var field = Field.indexed
     private var isStatus = false
-    /// How many bytes of the name are those of `:status`; `nil` after one that is not.
+    /// The number of bytes of the name that match `:status`; `nil` after a byte that does not match.
     private var nameMatch: Int? = 0
     private var foreignBytes = 0
     /// Whether the entries of the dynamic table are named `:status`, the oldest first. Some of them may have left the table.
@@ -99,7 +100,7 @@ struct SlowFieldScan: Sendable {
         nameMatch = part.count <= rest.count && rest.starts(with: part) ? start + part.count : nil
     }
 
-    /// The name of a literal is known.
+    /// Handles the end of the name of a literal.
     private mutating func beginValue(ofStatus isStatus: Bool) {
         self.isStatus = isStatus
         if case .entering = field {
@@ -149,7 +150,7 @@ struct SlowFieldScan: Sendable {
         return .quick
     }
 
-    /// A field begins, or a change of the table's size.
+    /// Begins a field, or a change of the table's size.
     private mutating func begin(_ field: Field, _ index: UInt8, of prefix: UInt8) {
         if index == prefix {
             state = .integer(field, index: Int(index), shift: 0)
@@ -158,7 +159,7 @@ struct SlowFieldScan: Sendable {
         }
     }
 
-    /// The index is known.
+    /// Handles the end of an index.
     private mutating func end(_ field: Field, _ index: Int) {
         self.field = field
         if case .indexed = field {
@@ -189,7 +190,7 @@ struct SlowFieldScan: Sendable {
 }
 
 extension FrameHeader {
-    /// Whether the payload has a part of a section of fields.
+    /// Whether the payload contains a part of a section of fields.
     var hasFields: Bool { type == 1 || type == 5 || type == 9 }
 
     /// Returns the part of a section of fields in the payload, without padding and priority; empty if the lengths do not fit.

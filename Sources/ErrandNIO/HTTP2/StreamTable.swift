@@ -1,11 +1,11 @@
 #if NIO
-/// Values by the identifiers of streams, which are positive: a hash table.
+/// A hash table of values by the identifiers of streams, which are positive.
 ///
-/// Identifiers follow each other, so that a part of the number itself is its place. A change in place allocates nothing, as one in a
-/// dictionary does.
+/// Identifiers are consecutive, so that a part of the number itself is its place. Unlike in a dictionary, a change in place allocates
+/// nothing.
 struct StreamTable<Value> {
-    /// The identifiers; 0 if the place is free. One place at least is free. Each number is at its own place, or after it without a free place
-    /// between them.
+    /// The identifiers; 0 if the place is free. One place at least is free. Each number is at its own place, or after it without a free
+    /// place between them.
     private var numbers: [Int32] = []
     private var values: [Value?] = []
     private(set) var count = 0
@@ -31,7 +31,7 @@ struct StreamTable<Value> {
 
     /// Changes a value in place. An accessor that yields would allocate for each change.
     ///
-    /// - Returns: what `body` returns; `nil` if the table does not have the identifier.
+    /// - Returns: the result of `body`; `nil` if the table does not have the identifier.
     @discardableResult
     @inline(__always) mutating func change<Result>(_ number: Int32, _ body: (inout Value) -> Result) -> Result? {
         guard let place = place(of: number), values[place] != nil else { return nil }
@@ -76,7 +76,7 @@ struct StreamTable<Value> {
         for case (let number, let value?) in former { insert(value, for: number) }
     }
 
-    /// Frees a place. Values after it that are not at their own places move up.
+    /// Frees a place. Values after the place that are not at their own places move up.
     private mutating func free(_ place: Int) {
         var free = place
         numbers[free] = 0

@@ -1,53 +1,57 @@
 #if NIO
 internal import ErrandCore
 
-/// The exchanges that wait for a connection to one origin, and the attempts to connect that are made for them.
+/// The queued exchanges of one origin, and the attempts to connect that are made for them.
 ///
-/// Each attempt is made for one waiter, whose events it reports and which fails with it. A connection goes to the waiter whose turn it is.
+/// Each attempt is made for one waiter. The attempt reports the waiter's events, and the waiter fails with the attempt. A new connection
+/// goes to the next waiter in the queue.
 struct AttemptQueue<Waiter: Sendable>: Sendable {
-    /// What is known of a waiter.
+    /// The state of a waiter.
     private struct Standing: Sendable {
-        /// Its place in the queue.
+        /// The waiter's place in the queue.
         let place: Int
-        /// The attempt that was made for it.
+        /// The attempt that was made for the waiter; `nil` if there is none.
         var attempt: Int?
-        /// Whether it is among the waiters without an attempt. One that has an attempt may still be there.
+        /// Whether the waiter is listed among the waiters without an attempt. A waiter that has got an attempt may still be listed.
         var isListed = true
     }
 
     private var waiters = WaitQueue<(number: Int, waiter: Waiter)>()
-    /// By ticket.
+    /// The states of the waiters, by ticket.
     private var standings: [Int: Standing] = [:]
-    /// The tickets of the waiters that no attempt was made for, in their order. Others may be among them.
+    /// The tickets of the waiters without an attempt, in their order. Tickets of other waiters may be listed, too.
     private var withoutAttempt = DueQueue<Int, Int>()
-    /// The attempts, each with the ticket that it was made for; 0 for a connection that was asked for without an exchange.
+    /// The attempts, each with the ticket that the attempt was made for; 0 for an attempt of `preconnect`.
     private(set) var attempts: [Int: Int] = [:]
-    /// How many attempts have no ticket.
+    /// The number of attempts without a ticket.
     private var preconnects = 0
-    /// How many exchanges the next connection is expected to take at a time: as many as the last one; at least 1. `nil` before the first
-    /// one, if that can't be known: then one attempt is made, and its connection shows how many more are needed.
+    /// The number of exchanges that the next connection is expected to take at a time, at least 1: the number of the last connection. `nil`
+    /// before the first connection, if the number is unknown. Then one attempt is made, and its connection shows how many more are needed.
     private(set) var streamsPerLink: Int?
-    /// How many exchanges the last connection took at a time; `nil` if there was none.
+    /// The number of exchanges that the last connection took at a time; `nil` if there was no connection.
     private(set) var learnedStreams: Int?
 
     init(streamsPerLink: Int? = 1) { self.streamsPerLink = streamsPerLink }
 
     var count: Int { waiters.count }
     var isEmpty: Bool { waiters.isEmpty }
-    /// How many attempts the waiters need.
+    /// The number of attempts that the waiters need.
     private var needed: Int {
         guard let streamsPerLink else { return min(count, 1) }
         return streamsPerLink == 1 ? count : (count + streamsPerLink - 1) / streamsPerLink
     }
     var needsAttempt: Bool { attempts.count < needed }
     var hasSurplusAttempt: Bool { attempts.count - preconnects > needed }
-    /// How many attempts will give a connection that nobody waits for.
+    /// The number of attempts whose connections no waiter needs.
     var spareCount: Int { max(0, attempts.count - needed) }
 
-    /// - Parameter streams: of the connection that was opened last. Zero is ignored: servers set it only temporarily.
+    /// Sets the expected number of exchanges per connection.
+    ///
+    /// - Parameter streams: the number of the connection that was opened last. Zero is ignored, because servers set zero only temporarily.
     mutating func expect(streamsPerLink streams: Int) { if streams > 0 { (streamsPerLink, learnedStreams) = (streams, streams) } }
 
-    /// Each waiter needs an attempt of its own, because one has failed: nothing is known of the next connection.
+    /// Expects one exchange per connection after an attempt has failed: the capacity of the next connection is unknown. Each waiter then
+    /// needs an attempt of its own.
     mutating func expectSingleExchanges() { streamsPerLink = 1 }
 
     // MARK: - Waiters
@@ -63,7 +67,7 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
         withoutAttempt.insert(number, due: number) { standings[$0] != nil }
     }
 
-    /// A waiter leaves. Returns the attempt that was made for it, too, if there is one.
+    /// Removes and returns a waiter, and the attempt that was made for it.
     mutating func dequeue(_ number: Int) -> (waiter: Waiter, attempt: Int?)? {
         guard let standing = standings.removeValue(forKey: number), let waiter = waiters.remove(standing.place)?.waiter else { return nil }
         return (waiter, standing.attempt)
@@ -75,15 +79,15 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
         return waiter
     }
 
-    /// The ticket of the waiter that came first.
+    /// Returns the ticket of the oldest waiter.
     mutating func oldest() -> Int? { waiters.oldest()?.number }
 
     func isWaiting(_ number: Int) -> Bool { standings[number] != nil }
 
-    /// The attempt that was made for a waiter, if one was.
+    /// Returns the attempt that was made for a waiter; `nil` if there is none.
     func attempt(for number: Int) -> Int? { standings[number]?.attempt }
 
-    /// The waiter that an attempt was made for, if it still waits.
+    /// Returns the waiter that an attempt was made for; `nil` if the waiter is no longer queued.
     func waiter(of attempt: Int) -> Waiter? {
         guard let number = attempts[attempt], let standing = standings[number] else { return nil }
         return waiters.peek(standing.place)?.waiter
@@ -91,19 +95,19 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
 
     // MARK: - Attempts
 
-    /// Adds an attempt for a waiter that has none.
+    /// Adds an attempt for a waiter without an attempt.
     mutating func add(_ attempt: Int, for number: Int) {
         attempts[attempt] = number
         standings[number]?.attempt = attempt
     }
 
-    /// Adds an attempt that no waiter has asked for.
+    /// Adds an attempt of `preconnect`.
     mutating func addPreconnect(_ attempt: Int) {
         attempts[attempt] = 0
         preconnects += 1
     }
 
-    /// Removes an attempt, and returns the ticket that it was made for; `nil` if there is no such attempt.
+    /// Removes an attempt, and returns the ticket that the attempt was made for; `nil` if there is no such attempt.
     mutating func removeAttempt(_ attempt: Int) -> Int? {
         guard let number = attempts.removeValue(forKey: attempt) else { return nil }
         if number == 0 { preconnects -= 1 }
@@ -117,7 +121,7 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
 
     mutating func removeAllAttempts() { (attempts, preconnects) = ([:], 0) }
 
-    /// The waiter that no attempt was made for, and has waited longest for one; `nil` if there are enough attempts.
+    /// Returns the oldest waiter without an attempt; `nil` if there are enough attempts.
     mutating func firstWithoutAttempt() -> Int? {
         guard needsAttempt else { return nil }
         while let number = withoutAttempt.first?.element {
@@ -128,8 +132,8 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
         return nil
     }
 
-    /// The attempts in the order in which they are given up, when there are too many: those of waiters that have another connection first,
-    /// of each kind the last one first.
+    /// The attempts in the order in which surplus attempts are canceled: first the attempts of waiters that have another connection. Of
+    /// each kind, the latest attempt comes first.
     var dispensableAttempts: [Int] {
         let made = attempts.filter { $0.value != 0 }
         let (waiting, spare) = (made.filter { isWaiting($0.value) }.keys, made.filter { !isWaiting($0.value) }.keys)

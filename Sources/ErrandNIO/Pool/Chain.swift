@@ -1,5 +1,5 @@
 #if NIO
-/// A list of slots, the links of which are in ``ChainLinks``.
+/// A list of slots. ``ChainLinks`` has the links between the slots.
 struct Chain: Sendable {
     fileprivate(set) var first: Int?
     fileprivate(set) var last: Int?

@@ -3,24 +3,24 @@ internal import ErrandCore
 internal import NIOCore
 internal import Synchronization
 
-/// An open connection, which any thread may use.
+/// An open connection. Any thread may use the value.
 final class Connection: Sendable {
     let number: Int
     let route: Route
     let channel: any Channel
     let loop: any EventLoop
-    /// When it was opened, in the time of ``Pool/now()``.
+    /// When the connection was opened, in the time of ``Pool/now()``.
     let opened: Duration
     /// The address and the port of the other side; `nil` for a Unix domain socket.
     let peer: (address: String, port: Int)?
-    /// How many exchanges it takes at a time, until the server says otherwise.
+    /// The number of exchanges that the connection takes at a time, until the server changes the number.
     let streams: Int
     /// The names of the server's certificate, if exchanges with other origins may use the connection; otherwise empty.
     private let certificateNames: [String]
     /// The version of HTTP.
     private let version: String
     private let handler: NIOLoopBound<any ExchangeHandler>
-    /// How many exchanges have begun, in the upper 40 bits, and how many are in progress, in the lower 24.
+    /// The number of exchanges that have begun, in the upper 40 bits, and the number of exchanges in progress, in the lower 24 bits.
     private let usage = Atomic<UInt64>(0)
     private static let oneBegun: UInt64 = 1 << 24
 
@@ -39,25 +39,26 @@ final class Connection: Sendable {
     var origin: Origin { route.origin }
     var loopID: ObjectIdentifier { ObjectIdentifier(loop) }
 
-    // MARK: - What the exchange asks for
+    // MARK: - Exchanges
 
-    func begin(_ exchange: Exchange) {
+    /// Hands an exchange to the handler, on the event loop of the connection.
+    func dispatch(_ exchange: Exchange) {
         // A closure would be allocated.
-        if loop.inEventLoop { return handler.value.begin(exchange, on: self) }
-        onLoop { [self] in $0.begin(exchange, on: self) }
+        if loop.inEventLoop { return handler.value.accept(exchange, on: self) }
+        onLoop { [self] in $0.accept(exchange, on: self) }
     }
 
-    /// The exchange ends now, if this connection still has it.
+    /// Ends an exchange, if this connection still has it.
     ///
-    /// - Parameter error: `nil` if the rest of the response is not wanted.
+    /// - Parameter error: `nil` if the rest of the response is not needed.
     func end(_ exchange: Exchange, because error: (any Error)?) { onLoop { $0.end(exchange, because: error) } }
 
-    /// The attempt ends now, if it is in progress.
+    /// Ends an attempt, if it is in progress.
     ///
-    /// - Parameter error: `nil` if the rest of the response is not wanted.
+    /// - Parameter error: `nil` if the rest of the response is not needed.
     func end(_ attempt: AttemptID, because error: (any Error)?) { onLoop { $0.end(attempt, because: error) } }
 
-    /// The reader of a response has room for more.
+    /// Receives more of a response, because its reader has room again.
     func readOn(_ attempt: AttemptID) { onLoop { $0.readOn(attempt) } }
 
     func close() { onLoop { $0.close() } }
@@ -70,12 +71,12 @@ final class Connection: Sendable {
         }
     }
 
-    /// Runs `body` on the event loop, later even if this is the event loop.
+    /// Runs `body` on the event loop in a later turn, even if the caller runs on the event loop.
     func onNextTurn(_ body: @escaping @Sendable (any ExchangeHandler) -> Void) { loop.execute { [handler] in body(handler.value) } }
 
-    // MARK: - What is known of it
+    // MARK: - State
 
-    /// Returns whether it was used before.
+    /// Counts an exchange that begins. Returns whether the connection was used before.
     func countBegin() -> Bool { usage.wrappingAdd(Self.oneBegun + 1, ordering: .relaxed).oldValue > 0 }
     func countEnd() { usage.wrappingSubtract(1, ordering: .relaxed) }
 
@@ -84,31 +85,34 @@ final class Connection: Sendable {
         return (Int(usage / Self.oneBegun), Int(usage % Self.oneBegun))
     }
 
-    /// Whether exchanges with another origin may use it, whose host has these addresses: the server has one of them and the origin's port, and
-    /// its certificate is valid for the host ([RFC 9113, section 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)).
+    /// Returns whether exchanges with another origin, whose host has these addresses, may use the connection: the server has one of the
+    /// addresses and the origin's port, and its certificate is valid for the host
+    /// ([RFC 9113, section 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)).
     ///
-    /// It asks nothing of the settings: see ``NIOTransport/Configuration/mayShareConnections(of:)``.
+    /// The result does not depend on the settings: see ``NIOTransport/Configuration/mayShareConnections(of:)``.
     func isValid(for origin: Origin, at addresses: [IPAddress]) -> Bool {
         guard !certificateNames.isEmpty, !addresses.isEmpty, let peer, peer.port == origin.effectivePort else { return false }
         guard let address = try? IPAddress(peer.address), addresses.contains(address) else { return false }
         return certificateNames.contains { CertificateNames.matches($0, origin.host) }
     }
 
-    /// What the events of an exchange with an origin say of it.
+    /// Returns the description of the connection for the events of an exchange with an origin.
     func info(for origin: Origin, isReused: Bool) -> ConnectionInfo {
         ConnectionInfo(
             number: number, isReused: isReused, peerAddress: peer?.address, peerPort: peer?.port,
             openedFor: origin == self.origin ? nil : self.origin)
     }
 
-    /// What is reported when it has closed.
+    /// The report for observers after the connection has closed.
     var closed: ClosedConnection {
         ClosedConnection(
             number: number, origin: origin, peerAddress: peer?.address, httpVersion: version, exchangesStarted: exchanges.begun,
             duration: Pool.now() - opened)
     }
 
-    /// - Parameter guests: the other origins whose exchanges may use it.
+    /// Returns the description of the open connection.
+    ///
+    /// - Parameter guests: the other origins whose exchanges may use the connection.
     func shown(sharedWith guests: [Origin]) -> OpenConnection {
         let (begun, inProgress) = exchanges
         return OpenConnection(

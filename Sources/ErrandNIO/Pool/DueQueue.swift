@@ -1,18 +1,20 @@
 #if NIO
-/// What is due at an instant, the earliest first: a heap.
+/// A heap of elements that are due at an instant, the earliest first.
 ///
-/// What is no longer needed stays in it until it is due, or until there is so much of it that the heap is made anew: an element takes
-/// logarithmic time, and leaving takes none.
+/// Elements that are no longer needed stay in the heap until they are due, or until the heap is rebuilt because it has become too large. An
+/// insertion takes logarithmic time. An element that is no longer needed costs no time to remove.
 struct DueQueue<Instant: Comparable & Sendable, Element: Sendable>: Sendable {
     private var heap: [(due: Instant, element: Element)] = []
-    /// The count at which what is no longer needed is removed.
+    /// The count at which elements that are no longer needed are removed.
     private var fullCount = 64
 
     var count: Int { heap.count }
-    /// The earliest.
+    /// The element that is due first; `nil` if the queue is empty.
     var first: (due: Instant, element: Element)? { heap.first }
 
-    /// - Parameter isNeeded: called now and then for all elements.
+    /// Inserts an element.
+    ///
+    /// - Parameter isNeeded: whether an element is still needed. Called for all elements when the heap is rebuilt.
     mutating func insert(_ element: Element, due: Instant, isNeeded: (Element) -> Bool) {
         if heap.count >= fullCount {
             heap = heap.filter { isNeeded($0.element) }

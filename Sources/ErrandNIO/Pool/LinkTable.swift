@@ -1,41 +1,41 @@
 #if NIO
-/// The open connections of a pool: how many exchanges each has and may have, and in which order they were used.
+/// The open connections of a pool, with the number of exchanges of each connection and the order of their last use.
 ///
-/// Every operation takes constant time, but for ``last(of:where:)`` and ``count(in:where:)``, which go through a list. Places in the table
-/// are used again, so that an exchange on a kept connection allocates nothing.
+/// Every operation takes constant time, except ``last(of:where:)`` and ``count(in:where:)``, which iterate over a list. Places in the
+/// table are reused, so that an exchange on a kept connection allocates nothing.
 struct LinkTable<Key: Hashable & Sendable, Link: AnyObject & Sendable>: Sendable {
     /// The list that a connection is in.
     enum Place: Sendable {
-        /// None: it takes no exchange now.
+        /// No list: the connection takes no exchange now.
         case none
         case idle
-        /// It is in use, and has room for another exchange.
+        /// The connection is in use, and has room for another exchange.
         case roomy
     }
 
     struct Entry: Sendable {
-        /// `nil` after it was removed.
+        /// `nil` after the connection was removed.
         fileprivate(set) var link: Link?
         let key: Key
         let loop: ObjectIdentifier
-        /// When it has its maximum age, on the clock of the caller; `nil`: it has none.
+        /// When the connection reaches its maximum age, on the clock of the caller; `nil` if the age is not limited.
         let end: Duration?
-        /// How many exchanges it takes at a time.
+        /// The number of exchanges that the connection takes at a time.
         var streams: Int
-        /// How many exchanges it has.
+        /// The number of exchanges in progress.
         private(set) var inUse = 0
-        /// How many exchanges have begun on it.
+        /// The number of exchanges that have begun on the connection.
         private(set) var begun = 0
-        /// Whether nothing begins on it any more.
+        /// Whether the connection takes no further exchange.
         fileprivate(set) var isDraining = false
-        /// Whether it drains to make room for another origin.
+        /// Whether the connection drains to make room for another origin.
         fileprivate var makesRoom = false
-        /// Whether the server was heard since the connection was idle. It may be lost otherwise.
+        /// Whether the server has sent data since the connection was idle. Otherwise the connection may be lost.
         var isProven = true
-        /// From when on it is not used, if it is idle.
+        /// When an idle connection becomes unusable.
         var expiry = Duration.zero
         fileprivate(set) var place = Place.none
-        /// The other keys whose exchanges may begin on it, or once could: see ``PoolMachine/share(_:with:at:)``.
+        /// The other keys whose exchanges may begin on the connection, or could before: see ``PoolMachine/share(_:with:at:)``.
         var guests: [Key] = []
 
         fileprivate init(_ link: Link, of key: Key, on loop: ObjectIdentifier, until end: Duration?, streams: Int) {
@@ -60,13 +60,13 @@ struct LinkTable<Key: Hashable & Sendable, Link: AnyObject & Sendable>: Sendable
     private var entries: [Entry] = []
     private var free: [Int] = []
     private var slots: [ObjectIdentifier: Int] = [:]
-    /// Through the lists of the origins. A connection is in one of them at most.
+    /// The links of the lists of the origins. A connection is in at most one of these lists.
     private var ofOrigin = ChainLinks()
-    /// Through the idle connections of all origins.
+    /// The links of the list of all idle connections.
     private var ofAll = ChainLinks()
     private var allIdle = Chain()
     private(set) var idleCount = 0
-    /// How many connections drain to make room for another origin. Those that drain for another reason don't count.
+    /// The number of connections that drain to make room for another origin. Connections that drain for another reason don't count.
     private(set) var roomMakingCount = 0
 
     var count: Int { slots.count }
@@ -130,7 +130,7 @@ struct LinkTable<Key: Hashable & Sendable, Link: AnyObject & Sendable>: Sendable
         }
     }
 
-    /// The connection that was used last, of those in a list of its origin that satisfy the condition.
+    /// Returns the most recently used connection in a list of its origin that satisfies the condition.
     func last(of chain: Chain, where isWanted: (Entry) -> Bool) -> Int? {
         var next = chain.last
         while let slot = next {
@@ -140,7 +140,7 @@ struct LinkTable<Key: Hashable & Sendable, Link: AnyObject & Sendable>: Sendable
         return nil
     }
 
-    /// How many connections in a list of an origin satisfy the condition.
+    /// Returns the number of connections in a list of an origin that satisfy the condition.
     func count(in chain: Chain, where isWanted: (Entry) -> Bool) -> Int {
         var (count, next) = (0, chain.last)
         while let slot = next {

@@ -2,10 +2,10 @@
 internal import ErrandCore
 
 extension Pool {
-    /// What an exchange in the queue waits for, and an attempt to connect if it waits for one, or only such have the places.
+    /// The reason why an exchange is queued. If it waits for an attempt to connect, or attempts occupy all places, the attempt, too.
     typealias WaitReason = (wait: Machine.Wait?, attempt: ConnectAttempt?)
 
-    /// Adds to the failure of an exchange that has waited too long what it waited for: a step of connecting, or a full pool.
+    /// Adds the reason of the wait to the failure of an exchange that was queued too long: a step of connecting, or a full pool.
     func explained(_ error: TransportError, _ reason: WaitReason) -> TransportError {
         var failure = error
         switch reason.wait {

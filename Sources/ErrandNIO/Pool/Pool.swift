@@ -4,9 +4,9 @@ internal import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
-/// The connections of a transport, and the exchanges that wait for one.
+/// The connections of a transport, and the exchanges that wait for a connection.
 ///
-/// ``PoolMachine`` decides under the one lock; what it decides is done after the lock is released.
+/// ``PoolMachine`` decides under the one lock. The pool acts on the decisions after it has released the lock.
 final class Pool: Sendable {
     typealias Machine = PoolMachine<Route, Exchange, Connection>
     typealias Ticket = Machine.Ticket
@@ -14,18 +14,18 @@ final class Pool: Sendable {
     fileprivate struct State: Sendable {
         var machine: Machine
         var open: [Int: Connection] = [:]
-        /// Until nothing of them is left open.
+        /// The attempts to connect, until everything that they have opened is closed or in use.
         var attempts: [Machine.Attempt: ConnectAttempt] = [:]
-        /// Completed when the attempt ends; `preconnect` waits for them.
+        /// The promises that `preconnect` waits for. Each is completed when its attempt ends.
         var preconnects: [Machine.Attempt: EventLoopPromise<Void>] = [:]
         var lastNumber = 0
-        /// Succeeds when the pool is shut down and its last connection has closed.
+        /// The promises that succeed when the pool is shut down and its last connection has closed.
         var closed: [EventLoopPromise<Void>] = []
-        /// When exchanges that wait for a connection fail.
+        /// When the queued exchanges fail.
         var waits = DueQueue<NIODeadline, WaitEnd>()
         /// Rings when the first wait ends.
         var alarm = Alarm()
-        /// What each connection that closes is reported to, by name.
+        /// The observers of closed connections, by name.
         var observers: [String: @Sendable (ClosedConnection) -> Void] = [:]
     }
 
@@ -34,7 +34,7 @@ final class Pool: Sendable {
     let alternatives = AlternativeServiceTable()
     private let connector: Connector
     private let group: any EventLoopGroup
-    /// Of the group.
+    /// The event loops of the group.
     private let loops: Set<ObjectIdentifier>
     /// The event loop of the alarm.
     private let alarmLoop: any EventLoop
@@ -53,27 +53,27 @@ final class Pool: Sendable {
                         firstStreams: { settings.firstStreams(of: $0) }))))
     }
 
-    /// The event loop that the caller runs on, if it is one of the group's. Others may be shut down before the transport.
+    /// The event loop that the caller runs on, if the loop belongs to the group. Other loops may be shut down before the transport.
     private var currentLoop: (any EventLoop)? {
         guard let loop = MultiThreadedEventLoopGroup.currentEventLoop, loops.contains(ObjectIdentifier(loop)) else { return nil }
         return loop
     }
 
     private static let base = ContinuousClock.now
-    /// The time since the process began, more or less. It goes on while the machine sleeps.
+    /// The time since about the start of the process. The clock continues while the machine sleeps.
     static func now() -> Duration { base.duration(to: .now) }
 
     // MARK: - Exchanges
 
-    /// Sends an exchange over a connection, as soon as there is one.
+    /// Sends an exchange over a connection, as soon as a connection is available.
     ///
-    /// - Parameter isFresh: whether only a new connection is to be used, or one that was in use until now. One that was idle may be lost.
+    /// - Parameter isFresh: whether to use only a new connection, or a connection that is in use. An idle connection may be lost.
     func send(_ exchange: Exchange, isFresh: Bool = false) {
         let loop = currentLoop
         let lane = exchange.request.options.priority.urgency
         let now = Self.now()
         let lease = state.withLock { state in
-            let route = state.route(of: exchange)
+            let route = state.preferredRoute(of: exchange)
             let lease = state.machine.lease(
                 exchange, for: route, lane: lane, on: loop.map { ObjectIdentifier($0) }, isFresh: isFresh, at: now)
             if exchange.isMovedToHTTP1 { state.machine.prefer(route) }
@@ -85,9 +85,9 @@ final class Pool: Sendable {
         switch lease {
         case .use(let connection, let closing):
             for stale in closing { stale.close() }
-            connection.begin(exchange)
+            connection.dispatch(exchange)
         case .wait(let ticket, let work):
-            // A request that can't be written opens no connection. On a kept one, its head is checked when it is written.
+            // A request that can't be written opens no connection. On a kept connection, the head is checked when it is written.
             if !work.connect.isEmpty, let failure = exchange.unwritable {
                 withdraw(exchange, ticket, because: failure)
             } else if exchange.enqueued(ticket) {
@@ -99,7 +99,7 @@ final class Pool: Sendable {
         }
     }
 
-    /// An exchange leaves the queue. If its turn has come, the connection ends it.
+    /// Takes an exchange out of the queue, and ends it. If the exchange has a connection already, the connection ends the exchange.
     func withdraw(_ exchange: Exchange, _ ticket: Ticket, because error: any Error) {
         guard let (waiter, work) = state.withLock({ $0.machine.withdraw(ticket) }) else { return }
         waiter.resume(throwing: error)
@@ -112,7 +112,7 @@ final class Pool: Sendable {
         setAlarm(&state)
     }
 
-    /// A connection is opened for an exchange that has waited for one in use until now, if one was: its limit for connecting begins.
+    /// Starts the limit for connecting of an exchange that waited for a used connection until now, and for which a connection is opened.
     private func limitConnecting(_ attempt: Machine.Attempt, _ state: inout State) {
         guard let exchange = state.machine.waiter(of: attempt), let ticket = state.machine.ticket(of: attempt) else { return }
         guard let end = exchange.waitEnd(ticket, isConnecting: true) else { return }
@@ -124,7 +124,7 @@ final class Pool: Sendable {
         state.alarm.set(first.due, on: alarmLoop) { [weak self] in self?.alarmRang() }
     }
 
-    /// Exchanges have waited for too long, or the alarm was set for one that waits no more.
+    /// Fails the exchanges that have waited too long. The alarm may also have been set for an exchange that no longer waits.
     private func alarmRang() {
         let now = NIODeadline.now()
         let expired = state.withLock { state in
@@ -134,7 +134,7 @@ final class Pool: Sendable {
                 state.waits.removeFirst()
                 let ticket = first.element.ticket
                 let reason = state.reason(of: ticket)
-                // Since a connection is opened for it, another wait has begun.
+                // A connection is being opened for the exchange: another wait has begun.
                 if !first.element.isConnecting, case .attempt? = reason.wait, reason.attempt != nil { continue }
                 guard let (exchange, work) = state.machine.withdraw(ticket) else { continue }
                 expired.append((exchange, first.element, reason, work))
@@ -150,7 +150,7 @@ final class Pool: Sendable {
 
     // MARK: - Connecting
 
-    /// Opens connections that no exchange has asked for yet. Returns when those that were missing are open.
+    /// Opens connections before an exchange needs them. Returns when the missing connections are open.
     func preconnect(to route: Route, count: Int) async throws {
         let loop = currentLoop
         let (isShutDown, promises) = state.withLock { state in
@@ -182,7 +182,7 @@ final class Pool: Sendable {
         }
     }
 
-    /// An attempt is over, which may have been made by ``preconnect(to:count:)``.
+    /// Ends the wait of ``preconnect(to:count:)`` for an attempt that is over.
     private func finishPreconnect(_ attempt: Machine.Attempt, _ error: (any Error)? = nil) {
         guard let promise = state.withLock({ $0.preconnects.removeValue(forKey: attempt) }) else { return }
         if let error {
@@ -196,18 +196,20 @@ final class Pool: Sendable {
         TransportError(.shutDown, phase: .connect, to: origin)
     }
 
+    /// Acts on decisions of the machine.
+    ///
     /// - Parameter isLimited: whether the waits for the attempts are limited already.
     private func perform(_ work: Machine.Work, on loop: (any EventLoop)? = nil, isLimited: Bool = false) {
         if work.isEmpty { return }
         for attempt in work.cancel { state.withLock { $0.attempts[attempt] }?.cancel() }
         for connection in work.close { connection.close() }
         for attempt in work.connect { connect(attempt, on: loop ?? group.next(), isLimited: isLimited) }
-        for (exchange, connection) in work.begin { connection.begin(exchange) }
+        for (exchange, connection) in work.begin { connection.dispatch(exchange) }
     }
 
     private func connect(_ attempt: Machine.Attempt, on loop: any EventLoop, isLimited: Bool = false) {
         let made = state.withLock { state -> (number: Int, attempt: ConnectAttempt)? in
-            // Its exchange may have left since the machine has asked for it.
+            // The exchange of the attempt may have left since the machine asked for the attempt.
             guard state.machine.isWanted(attempt) else { return nil }
             state.lastNumber += 1
             let made = ConnectAttempt(loop.makePromise(), for: state.machine.waiter(of: attempt))
@@ -229,7 +231,9 @@ final class Pool: Sendable {
         }
     }
 
-    /// - Parameter streams: how many exchanges the connection takes at a time.
+    /// Adds a new connection.
+    ///
+    /// - Parameter streams: the number of exchanges that the connection takes at a time.
     private func arrived(_ attempt: Machine.Attempt, _ made: ConnectAttempt, _ connection: Connection, streams: Int) {
         let now = Self.now()
         let (arrival, more) = state.withLock { state -> (Machine.Arrival, [Machine.Work]) in
@@ -243,7 +247,7 @@ final class Pool: Sendable {
             return (arrival, more)
         }
         switch arrival {
-        case .begin(let exchange): connection.begin(exchange)
+        case .begin(let exchange): connection.dispatch(exchange)
         case .idle(let time): connection.onLoop { $0.becomeIdle(for: time) }
         case .close(let work):
             connection.close()
@@ -255,11 +259,11 @@ final class Pool: Sendable {
 
     // MARK: - Sharing
 
-    /// The addresses of an origin's host were found: exchanges that wait for a connection to it begin on one of another origin, if there is one
-    /// that may be shared. Then the attempt is cancelled, unless others wait for it.
+    /// Uses the addresses of an origin's host. If a connection of another origin may be shared, queued exchanges begin on that
+    /// connection. Then the attempt is canceled, unless other exchanges wait for it.
     func found(_ addresses: [IPAddress], for made: ConnectAttempt, to route: Route) {
         guard settings.mayShareConnections(of: route) else { return }
-        // First: a connection that opens from now on sees them.
+        // First, so that a connection that opens after this sees the addresses.
         made.found(addresses)
         let now = Self.now()
         let work = state.withLock { state -> Machine.Work? in
@@ -272,13 +276,13 @@ final class Pool: Sendable {
         if let work { perform(work) }
     }
 
-    /// A server has refused a request as misdirected over a connection of another origin: from now on, the origin has connections of its own.
+    /// Excludes an origin from sharing, after a server has refused a request as misdirected over a connection of another origin.
     func keepApart(_ route: Route) { state.withLock { $0.machine.keepApart(route) } }
 
-    /// An attempt has failed, or its connection is not needed. It counts until what it has opened is closed.
+    /// Closes everything that an attempt has opened. The attempt counts until then.
     private func end(_ attempt: Machine.Attempt, _ made: ConnectAttempt) {
         made.close().whenComplete { _ in
-            // What it holds may call the pool when it goes: after the lock is released.
+            // Objects that the attempt holds may call the pool when they are released. Therefore they are released after the lock.
             let (ended, promises) = self.state.withLock { state in (state.attempts.removeValue(forKey: attempt), state.takeClosed()) }
             withExtendedLifetime(ended) { for promise in promises { promise.succeed() } }
         }
@@ -288,15 +292,15 @@ final class Pool: Sendable {
         let (exchange, work) = state.withLock { $0.machine.failed(attempt) }
         if let exchange { exchange.resume(throwing: failure(exchange)) }
         if work.connect.isEmpty { return perform(work) }
-        // Later: an attempt that fails at once would otherwise begin the next one from within.
+        // In a later turn: an attempt that fails at once would otherwise start the next attempt recursively.
         group.next().execute { self.perform(work) }
     }
 
     // MARK: - Connections
 
-    /// An exchange is over, and its connection can take another. On the connection's event loop.
+    /// Returns a connection to the pool after an exchange. Must be called on the connection's event loop.
     ///
-    /// - Returns: the next exchange, or for how long the connection is kept unused, or whether it must be closed.
+    /// - Returns: the next exchange, or how long the connection is kept unused, or whether the connection must be closed.
     func release(_ connection: Connection, idleTime: Duration) -> Machine.Release {
         let now = Self.now()
         let (release, more) = state.withLock { state in
@@ -305,35 +309,37 @@ final class Pool: Sendable {
             return (release, state.machine.beginMore(on: connection, of: connection.route, at: now))
         }
         if case .close(let work) = release { perform(work) }
-        // Later: first the handler begins the exchange that it gets.
+        // In a later turn: first the handler starts the exchange that is returned.
         if !more.isEmpty { connection.loop.execute { self.perform(more) } }
         return release
     }
 
-    /// A server has changed how many exchanges a connection takes at a time. On the connection's event loop.
+    /// Sets how many exchanges a connection takes at a time, after its server has changed the number. Must be called on the connection's
+    /// event loop.
     func setStreams(of connection: Connection, to count: Int) {
         let now = Self.now()
         perform(state.withLock { $0.machine.setStreams(connection, of: connection.route, to: count, at: now) })
     }
 
-    /// Nothing begins any more on a connection. It is closed now if it has no exchange; otherwise ``release(_:idleTime:)`` says when.
+    /// Starts no further exchange on a connection. A connection without an exchange is closed now. Otherwise ``release(_:idleTime:)``
+    /// returns when to close the connection.
     func drain(_ connection: Connection) { perform(state.withLock { $0.machine.drain(connection, of: connection.route) }) }
 
-    /// A connection that had an exchange was lost, or is closed after it.
-    func spent(_ connection: Connection) {
-        let work = state.withLock { $0.machine.closed(connection, of: connection.route) }
+    /// Removes a connection that was lost during an exchange, or is closed after its exchange.
+    func remove(_ connection: Connection) {
+        let work = state.withLock { $0.machine.remove(connection, of: connection.route) }
         perform(work)
     }
 
-    /// Takes an idle connection out of the pool. Returns false if an exchange uses it.
-    func retire(_ connection: Connection) -> Bool {
-        let (isRetired, work) = state.withLock { $0.machine.retire(connection, of: connection.route) }
+    /// Removes a connection if it is idle. Returns false if an exchange uses the connection.
+    func removeIfIdle(_ connection: Connection) -> Bool {
+        let (isRemoved, work) = state.withLock { $0.machine.removeIfIdle(connection, of: connection.route) }
         perform(work)
-        return isRetired
+        return isRemoved
     }
 
-    /// The channel is closed.
-    func forget(_ connection: Connection) {
+    /// Reports to observers that the channel of a connection is closed.
+    func didClose(_ connection: Connection) {
         let (promises, observers) = state.withLock { state in
             state.open[connection.number] = nil
             return (state.takeClosed(), state.observers.isEmpty ? nil : state.observers)
@@ -346,12 +352,13 @@ final class Pool: Sendable {
     }
 
     func observeClosedConnections(as id: String, _ observer: @escaping @Sendable (ClosedConnection) -> Void) {
-        // The one that is replaced may hold what calls the pool when it goes: after the lock is released.
+        // The former observer may hold an object that calls the pool when it is released. Therefore the observer is released after the
+        // lock.
         _ = state.withLock { $0.observers.updateValue(observer, forKey: id) }
     }
 
     var waitingExchanges: [Origin: Int] {
-        // An origin may have several routes: an upgrade may need another one.
+        // An origin may have several routes: an upgrade may need a route of its own.
         Dictionary(state.withLock { $0.machine.waiterCounts }.map { ($0.key.origin, $0.value) }, uniquingKeysWith: +)
     }
 
@@ -364,8 +371,8 @@ final class Pool: Sendable {
 
     var isShutDown: Bool { state.withLock(\.machine.isShutDown) }
 
-    /// Closes every connection; exchanges in progress fail. The future succeeds when all connections have closed, those included that were
-    /// being opened.
+    /// Closes every connection. Exchanges in progress fail. The future succeeds when all connections have closed, including connections
+    /// that were being opened.
     func shutDown() -> EventLoopFuture<Void> {
         let promise = group.any().makePromise(of: Void.self)
         let (waiters, work, open, attempts, preconnects, promises) = state.withLock { state in
@@ -393,15 +400,15 @@ extension Pool.State {
         return (wait, wait?.knownAttempt.flatMap { attempts[$0] })
     }
 
-    /// The way of an exchange: over HTTP/1.1 while there are connections to a server that wants it.
-    fileprivate func route(of exchange: Exchange) -> Route {
+    /// Returns the route of an exchange. While the pool has connections to a server that requires HTTP/1.1, the exchange uses HTTP/1.1.
+    fileprivate func preferredRoute(of exchange: Exchange) -> Route {
         let route = exchange.route
         guard machine.hasPreferences, !route.needsHTTP1, machine.isPreferred(route.overHTTP1) else { return route }
         exchange.useHTTP1()
         return exchange.route
     }
 
-    /// A connection has opened: exchanges with other origins begin on it that wait for connections to the same address.
+    /// Starts queued exchanges with other origins on a new connection, if they wait for connections to the same address.
     fileprivate mutating func share(_ connection: Connection, at now: Duration) -> [Pool.Machine.Work] {
         let keys = Set(attempts.filter { connection.isValid(for: $0.key.origin, at: $1.addresses) }.map(\.key.key))
         return keys.compactMap { machine.share(connection, with: $0, at: now) }

@@ -1,22 +1,22 @@
 #if NIO
 internal import ErrandCore
 
-/// What becomes of open connections.
+/// The events of open connections.
 extension PoolMachine {
     enum Arrival: Sendable {
         /// This exchange begins on the new connection.
         case begin(Waiter)
-        /// It is kept unused for this time.
+        /// The connection is kept unused for this time.
         case idle(Duration)
-        /// It must be closed: an exchange with another origin needs its room.
+        /// The connection must be closed, because an exchange with another origin needs the room.
         case close(Work)
-        /// It is not needed any more, or the pool is shut down: it must be closed.
+        /// The connection must be closed, because it is no longer needed, or the pool is shut down.
         case refuse
     }
 
-    /// An attempt has succeeded.
+    /// Adds the connection of an attempt that has succeeded. If an exchange begins, the caller must call ``beginMore(on:of:at:)`` next.
     ///
-    /// - Parameter streams: how many exchanges the connection takes at a time. If one begins, ``beginMore(on:of:at:)`` follows.
+    /// - Parameter streams: the number of exchanges that the connection takes at a time.
     mutating func connected(
         _ attempt: Attempt, _ link: Link, on loop: ObjectIdentifier, streams: Int = 1, at now: Duration
     ) -> Arrival {
@@ -30,7 +30,7 @@ extension PoolMachine {
             begin(slot, in: index)
             return .begin(waiter)
         }
-        if isRoomNeeded() { return .close(closed(link, of: attempt.key)) }
+        if isRoomNeeded() { return .close(remove(link, of: attempt.key)) }
         return .idle(becomeIdle(slot, of: attempt.key, for: limits.idleTime, at: now))
     }
 
@@ -43,8 +43,8 @@ extension PoolMachine {
         return time
     }
 
-    /// What is known of a connection has changed: the waiters that it has room for begin on it. If it takes several, attempts to connect
-    /// that are no longer needed are given up. If it takes fewer than was expected, those that are missing are made.
+    /// Starts queued exchanges on a connection while it has room. If the connection takes several exchanges, surplus attempts to connect
+    /// are canceled. If the connection takes fewer exchanges than expected, the missing attempts are made.
     mutating func beginMore(on link: Link, of key: Key, at now: Duration) -> Work {
         var work = Work()
         guard !isShutDown, let slot = table.slot(of: link), let index = groups.index(forKey: key) else { return work }
@@ -57,10 +57,10 @@ extension PoolMachine {
         return work
     }
 
-    /// A server has changed how many exchanges a connection takes at a time
+    /// Sets how many exchanges a connection takes at a time, after its server has changed the number
     /// ([RFC 9113, section 6.5.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2)).
     ///
-    /// - Parameter count: zero, too: then nothing begins on it until the next change. Exchanges in progress go on.
+    /// - Parameter count: may be zero. Then no exchange begins on the connection until the next change. Exchanges in progress continue.
     mutating func setStreams(_ link: Link, of key: Key, to count: Int, at now: Duration) -> Work {
         guard !isShutDown, let slot = table.slot(of: link), let index = groups.index(forKey: key) else { return Work() }
         (table[slot].streams, table[slot].isProven) = (max(0, count), true)
@@ -69,31 +69,31 @@ extension PoolMachine {
         return beginMore(on: link, of: key, at: now)
     }
 
-    /// Whether another exchange may begin on a connection.
+    /// Returns whether another exchange may begin on a connection.
     func hasRoom(_ link: Link) -> Bool { table.slot(of: link).map { table[$0].hasRoom } ?? false }
 
     enum Release: Sendable {
         /// This exchange begins on the connection.
         case begin(Waiter)
-        /// It is kept unused for this time.
+        /// The connection is kept unused for this time.
         case idle(Duration)
         /// Other exchanges are in progress on it.
         case inUse
-        /// It must be closed.
+        /// The connection must be closed.
         case close(Work)
     }
 
-    /// An exchange is over, and its connection can take another. If one begins, and there is room for more, ``beginMore(on:of:at:)``
-    /// follows.
+    /// Releases a connection after an exchange. If an exchange begins, and the connection has room for more, the caller must call
+    /// ``beginMore(on:of:at:)`` next.
     ///
-    /// - Parameter idleTime: for how long the connection may be kept unused; no longer than the limit.
+    /// - Parameter idleTime: how long the connection may be kept unused, up to the limit.
     mutating func release(_ link: Link, of key: Key, idleTime: Duration, at now: Duration) -> Release {
         guard let slot = table.slot(of: link), let index = groups.index(forKey: key) else { return .close(Work()) }
         table[slot].endStream()
         let isOld = table[slot].end.map { $0 <= now } ?? false
         let isLast = isShutDown || isOld || table[slot].isDraining
         if isLast || givesWay(slot, in: index, of: key) {
-            guard table[slot].inUse > 0 else { return .close(closed(link, of: key)) }
+            guard table[slot].inUse > 0 else { return .close(remove(link, of: key)) }
             drain(slot, in: index, toMakeRoom: !isLast)
             return .inUse
         }
@@ -105,22 +105,22 @@ extension PoolMachine {
             move(slot, to: table[slot].hasRoom ? .roomy : .none, in: index)
             return .inUse
         }
-        guard idleTime > .zero else { return .close(closed(link, of: key)) }
-        // One that takes no exchange makes room for one that does.
+        guard idleTime > .zero else { return .close(remove(link, of: key)) }
+        // A connection that takes no exchange makes room for a connection that does.
         let isUseless = !table[slot].hasRoom && groups.values[index].queue.needsAttempt
-        if isUseless || isRoomNeeded() { return .close(closed(link, of: key)) }
+        if isUseless || isRoomNeeded() { return .close(remove(link, of: key)) }
         return .idle(becomeIdle(slot, of: key, for: idleTime, at: now))
     }
 
-    /// Whether a connection makes room for another origin: when the exchange that has waited longest there came before those that wait here.
+    /// Returns whether a connection makes room for another origin: the oldest queued exchange there came before all queued exchanges here.
     ///
-    /// So no origin waits forever behind a busy one. A connection gives way after ``turns`` exchanges. One with other exchanges in progress
-    /// gives its room later: at most one more connection drains than origins wait.
+    /// So no origin waits forever because another origin is busy. A connection gives way after ``turns`` exchanges. A connection with other
+    /// exchanges in progress drains first. At most one more connection drains than origins wait.
     private mutating func givesWay(_ slot: Int, in index: Dictionary<Key, Group>.Index, of key: Key) -> Bool {
         guard total >= limits.connections, !starved.isEmpty, table[slot].begun >= Self.turns else { return false }
         guard table[slot].inUse == 0 || table.roomMakingCount <= starved.count else { return false }
         if let place = groups.values[index].starvedPlace, starved.count > 1, starved.oldest() == key {
-            // It has its turn now.
+            // The origin keeps this connection for its queued exchange, so it moves to the end of the queue.
             _ = starved.remove(place)
             groups.values[index].starvedPlace = starved.append(key, lane: 0)
         }
@@ -129,33 +129,33 @@ extension PoolMachine {
         return first < groups.values[index].queue.oldest() ?? .max
     }
 
-    /// Nothing begins any more on a connection: the server has asked for it
-    /// ([RFC 9113, section 6.8](https://www.rfc-editor.org/rfc/rfc9113#section-6.8)). It counts until it has closed, and is closed after
-    /// its last exchange.
+    /// Starts no further exchange on a connection, for example after a GOAWAY
+    /// ([RFC 9113, section 6.8](https://www.rfc-editor.org/rfc/rfc9113#section-6.8)). The connection is closed after its last exchange,
+    /// and counts until then.
     mutating func drain(_ link: Link, of key: Key) -> Work {
         guard let slot = table.slot(of: link), let index = groups.index(forKey: key) else { return Work() }
         guard table[slot].inUse == 0 else {
             drain(slot, in: index)
             return Work()
         }
-        var work = closed(link, of: key)
+        var work = remove(link, of: key)
         work.close.append(link)
         return work
     }
 
-    /// A connection has closed, or will be.
-    mutating func closed(_ link: Link, of key: Key) -> Work {
+    /// Removes a connection that has closed, or that the caller closes.
+    mutating func remove(_ link: Link, of key: Key) -> Work {
         var work = Work()
         guard let slot = table.slot(of: link), let index = groups.index(forKey: key) else { return work }
-        forget(slot, in: index)
+        remove(slot, in: index)
         refill(key, &work)
         return work
     }
 
-    /// Takes an idle connection out. Returns false if an exchange uses it, or it was taken out before.
-    mutating func retire(_ link: Link, of key: Key) -> (isRetired: Bool, work: Work) {
+    /// Removes a connection if it is idle. Returns false if an exchange uses the connection, or the connection was removed before.
+    mutating func removeIfIdle(_ link: Link, of key: Key) -> (isRemoved: Bool, work: Work) {
         guard let slot = table.slot(of: link), table[slot].place == .idle else { return (false, Work()) }
-        return (true, closed(link, of: key))
+        return (true, remove(link, of: key))
     }
 }
 #endif

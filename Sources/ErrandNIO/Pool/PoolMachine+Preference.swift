@@ -1,14 +1,15 @@
 #if NIO
-/// Which key an exchange uses that could use two of them.
+/// The choice between two keys that an exchange could use.
 extension PoolMachine {
-    /// Prefers a key: exchanges that could also use connections of another key use those of this one, as long as it has connections or waiters.
+    /// Prefers a key. Exchanges that could also use connections of another key use connections of this key, as long as this key has
+    /// connections or waiters.
     mutating func prefer(_ key: Key) {
         guard let index = groups.index(forKey: key), !groups.values[index].isPreferred else { return }
         groups.values[index].isPreferred = true
         preferredCount += 1
     }
 
-    /// Whether a key is preferred: see ``isPreferred(_:)``.
+    /// Whether any key is preferred.
     var hasPreferences: Bool { preferredCount > 0 }
 
     func isPreferred(_ key: Key) -> Bool { groups[key]?.isPreferred ?? false }

@@ -3,13 +3,13 @@ internal import ErrandCore
 
 /// Connections that exchanges of several keys use.
 ///
-/// A connection belongs to one key, its host, which it counts for. Exchanges of a guest, another key, begin on it while it has room, and
-/// never wait for it: without room, the guest has connections of its own.
+/// A connection belongs to one key, its host, and counts for the host. Exchanges of another key, a guest, begin on the connection while it
+/// has room, and never wait for the connection. Without room, the guest has connections of its own.
 extension PoolMachine {
-    /// From now on, exchanges of another key may begin on a connection, too, as long as it is open. Those that wait begin now, as far as it has
-    /// room.
+    /// Shares a connection with another key, as long as the connection is open. Queued exchanges of the key begin now, while the
+    /// connection has room.
     ///
-    /// - Returns: `nil` if they must not: none waits, the connection has no room, or the key was kept apart.
+    /// - Returns: `nil` if the connection is not shared: no exchange is queued, the connection has no room, or the key was kept apart.
     mutating func share(_ link: Link, with key: Key, at now: Duration) -> Work? {
         guard !isShutDown, apart[key] == nil, let group = groups[key], !group.queue.isEmpty else { return nil }
         guard let slot = table.slot(of: link), table[slot].key != key, canBegin(slot, isFresh: group.needsProof, at: now) else {
@@ -29,7 +29,7 @@ extension PoolMachine {
         return work
     }
 
-    /// An exchange begins on the connection that its key shares, if there is one with room.
+    /// Begins an exchange on the connection that its key shares; returns `nil` if there is no such connection, or it has no room.
     mutating func beginShared(_ key: Key, isFresh: Bool, at now: Duration) -> Link? {
         guard !sharedSlots.isEmpty, let slot = sharedSlots[key], canBegin(slot, isFresh: isFresh, at: now) else { return nil }
         begin(slot)
@@ -45,19 +45,19 @@ extension PoolMachine {
         if let host = groups.index(forKey: table[slot].key) { begin(slot, in: host) }
     }
 
-    /// From now on, a key shares no connection. Of the keys that this was called for, the last 1024 are remembered.
+    /// Excludes a key from sharing. The machine remembers the last 1024 excluded keys.
     mutating func keepApart(_ key: Key) {
         sharedSlots[key] = nil
         apart.update(key, default: ()) { _ in }
     }
 
-    /// The keys whose exchanges may begin on a connection although it belongs to another.
+    /// Returns the guests of a connection: the other keys whose exchanges may begin on it.
     func guests(of link: Link) -> [Key] {
         guard let slot = table.slot(of: link) else { return [] }
         return table[slot].guests.filter { sharedSlots[$0] == slot }
     }
 
-    /// A connection is taken out.
+    /// Ends the sharing of a connection that is removed.
     mutating func endSharing(_ slot: Int) {
         for guest in table[slot].guests where sharedSlots[guest] == slot { sharedSlots[guest] = nil }
     }

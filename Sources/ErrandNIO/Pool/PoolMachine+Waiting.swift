@@ -1,17 +1,17 @@
 #if NIO
 extension PoolMachine {
-    /// What a waiter waits for.
+    /// The reason why a waiter is queued.
     enum Wait: Sendable, Equatable {
-        /// The attempt that was made for it.
+        /// The waiter waits for the attempt that was made for it.
         case attempt(Attempt)
-        /// One of the connections to its origin, of which there are as many as allowed.
+        /// The waiter waits for a connection to its origin, which has as many connections as allowed.
         case origin(Occupancy)
-        /// One of all connections, of which there are as many as allowed.
+        /// The waiter waits for any connection to end, because the pool has as many connections as allowed.
         case all(Occupancy)
-        /// An attempt that was made for another: this one, if it is known.
+        /// The waiter waits for an attempt that was made for another waiter; `nil` if the attempt is unknown.
         case otherAttempt(Attempt?)
 
-        /// An attempt that it waits for, or that has a place.
+        /// The attempt that the waiter waits for, or an attempt that occupies a place.
         var knownAttempt: Attempt? {
             switch self {
             case .attempt(let attempt): attempt
@@ -21,17 +21,17 @@ extension PoolMachine {
         }
     }
 
-    /// What has the places of connections.
+    /// The use of the places of connections.
     struct Occupancy: Sendable, Equatable {
-        /// How many are open.
+        /// The number of open connections.
         let open: Int
-        /// How many are being opened.
+        /// The number of connections that are being opened.
         let connecting: Int
         /// One of the attempts, if no connection is open.
         let attempt: Attempt?
     }
 
-    /// Returns what a waiter waits for; `nil` if it waits no longer.
+    /// Returns the reason why a waiter is queued; `nil` if the waiter is no longer queued.
     func wait(of ticket: Ticket) -> Wait? {
         guard let group = groups[ticket.key], group.queue.isWaiting(ticket.number) else { return nil }
         if let number = group.queue.attempt(for: ticket.number) { return .attempt(Attempt(key: ticket.key, number: number)) }

@@ -1,19 +1,19 @@
 #if NIO
 internal import ErrandCore
 
-/// Decides which connection each exchange uses: a value without locks, channels and clocks.
+/// The decisions of the pool, which connection each exchange uses: a value without locks, channels and clocks.
 ///
-/// Each event is a method that returns what to do about it. `Key` is a route to an origin, `Waiter` an exchange that waits for a connection, `Link` a
-/// connection, which takes one exchange at a time (HTTP/1.1) or several, each on a stream of its own (HTTP/2).
+/// Each event is a method that returns the work to do. `Key` is a route to an origin, `Waiter` an exchange that waits for a connection,
+/// `Link` a connection, which takes one exchange at a time (HTTP/1.1) or several, each on a stream of its own (HTTP/2).
 struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject & Sendable>: Sendable {
     struct Limits: Sendable {
         var connectionsPerOrigin: Int
         var connections: Int
-        /// The time for which an unused connection is kept; zero: none is.
+        /// How long an unused connection is kept; zero: unused connections are closed.
         var idleTime: Duration
-        /// The age at which a connection takes no further exchange; `nil` if there is none.
+        /// The age after which a connection takes no further exchange; `nil` if the age is not limited.
         var age: Duration?
-        /// How many exchanges the first connection for a key is expected to take at a time, at least 1; `nil` if that is not known.
+        /// The number of exchanges that the first connection for a key is expected to take at a time, at least 1; `nil` if unknown.
         var firstStreams: @Sendable (Key) -> Int? = { _ in 1 }
     }
 
@@ -31,12 +31,12 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         let number: Int
     }
 
-    /// What to do.
+    /// The work to do after an event.
     struct Work: Sendable {
-        /// These exchanges begin on these connections.
+        /// The exchanges to begin, with their connections.
         var begin: [(waiter: Waiter, link: Link)] = []
         var connect: [Attempt] = []
-        /// These attempts are no longer needed.
+        /// The attempts that are no longer needed.
         var cancel: [Attempt] = []
         var close: [Link] = []
 
@@ -44,45 +44,45 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     }
 
     struct Group: Sendable {
-        /// The connections without an exchange. The last used is the last.
+        /// The connections without an exchange, in the order of their last use.
         var idle = Chain()
-        /// The connections that are in use, and have room for another exchange. The last used is the last.
+        /// The connections in use that have room for another exchange, in the order of their last use.
         var roomy = Chain()
-        /// Connections in use and idle.
+        /// The number of connections, in use and idle.
         var open = 0
         var queue = AttemptQueue<Waiter>()
-        /// The place among the starved origins.
+        /// The place among the starved origins; `nil` if the origin is not starved.
         var starvedPlace: Int?
         /// See ``PoolMachine/prefer(_:)``.
         var isPreferred = false
-        /// Whether one of its waiters must not begin on a connection of another key that was idle until now, and may be lost.
+        /// Whether one of the waiters must not begin on an idle connection of another key, because an idle connection may be lost.
         var needsProof = false
 
         var isEmpty: Bool { open == 0 && queue.attempts.isEmpty && queue.isEmpty }
-        /// Connections and attempts.
+        /// The number of connections and attempts.
         var connections: Int { open + queue.attempts.count }
     }
 
-    /// How many exchanges a connection takes before it may make room for another origin although exchanges of its own wait: they share
-    /// the cost of opening it.
+    /// The number of exchanges after which a connection may make room for another origin although exchanges of its own origin are queued.
+    /// These exchanges share the cost of opening the connection.
     static var turns: Int { 8 }
-    /// Of how many keys without connections it is remembered how many exchanges their connections took.
+    /// The number of keys without connections for which the machine remembers how many exchanges their connections took.
     static var rememberedKeys: Int { 1024 }
 
     let limits: Limits
     var groups: [Key: Group] = [:]
     var table = LinkTable<Key, Link>()
-    /// Connections and attempts of all origins.
+    /// The number of connections and attempts of all origins.
     var total = 0
-    /// Origins whose exchanges wait because there are too many connections in all.
+    /// The origins whose exchanges wait because of the limit on all connections.
     var starved = WaitQueue<Key>(lanes: 1)
     private var lastNumber = 0
     private(set) var isShutDown = false
-    /// How many exchanges the last connection for a key took at a time, once none is left.
+    /// How many exchanges the last connection for a key took at a time, for keys without connections.
     private var remembered = BoundedTable<Key, Int>(limit: Self.rememberedKeys)
-    /// How many groups are preferred.
+    /// The number of preferred groups.
     var preferredCount = 0
-    /// The places of connections that exchanges of other keys may use, by these keys.
+    /// The slots of shared connections, by the keys of the guests.
     var sharedSlots: [Key: Int] = [:]
     /// The keys that share no connection.
     var apart = BoundedTable<Key, Void>(limit: Self.rememberedKeys)
@@ -92,19 +92,20 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     // MARK: - Exchanges
 
     enum Lease: Sendable {
-        /// The exchange begins on a connection. The second: connections that were idle for too long.
+        /// The exchange begins on a connection. `closing`: connections that were idle for too long.
         case use(Link, closing: [Link])
         case wait(Ticket, Work)
         case shutDown
     }
 
-    /// An exchange needs a connection.
+    /// Finds a connection for an exchange, or queues the exchange.
     ///
     /// - Parameters:
-    ///   - lane: its urgency; lower is more urgent.
-    ///   - loop: the event loop that its task runs on, if it runs on one. A connection of this loop is preferred, and opened if there is
-    ///     room, unless the origin has connections that take several exchanges.
-    ///   - isFresh: whether to skip connections that have received nothing since they were idle.
+    ///   - lane: the urgency of the exchange; lower is more urgent.
+    ///   - loop: the event loop that the task of the exchange runs on; `nil` if the task runs on none. A connection of this loop is
+    ///     preferred. If the pool has room, a connection on this loop is opened, unless the origin has connections that take several
+    ///     exchanges.
+    ///   - isFresh: whether to skip connections that have received no data since they were idle.
     ///   - now: on the clock of the caller.
     mutating func lease(
         _ waiter: Waiter, for key: Key, lane: Int, on loop: ObjectIdentifier?, isFresh: Bool, at now: Duration
@@ -121,7 +122,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
             }
         }
         if let link = beginShared(key, isFresh: isFresh, at: now) {
-            if !closing.isEmpty { forgetIfEmpty(key) }
+            if !closing.isEmpty { removeGroupIfEmpty(key) }
             return .use(link, closing: closing)
         }
         lastNumber += 1
@@ -142,9 +143,9 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         groups[key] = Group(queue: AttemptQueue(streamsPerLink: remembered[key] ?? limits.firstStreams(key)))
     }
 
-    /// Finds the connection that was used last, of those on `loop`. One of another event loop is taken if none is to be opened.
+    /// Finds the most recently used connection on `loop`. If no connection can be opened, a connection of another event loop is found.
     ///
-    /// A connection in use is preferred to an idle one, which may be lost.
+    /// A connection in use is preferred to an idle connection, which may be lost.
     private func candidate(in index: Dictionary<Key, Group>.Index, on loop: ObjectIdentifier?, isFresh: Bool) -> Int? {
         let (roomy, idle) = (groups.values[index].roomy, groups.values[index].idle)
         if !isFresh {
@@ -159,7 +160,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         return table.last(of: roomy) { $0.isProven }
     }
 
-    /// An exchange begins on a connection.
+    /// Begins an exchange on a connection.
     mutating func begin(_ slot: Int, in index: Dictionary<Key, Group>.Index) {
         table.begin(slot)
         move(slot, to: table[slot].hasRoom ? .roomy : .none, in: index)
@@ -172,21 +173,21 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         (groups.values[index].idle, groups.values[index].roomy) = (idle, roomy)
     }
 
-    /// Nothing begins any more on a connection that is in use.
+    /// Starts no further exchange on a connection in use.
     ///
-    /// - Parameter makesRoom: whether this is for another origin.
+    /// - Parameter makesRoom: whether the connection makes room for another origin.
     mutating func drain(_ slot: Int, in index: Dictionary<Key, Group>.Index, toMakeRoom makesRoom: Bool = false) {
         table.drain(slot, toMakeRoom: makesRoom)
         move(slot, to: .none, in: index)
     }
 
-    /// Takes a connection out.
+    /// Removes a connection, and adds it to the connections to close.
     mutating func close(_ slot: Int, in index: Dictionary<Key, Group>.Index, _ closing: inout [Link]) {
         if let link = table[slot].link { closing.append(link) }
-        forget(slot, in: index)
+        remove(slot, in: index)
     }
 
-    mutating func forget(_ slot: Int, in index: Dictionary<Key, Group>.Index) {
+    mutating func remove(_ slot: Int, in index: Dictionary<Key, Group>.Index) {
         move(slot, to: .none, in: index)
         endSharing(slot)
         table.remove(slot)
@@ -194,20 +195,20 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         total -= 1
     }
 
-    /// An exchange leaves the queue. Returns it; `nil` if it has a connection already.
+    /// Takes an exchange out of the queue, and returns it; `nil` if the exchange has a connection already.
     mutating func withdraw(_ ticket: Ticket) -> (waiter: Waiter, work: Work)? {
         guard let (waiter, attempt) = groups[ticket.key]?.queue.dequeue(ticket.number) else { return nil }
         var work = Work()
         dropSurplusAttempt(of: ticket.key, own: attempt, &work)
-        forgetIfEmpty(ticket.key)
+        removeGroupIfEmpty(ticket.key)
         return (waiter, work)
     }
 
     func isWaiting(_ ticket: Ticket) -> Bool { groups[ticket.key]?.queue.isWaiting(ticket.number) ?? false }
 
-    /// Cancels an attempt that was made for a waiter, if there are more of them than the waiters need.
+    /// Cancels an attempt that was made for a waiter, if there are more attempts than the waiters need.
     ///
-    /// - Parameter own: the attempt of the waiter that has left, if one was made for it.
+    /// - Parameter own: the attempt that was made for the waiter that has left; `nil` if there is none.
     private mutating func dropSurplusAttempt(of key: Key, own: Int?, _ work: inout Work) {
         guard groups[key]?.queue.hasSurplusAttempt == true, let attempt = own ?? groups[key]?.queue.dispensableAttempts.first
         else { return }
@@ -215,7 +216,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         feedStarved(&work)
     }
 
-    /// Cancels all attempts that are more than the waiters need.
+    /// Cancels all surplus attempts, which the waiters don't need.
     mutating func dropSurplusAttempts(of key: Key, _ work: inout Work) {
         guard let queue = groups[key]?.queue, queue.hasSurplusAttempt else { return }
         for attempt in queue.dispensableAttempts where groups[key]?.queue.hasSurplusAttempt == true {
@@ -232,11 +233,11 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
 
     // MARK: - Connecting
 
-    /// Connections are wanted that no exchange has asked for yet.
+    /// Opens connections before an exchange needs them.
     ///
-    /// - Parameter count: how many connections are to be idle, or to have room for another exchange. Those that are being opened count, but
-    ///   for those that waiters will use.
-    /// - Returns: the attempts to make: none beyond the limits.
+    /// - Parameter count: how many connections must be idle, or have room for another exchange. Connections that are being opened count,
+    ///   except connections that waiters will use.
+    /// - Returns: the attempts to make, within the limits.
     mutating func preconnect(_ count: Int, for key: Key, at now: Duration) -> [Attempt] {
         guard !isShutDown else { return [] }
         let group = groups[key] ?? Group()
@@ -254,7 +255,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         }
     }
 
-    /// An attempt of ``preconnect(_:for:at:)`` is not wanted any more. It goes on if a waiter needs it.
+    /// Withdraws an attempt of ``preconnect(_:for:at:)``. If a waiter needs the attempt, the attempt continues.
     mutating func withdraw(_ attempt: Attempt) -> Work {
         var work = Work()
         guard groups[attempt.key]?.queue.attempts[attempt.number] == 0 else { return work }
@@ -266,18 +267,18 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         total -= 1
         work.cancel.append(attempt)
         feedStarved(&work)
-        forgetIfEmpty(attempt.key)
+        removeGroupIfEmpty(attempt.key)
         return work
     }
 
-    /// Whether an exchange waits that needs another connection, and its origin may have one: an idle connection that the waiter can't use
-    /// is closed for it.
+    /// Returns whether a queued exchange needs another connection, and its origin may have one. An idle connection that the waiter can't
+    /// use is closed to make room.
     func canUseConnection(_ key: Key) -> Bool {
         guard let index = groups.index(forKey: key), groups.values[index].queue.needsAttempt else { return false }
         return groups.values[index].connections < limits.connectionsPerOrigin || !groups.values[index].idle.isEmpty
     }
 
-    /// Returns whether an attempt is made.
+    /// Makes an attempt to connect if a waiter needs one. Returns whether an attempt is made.
     @discardableResult private mutating func connectIfNeeded(_ key: Key, for number: Int, _ work: inout Work) -> Bool {
         guard canUseConnection(key), let index = groups.index(forKey: key) else { return false }
         if groups.values[index].connections >= limits.connectionsPerOrigin, let idle = groups.values[index].idle.first {
@@ -294,7 +295,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         return true
     }
 
-    /// An origin waits for room, after those that wait already, if it can use some.
+    /// Queues an origin for room, after the waiting origins, if the origin can use room.
     private mutating func starve(_ key: Key) {
         guard groups[key]?.starvedPlace == nil, canUseConnection(key) else { return }
         groups[key]?.starvedPlace = starved.append(key, lane: 0)
@@ -306,18 +307,18 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         let key = table[slot].key
         guard let index = groups.index(forKey: key) else { return false }
         close(slot, in: index, &work.close)
-        forgetIfEmpty(key)
+        removeGroupIfEmpty(key)
         return true
     }
 
-    /// There may be room for connections to `key`, or more of them may be needed. Origins that have waited longer for room come first.
+    /// Opens connections to `key` if there is room, and more connections are needed. Origins that have waited longer for room come first.
     mutating func refill(_ key: Key, _ work: inout Work) {
         starve(key)
         feedStarved(&work)
-        forgetIfEmpty(key)
+        removeGroupIfEmpty(key)
     }
 
-    /// There may be room for connections: the origins that wait for it get one each in turn, as long as they can use them.
+    /// Gives free room to the starved origins, one connection each in turn, as long as they can use connections.
     mutating func feedStarved(_ work: inout Work) {
         while !starved.isEmpty, total < limits.connections || idleCount > 0, let key = starved.popFirst() {
             groups[key]?.starvedPlace = nil
@@ -326,7 +327,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         }
     }
 
-    /// Whether another origin needs the room of a connection. Origins whose exchanges have left, or got a connection, are taken out.
+    /// Returns whether another origin needs the room of a connection. Origins whose exchanges have left, or got a connection, leave the
+    /// queue.
     mutating func isRoomNeeded() -> Bool {
         guard total >= limits.connections else { return false }
         while let key = starved.oldest() {
@@ -337,7 +339,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         return false
     }
 
-    /// The ticket of the exchange that an attempt was made for, if it still waits.
+    /// Returns the ticket of the exchange that an attempt was made for; `nil` if the exchange is no longer queued.
     func ticket(of attempt: Attempt) -> Ticket? {
         guard let queue = groups[attempt.key]?.queue, let number = queue.attempts[attempt.number], queue.isWaiting(number) else {
             return nil
@@ -345,16 +347,17 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         return Ticket(key: attempt.key, number: number)
     }
 
-    /// Whether an attempt is still wanted, or its connection is.
+    /// Returns whether an attempt, or its connection, is still needed.
     func isWanted(_ attempt: Attempt) -> Bool { groups[attempt.key]?.queue.attempts[attempt.number] != nil }
 
-    /// The exchange that an attempt was made for, if it still waits.
+    /// Returns the exchange that an attempt was made for; `nil` if the exchange is no longer queued.
     func waiter(of attempt: Attempt) -> Waiter? { groups[attempt.key]?.queue.waiter(of: attempt.number) }
 
-    /// An attempt has failed. Returns the exchange that it was made for, which fails, if it still waits.
+    /// Removes an attempt that has failed. Returns the exchange that the attempt was made for; `nil` if the exchange is no longer queued.
+    /// The exchange fails.
     ///
-    /// Of the next connection nothing is known: each of the other waiters gets an attempt of its own, so that they don't fail one after
-    /// the other.
+    /// Each of the other waiters gets an attempt of its own, so that the waiters don't fail one after the other: the capacity of the next
+    /// connection is unknown.
     mutating func failed(_ attempt: Attempt) -> (waiter: Waiter?, work: Work) {
         var work = Work()
         guard let number = groups[attempt.key]?.queue.removeAttempt(attempt.number) else { return (nil, work) }
@@ -365,7 +368,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         return (waiter, work)
     }
 
-    mutating func forgetIfEmpty(_ key: Key) {
+    mutating func removeGroupIfEmpty(_ key: Key) {
         guard let group = groups[key], group.isEmpty else { return }
         if let place = group.starvedPlace { _ = starved.remove(place) }
         if group.isPreferred { preferredCount -= 1 }
@@ -375,7 +378,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
 
     // MARK: - The end
 
-    /// Nothing begins any more. Returns the waiters and the attempts; idle connections are to be closed.
+    /// Refuses further exchanges. Returns the waiters, and the work: the attempts to cancel and the idle connections to close.
     mutating func shutDown() -> (waiters: [Waiter], work: Work) {
         isShutDown = true
         var (waiters, work): ([Waiter], Work) = ([], Work())
@@ -393,13 +396,13 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         return (waiters, work)
     }
 
-    /// How many exchanges wait, in all.
+    /// The number of queued exchanges.
     var waiterCount: Int { groups.values.reduce(0) { $0 + $1.queue.count } }
-    /// How many exchanges wait, for each key that has some.
+    /// The number of queued exchanges of each key that has queued exchanges.
     var waiterCounts: [Key: Int] { groups.mapValues(\.queue.count).filter { $0.value > 0 } }
-    /// How many origins wait because there are too many connections in all, or did.
+    /// The number of origins in the queue for room. Some of them may no longer need room.
     var starvedCount: Int { starved.count }
-    /// How many connections are idle, in all.
+    /// The number of idle connections.
     var idleCount: Int { table.idleCount }
 }
 #endif

@@ -1,20 +1,20 @@
 #if NIO
 internal import ErrandCore
 
-/// The way of an exchange to its origin: the key of the pool. An exchange uses only connections of its own route, unless the settings allow that
-/// it shares one of another route (``NIOTransport/Configuration/sharesConnectionsAcrossHosts``).
+/// The route of an exchange to its origin, which is the key of the pool. An exchange uses only connections of its own route, unless the
+/// settings allow sharing a connection of another route (``NIOTransport/Configuration/sharesConnectionsAcrossHosts``).
 ///
-/// Through an HTTP proxy, too, each origin has connections of its own, although one could carry requests without TLS to all of them
-/// ([RFC 9112, section 9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3)): a response that is out of step can't reach another origin,
-/// and limits and gauges mean the same with a proxy and without.
+/// Through an HTTP proxy, too, each origin has connections of its own, although one connection could carry requests without TLS to all
+/// origins ([RFC 9112, section 9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3)). So a response that is out of step can't reach
+/// another origin, and limits and gauges have the same meaning with and without a proxy.
 struct Route: Sendable, Hashable {
     let origin: Origin
     /// `nil`: the connection is direct.
     let proxy: ProxyServer?
-    /// Whether the proxy passes bytes on, and knows nothing of requests: after CONNECT, and by SOCKS.
+    /// Whether the proxy passes bytes on without reading requests: after CONNECT, and over SOCKS.
     let isTunnel: Bool
-    /// Whether the connection must speak HTTP/1.1, because its exchange asks for an upgrade or was refused over HTTP/2. Other connections to the
-    /// origin may use HTTP/2. A change of the protocol is a feature of HTTP/1.1
+    /// Whether the connection must use HTTP/1.1, because its exchange asks for an upgrade or was refused over HTTP/2. Other connections
+    /// to the origin may use HTTP/2. Only HTTP/1.1 can change the protocol
     /// ([RFC 9113, section 8.6](https://www.rfc-editor.org/rfc/rfc9113#section-8.6)).
     private(set) var needsHTTP1: Bool
 
@@ -23,13 +23,15 @@ struct Route: Sendable, Hashable {
         (self.origin, proxy, isTunnel, self.needsHTTP1) = (origin, nil, false, needsHTTP1)
     }
 
-    /// - Parameter needsTunnel: whether a tunnel is needed although the origin has no TLS: for an upgrade, which a proxy would not pass on.
+    /// A route through a proxy.
+    ///
+    /// - Parameter needsTunnel: whether a tunnel is needed although the origin has no TLS: for an upgrade, which a proxy does not pass on.
     init(_ origin: Origin, through proxy: ProxyServer, needsTunnel: Bool, needsHTTP1: Bool = false) {
         (self.origin, self.proxy, self.needsHTTP1) = (origin, proxy, needsHTTP1)
         isTunnel = needsTunnel || origin.scheme == "https" || proxy.settings.kind == .socks5
     }
 
-    /// The same way over a connection of HTTP/1.1.
+    /// The same route over a connection of HTTP/1.1.
     var overHTTP1: Route {
         var route = self
         route.needsHTTP1 = true
@@ -40,51 +42,11 @@ struct Route: Sendable, Hashable {
     /// ([RFC 9112, section 3.2.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2)).
     var isForwarded: Bool { proxy != nil && !isTunnel }
     var form: RequestEncoder.TargetForm { isForwarded ? .absolute : .origin }
-    /// Where the connection goes.
+    /// The other side of the connection: the proxy or the origin.
     var peer: Origin { proxy?.address ?? origin }
-    /// Whether what the exchanges write is encrypted on the connection.
+    /// Whether the connection encrypts the exchanges.
     var isSecure: Bool { isForwarded ? peer.scheme == "https" : origin.scheme == "https" }
-    /// Host and port of the origin, always with the port: what a tunnel goes to.
+    /// The target of a tunnel: host and port of the origin, always with the port.
     var target: String { "\(origin.host):\(origin.effectivePort)" }
-}
-
-extension Pool {
-    /// Returns the way to an origin.
-    ///
-    /// - Parameter isForUpgrade: whether the exchange asks for another protocol.
-    /// - Throws: ``ErrandCore/ProxySettingsError`` for a proxy that a closure or a variable has chosen, whose settings can't be used.
-    func route(to origin: Origin, isForUpgrade: Bool = false) throws(ProxySettingsError) -> Route {
-        let needsHTTP1 = isForUpgrade && settings.mayUseHTTP2(for: origin)
-        guard !settings.proxy.isNone, let proxy = try settings.proxy.proxy(for: origin) else {
-            return Route(origin, needsHTTP1: needsHTTP1)
-        }
-        return Route(origin, through: try proxies.server(proxy), needsTunnel: isForUpgrade, needsHTTP1: needsHTTP1)
-    }
-}
-
-extension NIOTransport.Configuration {
-    /// Whether a connection to an origin, direct or through a tunnel, may have HTTP/2.
-    fileprivate func mayUseHTTP2(for origin: Origin) -> Bool { origin.scheme == "https" ? allowsHTTP2 : usesHTTP2WithoutTLS }
-
-    /// How many exchanges the first connection takes at a time, until its server says otherwise; `nil` if the server chooses the version of
-    /// HTTP during the TLS handshake.
-    func firstStreams(of route: Route) -> Int? {
-        if isKnownToUseHTTP2(for: route) { return HTTP2Limits.firstStreams }
-        return route.origin.scheme == "https" && allowsHTTP2 && !route.needsHTTP1 ? nil : 1
-    }
-
-    /// Whether a route may share connections with other origins, as a host or as a guest: it is direct, has TLS and a host that is a name, and
-    /// nothing else is checked of the server than of others.
-    func mayShareConnections(of route: Route) -> Bool {
-        let (origin, host) = (route.origin, route.origin.host)
-        guard sharesConnectionsAcrossHosts, origin.scheme == "https", route.proxy == nil, !route.needsHTTP1 else { return false }
-        guard tls.clientCertificate == nil, tls.pins?.pins(for: host).isEmpty ?? true else { return false }
-        return !tls.trustsAnyCertificateForTesting.contains(host) && (try? IPAddress(origin.bareHost)) == nil
-    }
-
-    /// Whether a connection will have HTTP/2: without TLS, nobody chooses. A proxy that reads requests gets them by HTTP/1.1.
-    func isKnownToUseHTTP2(for route: Route) -> Bool {
-        usesHTTP2WithoutTLS && route.origin.scheme != "https" && !route.needsHTTP1 && !route.isForwarded
-    }
 }
 #endif

@@ -2,13 +2,13 @@
 internal import ErrandCore
 internal import NIOCore
 
-/// Why an exchange stops waiting for a connection at an instant: its deadline, or the limit for queueing or connecting.
+/// The end of an exchange's wait for a connection: its deadline, or the limit for queueing or connecting.
 struct WaitEnd: Sendable {
     let ticket: Pool.Ticket
-    /// Whether a connection was being opened for the exchange when this wait began. Otherwise it waits for one that is in use: this wait
-    /// is over when a connection is opened for it.
+    /// Whether a connection was being opened for the exchange when this wait began. Otherwise the exchange waits for a used connection.
+    /// Such a wait is over when a connection is opened for the exchange.
     let isConnecting: Bool
-    /// `nil`: the deadline.
+    /// The limit that ends the wait; `nil`: the deadline ends the wait.
     let limit: PhaseLimit?
 
     func failure(of exchange: Exchange) -> TransportError {
@@ -19,8 +19,8 @@ struct WaitEnd: Sendable {
 }
 
 extension Exchange {
-    /// How the wait ends if no connection comes: at the deadline, or when the limit for queueing or connecting has passed; `nil` if there
-    /// are neither.
+    /// Returns the end of the wait if the exchange gets no connection: at the deadline, or at the limit for queueing or connecting; `nil`
+    /// if there is neither.
     func waitEnd(_ ticket: Pool.Ticket, isConnecting: Bool) -> (due: NIODeadline, wait: WaitEnd)? {
         let limit = isConnecting ? PhaseLimit("connect", limits?.connect) : PhaseLimit("queue", limits?.queue)
         guard let due = [limit?.due, deadline].compactMap({ $0 }).min() else { return nil }

@@ -4,15 +4,15 @@ internal import NIOCore
 
 /// Asks an HTTP proxy for a tunnel by CONNECT ([RFC 9110, section 9.3.6](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.6)).
 ///
-/// The request carries the host, and the credentials for the proxy, and nothing else. The body of a refusal is not read; that of a challenge
-/// is, up to ``bodyLimitBytes``, so that the connection can be used for the next request.
+/// The request carries only the host, and the credentials for the proxy. The body of a refusal is not read. The body of a challenge is read
+/// up to ``bodyLimitBytes``, so that the connection can be used for the next request.
 struct ConnectTunnel: Tunnel {
-    /// The most bytes of the body of a challenge that are read: 64 KiB. Reading more costs more than a new connection.
+    /// The most bytes of the body of a challenge that are read: 64 KiB. A longer body costs more than a new connection.
     static let bodyLimitBytes = 64 * 1024
 
     private enum State {
         case head
-        /// The body of a challenge is read. The number: the bytes so far.
+        /// The body of a challenge is being read. The number counts the bytes so far.
         case body(Int)
         case over
     }
@@ -36,7 +36,7 @@ struct ConnectTunnel: Tunnel {
         if let value = try dialog.authorization(for: proxy, .connect, target) { head.headerFields[.proxyAuthorization] = value }
         var buffer = ByteBuffer()
         try RequestEncoder.write(head, framing: .none, form: .authority, into: &buffer)
-        parser.begin(.connect)
+        parser.expectResponse(to: .connect)
         state = .head
         return buffer
     }
@@ -59,7 +59,7 @@ struct ConnectTunnel: Tunnel {
                     state = .over
                     return .open
                 case (.end, .body):
-                    // What follows is the response to no request.
+                    // Further bytes belong to no request.
                     guard bytes.readableBytes == 0 else { return again() }
                     return .write(try begin())
                 case (.body, _), (.end, .over): return .wait
@@ -71,11 +71,11 @@ struct ConnectTunnel: Tunnel {
         }
     }
 
-    /// - Returns: `nil` if the rest of the response is read.
-    private mutating func receive(_ head: ResponseHead) throws(ProxyAnswerError) -> TunnelStep? {
+    /// - Returns: `nil` if the rest of the response must be read first.
+    private mutating func receive(_ head: ResponseHead) throws(ProxyAuthorizationError) -> TunnelStep? {
         let status = head.response.status
         if status.kind == .successful { return nil }
-        if status.code == 407, try dialog.answer(head.response.headerFields, of: proxy, .connect, target) {
+        if status.code == 407, try dialog.respond(to: head.response.headerFields, of: proxy, .connect, target) {
             guard head.isPersistent, head.framing != .untilClose else { return again() }
             state = .body(0)
             return nil
@@ -106,7 +106,7 @@ struct ConnectTunnel: Tunnel {
 }
 
 extension ResponseParseError {
-    /// The reason in words where it is a proxy that does not speak HTTP, and what to do; `nil` if it does.
+    /// The reason in words, and advice, if the proxy does not speak HTTP; `nil` if the proxy speaks HTTP.
     var ofProxy: String? {
         switch self {
         case .notHTTP(let text): "it does not speak HTTP: its response begins with '\(text)', not with 'HTTP/1.'"

@@ -2,13 +2,13 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// What a proxy changes about a request.
+/// The changes that a proxy requires of a request.
 extension Exchange {
-    /// Returns the head as it is written; `nil` if that is the request's own.
+    /// Returns the head to write; `nil` if the request's own head is written.
     ///
-    /// The request's own `Proxy-Authorization` goes to a proxy that reads the request, and to nobody else: ``RequestEncoder`` leaves it out. If
-    /// the request has none, the proxy gets what ``ProxyDialog`` says.
-    func changedHead() throws(ProxyAnswerError) -> HTTPRequest? {
+    /// The request's own `Proxy-Authorization` is sent only to a proxy that reads the request. For other servers, ``RequestEncoder``
+    /// omits the field. If the request has no such field, the proxy gets the value of ``ProxyDialog``.
+    func changedHead() throws(ProxyAuthorizationError) -> HTTPRequest? {
         if let upgrade { return upgrade.added(to: request.head) }
         guard let proxy = route.proxy, route.isForwarded, !request.headers.contains(.proxyAuthorization),
             let value = try authorization(for: proxy)
@@ -18,22 +18,22 @@ extension Exchange {
         return head
     }
 
-    private func authorization(for proxy: ProxyServer) throws(ProxyAnswerError) -> String? {
+    private func authorization(for proxy: ProxyServer) throws(ProxyAuthorizationError) -> String? {
         if proxy.settings.credentials == nil, proxy.settings.authenticator == nil { return nil }
-        return try withDialog { (dialog) throws(ProxyAnswerError) in
+        return try withDialog { (dialog) throws(ProxyAuthorizationError) in
             try dialog.authorization(for: proxy, request.method, absoluteTarget)
         }
     }
 
-    /// The proxy asks for credentials. Returns whether the request is to be sent again.
-    func answer(_ head: HTTPResponse) throws(ProxyAnswerError) -> Bool {
+    /// Responds to a proxy that asks for credentials. Returns whether the request must be sent again.
+    func respond(toChallenge head: HTTPResponse) throws(ProxyAuthorizationError) -> Bool {
         guard let proxy = route.proxy, proxy.settings.authenticator != nil, !request.headers.contains(.proxyAuthorization) else {
             return false
         }
-        let isAnswered = try withDialog { (dialog) throws(ProxyAnswerError) in
-            try dialog.answer(head.headerFields, of: proxy, request.method, absoluteTarget)
+        let canRespond = try withDialog { (dialog) throws(ProxyAuthorizationError) in
+            try dialog.respond(to: head.headerFields, of: proxy, request.method, absoluteTarget)
         }
-        return isAnswered && canRepeat
+        return canRespond && canRepeat
     }
 
     /// The target as ``RequestEncoder`` writes it in absolute form.
@@ -42,7 +42,7 @@ extension Exchange {
         return "\(request.head.scheme ?? "")://\(request.head.authority ?? "")\(target.isExactly("*") ? "" : target)"
     }
 
-    /// The failure of a request that the proxy has refused for want of credentials (407).
+    /// Returns the failure of a request that the proxy has refused because of missing or refused credentials (407).
     func proxyFailure(_ head: HTTPResponse) -> TransportError {
         let settings = route.proxy?.settings
         var refusal = withDialog { $0.refusal(by: settings) }
@@ -57,8 +57,10 @@ extension Exchange {
         return failure
     }
 
-    /// - Parameter head: the challenge; `nil` before there was one.
-    func proxyFailure(_ error: ProxyAnswerError, to head: HTTPResponse?) -> TransportError {
+    /// Returns the failure of a request whose `Proxy-Authorization` can't be sent.
+    ///
+    /// - Parameter head: the challenge; `nil` if the proxy has sent no challenge.
+    func proxyFailure(_ error: ProxyAuthorizationError, to head: HTTPResponse?) -> TransportError {
         var failure = failure(
             .proxy, phase: head == nil ? .request : .response, message: "\(shownProxy): \(error)", underlying: error, response: head,
             delivery: .notSent)
@@ -66,7 +68,7 @@ extension Exchange {
         return failure
     }
 
-    /// The failure where a proxy that reads the requests does not speak HTTP; `nil` if it does.
+    /// Returns the failure of a request whose proxy does not speak HTTP; `nil` if the error has another reason.
     func mismatch(_ error: any Error, delivery: Delivery) -> TransportError? {
         guard route.isForwarded, let reason = (error as? ResponseParseError)?.ofProxy else { return nil }
         var failure = failure(

@@ -2,23 +2,24 @@
 internal import ErrandCore
 internal import NIOCore
 
-/// A proxy that reads the requests asks for credentials (407).
+/// Challenges of a proxy that reads the requests (407).
 extension HTTP1Handler {
-    /// The longest body, in bytes, after whose refusal the connection is used again. Some proxies do not read the rest of a longer one, and no
-    /// further request either: squid 5.7 reads 64 KiB.
+    /// The longest request body, in bytes, after whose refusal the connection is reused. Some proxies read neither the rest of a longer
+    /// body nor a further request: squid 5.7 reads 64 KiB.
     private static let refusedBodyLimitBytes: Int64 = 32 * 1024
 
-    /// The head of a response with the status 407 was received from a proxy. The request is sent again with credentials, or fails: the proxy
-    /// has not passed it on.
+    /// Handles the head of a proxy's response with the status 407. The request is sent again with credentials, or fails: the proxy has not
+    /// passed it on.
     ///
-    /// The connection is used again if the body of the request and the rest of the response are short; otherwise another one is.
+    /// If the body of the request and the rest of the response are short, the connection is reused. Otherwise, the request uses another
+    /// connection.
     func challenged(_ head: ResponseHead) {
         guard let exchange = current?.exchange else { return }
-        // First, so that the task that sends the body can't open it for this connection any more.
+        // First, so that the task that sends the body can't open the body for this connection any more.
         if machine.isUploading { stopUpload() }
         let failure: TransportError?
-        do throws(ProxyAnswerError) {
-            failure = try exchange.answer(head.response) ? nil : exchange.proxyFailure(head.response)
+        do throws(ProxyAuthorizationError) {
+            failure = try exchange.respond(toChallenge: head.response) ? nil : exchange.proxyFailure(head.response)
         } catch {
             failure = exchange.proxyFailure(error, to: head.response)
         }
@@ -33,19 +34,19 @@ extension HTTP1Handler {
         setLimitAlarm()
     }
 
-    /// Where the exchange in progress is. A proxy that sends a challenge has not passed the request on.
+    /// The position of the exchange in progress. A proxy that sends a challenge has not passed the request on.
     var position: ExchangePosition? {
         challengeBytes == nil ? machine.position : ExchangePosition(phase: .response, delivery: .notSent, mayBeStale: false)
     }
 
-    /// Returns the failure of the time that is over at `now`; `nil` if none is.
+    /// Returns the failure of the deadline or limit that has passed at `now`; `nil` if none has passed.
     func timeout(at now: NIODeadline) -> TransportError? {
         guard var failure = current?.timeout(at: now, position) else { return nil }
         if challengeBytes != nil { failure.message += ", while the proxy asked for credentials" }
         return failure
     }
 
-    /// A part of the body of a challenge was received, which nobody reads.
+    /// Drops a received part of the body of a challenge.
     func dropChallenge(_ count: Int) {
         let bytes = (challengeBytes ?? 0) + count
         challengeBytes = bytes
@@ -55,7 +56,7 @@ extension HTTP1Handler {
         setLimitAlarm()
     }
 
-    /// The rest of a challenge was received, or is not wanted.
+    /// Sends the request again, after the rest of the challenge was received or given up.
     ///
     /// - Parameter end: whether this connection can be used again.
     func sendAgain(_ end: HTTP1Machine.End) {
@@ -68,16 +69,16 @@ extension HTTP1Handler {
         exchange.leaveConnection()
         if end != .reuse {
             _ = machine.close()
-            pool.spent(connection)
+            pool.remove(connection)
             close()
         }
         exchange.events?.beginAgain(after: exchange.challengeFailure)
-        if end == .reuse { begin(exchange, on: connection) } else { pool.send(exchange, isFresh: true) }
+        if end == .reuse { accept(exchange, on: connection) } else { pool.send(exchange, isFresh: true) }
     }
 }
 
 extension Exchange {
-    /// What the events say of the exchange that has ended so.
+    /// The failure that the events report for an attempt that ends with a challenge.
     fileprivate var challengeFailure: TransportError {
         failure(.proxy, phase: .response, message: "the proxy asks for credentials", delivery: .notSent)
     }

@@ -1,32 +1,32 @@
 #if NIO
 internal import ErrandCore
 
-/// What one request, or one tunnel, has sent to a proxy to authenticate itself: a value without connections.
+/// The authentication of one request, or one tunnel, to a proxy: a value without connections.
 ///
-/// Before it is asked, it sends what the authenticator says to the challenges that the proxy sent last, or else the credentials for Basic.
-/// Each challenge is answered once, and no more than ``answerLimit`` of them are.
+/// The first request is sent with the authenticator's value for the last known challenges of the proxy, or else with the credentials for
+/// Basic. The dialog responds to each challenge once, and to no more than ``challengeLimit`` challenges.
 struct ProxyDialog: Sendable {
-    /// A first challenge, and one more after a nonce that was too old.
-    static let answerLimit = 2
+    /// The most challenges that the dialog responds to: a first challenge, and one more after a stale nonce.
+    static let challengeLimit = 2
     /// The most bytes that an authenticator may return: 64 KiB, which the ticket of a large Kerberos realm may need.
     static let valueLimitBytes = 64 * 1024
 
-    /// What the next request is sent with, after a challenge.
+    /// The value for the next request after a challenge; `nil` if there is none.
     private var next: String?
-    /// What the last request was sent with.
+    /// The value of the last request; `nil` if the request had none.
     private var sent: String?
-    /// The challenges to which that is the response.
-    private var answered: [AuthenticationChallenge] = []
-    /// Whether the proxy sent those to an earlier request. It may not know them any more, for example after a restart.
+    /// The challenges that the last value responds to.
+    private var lastChallenges: [AuthenticationChallenge] = []
+    /// Whether the proxy sent these challenges to an earlier request. The proxy may no longer know them, for example after a restart.
     private var areEarlier = false
-    private var answers = 0
-    /// How often credentials were refused.
+    private var responseCount = 0
+    /// The number of refusals of credentials.
     private(set) var refusals = 0
 
-    /// Returns the value of `Proxy-Authorization` for the next request; `nil` if it has none.
+    /// Returns the value of `Proxy-Authorization` for the next request; `nil` if the request has none.
     mutating func authorization(
         for proxy: ProxyServer, _ method: HTTPRequest.Method, _ target: String
-    ) throws(ProxyAnswerError) -> String? {
+    ) throws(ProxyAuthorizationError) -> String? {
         if let next { sent = next } else { sent = try unasked(proxy, method, target) }
         next = nil
         return sent
@@ -34,41 +34,41 @@ struct ProxyDialog: Sendable {
 
     private mutating func unasked(
         _ proxy: ProxyServer, _ method: HTTPRequest.Method, _ target: String
-    ) throws(ProxyAnswerError) -> String? {
+    ) throws(ProxyAuthorizationError) -> String? {
         let known = proxy.knownChallenges
         if !known.isEmpty, let authenticator = proxy.settings.authenticator,
             let value = try Self.value(
                 of: authenticator,
                 to: ProxyChallenge(from: proxy.settings, challenges: known, method: method, target: target, refusals: refusals))
         {
-            (answered, areEarlier) = (known, true)
+            (lastChallenges, areEarlier) = (known, true)
             return value
         }
         return proxy.settings.credentials?.basicField
     }
 
-    /// The proxy asks for credentials (407).
+    /// Responds to a proxy that asks for credentials (407).
     ///
-    /// - Returns: whether the request is to be sent again.
-    mutating func answer(
-        _ fields: HTTPFields, of proxy: ProxyServer, _ method: HTTPRequest.Method, _ target: String
-    ) throws(ProxyAnswerError) -> Bool {
+    /// - Returns: whether the request must be sent again.
+    mutating func respond(
+        to fields: HTTPFields, of proxy: ProxyServer, _ method: HTTPRequest.Method, _ target: String
+    ) throws(ProxyAuthorizationError) -> Bool {
         let challenges = AuthenticationChallenge.parse(fields[values: .proxyAuthenticate])
-        // A new challenge in place of an earlier one says nothing about the credentials.
-        let isReplaced = areEarlier && challenges != answered
+        // A new challenge in place of an earlier challenge does not refuse the credentials.
+        let isReplaced = areEarlier && challenges != lastChallenges
         areEarlier = false
         if sent != nil, !isReplaced { refusals += 1 }
-        guard let authenticator = proxy.settings.authenticator, answers < Self.answerLimit else { return false }
-        guard !challenges.isEmpty, challenges != answered else { return false }
+        guard let authenticator = proxy.settings.authenticator, responseCount < Self.challengeLimit else { return false }
+        guard !challenges.isEmpty, challenges != lastChallenges else { return false }
         let challenge = ProxyChallenge(from: proxy.settings, challenges: challenges, method: method, target: target, refusals: refusals)
         guard let value = try Self.value(of: authenticator, to: challenge), value != sent else { return false }
-        (next, answered) = (value, challenges)
-        answers += 1
+        (next, lastChallenges) = (value, challenges)
+        responseCount += 1
         proxy.note(challenges)
         return true
     }
 
-    /// Why the last challenge is the end of a request or of a tunnel, and in words.
+    /// Returns why the last challenge ends the request or the tunnel, as a value and in words.
     func refusal(by settings: ProxySettings?) -> (problem: ProxyCredentialsProblem?, reason: String) {
         if next != nil { return (nil, "it requires credentials, and the body of the request can't be sent again with them") }
         if refusals > 0 { return (.refused, "it does not accept the credentials") }
@@ -76,20 +76,20 @@ struct ProxyDialog: Sendable {
         return (.missing, "it requires credentials, and none were given")
     }
 
-    /// Asks the authenticator. A value that has nothing but white space is no answer.
+    /// Asks the authenticator for a value. A value with only white space counts as `nil`.
     private static func value(
         of authenticator: ProxyAuthenticator, to challenge: ProxyChallenge
-    ) throws(ProxyAnswerError) -> String? {
+    ) throws(ProxyAuthorizationError) -> String? {
         guard var value = authenticator.respond(to: challenge), !value.utf8.allSatisfy(\.isSpaceOrTab) else { return nil }
         guard value.utf8.count <= valueLimitBytes else { throw .tooLong }
-        // HTTPTypes would replace a line break, and send a value that nobody has chosen.
+        // HTTPTypes would replace a line break, and send a value that the authenticator has not returned.
         guard value.withUTF8({ ByteScan.firstControl(in: $0).control == nil }) else { throw .controlCharacter }
         return value
     }
 }
 
-/// An authenticator has returned a value that can't be sent. The value is not shown: it is secret.
-enum ProxyAnswerError: SafelyDescribedError, Equatable {
+/// An error for a value of an authenticator that can't be sent. The description does not show the value, which is secret.
+enum ProxyAuthorizationError: SafelyDescribedError, Equatable {
     case controlCharacter
     case tooLong
 

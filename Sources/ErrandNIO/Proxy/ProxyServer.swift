@@ -2,14 +2,14 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// A proxy, and the challenges that it sent last.
+/// A proxy, and its last challenges.
 final class ProxyServer: Sendable, Hashable {
     let settings: ProxySettings
-    /// Where connections to it go.
+    /// The destination of connections to the proxy.
     let address: Origin
-    /// What is shown of it: without credentials.
+    /// The description of the proxy, without credentials.
     let shown: ProxyAddress
-    /// Empty before the first one that was answered.
+    /// Empty before the first challenge with a response.
     private let challenges = Mutex<[AuthenticationChallenge]>([])
 
     /// - Throws: ``ErrandCore/ProxySettingsError``.
@@ -29,7 +29,7 @@ final class ProxyServer: Sendable, Hashable {
     }
 }
 
-/// The proxies of a transport, one value for equal settings: so what is known of a proxy is known once.
+/// The proxies of a transport. Equal settings share one value, and so the challenges of the proxy.
 final class ProxyTable: Sendable {
     /// A closure that chooses by origin may name many.
     private static let limit = 64

@@ -2,10 +2,10 @@
 internal import ErrandCore
 internal import NIOCore
 
-/// Asks a SOCKS 5 proxy for a connection ([RFC 1928](https://www.rfc-editor.org/rfc/rfc1928)), with a user and a password if there are some
-/// ([RFC 1929](https://www.rfc-editor.org/rfc/rfc1929)).
+/// Asks a SOCKS 5 proxy for a connection ([RFC 1928](https://www.rfc-editor.org/rfc/rfc1928)), with a user and a password if the settings
+/// have them ([RFC 1929](https://www.rfc-editor.org/rfc/rfc1929)).
 ///
-/// A host that is a name is sent as a name: the proxy resolves it.
+/// The proxy resolves the host: a host name is sent as a name.
 struct SOCKSTunnel: Tunnel {
     private enum State {
         case method
@@ -40,7 +40,7 @@ struct SOCKSTunnel: Tunnel {
             return choose(method)
         case .authentication:
             guard bytes.readableBytes >= 2, let reply = bytes.readBytes(length: 2) else { return .wait }
-            // Some proxies send another version than that of RFC 1929, which is 1.
+            // RFC 1929 requires version 1. Some proxies send another version.
             guard reply[1] == 0 else { return refuse("refused the user and the password", .refused) }
             return request()
         case .reply: return reply(&bytes)
@@ -87,7 +87,7 @@ struct SOCKSTunnel: Tunnel {
         guard view.count >= 2 else { return .wait }
         guard view[1] == 0 else { return refuse("did not connect to \(target): \(Self.reason(view[1]))") }
         guard view.count == 5 else { return .wait }
-        // The address that the proxy connects from, which nobody needs.
+        // The address that the proxy connects from is not needed.
         let addressBytes: Int
         switch view[3] {
         case 1: addressBytes = 4

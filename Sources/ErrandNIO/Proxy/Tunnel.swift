@@ -2,35 +2,36 @@
 internal import ErrandCore
 internal import NIOCore
 
-/// Asks a proxy for a tunnel: a value without channels. The handler of the connection passes it what is received, and does what it returns.
+/// A dialog with a proxy for a tunnel, as a value without channels. The handler of the connection passes received bytes to the dialog, and
+/// takes the steps that the dialog returns.
 protocol Tunnel {
-    /// Returns what is written first.
+    /// Returns the bytes to write first.
     mutating func begin() throws -> ByteBuffer
 
-    /// Reads what was received, and removes what it has read from `bytes`. After ``TunnelStep/write(_:)`` it is called again.
+    /// Reads received bytes, and removes the bytes read from `bytes`. After ``TunnelStep/write(_:)``, the handler calls this method again.
     mutating func receive(_ bytes: inout ByteBuffer) -> TunnelStep
 
     /// The proxy has closed the connection.
     mutating func end() -> TunnelStep
 }
 
-/// What follows in the dialog with a proxy.
+/// The next step of the dialog with a proxy.
 enum TunnelStep {
-    /// More must be received.
+    /// More bytes must be received.
     case wait
     case write(ByteBuffer)
     /// The tunnel is open.
     case open
-    /// The proxy asks for credentials, and the dialog has them. This connection can't be used for that.
+    /// The proxy asks for credentials, and the dialog has credentials. This connection can't be used again.
     case connectAgain(ProxyDialog)
     case refuse(ProxyFailure)
 }
 
-/// A proxy does not open a tunnel, or can't be connected to, for a reason in words.
+/// An error for a proxy that does not open a tunnel, or is unreachable, with the reason in words.
 struct ProxyFailure: Error {
     let message: String
     let code: TransportError.Code
-    /// What the proxy said of the credentials, if they are the reason.
+    /// The problem with the credentials, if the credentials are the reason; otherwise `nil`.
     let credentials: ProxyCredentialsProblem?
     let underlying: (any Error)?
 
@@ -40,13 +41,13 @@ struct ProxyFailure: Error {
     ) { (self.message, self.code, self.credentials, self.underlying) = (message, code, credentials, underlying) }
 }
 
-/// The connection is opened anew, to send the credentials that a proxy has asked for.
+/// An error that causes a new connection, over which the credentials are sent that a proxy has asked for.
 struct TunnelChallenged: Error {
     let dialog: ProxyDialog
 }
 
 extension Route {
-    /// How the tunnel is asked for; `nil` if there is none.
+    /// The dialog for the tunnel; `nil` if the route has no tunnel.
     func tunnel(_ dialog: ProxyDialog, limits: ResponseLimits) -> (any Tunnel)? {
         guard let proxy, isTunnel else { return nil }
         if proxy.settings.kind == .socks5 { return SOCKSTunnel(through: proxy, to: self) }

@@ -3,8 +3,8 @@ internal import ErrandCore
 internal import NIOCore
 internal import NIOTLS
 
-/// Opens a tunnel through a proxy, before TLS and the handler of HTTP see the channel: to them, the channel becomes active when the tunnel is
-/// open. Then it leaves the pipeline.
+/// Opens a tunnel through a proxy, before TLS and the handler of HTTP see the channel: to them, the channel becomes active when the
+/// tunnel is open. Then it leaves the pipeline.
 final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -13,7 +13,7 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
     private enum State {
         /// The channel is not active, or the TLS handshake with the proxy is in progress.
         case waiting
-        /// The proxy is asked for the tunnel.
+        /// The dialog with the proxy is in progress.
         case asking
         /// The tunnel is open; TLS is added.
         case open
@@ -38,7 +38,7 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
     // MARK: - The channel
 
     func handlerAdded(context: ChannelHandlerContext) {
-        // The handlers after this one ask for nothing before the tunnel is open.
+        // The next handlers do not read before the tunnel is open.
         if context.channel.isActive { channelActive(context: context) }
     }
 
@@ -55,7 +55,7 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = unwrapInboundIn(data)
-        // What was read must not grow with what was not.
+        // Otherwise the buffer would also keep the bytes that were read.
         received.discardReadBytes()
         received.writeBuffer(&bytes)
         switch state {
@@ -105,7 +105,7 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
         guard case .waiting = state else { return }
         state = .asking
         attempt.enterTunnel(through: shown)
-        // An authenticator may cancel the attempt from within, which closes the channel.
+        // An authenticator may cancel the attempt inside this call, which closes the channel.
         var tunnel = self.tunnel
         do {
             let first = try tunnel.begin()

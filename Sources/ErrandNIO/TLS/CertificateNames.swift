@@ -7,22 +7,22 @@ internal import NIOSSL
 ///
 /// BoringSSL validates the chain. The names are compared here alone, because NIOSSL's comparison differs from RFC 9525:
 ///
-/// - It accepts a certificate for any host if it is valid for the IP address that the connection goes to. Name servers say which address that
-///   is, and they must not decide about identity.
-/// - It accepts wildcards within a label, and the common name.
-/// - It refuses names with an underscore, and `xn--` labels under a wildcard.
+/// - NIOSSL accepts a certificate for any host if the certificate is valid for the IP address of the connection. Name servers choose this
+///   address, and must not decide about identity.
+/// - NIOSSL accepts wildcards within a label, and the common name.
+/// - NIOSSL refuses names with an underscore, and `xn--` labels under a wildcard.
 enum CertificateNames {
-    /// Whether a certificate is valid for the name of a host.
+    /// Returns whether a certificate is valid for the name of a host.
     static func allow(_ host: String, in certificate: NIOSSLCertificate) -> Bool {
         hosts(in: certificate).contains { matches($0, host) }
     }
 
-    /// Whether a certificate is valid for an address.
+    /// Returns whether a certificate is valid for an address.
     static func allow(_ address: IPAddress, in certificate: NIOSSLCertificate) -> Bool {
         certificate._subjectAlternativeNames().contains { $0.nameType == .ipAddress && Array($0.contents) == address.octets }
     }
 
-    /// The names of hosts in a certificate. Those that are not in ASCII stand for no host; the common name is not among them.
+    /// Returns the host names in a certificate. Names that are not ASCII match no host. The common name is not used.
     static func hosts(in certificate: NIOSSLCertificate) -> [String] {
         certificate._subjectAlternativeNames().compactMap { name in
             guard name.nameType == .dnsName, name.contents.allSatisfy({ $0 < 0x80 }) else { return nil }
@@ -30,13 +30,13 @@ enum CertificateNames {
         }
     }
 
-    /// The addresses in a certificate.
+    /// Returns the addresses in a certificate.
     static func addresses(in certificate: NIOSSLCertificate) -> [AlternativeName] {
         certificate._subjectAlternativeNames().compactMap { $0.nameType == .ipAddress ? .address(Array($0.contents)) : nil }
     }
 
-    /// Whether a name of a certificate stands for a host. `*` stands for exactly one label, the leftmost, and for the whole of it: also for a
-    /// label with an underscore or of an internationalized name (`xn--…`). A dot at the end of either name means nothing.
+    /// Returns whether a name of a certificate matches a host. `*` matches exactly the whole leftmost label, including a label with an
+    /// underscore or of an internationalized name (`xn--…`). A dot at the end of either name is ignored.
     static func matches(_ name: String, _ host: String) -> Bool {
         let (name, host) = (withoutTrailingDot(name), withoutTrailingDot(host))
         guard !host.isEmpty, !name.isEmpty else { return false }

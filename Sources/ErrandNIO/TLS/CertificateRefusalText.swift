@@ -7,7 +7,7 @@ internal import ErrandFormats
 /// - Parameters:
 ///   - start: the first instant at which it is valid.
 ///   - end: the last instant at which it is valid.
-///   - problem: what is known to be wrong apart from the dates; `nil` if nothing is.
+///   - problem: the known problem apart from the dates; `nil` if no problem is known.
 func certificateRefusalText(
     validFrom start: HTTPDate, until end: HTTPDate, now: HTTPDate, problem: CertificateProblem? = nil
 ) -> String {

@@ -4,7 +4,8 @@ internal import ErrandFormats
 
 /// The parts of a certificate by which BoringSSL refuses it although its authority is known, read from its bytes in DER.
 ///
-/// NIOSSL does not report why a chain was refused. These parts only choose the words for a refusal, and never accept or refuse a certificate.
+/// NIOSSL does not report why a chain was refused. These parts only choose the words for a refusal, and never accept or refuse a
+/// certificate.
 struct CertificateRules {
     /// The bytes of the names, in DER.
     let issuer: ArraySlice<UInt8>

@@ -4,12 +4,12 @@ internal import NIOCore
 internal import NIOSSL
 internal import NIOTLS
 
-/// Waits for the end of a handshake behind the handler of NIOSSL, compares the host and the pins, and says in words what has failed. Then it
-/// leaves the pipeline. Before that, no handler after it sees that the handshake is complete.
+/// Waits for the end of a handshake, after the handler of NIOSSL. Compares the host and the pins, and describes a failure in words. Then
+/// the handler leaves the pipeline. Until then, the next handlers don't see that the handshake is complete.
 final class HandshakeWatch: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
 
-    /// What the certificate must be valid for.
+    /// The identity that the certificate must be valid for.
     enum Identity {
         case name(String)
         case address(IPAddress)
@@ -33,7 +33,7 @@ final class HandshakeWatch: ChannelInboundHandler, RemovableChannelHandler {
     private let chain: ValidatedChain?
     private let identity: Identity
     private let minimumVersion: TLSSettings.Version
-    /// The authorities that the settings add to those of the system.
+    /// The authorities of the settings, besides the authorities of the system.
     private let roots: [NIOSSLCertificate]
 
     init(
@@ -94,9 +94,9 @@ final class HandshakeWatch: ChannelInboundHandler, RemovableChannelHandler {
 }
 
 extension CertificateProblem {
-    /// What is wrong with the certificate of a server; `nil` if its own parts, and those of the authorities that are known here, do not show it.
+    /// Finds the problem of a server's certificate; `nil` if neither the certificate nor the known authorities show the problem.
     ///
-    /// - Parameter roots: the authorities that the settings add to those of the system.
+    /// - Parameter roots: the authorities of the settings, besides the authorities of the system.
     init?(of certificate: NIOSSLCertificate, roots: [NIOSSLCertificate]) {
         guard let bytes = try? certificate.toDERBytes(), let rules = CertificateRules(bytes) else { return nil }
         guard rules.allowsServers else {
@@ -115,7 +115,7 @@ extension CertificateProblem {
     }
 }
 
-/// A handshake has failed, for a reason in words.
+/// The failure of a handshake, with the reason in words.
 struct HandshakeFailure: Error {
     let code: TransportError.Code
     let message: String
@@ -129,7 +129,7 @@ struct HandshakeFailure: Error {
         self.init(FailureText.isOfTLS(error) ? .tls : .cannotConnect, message, underlying: error)
     }
 
-    /// - Parameter during: with whom the handshake was, to end the message with.
+    /// - Parameter during: the other side of the handshake, for the end of the message.
     init(_ error: any Error, during: String) {
         let failure = error as? HandshakeFailure ?? HandshakeFailure(error, FailureText.of(error))
         let known = " during the handshake"

@@ -2,11 +2,11 @@
 internal import NIOSSL
 internal import Synchronization
 
-/// The contexts of a transport, one for each kind of handshake: each is made when the first needs it.
+/// The contexts of a transport, one for each kind of handshake. A context is made when it is first needed.
 final class TLSContexts: Sendable {
-    /// What the handshakes of a context have in common.
+    /// The properties that the handshakes of a context share.
     struct Kind: Hashable {
-        /// The other side is a proxy. It gets no certificate of the client, and requests by HTTP/1.1 alone.
+        /// Whether the other side is a proxy. A proxy gets no client certificate, and only requests of HTTP/1.1.
         var isOfProxy = false
         /// Whether the chain of certificates is validated. The host is compared by ``HandshakeWatch``.
         var validates = true

@@ -3,7 +3,7 @@ internal import ErrandCore
 internal import NIOCore
 internal import NIOSSL
 
-/// What a transport needs for its handshakes: the settings, and the contexts that are made of them.
+/// The settings of a transport's handshakes, and the contexts made from the settings.
 ///
 /// All connections of a transport have the same settings, and a connection belongs to one route. Therefore the pool's key needs no part
 /// for them but ``Route/needsHTTP1``.
@@ -49,7 +49,7 @@ struct TLSIdentity: Sendable {
 
     private func validates(_ side: Origin) -> Bool { !settings.trustsAnyCertificateForTesting.contains(side.host) }
 
-    /// Loads the contexts for the origin and for the proxy, unless they are there already.
+    /// Loads the missing contexts for the origin and for the proxy.
     func load(for route: Route, on loop: any EventLoop) -> EventLoopFuture<Void> {
         var handshakes: [Handshake] = []
         if route.origin.scheme.isExactly("https") { handshakes.append(handshake(withOriginOf: route)) }
@@ -68,8 +68,8 @@ struct TLSIdentity: Sendable {
         prepare(channel, for: handshake(withOriginOf: route))
     }
 
-    /// Adds the handlers of TLS to a channel, as soon as the context is there: before the handler that waits for the handshake, if it is
-    /// there already.
+    /// Adds the handlers of TLS to a channel as soon as the context is loaded. If the handler that waits for the handshake is in the
+    /// pipeline, the handlers of TLS come before it.
     private func prepare(_ channel: any Channel, for handshake: Handshake) -> EventLoopFuture<Void> {
         contexts[handshake.kind].value(on: channel.eventLoop).flatMapThrowing { context in
             try addHandlers(to: channel.pipeline.syncOperations, context, for: handshake)
@@ -81,7 +81,8 @@ struct TLSIdentity: Sendable {
     ) throws {
         let (origin, validates) = (handshake.side, handshake.kind.validates)
         let host = String(CertificateNames.withoutTrailingDot(origin.bareHost))
-        // An address is no name for SNI (RFC 6066, section 3). A host that is neither is compared as a name, and no certificate has it.
+        // SNI does not allow addresses (RFC 6066, section 3). A host that is neither a name nor an address is compared as a name, and
+        // matches no certificate.
         let address = try? IPAddress(host)
         let name = (try? SocketAddress(ipAddress: host, port: 0)) == nil && address == nil ? host : nil
         let pins = settings.pins.flatMap { $0.pins(for: origin.host).isEmpty ? nil : $0 }
@@ -140,7 +141,7 @@ extension TLSSettings {
     }
 
     private static func read<Value>(_ file: String, _ body: () throws -> Value) throws -> Value {
-        // BoringSSL says of a missing file that it contains no certificate.
+        // For a missing file, BoringSSL reports that the file contains no certificate.
         if let problem = ReadOnlyFile.problem(path: file) {
             throw TLSSettingsError(.unreadableFile, of: file, systemErrorText(problem.code))
         }

@@ -3,14 +3,14 @@ internal import ErrandCore
 internal import ErrandHashing
 internal import NIOSSL
 
-/// Follows the validation of a chain of certificates, which BoringSSL does, and changes nothing about it.
+/// An observer of BoringSSL's validation of a certificate chain. The observer does not change the validation.
 ///
-/// The callback of NIOSSL is called for each certificate of the chain that was built, from the root to the server's own. Certificates that
-/// the server sends in addition are not among them.
+/// The callback of NIOSSL is called for each certificate of the chain that was built, from the root to the server's own. The callback is
+/// not called for additional certificates that the server sends.
 final class ValidatedChain {
     private var certificates: [NIOSSLCertificate] = []
 
-    /// Creates a handler whose validation is followed.
+    /// Creates a handler whose validation is observed.
     func handler<Handler: ValidationFollowing>(_ type: Handler.Type, _ context: NIOSSLContext, _ name: String?) throws -> Handler {
         try Handler(context: context, serverHostname: name) { result, certificate in
             if case .certificateVerified = result { self.certificates.append(certificate) }

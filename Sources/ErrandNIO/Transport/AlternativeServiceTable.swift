@@ -3,28 +3,29 @@ internal import ErrandCore
 internal import ErrandFormats
 internal import Synchronization
 
-/// What origins have said of their alternative services, until it is too old ([RFC 7838](https://www.rfc-editor.org/rfc/rfc7838)).
+/// The alternative services that origins have announced, until the announcement is too old
+/// ([RFC 7838](https://www.rfc-editor.org/rfc/rfc7838)).
 ///
-/// The fields are read when somebody asks for them. Nothing uses them for routing: HTTP/3 is not there.
+/// The fields are parsed when a caller asks for them. The transport does not use them for routing, because it has no HTTP/3.
 final class AlternativeServiceTable: Sendable {
     private struct Entry: Sendable {
         let value: String
-        /// How old the response was when it was received.
+        /// The age of the response when it was received.
         let age: Duration
         let received: Duration
     }
 
-    /// The most origins; the one that was heard or asked for least recently is forgotten.
+    /// The most origins. The origin that was received or requested least recently is removed first.
     static let originLimit = 1024
-    /// The longest value of the field that is kept: 4 KiB. A longer one counts as `clear`.
+    /// The longest value of the field that is kept: 4 KiB. A longer value counts as `clear`.
     static let valueBytes = 4096
 
     private let entries = Mutex(BoundedTable<Origin, Entry>(limit: originLimit))
 
-    /// A response with the field `Alt-Svc` was received. What the origin has said before does not hold any more
+    /// Records the field `Alt-Svc` of a response. The field replaces all earlier announcements of the origin
     /// ([RFC 7838, section 3](https://www.rfc-editor.org/rfc/rfc7838#section-3)).
     ///
-    /// It means nothing without TLS, where anybody may have written it, and in a response that is for another server (421;
+    /// The field is ignored without TLS, because anyone may have written it, and in a response of a wrong server (421;
     /// [RFC 7838, section 6](https://www.rfc-editor.org/rfc/rfc7838#section-6)).
     ///
     /// - Parameter now: on the clock of the caller.

@@ -8,8 +8,8 @@ internal import Synchronization
 /// try await withTaskExecutorPreference(transport.executors[0]) { try await stack.send(request) }
 /// ```
 ///
-/// The transport prefers, and opens, connections of the loop that the caller runs on, if it is one of the transport's own. Code that runs on an event loop must not block:
-/// every connection of the loop waits for it.
+/// The transport prefers, and opens, connections of the loop that the caller runs on, if it is one of the transport's own. Code that runs
+/// on an event loop must not block, because every connection of the loop waits for that code.
 ///
 /// The event loops of SwiftNIO are serial executors, for actors. A job of a serial executor is enqueued again where a function without an
 /// actor continues. Therefore this is a task executor. It queues jobs, and gives the loop one closure for all of them.
@@ -54,7 +54,7 @@ private final class JobQueue: Sendable {
         }
     }
 
-    /// Runs the jobs that are queued now. Jobs that are added meanwhile run later, because the loop also has connections to serve.
+    /// Runs the jobs that are queued now. Jobs that are added meanwhile run later, because the loop also runs connections.
     func runTurn() {
         let count = state.withLock { $0.waiting.count - $0.next }
         for _ in 0..<count {

@@ -4,7 +4,7 @@ internal import NIOCore
 internal import NIOPosix
 internal import NIOSSL
 
-/// What may be shown of an error, in words.
+/// The parts of an error that may be shown, in words.
 enum FailureText {
     static func of(_ error: any Error) -> String {
         switch error {

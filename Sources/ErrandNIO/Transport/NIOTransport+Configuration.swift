@@ -3,7 +3,7 @@ public import ErrandCore
 public import NIOCore
 
 extension NIOTransport {
-    /// The settings of a transport. ``NIOTransport/init(_:)`` throws ``UnusableSettingError`` for one outside its bounds.
+    /// The settings of a transport. ``NIOTransport/init(_:)`` throws ``UnusableSettingError`` for a setting outside its bounds.
     public struct Configuration: Sendable {
         /// The trusted certificates, the client's own certificate, pins and the versions of TLS. All of them are supported.
         public var tls = TLSSettings()
@@ -18,20 +18,21 @@ extension NIOTransport {
         public var usesHTTP2WithoutTLS = false
         /// Whether requests to several hosts may share a connection of HTTP/2, as in browsers: false by default.
         ///
-        /// The first request to a host looks its addresses up. If one of them is the other side of an open connection of another host, with the same
-        /// port, and the certificate of that connection names both hosts, it is used, and no new one is opened
-        /// ([RFC 9113, section 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)). A connection that opens meanwhile is used, too. What
-        /// does not find room on it gets a connection of its own; so does ``NIOTransport/preconnect(to:count:)``. While the connection is open,
-        /// later requests use it without a lookup.
+        /// The first request to a host looks up its addresses. An open connection of another host is used, and no new connection is opened,
+        /// if its address is one of them, its port is the same, and its certificate names both hosts
+        /// ([RFC 9113, section 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)). A connection that opens meanwhile is used,
+        /// too. If the shared connection has no room, a request gets a connection of its own host. ``NIOTransport/preconnect(to:count:)``
+        /// always opens connections of the host. While the shared connection is open, later requests use it without a lookup.
         ///
         /// Only `https` origins with a name share connections, not IP addresses, and only direct ones, not through a proxy. Hosts with
         /// ``ErrandCore/TLSSettings/pins``, or in ``ErrandCore/TLSSettings/trustsAnyCertificateForTesting``, have connections of their own.
         ///
-        /// The risks: behind one address and one certificate, there may be servers of several tenants. One that can't choose the host by the request
-        /// alone, but only by the name in the handshake, responds to a request for another host with the status 421
-        /// ([RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)), or, if it is badly configured, with a wrong response.
-        /// After a 421, the request is sent again over a connection of its own host, if its body can be, and the host shares no connection
-        /// any more; the last 1024 such hosts are remembered. A lost connection fails the requests of all its hosts.
+        /// The risks: one address and one certificate may belong to servers of several tenants. A server that can't choose the host by
+        /// the request alone, but only by the name in the handshake, responds to a request for another host with the status 421
+        /// ([RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)), or, if it is badly configured, with a
+        /// wrong response. After a 421, the request is sent again over a connection of its own host, if its body can be sent again. The
+        /// host then shares no connection. The transport remembers the last 1024 such hosts. A lost connection fails the requests of all
+        /// its hosts.
         ///
         /// It requires ``allowsHTTP2``, and neither ``unixSocketPath`` nor a client certificate may be set.
         public var sharesConnectionsAcrossHosts = false
@@ -39,13 +40,14 @@ extension NIOTransport {
         /// no pings, except one with the reset of a request that was canceled while the server was silent. If nothing comes within the same
         /// time, at most 10 s, the connection is closed, and its exchanges fail or are sent again.
         public var pingInterval: Duration?
-        /// The timeout of connecting, including the lookup of the host and TLS: 10 s by default; more than zero. A request's deadline also applies.
+        /// The timeout for connecting, including the lookup of the host and TLS: 10 s by default; more than zero. A request's deadline
+        /// also applies.
         public var connectTimeout: Duration = .seconds(10)
         /// The time for which an unused connection is kept: 60 s by default; at least zero. Zero: no connection is kept. A server may ask
         /// for less by its `Keep-Alive` field.
         public var idleTimeout: Duration = .seconds(60)
-        /// The age at which a connection takes no further exchange, at least zero; `nil` (the default): none. Zero: each connection takes one
-        /// exchange. Use it to follow changes of the DNS.
+        /// The age at which a connection takes no further exchange, at least zero; `nil` (the default): none. Zero: each connection takes
+        /// one exchange. Use it to follow changes of the DNS.
         public var maxConnectionAge: Duration?
         /// The number of connections to one origin at a time: 256 by default, at least 1. Further requests queue by their priority, then
         /// first in, first out.
@@ -54,8 +56,8 @@ extension NIOTransport {
         public var maxConnections = 1024
         /// The bounds of the head of a response.
         public var responseLimits = ResponseLimits()
-        /// Finds the addresses of hosts; the system's resolver with a cache of 30 s by default. A configuration has its own cache, which all
-        /// transports that are created from it share.
+        /// Finds the addresses of hosts; the system's resolver with a cache of 30 s by default. A configuration has its own cache, which
+        /// all transports that are created from it share.
         ///
         /// ```swift
         /// configuration.resolver = .system                                            // without the cache
@@ -68,14 +70,14 @@ extension NIOTransport {
         /// The address of this machine that connections come from, on any free port; `nil` (the default): the system chooses. Only
         /// addresses of the same kind, IPv4 or IPv6, are connected to. Not with ``unixSocketPath``.
         public var localAddress: IPAddress?
-        /// Whether TCP checks unused connections (`SO_KEEPALIVE`): true by default. The system's settings say when; on Linux, after two hours
-        /// without traffic. This finds peers that vanished during a long response, and keeps the state of firewalls. For connections
-        /// without an exchange, ``idleTimeout`` comes first.
+        /// Whether TCP checks unused connections (`SO_KEEPALIVE`): true by default. The system's settings say when; on Linux, after two
+        /// hours without traffic. This finds peers that vanished during a long response, and keeps the state of firewalls. For
+        /// connections without an exchange, ``idleTimeout`` comes first.
         ///
         /// Nagle's algorithm is always off (`TCP_NODELAY`): the transport writes a head and a small body at once, and does not wait for the
         /// peer's acknowledgment with the rest.
         public var usesTCPKeepAlive = true
-        /// The path of the Unix domain socket that every connection goes to, whatever the origin of its requests; `nil` (the default): TCP.
+        /// The path of the Unix domain socket that every connection goes to, for all origins; `nil` (the default): TCP.
         /// At least 1 and at most 103 bytes.
         public var unixSocketPath: String?
         /// Which requests go through which proxy; ``ErrandCore/ProxyPolicy/none`` by default: the environment is read only if it is asked
@@ -88,18 +90,19 @@ extension NIOTransport {
         /// Requests with TLS, and upgrades, go through a tunnel, and TLS is with the origin (CONNECT,
         /// [RFC 9110, section 9.3.6](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.6); SOCKS 5,
         /// [RFC 1928](https://www.rfc-editor.org/rfc/rfc1928)). Other requests go to an HTTP proxy with their whole URL
-        /// ([RFC 9112, section 3.2.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2)), by HTTP/1.1; through a tunnel, HTTP/2 is used as
-        /// without a proxy. The proxy resolves the names of origins.
-        /// ``connectTimeout`` includes the tunnel; events report it as a part of connecting, and the proxy as the peer. A connection through a
-        /// proxy is used for one origin alone, and ``maxConnectionsPerOrigin`` applies.
+        /// ([RFC 9112, section 3.2.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2)), by HTTP/1.1; through a tunnel, HTTP/2 is
+        /// used as without a proxy. The proxy resolves the names of origins. ``connectTimeout`` includes the tunnel; events report it as
+        /// a part of connecting, and the proxy as the peer. A connection through a proxy is used for one origin alone, and
+        /// ``maxConnectionsPerOrigin`` applies.
         ///
-        /// A request whose proxy refuses the tunnel, or the credentials (407), fails with the code `proxy`; the message has the status of the
-        /// proxy. A field `Proxy-Authorization` of a request goes only to a proxy that reads the request, and never through a tunnel.
+        /// A request whose proxy refuses the tunnel, or the credentials (407), fails with the code `proxy`; the message has the status of
+        /// the proxy. A field `Proxy-Authorization` of a request goes only to a proxy that reads the request, and never through a tunnel.
         public var proxy = ProxyPolicy.none
-        /// The event loops, which must run until the transport is shut down; `nil` (the default): those that all of the process shares, one for each core.
+        /// The event loops, which must run until the transport is shut down; `nil` (the default): the shared event loops of the process,
+        /// one for each core.
         public var eventLoopGroup: (any EventLoopGroup)?
 
-        /// For how long the rest of a request is sent whose whole response was received.
+        /// How long the rest of a request is sent after its whole response was received.
         var restTimes = RestLimit.Times()
 
         /// Creates settings with the default values.
@@ -181,7 +184,7 @@ extension NIOTransport {
 public struct UnusableSettingError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
     /// The name of the setting.
     public let setting: String
-    /// Why it can't be used, with the bound and the value where there is a bound.
+    /// The reason why the setting can't be used, with the bound and the value if there is a bound.
     public let reason: String
 
     init(_ setting: String, _ reason: String) { (self.setting, self.reason) = (setting, reason) }

@@ -12,25 +12,26 @@ internal import Synchronization
 /// }
 /// ```
 ///
-/// Connections are kept and used again. Deadlines apply until the last byte of the response has been received. Bodies are streamed with
+/// Connections are kept and reused. Deadlines apply until the last byte of the response has been received. Bodies are streamed with
 /// back-pressure in both directions; up to 64 KiB of a response are received before its body is read, and up to 512 KiB then. The
 /// transport does not follow redirects, and does not decode content.
 ///
 /// A reused connection may be closed by the server at the moment when a request is sent. If no byte of a response was received, and the
-/// request may be sent again, it is sent once more over another connection. So is a request, of any method, that the server refuses as
-/// misdirected (421; [RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)), if its body can be sent again.
+/// request may be sent again, the request is sent once more over another connection. The same applies to a request, of any method, that
+/// the server refuses as misdirected (421; [RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)), if its
+/// body can be sent again.
 ///
-/// Over TLS, HTTP/2 is used if the server chooses it: all requests to an origin then share one connection, up to the number of streams that
-/// the server allows. ``Configuration/sharesConnectionsAcrossHosts`` lets several hosts share it. Up to 1 MiB of a response is received before
-/// its body is read; a body that is not read holds back no other response.
-/// A request that the server says it has not processed (GOAWAY or `REFUSED_STREAM`;
-/// [RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)) is sent once more, whatever its method. A request that asks
-/// for another protocol (``ErrandCore/UpgradeRequest``) uses a connection of HTTP/1.1. A request that a server refuses with `HTTP_1_1_REQUIRED`
-/// ([RFC 9113, section 7](https://www.rfc-editor.org/rfc/rfc9113#section-7)) is sent once more over such a connection, and further requests to
-/// the origin use it as long as it is open.
+/// Over TLS, HTTP/2 is used if the server chooses it: all requests to an origin then share one connection, up to the number of streams
+/// that the server allows. ``Configuration/sharesConnectionsAcrossHosts`` lets several hosts share the connection. Up to 1 MiB of a
+/// response is received before its body is read; a body that is not read holds back no other response. A request that the server reports
+/// as not processed (GOAWAY or `REFUSED_STREAM`; [RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)) is sent
+/// once more, with any method. A request that asks for another protocol (``ErrandCore/UpgradeRequest``) uses a connection of HTTP/1.1. A
+/// request that a server refuses with `HTTP_1_1_REQUIRED` ([RFC 9113, section 7](https://www.rfc-editor.org/rfc/rfc9113#section-7)) is
+/// sent once more over a connection of HTTP/1.1. Further requests to the origin use HTTP/1.1 as long as that connection is open.
 ///
-/// To an origin that was not connected to before, one connection is opened first, and all requests wait for it: over TLS, the server may choose
-/// HTTP/2, and then they share it. If it does not, the others are opened at once. What the last 1024 origins have chosen is remembered.
+/// For a new origin, the transport opens one connection first, and all requests wait for this connection. Over TLS, the server may choose
+/// HTTP/2. Then the requests share the connection. Otherwise, the other connections are opened at once. The transport remembers the choices
+/// of the last 1024 origins.
 public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringConvertible, CustomReflectable {
     private let owner: TransportOwner
     /// A task executor for each event loop. A call that runs on one needs no change of threads.
@@ -57,8 +58,8 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
         executors = group.makeIterator().map { EventLoopExecutor($0) }
     }
 
-    /// The transport enforces deadlines and the limits of phases, streams response bodies, and reports the phases of an exchange and informational
-    /// responses. It sends and returns trailer fields. Over HTTP/1.1, it changes protocols.
+    /// The transport enforces deadlines and the limits of phases, streams response bodies, and reports the phases of an exchange and
+    /// informational responses. It sends and returns trailer fields. Over HTTP/1.1, it changes protocols.
     public var capabilities: Capabilities {
         [.deadlines, .phaseTimeouts, .streamingDownload, .phaseEvents, .informationalResponses, .trailers, .upgrades]
     }
@@ -66,33 +67,34 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     /// The connections that are open now, in use and idle.
     public var openConnections: [OpenConnection] { owner.pool.openConnections }
 
-    /// The number of exchanges that wait for a connection now, for each origin that has some: they queue, or a connection is being opened.
+    /// The number of exchanges that wait for a connection now, for each origin with such exchanges: they are queued, or a connection is
+    /// being opened.
     public var waitingExchanges: [Origin: Int] { owner.pool.waitingExchanges }
 
-    /// The alternative services that an `https` origin has named by the field `Alt-Svc` of its last response that has it, in the order of its
-    /// preference, each with the rest of its time ([RFC 7838](https://www.rfc-editor.org/rfc/rfc7838)).
+    /// The alternative services that an `https` origin has named by the field `Alt-Svc` of its last response that has it, in the order of
+    /// its preference, each with the rest of its time ([RFC 7838](https://www.rfc-editor.org/rfc/rfc7838)).
     ///
     /// ```swift
     /// let offersHTTP3 = transport.alternativeServices(for: origin).contains { $0.protocolID == "h3" }
     /// ```
     ///
-    /// The transport remembers them, and does not use them: it has no HTTP/3. They are kept for up to 1024 origins, those that were used last,
-    /// and only in memory. Responses with the status 421 don't count, nor do ALTSVC frames, interim responses and trailers.
+    /// The transport remembers them, and does not use them: it has no HTTP/3. The services of the 1024 most recently used origins are
+    /// kept, only in memory. Responses with the status 421 don't count, nor do ALTSVC frames, interim responses and trailers.
     ///
-    /// - Returns: empty if the origin has named none, has taken them back, or they are too old.
+    /// - Returns: the services; empty if the origin has named no service, has withdrawn its services, or they are too old.
     public func alternativeServices(for origin: Origin) -> [AlternativeService] {
         owner.pool.alternatives.services(for: origin, at: Pool.now())
     }
 
-    /// Reports each connection that closes from now on to `observer`, on the connection's event loop. `observer` must be quick, and must not
-    /// hold the transport.
+    /// Reports each connection that closes after this call to `observer`, on the connection's event loop. `observer` must be quick, and
+    /// must not hold the transport.
     public func observeClosedConnections(as id: String, _ observer: @escaping @Sendable (ClosedConnection) -> Void) {
         owner.pool.observeClosedConnections(as: id, observer)
     }
 
     /// The type's name.
     public var description: String { "NIOTransport" }
-    /// The open connections alone.
+    /// The open connections only.
     public var customMirror: Mirror { Mirror(self, children: ["openConnections": openConnections]) }
 
     /// Sends a request, and returns its response as soon as the head has been received.
@@ -100,7 +102,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     /// - Throws: ``ErrandCore/TransportError``; `CancellationError`.
     public func send(_ request: Request) async throws -> Response {
         guard let origin = request.origin else { throw InvalidURLError(request.head.path ?? "", .missingHost) }
-        let exchange = Exchange(request, to: try route(of: request, to: origin), owner: owner)
+        let exchange = Exchange(request, to: try makeRoute(for: request, to: origin), owner: owner)
         if let problem = exchange.upgrade?.problem(of: request) {
             throw exchange.failure(.invalidRequest, phase: .request, message: problem, delivery: .notSent)
         }
@@ -108,7 +110,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
         return try await withTaskCancellationHandler {
             // A checked continuation would allocate. Exchange.takeWaiter returns each of these once.
             try await withUnsafeThrowingContinuation { waiter in
-                if exchange.begin(waiter) {
+                if exchange.register(waiter) {
                     owner.pool.send(exchange)
                 } else {
                     exchange.events?.record(.end, failure: CancellationError())
@@ -120,9 +122,9 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
         }
     }
 
-    private func route(of request: Request, to origin: Origin) throws(TransportError) -> Route {
+    private func makeRoute(for request: Request, to origin: Origin) throws(TransportError) -> Route {
         do throws(ProxySettingsError) {
-            return try owner.pool.route(to: origin, isForUpgrade: request.options.upgrade != nil)
+            return try owner.pool.makeRoute(to: origin, isForUpgrade: request.options.upgrade != nil)
         } catch {
             throw TransportError(
                 .proxy, phase: .request, message: "\(error)", underlying: error, request: request, delivery: .notSent)
@@ -135,19 +137,19 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     /// try await transport.preconnect(to: Origin("https://a.example"), count: 2)
     /// ```
     ///
-    /// As many connections are opened as the origin has fewer idle ones than `count`, those that are being opened included, within
-    /// ``Configuration/maxConnectionsPerOrigin`` and ``Configuration/maxConnections``; beyond them nothing happens. The connections are
-    /// closed after ``Configuration/idleTimeout``. A request that comes meanwhile may use them.
+    /// The transport opens connections until the origin has `count` idle connections. Connections that are being opened count. The limits
+    /// ``Configuration/maxConnectionsPerOrigin`` and ``Configuration/maxConnections`` apply: no connection is opened beyond them. The
+    /// connections are closed after ``Configuration/idleTimeout``. Requests may use them before that.
     ///
     /// - Parameters:
     ///   - origin: see ``ErrandCore/Origin``.
     ///   - count: the number of idle connections to have; 1 by default. Zero and less do nothing.
     /// - Throws: ``ErrandCore/TransportError`` without a request, if a connection that this call opens fails, or the transport was shut
-    ///   down: its description begins with the origin; `CancellationError`. What was opened before stays open.
-    ///   ``ErrandCore/ProxySettingsError`` for a proxy that can't be used, which a closure has chosen.
+    ///   down: its description begins with the origin; `CancellationError`. Connections that were opened before stay open.
+    ///   ``ErrandCore/ProxySettingsError`` if a closure has chosen a proxy that can't be used.
     public func preconnect(to origin: Origin, count: Int = 1) async throws {
         try Task.checkCancellation()
-        try await owner.pool.preconnect(to: owner.pool.route(to: origin), count: count)
+        try await owner.pool.preconnect(to: owner.pool.makeRoute(to: origin), count: count)
     }
 
     /// Opens connections to the origin of a URL before they are needed.
@@ -155,14 +157,16 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     /// - Parameters:
     ///   - url: an absolute `http` or `https` URL; only its origin matters.
     ///   - count: the number of idle connections to have; 1 by default. Zero and less do nothing.
-    /// - Throws: ``ErrandCore/InvalidURLError`` for a text that is not such a URL; otherwise the same errors as for an ``ErrandCore/Origin``.
+    /// - Throws: ``ErrandCore/InvalidURLError`` for a text that is not such a URL; otherwise the same errors as for an
+    ///   ``ErrandCore/Origin``.
     public func preconnect(to url: String, count: Int = 1) async throws {
         try await preconnect(to: HTTPURL(url).origin, count: count)
     }
 
     /// Closes every connection. Exchanges in progress fail.
     ///
-    /// Returns when all connections have closed, those included that were being opened. Then event loops of the app may be shut down.
+    /// Returns when all connections have closed, including connections that were being opened. Then event loops of the app may be shut
+    /// down.
     public func shutdown() async throws { try await owner.pool.shutDown().get() }
 }
 

@@ -2,9 +2,9 @@
 internal import ErrandCore
 internal import NIOCore
 
-/// A connection whose protocol was changed. It keeps its exchange, and its place in the pool, until it ends.
+/// A connection whose protocol was changed. The connection keeps its exchange, and its place in the pool, until it ends.
 extension HTTP1Handler {
-    /// The server changed the protocol (101).
+    /// Changes the protocol after the server has accepted the change (101).
     ///
     /// - Parameter rest: the bytes after the head, which belong to the new protocol.
     func upgrade(_ head: ResponseHead, _ rest: ByteBuffer) throws {
@@ -16,7 +16,7 @@ extension HTTP1Handler {
         }
         exchange.events?.record(.responseHead, response: head.response)
         guard self.current?.exchange === exchange else { return }  // a sink has ended it
-        let (input, output) = (ResponseStream(exchange, current.attempt, on: connection), UpgradedOutput())
+        let (input, output) = (ExchangeBodySource(exchange, current.attempt, on: connection), UpgradedOutput())
         let received = ActiveExchange.Head(head, to: exchange.request.method)
         self.current?.upgrade(received, input, output)
         // The end of the server's direction must not end the other one. NIOSSL would then wait for the rest of a broken connection.
@@ -50,14 +50,14 @@ extension HTTP1Handler {
             flushUpgraded(exchange, context) { [count] _ in output.window.remove(count) }
         }
         guard ends, current?.exchange === exchange else { return }
-        // Ending a direction, after the other one has ended, closes the connection: all bytes must have left before.
+        // If the other direction has ended, the end of this direction closes the connection. Therefore all bytes must have left before.
         flushUpgraded(exchange, context) { handler in
             output.window.remove(1)
             handler.endOutput(exchange)
         }
     }
 
-    /// Calls `body` when all that was written has left, unless the exchange has ended before.
+    /// Calls `body` when all written bytes have left, unless the exchange has ended before.
     private func flushUpgraded(_ exchange: Exchange, _ context: ChannelHandlerContext, _ body: @escaping (HTTP1Handler) -> Void) {
         let promise = context.eventLoop.makePromise(of: Void.self)
         // A failed write closes the connection, which ends the exchange.
@@ -78,7 +78,7 @@ extension HTTP1Handler {
         end(exchange, because: nil)
     }
 
-    /// The server has ended its direction of the connection.
+    /// Ends the server's direction of the connection.
     func inputClosed() {
         guard machine.isUpgraded, let exchange = current?.exchange else { return close() }
         current?.stream?.complete(nil)
@@ -92,7 +92,7 @@ extension HTTP1Handler {
         end(exchange, because: nil)
     }
 
-    /// The connection is lost, or has ended as a whole.
+    /// Handles the loss or the end of the whole connection.
     func loseUpgraded(_ error: (any Error)?) {
         guard let current, let position = machine.position else { return close() }
         if error == nil, machine.endsInOrder(isSecure: isSecure) {
@@ -105,7 +105,7 @@ extension HTTP1Handler {
 }
 
 extension ActiveExchange {
-    /// Ends the stream of an exchange, which gets what was received before.
+    /// Ends the upgraded stream of an exchange. Data received before can still be read.
     func settle(upgraded output: UpgradedOutput, _ error: (any Error)?) {
         guard let stream else { return }
         let isComplete = error == nil && stream.isComplete

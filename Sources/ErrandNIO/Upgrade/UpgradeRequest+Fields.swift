@@ -4,7 +4,7 @@ internal import ErrandFormats
 
 /// An upgrade in HTTP/1.1 ([RFC 9110, section 7.8](https://www.rfc-editor.org/rfc/rfc9110#section-7.8)).
 extension UpgradeRequest {
-    /// The reason why `request` can't ask for this protocol, in words; `nil` if it can.
+    /// The reason why `request` can't ask for this protocol, in words; `nil` if the request can.
     func problem(of request: Request) -> String? {
         guard request.body.isEmpty else { return "a request that changes the protocol can't have a body" }
         let parts = protocolName.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
@@ -25,13 +25,13 @@ extension UpgradeRequest {
         return head
     }
 
-    /// Whether a 101 (Switching Protocols) names this protocol, and no other one. Case does not matter.
+    /// Returns whether a 101 (Switching Protocols) names this protocol alone, in any case.
     func isAccepted(by head: HTTPResponse) -> Bool {
         head.headerFields[.upgrade]?.isExactlyIgnoringCase(protocolName) ?? false
     }
 }
 
-/// The server changed the protocol, and the request does not allow that.
+/// An error for a change of the protocol that the request does not allow.
 enum UnexpectedUpgrade: SafelyDescribedError, Equatable {
     case notRequested
     case otherProtocol(requested: String)

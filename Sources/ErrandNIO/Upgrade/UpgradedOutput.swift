@@ -2,17 +2,17 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// What is to be written to an upgraded connection, in the order in which it was added: a value without tasks and channels.
+/// The queued writes of an upgraded connection, in the order of their calls: a value without tasks and channels.
 struct UpgradedWrites: Sendable {
     private var chunks: [Data] = []
     private var isScheduled = false
     private var ends = false
-    /// Why nothing can be added.
+    /// The reason why no bytes can be added; `nil` if bytes can be added.
     private(set) var failure: (any Error)?
 
     /// Adds bytes to write.
     ///
-    /// - Returns: whether the connection must call ``take()``: false if it will do so anyway.
+    /// - Returns: whether the connection must be notified to call ``take()``; false if it was notified before.
     /// - Throws: ``failure``.
     mutating func append(_ chunk: Data) throws -> Bool {
         if let failure { throw failure }
@@ -22,8 +22,8 @@ struct UpgradedWrites: Sendable {
 
     /// Adds the end of writing.
     ///
-    /// - Parameter failure: for what is added later.
-    /// - Returns: whether the connection must call ``take()``: false if it will do so anyway.
+    /// - Parameter failure: the error for bytes that are added later.
+    /// - Returns: whether the connection must be notified to call ``take()``; false if it was notified before.
     mutating func appendEnd(_ failure: any Error) throws -> Bool {
         if let failure = self.failure { throw failure }
         self.failure = failure
@@ -36,20 +36,19 @@ struct UpgradedWrites: Sendable {
         return !isScheduled
     }
 
-    /// Returns what was added since the last call, and whether the end of writing follows it.
+    /// Returns the bytes added since the last call, and whether the end of writing follows them.
     mutating func take() -> (chunks: [Data], ends: Bool) {
         defer { (chunks, ends, isScheduled) = ([], false, false) }
         return (chunks, ends)
     }
 
-    /// Drops what was not taken, and refuses more.
+    /// Drops the remaining bytes, and refuses further bytes.
     mutating func close(_ failure: any Error) { (chunks, ends, self.failure) = ([], false, failure) }
 }
 
 /// The written half of an upgraded connection: any task adds, and the connection's event loop takes.
 ///
-/// The event loop takes everything in one turn. So the order is that of the calls, although some of them may come from the event loop
-/// itself, and others from elsewhere.
+/// The event loop takes everything in one turn. So bytes are written in the order of the calls, from the event loop and from other threads.
 final class UpgradedOutput: Sendable {
     /// Holds writers while 256 KiB are on their way.
     let window = WriteWindow()
@@ -60,7 +59,7 @@ final class UpgradedOutput: Sendable {
     func appendEnd(_ failure: any Error) throws -> Bool { try writes.withLock { try $0.appendEnd(failure) } }
     func take() -> (chunks: [Data], ends: Bool) { writes.withLock { $0.take() } }
 
-    /// Ends all writes, those that wait included.
+    /// Ends all writes, including waiting writes.
     func close(because failure: any Error) {
         writes.withLock { $0.close(failure) }
         window.close(because: failure)

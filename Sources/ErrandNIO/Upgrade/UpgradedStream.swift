@@ -4,21 +4,21 @@ internal import Synchronization
 
 /// The bytes of a connection whose protocol was changed.
 ///
-/// What is received is read as the body of a response is: at most 64 KiB are received before the first read, and at most 512 KiB are queued
+/// Received bytes are read like the body of a response: at most 64 KiB are received before the first read, and at most 512 KiB are queued
 /// then. When the last reference to the stream goes away, the connection is closed.
 ///
-/// Over TCP, each direction ends on its own. Over TLS, the end of the server's direction is the end of both
+/// Over TCP, each direction ends independently. Over TLS, the end of the server's direction ends both directions
 /// ([RFC 5246, section 7.2.1](https://www.rfc-editor.org/rfc/rfc5246#section-7.2.1)); a connection that ends without a `close_notify` is a
 /// failure.
 final class UpgradedStream: DuplexStream, ReadyBodySource {
     private let exchange: Exchange
     private let connection: Connection
-    private let input: ResponseStream
+    private let input: ExchangeBodySource
     private let output: UpgradedOutput
     private let head: HTTPResponse
     private let isClosed = Atomic(false)
 
-    init(_ exchange: Exchange, on connection: Connection, _ input: ResponseStream, _ output: UpgradedOutput, head: HTTPResponse) {
+    init(_ exchange: Exchange, on connection: Connection, _ input: ExchangeBodySource, _ output: UpgradedOutput, head: HTTPResponse) {
         (self.exchange, self.connection, self.input, self.output, self.head) = (exchange, connection, input, output, head)
     }
 
@@ -34,10 +34,11 @@ final class UpgradedStream: DuplexStream, ReadyBodySource {
 
     /// Writes `data`. Returns when at most 256 KiB are on their way to the network.
     ///
-    /// A call that is cancelled before it begins writes nothing. One that is cancelled while it waits has added all of `data`, which is
-    /// written after what was added before.
+    /// A call that is canceled before it begins writes nothing. A call that is canceled while it waits has queued all of `data`. These
+    /// bytes are written after the bytes that were queued before.
     ///
-    /// - Throws: ``ErrandCore/TransportError`` with the code `connectionLost` when the stream has ended, or writing has; `CancellationError`.
+    /// - Throws: ``ErrandCore/TransportError`` with the code `connectionLost` if the stream or its writing has ended;
+    ///   `CancellationError`.
     func write(_ data: Data) async throws {
         try Task.checkCancellation()
         guard !data.isEmpty else { return }
@@ -48,7 +49,7 @@ final class UpgradedStream: DuplexStream, ReadyBodySource {
     /// Adds bytes, or the end, to the output.
     ///
     /// - Parameters:
-    ///   - count: is counted before the connection can write them.
+    ///   - count: the number of bytes, which are counted before the connection can write them.
     ///   - append: returns whether the connection must be notified.
     private func add(_ count: Int, _ append: () throws -> Bool) throws {
         try output.window.count(count)
@@ -60,9 +61,9 @@ final class UpgradedStream: DuplexStream, ReadyBodySource {
         }
     }
 
-    /// Ends writing, and returns when all that was written has been taken by the network. The other side may continue.
+    /// Ends writing, and returns when the network has taken all written bytes. The other side may continue.
     ///
-    /// - Throws: as ``write(_:)`` does, and for a second call.
+    /// - Throws: the errors of ``write(_:)``. A second call also throws.
     func finishWriting() async throws {
         try Task.checkCancellation()
         // The end counts as one byte, and is the last to leave.
@@ -70,7 +71,7 @@ final class UpgradedStream: DuplexStream, ReadyBodySource {
         try await output.window.wait(upTo: 0)
     }
 
-    /// Closes the connection. What was written and not taken by the network is lost. The exchange ends as complete.
+    /// Closes the connection. Written bytes that the network has not taken are lost. The exchange ends as complete.
     func close() {
         guard !isClosed.exchange(true, ordering: .relaxed) else { return }
         let failure = failure("the stream was closed before")

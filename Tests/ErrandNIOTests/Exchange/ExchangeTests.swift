@@ -17,7 +17,7 @@ import Testing
         try await before(exchange)
         var moves = false
         _ = try? await withUnsafeThrowingContinuation { (waiter: Exchange.Waiter) in
-            _ = exchange.begin(waiter)
+            _ = exchange.register(waiter)
             moves = exchange.moveOn(after: .unknown)
             exchange.resume(throwing: CancellationError())
         }
@@ -39,7 +39,7 @@ import Testing
         var mustLeave: [Bool] = []
         await #expect(throws: CancellationError.self) {
             _ = try await withUnsafeThrowingContinuation { waiter in
-                mustLeave.append(!exchange.begin(waiter))
+                mustLeave.append(!exchange.register(waiter))
                 // A connection has taken the exchange and was lost, before the first ticket arrived here.
                 mustLeave.append(exchange.enqueued(first))
                 exchange.cancel()

@@ -72,13 +72,13 @@ extension NIOTransportTests {
                     let request = try Request(.get, url: "https://\(count).invalid/").within(.seconds(60))
                     let call = Task { try await transport.send(request) }
                     try await written.wait("all bytes of the proxy") { $0 > before }
-                    return Ending { call.cancel() }
+                    return CallbackOnDeinit { call.cancel() }
                 }
             }
         }
 
         /// Calls a closure when the memory was measured.
-        private final class Ending: Sendable {
+        private final class CallbackOnDeinit: Sendable {
             private let end: @Sendable () -> Void
             init(_ end: @escaping @Sendable () -> Void) { self.end = end }
             deinit { end() }

@@ -169,7 +169,7 @@ extension NIOTransportTests {
         // MARK: - Over HTTP/2
 
         /// Of three streams, refuses the expectation of the first one, and the second one when its first DATA comes.
-        private final class Script: Sendable {
+        private final class ScriptedRefusals: Sendable {
             private struct State {
                 var heads = 0
                 var refused: Set<UInt32> = []
@@ -183,7 +183,7 @@ extension NIOTransportTests {
             /// Streams that got DATA after the refusal of their expectation.
             var unexpected: [UInt32] { state.withLock(\.unexpected) }
 
-            func answer(_ frame: H2Frame) -> [ByteAction] {
+            func respond(to frame: H2Frame) -> [ByteAction] {
                 state.withLock { state in
                     switch frame.type {
                     case 1:
@@ -212,10 +212,10 @@ extension NIOTransportTests {
 
         @Test(arguments: [false, true])
         func overHTTP2AnExpectationAndAStreamAreRefused(hasLength: Bool) async throws {
-            let (count, runs, script) = (500, 60, Script())
+            let (count, runs, script) = (500, 60, ScriptedRefusals())
             try await FrameServer.with(
                 opening: [.settings([(3, 100), (4, 0x7FFF_FFFF)]), .windowUpdate(0, by: 0x3FFF_FFFF), .settingsAck],
-                answering: { script.answer($0) }, all: true
+                answering: { script.respond(to: $0) }, all: true
             ) { transport, server in
                 for _ in 0..<runs {
                     var request = try server.request(.post, body: NumberedPieces.body(count, hasLength: hasLength))

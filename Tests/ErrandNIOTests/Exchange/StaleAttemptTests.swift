@@ -19,12 +19,12 @@ import Testing
     @Test(arguments: Progress.allCases, AttemptCallback.allCases)
     func overHTTP2(progress: Progress, callback: AttemptCallback) throws {
         var machine = HTTP2Machine()
-        let first = try require(machine.begin())
+        let first = try require(machine.startStream())
         machine.writeHead(first, .present)
         expect(machine.takes(.piece, of: AttemptID(first)))
         #expect(machine.meaning(ofReset: .refusedStream, on: first) == .unprocessed)
         _ = machine.end(first)
-        let second = try require(machine.begin())
+        let second = try require(machine.startStream())
         if progress != .begun { machine.writeHead(second, progress == .awaitsContinue ? .afterContinue : .present) }
         switch progress {
         case .begun, .awaitsContinue, .uploads: break
@@ -45,11 +45,11 @@ import Testing
         #expect(machine.takes(callback, of: AttemptID(second)) == isTaken)
     }
 
-    /// A proxy that reads the requests has answered the first one by a challenge (407).
+    /// A proxy that reads the requests has responded to the first request with a challenge (407).
     @Test(arguments: Progress.allCases, AttemptCallback.allCases)
     func overHTTP1(progress: Progress, callback: AttemptCallback) throws {
         var machine = HTTP1Machine()
-        expect(machine.begin())
+        expect(machine.startAttempt())
         let first = try require(machine.attempt)
         machine.writeHead(.present, closes: false)
         expect(machine.takes(.piece, of: first))
@@ -58,7 +58,7 @@ import Testing
         _ = machine.receiveHead(status: 407, isPersistent: true)
         expect(machine.receiveEnd(hasMore: false) == .reuse)
         #expect(!machine.takes(callback, of: first))
-        expect(machine.begin())
+        expect(machine.startAttempt())
         let second = try require(machine.attempt)
         if progress != .begun { machine.writeHead(progress == .awaitsContinue ? .afterContinue : .present, closes: false) }
         switch progress {

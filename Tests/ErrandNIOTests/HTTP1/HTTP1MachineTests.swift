@@ -8,24 +8,24 @@ import Testing
     private func begun(_ body: OutgoingBody.Kind = .none, closes: Bool = false, after exchanges: Int = 0) -> HTTP1Machine {
         var machine = HTTP1Machine()
         for _ in 0..<exchanges {
-            expect(machine.begin())
+            expect(machine.startAttempt())
             machine.writeHead(.none, closes: false)
             expect(machine.receiveBytes())
             _ = machine.receiveHead(status: 200, isPersistent: true)
             expect(machine.receiveEnd(hasMore: false) == .reuse)
         }
-        expect(machine.begin())
+        expect(machine.startAttempt())
         machine.writeHead(body, closes: closes)
         return machine
     }
 
     @Test func aConnectionTakesOneExchangeAfterTheOther() {
         var machine = begun()
-        expect(!machine.begin())
+        expect(!machine.startAttempt())
         expect(machine.receiveBytes())
         expect(!machine.receiveHead(status: 200, isPersistent: true))
         expect(machine.receiveEnd(hasMore: false) == .reuse)
-        expect(machine.begin())
+        expect(machine.startAttempt())
         #expect(machine.exchangesStarted == 2)
     }
 
@@ -38,7 +38,7 @@ import Testing
         _ = told.receiveBytes()
         _ = told.receiveHead(status: 200, isPersistent: false)
         expect(told.receiveEnd(hasMore: false) == .close)
-        expect(!told.begin())
+        expect(!told.startAttempt())
     }
 
     @Test func bytesBehindTheEndOfAResponseEndTheConnection() {
@@ -52,9 +52,9 @@ import Testing
     @Test func bytesThatNobodyAskedForAreNoResponse() {
         var idle = HTTP1Machine()
         expect(!idle.receiveBytes())
-        expect(!idle.begin())
+        expect(!idle.startAttempt())
         var early = HTTP1Machine()
-        expect(early.begin())
+        expect(early.startAttempt())
         expect(!early.receiveBytes())
     }
 
@@ -66,9 +66,9 @@ import Testing
         #expect(machine.isUploading == !stops)
         expect(machine.receiveEnd(hasMore: false) == (stops ? .close : .uploadGoesOn))
         guard !stops else { return }
-        expect(!machine.begin())
+        expect(!machine.startAttempt())
         expect(machine.finishUpload() == .reuse)
-        expect(machine.begin())
+        expect(machine.startAttempt())
     }
 
     @Test func bytesAfterAnEarlyResponseEndTheConnection() {
@@ -121,10 +121,10 @@ import Testing
         var machine = upgraded()
         #expect(machine.isUpgraded && !machine.isUploading)
         expect(machine.receiveBytes())
-        expect(!machine.begin())
+        expect(!machine.startAttempt())
         expect(machine.close() == .init(phase: .body, delivery: .sent, mayBeStale: false))
         #expect(!machine.isUpgraded)
-        expect(!machine.begin())
+        expect(!machine.startAttempt())
     }
 
     @Test func eachDirectionOfAnUpgradedConnectionEndsOnItsOwn() {
@@ -163,7 +163,7 @@ import Testing
     @Test func aRequestThatWasNotWrittenWasNotSent() {
         var machine = HTTP1Machine()
         #expect(machine.position == nil)
-        _ = machine.begin()
+        _ = machine.startAttempt()
         expect(machine.close() == .init(phase: .send, delivery: .notSent, mayBeStale: false))
         #expect(machine.state == .closed)
     }

@@ -94,7 +94,7 @@ struct ResponseParserSplitTests {
             + "\r\n\r\n"
         for text in [long, many, chunks, folded] {
             var parser = ResponseParser(limits: ResponseLimits())
-            parser.begin(.get)
+            parser.expectResponse(to: .get)
             let reading = ResponseReading(Array(text.utf8), with: &parser, piece: { piece })
             #expect(reading.isComplete)
             #expect(parser.searchedInAll <= text.utf8.count)

@@ -169,13 +169,13 @@ struct ResponseParserTests {
     @Test func aLineOfTrailersMayEndWithLineFeedAlone() {
         for trailers in ["A: b\n\r\n", "A: b\r\n\n", "A: b\n\n", "A:\n b\n\n"] {
             var parser = ResponseParser(limits: ResponseLimits())
-            parser.begin(.get)
+            parser.expectResponse(to: .get)
             let reading = ResponseReading(
                 Array("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\(trailers)".utf8), with: &parser)
             #expect(reading.error == nil && reading.isComplete)
             #expect(reading.trailers?.map { "\($0.name.rawName)=\($0.value)" } == ["A=b"])
             #expect(reading.head?.isPersistent == true && parser.isDoubtful)
-            parser.begin(.get)
+            parser.expectResponse(to: .get)
             #expect(!parser.isDoubtful)
         }
     }
@@ -368,7 +368,7 @@ struct ResponseParserTests {
         // Each request may have as many.
         var parser = ResponseParser(limits: ResponseLimits())
         for _ in 0..<2 {
-            parser.begin(.get)
+            parser.expectResponse(to: .get)
             #expect(ResponseReading(Array((String(repeating: interim, count: 32) + final).utf8), with: &parser).isComplete)
         }
         let tooMany = ResponseReading(String(repeating: interim, count: 33) + final)
@@ -525,7 +525,7 @@ struct ResponseParserTests {
         // Each response has the bound on its own.
         var parser = ResponseParser(limits: ResponseLimits())
         for _ in 0..<3 {
-            parser.begin(.get)
+            parser.expectResponse(to: .get)
             #expect(ResponseReading(Array((most + "0\r\n\r\n").utf8), with: &parser).isComplete)
         }
     }
@@ -553,7 +553,7 @@ struct ResponseParserTests {
     @Test func anEmptyBodyEndsWithoutMoreBytes() throws {
         for head in ["HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 204 No Content\r\n\r\n"] {
             var parser = ResponseParser(limits: ResponseLimits())
-            parser.begin(.get)
+            parser.expectResponse(to: .get)
             let (first, consumed) = try Array(head.utf8).withUnsafeBytes { try parser.next(in: $0) }
             guard case .head = first else {
                 Issue.record("\(first)")
@@ -573,13 +573,13 @@ struct ResponseParserTests {
         var parser = ResponseParser(limits: ResponseLimits())
         #expect(parser.isIdle && !parser.hasBegun)
         for _ in 0..<3 {
-            parser.begin(.get)
+            parser.expectResponse(to: .get)
             #expect(!parser.isIdle && !parser.hasBegun)
             let first = ResponseReading(
                 Array("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;a\r\nx\r\n0\r\nA: b\r\n\r\n".utf8), with: &parser)
             #expect(first.text == "x" && first.trailers?.count == 1)
             #expect(parser.isIdle && parser.hasBegun)
-            parser.begin(.head)
+            parser.expectResponse(to: .head)
             let second = ResponseReading(Array("HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n".utf8), with: &parser)
             #expect(second.isComplete && second.trailers == nil && second.fields == ["Content-Length=7"])
         }
@@ -591,7 +591,7 @@ struct ResponseParserTests {
 
     @Test func hasBegunFromTheFirstByte() throws {
         var parser = ResponseParser(limits: ResponseLimits())
-        parser.begin(.get)
+        parser.expectResponse(to: .get)
         _ = try [].withUnsafeBytes { (bytes: UnsafeRawBufferPointer) in try parser.next(in: bytes) }
         #expect(!parser.hasBegun)
         _ = try [UInt8(ascii: "H")].withUnsafeBytes { try parser.next(in: $0) }
@@ -602,7 +602,7 @@ struct ResponseParserTests {
         var parser = ResponseParser(limits: ResponseLimits())
         #expect(throws: ResponseParseError.unexpectedBytes) { try [UInt8(1)].withUnsafeBytes { _ = try parser.next(in: $0) } }
         // It stays one.
-        parser.begin(.get)
+        parser.expectResponse(to: .get)
         #expect(!parser.isIdle)
         let response = Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".utf8)
         #expect(ResponseReading(response, with: &parser).error == .unexpectedBytes)

@@ -26,7 +26,7 @@ struct ResponseReading: Equatable {
         piece: () -> Int = { .max }
     ) {
         var parser = ResponseParser(limits: limits)
-        parser.begin(method)
+        parser.expectResponse(to: method)
         self.init(bytes, with: &parser, piece: piece)
     }
 

@@ -22,7 +22,7 @@ struct FrameServer: Sendable {
         return (authority, try authority.certificate())
     }
 
-    /// Starts a server that writes `opening` as soon as a connection is there, and answers each frame by `answer`.
+    /// Starts a server that writes `opening` as soon as a connection is there, and writes the result of `answer` for each frame.
     private init(_ opening: [ByteAction], _ answer: @escaping @Sendable (H2Frame) -> [ByteAction]) async throws {
         let (authority, certificate) = try Self.certificate.get()
         folder = try TestFolder("frames")
@@ -38,7 +38,7 @@ struct FrameServer: Sendable {
         }
     }
 
-    /// Runs `body` with a transport and a server that writes `opening`, and answers nothing.
+    /// Runs `body` with a transport and a server that writes only `opening`.
     static func with<Result>(writing opening: [ByteAction], _ body: (NIOTransport, FrameServer) async throws -> Result) async throws
         -> Result
     {
@@ -46,7 +46,7 @@ struct FrameServer: Sendable {
         return try await server.use({ _ in }, body)
     }
 
-    /// Runs `body` with a transport and a server that answers each HEADERS frame by `answer`.
+    /// Runs `body` with a transport and a server that writes the result of `answer` for each HEADERS frame.
     static func with<Result>(
         opening: [H2Frame] = hello, answering answer: @escaping @Sendable (H2Frame) -> [ByteAction] = { ok($0.stream) },
         all: Bool = false, configure: (inout NIOTransport.Configuration) -> Void = { _ in },

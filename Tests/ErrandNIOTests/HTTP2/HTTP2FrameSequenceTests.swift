@@ -33,8 +33,8 @@ private enum FrameSequences {
         }
         let counts = outcomes.value
         #expect(counts.values.reduce(0, +) == total)
-        let answered = counts.filter { Int($0.key) != nil }.values.reduce(0, +)
-        #expect(answered > total / 5, "\(counts)")
+        let exchanges = counts.filter { Int($0.key) != nil }.values.reduce(0, +)
+        #expect(exchanges > total / 5, "\(counts)")
         if total > 1_000 { print("frame sequences: \(counts)") }
         #expect(counts.keys.count > 3, "\(counts)")
     }
@@ -144,13 +144,13 @@ private final class HostileScript: ByteScript {
     func received(_ bytes: [UInt8]) -> [ByteAction] {
         var actions: [ByteAction] = []
         for frame in reader.read(bytes) {
-            if frame.type == 1 { actions += answer(frame.stream) }
+            if frame.type == 1 { actions += response(on: frame.stream) }
             if frame.type == 0, chance(3) { actions += write(hostile(frame.stream, at: 1...2)) }
         }
         return actions
     }
 
-    private func answer(_ stream: UInt32) -> [ByteAction] {
+    private func response(on stream: UInt32) -> [ByteAction] {
         var actions: [ByteAction] = []
         if chance(20) { actions += write(hostile(stream, at: 1...2)) }
         if chance(10) { actions.append(.pause(milliseconds: Int.random(in: 1...20, using: &generator))) }

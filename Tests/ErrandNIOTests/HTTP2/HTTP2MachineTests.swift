@@ -8,7 +8,7 @@ import Testing
     private func begun(_ bodies: OutgoingBody.Kind...) throws -> HTTP2Machine {
         var machine = HTTP2Machine()
         for body in bodies {
-            let number = try require(machine.begin())
+            let number = try require(machine.startStream())
             machine.writeHead(number, body)
         }
         return machine
@@ -31,31 +31,31 @@ import Testing
         expect(!machine.receiveHead(3, status: 200, length: nil))
         #expect(try machine.receiveEnd(3) == .complete(resets: false))
         #expect(machine.streams.keys == [1, 5])
-        expect(machine.begin() == 7)
+        expect(machine.startStream() == 7)
         #expect(machine.exchangesStarted == 4)
     }
 
     @Test func noMoreStreamsBeginThanTheServerAllows() throws {
         var machine = try begun(.none, .none)
         expect(machine.receiveStreamLimit(2) == 2)
-        #expect(!machine.canBegin)
-        expect(machine.begin() == nil)
+        #expect(!machine.canStartStream)
+        expect(machine.startStream() == nil)
         _ = machine.end(1)
-        expect(machine.begin() == 5)
+        expect(machine.startStream() == 5)
         expect(machine.receiveStreamLimit(2) == nil)
         expect(machine.receiveStreamLimit(0) == 0)
-        expect(machine.begin() == nil)
+        expect(machine.startStream() == nil)
         expect(machine.receiveStreamLimit(.max) == HTTP2Limits.mostStreams)
-        #expect(machine.canBegin)
+        #expect(machine.canStartStream)
     }
 
     @Test func theConnectionDrainsWhenItsIdentifiersAreUsedUp() {
         var machine = HTTP2Machine(firstStream: .max - 2)
-        expect(machine.begin() == .max - 2)
-        #expect(machine.canBegin)
-        expect(machine.begin() == .max)
+        expect(machine.startStream() == .max - 2)
+        #expect(machine.canStartStream)
+        expect(machine.startStream() == .max)
         #expect(machine.isDraining)
-        expect(machine.begin() == nil)
+        expect(machine.startStream() == nil)
     }
 
     // MARK: - The upload
@@ -226,11 +226,11 @@ import Testing
     @Test func goAwayReturnsTheStreamsThatWereNotProcessed() throws {
         var machine = try begun(.none, .none, .none)
         expect(machine.receiveGoAway(last: 1, .noError) == [3, 5])
-        expect(machine.begin() == nil)
+        expect(machine.startStream() == nil)
         #expect(machine.goAwayCode == .noError)
         var graceful = try begun(.none)
         expect(graceful.receiveGoAway(last: .max, .noError) == [])
-        expect(graceful.begin() == nil)
+        expect(graceful.startStream() == nil)
     }
 
     @Test(arguments: [
@@ -251,9 +251,9 @@ import Testing
 
     @Test func onlyAStreamThatTheServerKnowsIsReset() throws {
         var machine = HTTP2Machine()
-        let unsent = try require(machine.begin())
+        let unsent = try require(machine.startStream())
         expect(!machine.end(unsent))
-        let sent = try require(machine.begin())
+        let sent = try require(machine.startStream())
         machine.writeHead(sent, .none)
         expect(machine.end(sent))
         expect(!machine.end(sent))
@@ -266,14 +266,14 @@ import Testing
         expect(machine.end(1))
         expect(machine.cancel(3) == .hold)
         expect(machine.end(3))
-        #expect(!machine.canBegin)
+        #expect(!machine.canStartStream)
         machine.countFrame()
         expect(machine.cancel(5) == .none)
         let end = machine.endProbe()
         #expect(end.heldStreams == 2 && !end.isSilent)
-        #expect(machine.canBegin)
+        #expect(machine.canStartStream)
         // The next ping waits for HEADERS or DATA.
-        let next = try require(machine.begin())
+        let next = try require(machine.startStream())
         machine.writeHead(next, .none)
         expect(machine.cancel(next) == .none)
         machine.countMessageFrame()
@@ -287,7 +287,7 @@ import Testing
         #expect(machine.position(of: 1) == ExchangePosition(phase: .response, delivery: .unknown, mayBeStale: false))
         machine.countFrame()
         _ = machine.end(1)
-        let number = try require(machine.begin())
+        let number = try require(machine.startStream())
         #expect(machine.position(of: number) == ExchangePosition(phase: .send, delivery: .notSent, mayBeStale: true))
         machine.writeHead(number, .present)
         #expect(machine.position(of: number) == ExchangePosition(phase: .send, delivery: .unknown, mayBeStale: true))

@@ -10,7 +10,7 @@ extension NIOTransportTests {
     /// A server that refuses streams in the middle of their uploads: each body arrives whole, or not at all.
     @Suite(.timeLimit(.minutes(5))) struct HTTP2RefusedUploadTests {
         /// Refuses every other stream when its first DATA comes, and collects the rest.
-        private final class Refusal: Sendable {
+        private final class ScriptedRefusals: Sendable {
             private struct State {
                 var streams = 0
                 /// What was received; `nil` for a stream that is refused.
@@ -21,7 +21,7 @@ extension NIOTransportTests {
 
             var bodies: [[UInt8]] { state.withLock { $0.whole } }
 
-            func answer(_ frame: H2Frame) -> [ByteAction] {
+            func respond(to frame: H2Frame) -> [ByteAction] {
                 state.withLock { state in
                     switch frame.type {
                     case 1:
@@ -47,10 +47,10 @@ extension NIOTransportTests {
         @Test(arguments: [false, true])
         func everyBodyArrivesWhole(hasLength: Bool) async throws {
             let (count, runs) = (500, 250)
-            let refusal = Refusal()
+            let refusal = ScriptedRefusals()
             try await FrameServer.with(
                 opening: [.settings([(3, 100), (4, 0x7FFF_FFFF)]), .windowUpdate(0, by: 0x3FFF_FFFF), .settingsAck],
-                answering: { refusal.answer($0) }, all: true
+                answering: { refusal.respond(to: $0) }, all: true
             ) { transport, server in
                 for _ in 0..<runs {
                     let body = NumberedPieces.body(count, hasLength: hasLength)

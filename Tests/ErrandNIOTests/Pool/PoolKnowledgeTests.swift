@@ -41,7 +41,7 @@ import Testing
 
     /// All exchanges of a connection end, and it closes.
     private func close(_ machine: inout Machine, _ link: Link, _ key: String = "a") {
-        _ = machine.closed(link, of: key)
+        _ = machine.remove(link, of: key)
     }
 
     @Test(arguments: [

@@ -232,7 +232,7 @@ import Testing
         let (_, work) = try wait(lease(&machine, "x"))
         _ = machine.connected(work.connect[0], link, on: loop, at: .zero)
         _ = try wait(lease(&machine, "y"))
-        expect(machine.closed(link, of: "a").connect.count == 1)
+        expect(machine.remove(link, of: "a").connect.count == 1)
     }
 
     // MARK: - All origins together
@@ -331,7 +331,7 @@ import Testing
                 } else {
                     let link = Link("1")
                     _ = machine.connected(attempt, link, on: loop, at: .zero)
-                    attempts += machine.closed(link, of: "a").connect
+                    attempts += machine.remove(link, of: "a").connect
                 }
             }
             expect(machine.waiterCount == 0)
@@ -548,7 +548,7 @@ import Testing
                 guard !busy.isEmpty else { continue }
                 let (link, key) = busy.remove(at: Int.random(in: busy.indices, using: &random))
                 if Bool.random(using: &random) {
-                    perform(machine.closed(link, of: key))
+                    perform(machine.remove(link, of: key))
                     continue
                 }
                 switch machine.release(link, of: key, idleTime: .seconds(5), at: now) {
@@ -580,14 +580,14 @@ import Testing
         while machine.waiterCount > 0, rounds < 10_000 {
             rounds += 1
             if let (link, key) = busy.popLast() {
-                perform(machine.closed(link, of: key))
+                perform(machine.remove(link, of: key))
             } else if let attempt = attempts.popFirst() {
                 let (waiter, work) = machine.failed(attempt)
                 if let waiter { serve(waiter) }
                 perform(work)
             } else if let (link, key) = idle.popLast() {
-                let (isRetired, work) = machine.retire(link, of: key)
-                #expect(isRetired)
+                let (isRemoved, work) = machine.removeIfIdle(link, of: key)
+                #expect(isRemoved)
                 perform(work)
             } else {
                 break

@@ -114,7 +114,7 @@ import Testing
         _ = machine.drain(link, of: "host")
         expect(use(&machine, "guest") == nil)
         expect(machine.share(link, with: "guest", at: .zero) == nil)
-        _ = machine.closed(link, of: "host")
+        _ = machine.remove(link, of: "host")
         #expect(machine.guests(of: link) == [] && machine.sharedSlots.isEmpty)
     }
 
@@ -195,7 +195,7 @@ import Testing
         let link = try open(&machine)
         _ = try wait(&machine, "g", "guest")
         _ = machine.share(link, with: "guest", at: .zero)
-        _ = machine.closed(link, of: "host")
+        _ = machine.remove(link, of: "host")
         let next = try open(&machine, "2", "stranger")
         #expect(machine.guests(of: next) == [])
         expect(use(&machine, "guest") == nil)
@@ -211,7 +211,7 @@ import Testing
         let second = try open(&machine, "2")
         _ = try wait(&machine, "g2", "guest")
         _ = machine.share(second, with: "guest", at: .zero)
-        _ = machine.closed(first, of: "host")
+        _ = machine.remove(first, of: "host")
         #expect(machine.guests(of: second) == ["guest"])
         expect(use(&machine, "guest") == "2")
     }

@@ -123,7 +123,7 @@ import Testing
         #expect(made + before == expected)
         #expect(machine.total == expected + 1)
         // The waiters need no more than before, but there is room for one more.
-        _ = machine.closed(link, of: "a")
+        _ = machine.remove(link, of: "a")
         #expect(machine.total == min(9, (waiters + streams - 1) / streams))
     }
 
@@ -162,7 +162,7 @@ import Testing
         expect(lease(&machine, on: loop) == .use("here"))
         let ends = (0..<2).map { _ in release(&machine, there) }
         #expect(ends == ["in use", "idle 60"])
-        _ = machine.closed(here, of: "a")
+        _ = machine.remove(here, of: "a")
         expect(lease(&machine, on: loop) == .use("there"))
     }
 
@@ -270,11 +270,11 @@ import Testing
         var machine = machine()
         let link = try open(&machine, streams: 2)
         _ = try openIdle(&machine, "2", streams: 2)
-        _ = (machine.closed(link, of: "a"), machine.closed(link, of: "a"))
+        _ = (machine.remove(link, of: "a"), machine.remove(link, of: "a"))
         #expect(machine.total == 1)
         expect(release(&machine, link) == "close, connect ")
-        let (isRetired, _) = machine.retire(link, of: "a")
-        #expect(!isRetired)
+        let (isRemoved, _) = machine.removeIfIdle(link, of: "a")
+        #expect(!isRemoved)
     }
 
     @Test func afterShutdownAConnectionClosesAfterItsLastExchange() throws {
@@ -475,7 +475,7 @@ private struct PoolHistory {
 
     mutating func lose(_ place: Int, _ machine: inout Machine) {
         let open = links.remove(at: place)
-        perform(machine.closed(open.link, of: open.key))
+        perform(machine.remove(open.link, of: open.key))
     }
 
     mutating func release(_ place: Int, _ machine: inout Machine) {

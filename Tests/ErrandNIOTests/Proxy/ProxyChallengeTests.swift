@@ -13,7 +13,7 @@ extension NIOTransportTests {
         private static let challenge = ["Proxy-Authenticate: N nonce=1"]
 
         /// Responds with 407 to each request that has no credentials.
-        private static func answer(_ connection: RawConnection, _ request: RawRequest) throws {
+        private static func respond(on connection: RawConnection, _ request: RawRequest) throws {
             if request.value("proxy-authorization") == nil {
                 try connection.respond("407 No", fields: challenge)
             } else {
@@ -46,7 +46,7 @@ extension NIOTransportTests {
             let seen = Watched<[RawRequest]>([])
             let proxy = try RawServer.answering { connection, request, _ in
                 seen.change { $0.append(request) }
-                try Self.answer(connection, request)
+                try Self.respond(on: connection, request)
             }
             defer { proxy.stop() }
             let settings = settings(proxy) { _ in value.text }
@@ -72,7 +72,7 @@ extension NIOTransportTests {
             let seen = Watched<[RawRequest]>([])
             let proxy = try RawServer.answering { connection, request, _ in
                 seen.change { $0.append(request) }
-                try Self.answer(connection, request)
+                try Self.respond(on: connection, request)
             }
             defer { proxy.stop() }
             let settings = settings(proxy) { $0.target.hasSuffix("/1") ? "N good" : value.text }
@@ -92,7 +92,7 @@ extension NIOTransportTests {
         /// A proxy that has refused a large body may read the rest of it as the next request: a connection of its own has none.
         @Test(arguments: [(32 * 1024, 1), (32 * 1024 + 1, 2)])
         func aConnectionWithALargeRefusedBodyIsNotUsedAgain(bytes: Int, connections: Int) async throws {
-            let proxy = try RawServer.answering { connection, request, _ in try Self.answer(connection, request) }
+            let proxy = try RawServer.answering { connection, request, _ in try Self.respond(on: connection, request) }
             defer { proxy.stop() }
             let settings = settings(proxy) { _ in "N good" }
             try await withNIO {
@@ -104,7 +104,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// It is no answer, as `nil` is.
+        /// The value counts as no value, as `nil` does.
         @Test(arguments: ["http", "https"]) func anEmptyValueIsNoAnswer(scheme: String) async throws {
             let seen = Watched<[RawRequest]>([])
             let proxy = try RawServer.answering { connection, request, _ in
@@ -227,7 +227,7 @@ extension NIOTransportTests {
         }
 
         /// Challenges one connection, and closes it.
-        private final class Challenging: ByteScript {
+        private final class ChallengingScript: ByteScript {
             func opened() -> [ByteAction] { [] }
             func received(_ bytes: [UInt8]) -> [ByteAction] {
                 let head = "HTTP/1.1 407 No\r\n\(ProxyChallengeTests.challenge[0])\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
@@ -237,7 +237,9 @@ extension NIOTransportTests {
 
         /// The first connection is challenged, and the second one hangs before the proxy is asked.
         @Test(arguments: [1, 2]) func aTLSProxyThatHangsIsNotCalledOneThatOpensATunnel(hanging: Int) async throws {
-            let secure = try await ByteServer(certificate: try TestAuthority().certificate(), protocols: ["http/1.1"]) { Challenging() }
+            let secure = try await ByteServer(certificate: try TestAuthority().certificate(), protocols: ["http/1.1"]) {
+                ChallengingScript()
+            }
             let port = secure.port
             let proxy = try RawServer { connection in
                 if connection.number < hanging { try connection.relay(to: port) }

@@ -224,7 +224,7 @@ import Testing
         let server = try Self.proxy(.http(host: "p", port: 1, credentials: ("joe", "pw")))
         var dialog = ProxyDialog()
         expect(try dialog.authorization(for: server, .get, "http://a.example/") == "Basic am9lOnB3")
-        expect(try !dialog.answer(Self.fields("Basic realm=r"), of: server, .get, "http://a.example/"))
+        expect(try !dialog.respond(to: Self.fields("Basic realm=r"), of: server, .get, "http://a.example/"))
         #expect(dialog.refusals == 1)
     }
 
@@ -234,14 +234,14 @@ import Testing
         let server = try Self.proxy(settings)
         var dialog = ProxyDialog()
         expect(try dialog.authorization(for: server, .get, "/") == nil)
-        expect(try dialog.answer(Self.fields("N nonce=1"), of: server, .get, "/"))
+        expect(try dialog.respond(to: Self.fields("N nonce=1"), of: server, .get, "/"))
         expect(try dialog.authorization(for: server, .get, "/") == "N 1 0")
         var same = dialog
-        expect(try !same.answer(Self.fields("N nonce=1"), of: server, .get, "/"))
-        expect(try !same.answer(Self.fields(), of: server, .get, "/"))
-        expect(try dialog.answer(Self.fields("N nonce=2, stale=true"), of: server, .get, "/"))
+        expect(try !same.respond(to: Self.fields("N nonce=1"), of: server, .get, "/"))
+        expect(try !same.respond(to: Self.fields(), of: server, .get, "/"))
+        expect(try dialog.respond(to: Self.fields("N nonce=2, stale=true"), of: server, .get, "/"))
         expect(try dialog.authorization(for: server, .get, "/") == "N 2 1")
-        expect(try !dialog.answer(Self.fields("N nonce=3"), of: server, .get, "/"))
+        expect(try !dialog.respond(to: Self.fields("N nonce=3"), of: server, .get, "/"))
         // The next request knows the challenge.
         var next = ProxyDialog()
         expect(try next.authorization(for: server, .get, "/") == "N 2 0")
@@ -254,18 +254,18 @@ import Testing
         let server = try Self.proxy(settings)
         var first = ProxyDialog()
         expect(try first.authorization(for: server, .get, "/") == nil)
-        expect(try first.answer(Self.fields("N nonce=1"), of: server, .get, "/"))
+        expect(try first.respond(to: Self.fields("N nonce=1"), of: server, .get, "/"))
         var next = ProxyDialog()
         expect(try next.authorization(for: server, .get, "/") == "N 1")
         // The same challenge again is one.
         var refused = next
-        expect(try !refused.answer(Self.fields("N nonce=1"), of: server, .get, "/"))
+        expect(try !refused.respond(to: Self.fields("N nonce=1"), of: server, .get, "/"))
         #expect(refused.refusals == 1)
-        expect(try next.answer(Self.fields("N nonce=2"), of: server, .get, "/"))
+        expect(try next.respond(to: Self.fields("N nonce=2"), of: server, .get, "/"))
         expect(try next.authorization(for: server, .get, "/") == "N 2")
         #expect(next.refusals == 0)
         // The second new one is, too.
-        expect(try !next.answer(Self.fields("N nonce=3"), of: server, .get, "/"))
+        expect(try !next.respond(to: Self.fields("N nonce=3"), of: server, .get, "/"))
         #expect(next.refusals == 1)
         var last = ProxyDialog()
         expect(try last.authorization(for: server, .get, "/") == "N 2")
@@ -277,7 +277,7 @@ import Testing
         let server = try Self.proxy(settings)
         var dialog = ProxyDialog()
         expect(try dialog.authorization(for: server, .get, "/") == "Basic am9lOnB3")
-        expect(try !dialog.answer(Self.fields("Basic realm=r"), of: server, .get, "/"))
+        expect(try !dialog.respond(to: Self.fields("Basic realm=r"), of: server, .get, "/"))
     }
 
     // MARK: - Routes

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 extension NIOTransportTests {
-    /// A server may answer before it has read the request (RFC 9112, 9.5; RFC 9110, 15.5.14).
+    /// A server may respond before it has read the request (RFC 9112, 9.5; RFC 9110, 15.5.14).
     @Suite(.timeLimit(.minutes(5))) struct EarlyResponseTests {
         /// Large enough to fill every buffer on the way.
         private static let uploadBytes = 64 * 1024 * 1024
@@ -113,7 +113,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// nginx answers at once what it answers by `return`, and drops the body; on HTTP/2 it resets the stream behind the response, and
+        /// nginx responds at once to a location with `return`, and drops the body; on HTTP/2 it resets the stream behind the response, and
         /// SwiftNIO drops a response that comes together with the reset.
         @Test(
             .enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: [NginxServer.Listener.plain, .tls])
@@ -142,12 +142,12 @@ extension NIOTransportTests {
             arguments: [
                 "Content-Length: 0\r\n\r\n", "Content-Length: 4\r\n\r\ndone", "Transfer-Encoding: chunked\r\n\r\n4\r\ndone\r\n0\r\n\r\n",
             ])
-        func aSuccessBeforeTheBodyWasReadDoesNotEndTheUpload(answer: String) async throws {
+        func aSuccessBeforeTheBodyWasReadDoesNotEndTheUpload(rest: String) async throws {
             let received = Watched(0)
             let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
                 while true {
                     let request = try connection.readHead()
-                    try connection.write("HTTP/1.1 200 OK\r\n\(answer)")
+                    try connection.write("HTTP/1.1 200 OK\r\n\(rest)")
                     let body = try connection.readBody(of: request)
                     received.change { $0 = body.count }
                 }
@@ -160,7 +160,7 @@ extension NIOTransportTests {
                 let body = RequestBody.stream(length: Int64(Self.uploadBytes)) { _ in source }
                 let response = try await transport.send(Request(.put, url: server.url(), body: body).within(.seconds(20)))
                 #expect(response.status == .ok)
-                #expect(try await response.body.collect().count == (answer.contains("done") ? 4 : 0))
+                #expect(try await response.body.collect().count == (rest.contains("done") ? 4 : 0))
                 #expect(try await response.end().isComplete)
                 try await received.wait("the whole body") { $0 == Self.uploadBytes }
                 try await poll("an idle connection", value: { transport.openConnections }) { $0.map(\.exchanges) == [0] }

@@ -203,7 +203,7 @@ extension NIOTransportTests {
             let authority = try TestAuthority()
             try authority.writeCertificate(toPath: folder.file("authority.pem"))
             let inner = try await ByteServer(certificate: authority.certificate(), protocols: ["http/1.1"]) {
-                OneResponse(head + "partial")
+                OneResponseScript(head + "partial")
             }
             let port = inner.port
             // Its connections end as an attacker's would: between two records.
@@ -233,7 +233,7 @@ extension NIOTransportTests {
             let authority = try TestAuthority()
             try authority.writeCertificate(toPath: folder.file("authority.pem"))
             let server = try await ByteServer(certificate: authority.certificate(), protocols: ["http/1.1"]) {
-                OneResponse("HTTP/1.1 200 OK\r\n\r\nall of it", closes: true)
+                OneResponseScript("HTTP/1.1 200 OK\r\n\r\nall of it", closes: true)
             }
             try await withNIO {
                 $0.tls.extraRootsPEMFiles = [folder.file("authority.pem")]
@@ -247,7 +247,7 @@ extension NIOTransportTests {
 }
 
 /// Sends bytes for the first request.
-private final class OneResponse: ByteScript {
+private final class OneResponseScript: ByteScript {
     private let response: String
     private let closes: Bool
     private var head: [UInt8] = []

@@ -119,7 +119,7 @@ extension NIOTransportTests {
             }
         }
 
-        private final class Reports: Sendable {
+        private final class RecordingPinReports: Sendable {
             let all = Mutex<[CertificatePinError]>([])
 
             func add(_ mismatch: CertificatePinError) { all.withLock { $0.append(mismatch) } }
@@ -129,7 +129,7 @@ extension NIOTransportTests {
 
         @Test func inReportOnlyModeTheExchangeGoesOn() async throws {
             let server = try await BadTLSServer.shared()
-            let reports = Reports()
+            let reports = RecordingPinReports()
             let pins = try CertificatePins(["localhost": [Self.another, Self.backup]]).reporting { reports.add($0) }
             #expect(try await get(server.url("good"), pins: pins) == "ok")
             #expect(reports.hosts == ["localhost"])

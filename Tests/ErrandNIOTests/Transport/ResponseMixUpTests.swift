@@ -196,12 +196,12 @@ extension NIOTransportTests {
     }
 }
 
-/// Answers the first line of each head.
+/// Responds to the first line of each head.
 private final class LineScript: ByteScript {
     private var text = ""
-    private let answer: (String) -> String
+    private let response: (String) -> String
 
-    init(_ answer: @escaping (String) -> String) { self.answer = answer }
+    init(_ response: @escaping (String) -> String) { self.response = response }
 
     func opened() -> [ByteAction] { [] }
 
@@ -209,7 +209,7 @@ private final class LineScript: ByteScript {
         text += String(decoding: bytes, as: UTF8.self)
         var actions: [ByteAction] = []
         while let end = text.range(of: "\r\n\r\n") {
-            actions.append(.write(Array(answer(text.prefix { $0 != "\r\n" }.description).utf8)))
+            actions.append(.write(Array(response(text.prefix { $0 != "\r\n" }.description).utf8)))
             text.removeSubrange(..<end.upperBound)
         }
         return actions

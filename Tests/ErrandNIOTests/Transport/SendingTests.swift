@@ -62,8 +62,8 @@ private struct LoneConnection {
         let exchange = Exchange(request, to: Route(origin), owner: owner)
         exchange.events?.record(.start)
         return try await withUnsafeThrowingContinuation { waiter in
-            _ = exchange.begin(waiter)
-            connection.begin(exchange)
+            _ = exchange.register(waiter)
+            connection.dispatch(exchange)
         }
     }
 

@@ -5,9 +5,9 @@ internal import Synchronization
 
 /// The body of a response that was not complete when its head was delivered.
 ///
-/// The connection's event loop appends what it has received since, as one batch for each turn of the loop; a reader takes chunk by chunk.
-/// While more is queued than the reader may want, the connection does not read.
-final class ResponseStream: ReadyBodySource {
+/// The connection's event loop appends the received data, one batch for each turn of the loop. A reader takes chunk by chunk. While the
+/// queue is full, the connection does not read.
+final class ExchangeBodySource: ReadyBodySource {
     private enum End: Sendable {
         case complete(trailers: HTTPFields?)
         case failed(any Error)
@@ -17,7 +17,7 @@ final class ResponseStream: ReadyBodySource {
         var queue = ReadQueue()
         var end: End?
         var waiter: UnsafeContinuation<Data?, any Error>?
-        /// Since when a reader waits; kept only if that time is limited.
+        /// When the reader began to wait. Kept only if the wait is limited.
         var waitingSince: NIODeadline?
     }
 
@@ -33,9 +33,9 @@ final class ResponseStream: ReadyBodySource {
 
     // MARK: - On the event loop
 
-    /// Appends what was received.
+    /// Appends received data.
     ///
-    /// - Returns: whether the connection must wait before it reads on.
+    /// - Returns: whether the connection must wait before it reads more.
     func append(_ batch: inout [Data]) -> Bool {
         guard !batch.isEmpty else { return false }
         let (waiter, first, holdsBack) = state.withLock { state in
@@ -51,14 +51,14 @@ final class ResponseStream: ReadyBodySource {
         return holdsBack
     }
 
-    /// Since when a reader waits; `nil` if none does.
+    /// When the reader began to wait; `nil` if no reader waits.
     var waitingSince: NIODeadline? { state.withLock { $0.waiter == nil ? nil : $0.waitingSince } }
 
     /// Whether the end of the body was received.
     var isComplete: Bool { state.withLock { state in if case .complete? = state.end { true } else { false } } }
 
     func complete(_ trailers: HTTPFields?) { end(.complete(trailers: trailers)) }
-    /// What is queued can still be read.
+    /// Ends the body with an error, after the queued data.
     func fail(_ error: any Error) { end(.failed(error)) }
 
     private func end(_ end: End) {
@@ -98,7 +98,7 @@ final class ResponseStream: ReadyBodySource {
         }
     }
 
-    /// `nil`: the reader must wait.
+    /// Returns the result of a read; `nil` if the reader must wait.
     private func result(of read: Read) -> Result<Data?, any Error>? {
         switch read {
         case .chunk(let chunk, let isFree):
@@ -111,7 +111,7 @@ final class ResponseStream: ReadyBodySource {
     }
 
     func next() async throws -> Data? {
-        // A reader that finds something has nothing to wait for, and needs no handler of cancellation.
+        // A reader that finds a chunk does not wait, and needs no cancellation handler.
         if !Task.isCancelled, let result = result(of: read()) { return try result.get() }
         return try await withTaskCancellationHandler {
             try Task.checkCancellation()
@@ -138,16 +138,16 @@ final class ResponseStream: ReadyBodySource {
     func abandon() { end(because: nil) }
     func fail(with error: any Error) { end(because: error) }
 
-    /// Ends the exchange, and drops what is queued.
+    /// Ends the exchange, and drops the queued data.
     ///
-    /// - Parameter error: `nil` if the rest is not wanted.
+    /// - Parameter error: `nil` if the rest is not needed.
     private func end(because error: (any Error)?) {
         let (waiter, isOver) = state.withLock { state in
             defer { state.waiter = nil }
             let wasRead = state.queue.isEmpty
             state.queue.removeAll()
             switch state.end {
-            // What is dropped now must not pass for the end of the body.
+            // After queued data was dropped, a reader must not see a complete body.
             case .complete? where !wasRead: state.end = .failed(error ?? CancellationError())
             case .complete?, .failed?: break
             case nil:

@@ -1,0 +1,44 @@
+#if NIO
+internal import ErrandCore
+
+extension Pool {
+    /// Returns the route to an origin.
+    ///
+    /// - Parameter isForUpgrade: whether the exchange asks for another protocol.
+    /// - Throws: ``ErrandCore/ProxySettingsError`` if a closure or an environment variable has chosen a proxy whose settings can't be used.
+    func makeRoute(to origin: Origin, isForUpgrade: Bool = false) throws(ProxySettingsError) -> Route {
+        let needsHTTP1 = isForUpgrade && settings.mayUseHTTP2(for: origin)
+        guard !settings.proxy.isNone, let proxy = try settings.proxy.proxy(for: origin) else {
+            return Route(origin, needsHTTP1: needsHTTP1)
+        }
+        return Route(origin, through: try proxies.server(proxy), needsTunnel: isForUpgrade, needsHTTP1: needsHTTP1)
+    }
+}
+
+extension NIOTransport.Configuration {
+    /// Whether a connection to an origin, direct or through a tunnel, may have HTTP/2.
+    fileprivate func mayUseHTTP2(for origin: Origin) -> Bool { origin.scheme == "https" ? allowsHTTP2 : usesHTTP2WithoutTLS }
+
+    /// Returns how many exchanges the first connection takes at a time, until its server changes the number; `nil` if the server chooses
+    /// the version of HTTP during the TLS handshake.
+    func firstStreams(of route: Route) -> Int? {
+        if isKnownToUseHTTP2(for: route) { return HTTP2Limits.firstStreams }
+        return route.origin.scheme == "https" && allowsHTTP2 && !route.needsHTTP1 ? nil : 1
+    }
+
+    /// Returns whether a route may share connections with other origins, as a host or as a guest. Such a route is direct, has TLS and a
+    /// host that is a name, and checks the server in no special way.
+    func mayShareConnections(of route: Route) -> Bool {
+        let (origin, host) = (route.origin, route.origin.host)
+        guard sharesConnectionsAcrossHosts, origin.scheme == "https", route.proxy == nil, !route.needsHTTP1 else { return false }
+        guard tls.clientCertificate == nil, tls.pins?.pins(for: host).isEmpty ?? true else { return false }
+        return !tls.trustsAnyCertificateForTesting.contains(host) && (try? IPAddress(origin.bareHost)) == nil
+    }
+
+    /// Returns whether a connection will use HTTP/2 without a choice by the server, because it has no TLS. A proxy that reads requests
+    /// gets them over HTTP/1.1.
+    func isKnownToUseHTTP2(for route: Route) -> Bool {
+        usesHTTP2WithoutTLS && route.origin.scheme != "https" && !route.needsHTTP1 && !route.isForwarded
+    }
+}
+#endif
