@@ -21,12 +21,13 @@ extension Request {
     /// `Content-Length`. Settings in `~/.curlrc` still apply. What the shell could expand is in single quotes. Field values are not
     /// changed: before you show the text on a terminal, consider where they come from.
     ///
-    /// Names decide what is sensitive: ``/ErrandCore/RequestOptions/sensitivity`` for fields and query items, and the same names for members of JSON, items of a
-    /// form, parts of a multipart body and lines of text.
+    /// Names decide what is sensitive: ``/ErrandCore/RequestOptions/sensitivity`` for fields and query items, and the same names for members
+    /// of JSON, items of a form and parts of a multipart body. A body of another syntax, such as XML or plain text, is not shown without
+    /// `showingSecrets`.
     ///
-    /// Bytes that are not plain text are piped through `printf`. A file is named, and read by `curl`. A stream, and a body over the limit, is neither
-    /// read nor shown: the command reads it from a file `body.bin` in the current folder, and sends nothing if there is no such file. For a HEAD with
-    /// a body, `curl` waits in vain for the body of the response.
+    /// Bytes that are not plain text are piped through `printf`. A file is named, and read by `curl`. A stream, a body over the limit and a
+    /// body of an unknown syntax are not shown: the command reads the body from a file `body.bin` in the current folder, and sends nothing
+    /// if there is no such file. For a HEAD with a body, `curl` waits in vain for the body of the response.
     ///
     /// - Parameters:
     ///   - pretty: whether each option stands on a line of its own. Otherwise the text is one line, unless the value of a field holds a control
@@ -169,7 +170,9 @@ private struct CURLText {
         var bytes = Array(data)
         if !showsSecrets {
             let type = request.completedFields[.contentType].flatMap { MediaType($0) }
-            bytes = BodyRedaction(bytes, type: type, sensitivity: sensitivity).edits.applied(to: bytes)
+            let redaction = BodyRedaction(bytes, type: type, sensitivity: sensitivity)
+            if redaction.isHidden { return Self.placeholder }
+            bytes = redaction.edits.applied(to: bytes)
         }
         if let text = literal(bytes) { return Body(option: "--data-raw " + Shell.quoted(text)) }
         let commands = Shell.printed(bytes, limitBytes: Self.argumentBytes)

@@ -293,6 +293,9 @@ public struct HARIncomplete: RawRepresentable, Codable, Sendable, Hashable, Cust
     public static let truncated = HARIncomplete(rawValue: "truncated")
     /// The body was in a content coding, in which secrets can't be found, and was not kept. Such an exchange can't be replayed.
     public static let coded = HARIncomplete(rawValue: "coded")
+    /// The body was text of a syntax in which secrets can't be found, such as HTML, and was not kept. Such an exchange can't be replayed.
+    /// See the parameter `keepsUnknownText` of ``Recording/init(path:mode:matching:secrets:allowsRepeats:bodyLimitBytes:keepsCodedBodies:keepsUnknownText:clock:date:)``.
+    public static let hidden = HARIncomplete(rawValue: "hidden")
     /// The body was not read to its end before the file was written. A replay returns the recorded part, and then fails.
     public static let unfinished = HARIncomplete(rawValue: "unfinished")
 
@@ -300,6 +303,7 @@ public struct HARIncomplete: RawRepresentable, Codable, Sendable, Hashable, Cust
         switch self {
         case .truncated: "its body is longer than the recorded part"
         case .coded: "its body was encoded and not recorded"
+        case .hidden: "its body is text of an unknown syntax, and is only recorded with keepsUnknownText: true"
         case .unfinished: "its body was not read to its end"
         default: "its body is incomplete"
         }

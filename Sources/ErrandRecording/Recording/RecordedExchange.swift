@@ -39,17 +39,19 @@ final class RecordedExchange: EventSink {
     private let elapsed: @Sendable () -> Duration
     private let limitBytes: Int
     private let keepsCodedBodies: Bool
+    private let keepsUnknownText: Bool
     /// What the steps are when an exchange begins.
     private let noSteps: ExchangeTimings
     private let state: Mutex<State>
 
     init(
-        _ request: Request, limitBytes: Int, keepsCodedBodies: Bool, started: Date, elapsed: @escaping @Sendable () -> Duration
+        _ request: Request, limitBytes: Int, keepsCodedBodies: Bool, keepsUnknownText: Bool, started: Date,
+        elapsed: @escaping @Sendable () -> Duration
     ) {
         head = request.headWithFallbacks
         requestLength = request.body.length
         (sensitivity, self.started, self.elapsed) = (request.wholeSensitivity, started, elapsed)
-        (self.limitBytes, self.keepsCodedBodies) = (limitBytes, keepsCodedBodies)
+        (self.limitBytes, self.keepsCodedBodies, self.keepsUnknownText) = (limitBytes, keepsCodedBodies, keepsUnknownText)
         var body = BodyCapture(limitBytes: limitBytes)
         if let bytes = request.body.bufferedData {
             body.append(bytes)
@@ -166,7 +168,7 @@ final class RecordedExchange: EventSink {
             request: request(body: state.requestBody, version: response.httpVersion), response: response, timings: timings)
         entry.serverIPAddress = state.steps.connection?.peerAddress
         entry.connection = state.steps.connection.map { "\($0.number)" }
-        return EntryRedaction.redacted(entry, by: sensitivity)
+        return EntryRedaction.redacted(entry, by: sensitivity, keepsUnknownText: keepsUnknownText)
     }
 
     private func fill(_ response: inout HARResponse, with state: State) {

@@ -15,7 +15,8 @@ internal import Synchronization
 ///
 /// **Secrets.** The file contains no values of sensitive fields, of query items, of JSON members, of form items, or of parts of multipart
 /// bodies with a sensitive name (``/ErrandCore/Sensitivity``, and the names that a request declares). The same values are replaced everywhere else in
-/// that exchange, if they are at least 8 bytes long. If a *registered* secret is left anywhere, ``save()`` fails. A replay returns a body
+/// that exchange, if they are at least 8 bytes long. Text of an unknown syntax, such as HTML or plain text, is not recorded without
+/// `keepsUnknownText`. If a *registered* secret is left anywhere, ``save()`` fails. A replay returns a body
 /// with the replacements: `REDACTED` for a string, `0` for a number.
 ///
 /// **Memory.** The recorded exchanges are kept in memory, with their secrets, until ``save()``.
@@ -46,6 +47,7 @@ public final class Recording: Sendable, CustomStringConvertible {
     private let secrets: SecretScrubber?
     private let allowsRepeats: Bool
     private let keepsCodedBodies: Bool
+    private let keepsUnknownText: Bool
     private let date: @Sendable () -> Date
     private let loaded: HARLog
     /// The keys of the loaded entries, without the secrets that the standard names decide.
@@ -72,20 +74,25 @@ public final class Recording: Sendable, CustomStringConvertible {
     ///     body is in the file, truncated, and can't be replayed.
     ///   - keepsCodedBodies: whether a body in a content coding is recorded as it arrives. By default, it is not, because secrets can't be
     ///     found in it: record outside of the layer that decodes it.
+    ///   - keepsUnknownText: whether a text body that is neither JSON, nor a form, a multipart body or an event stream is recorded, such as
+    ///     HTML, XML or plain text. By default, such a body is not recorded, because secrets can't be found in it by name; the exchange is in
+    ///     the file, and can't be replayed. If it is recorded, secrets of the rest of the exchange are replaced in it, and others stay:
+    ///     register them as `secrets`.
     ///   - clock: the clock that measures times, and that replays wait by.
     ///   - date: returns the current date.
     /// - Throws: ``InvalidRecordingError`` if the file isn't an HTTP archive or can't be read.
     public init(
         path: String, mode: Mode = .once, matching matcher: RecordingMatcher = .standard, secrets: [String] = [],
         allowsRepeats: Bool = false, bodyLimitBytes: Int = 16 * 1024 * 1024, keepsCodedBodies: Bool = false,
-        clock: any Clock<Duration> = ContinuousClock(), date: @escaping @Sendable () -> Date = { Date() }
+        keepsUnknownText: Bool = false, clock: any Clock<Duration> = ContinuousClock(), date: @escaping @Sendable () -> Date = { Date() }
     ) throws {
         precondition(bodyLimitBytes >= 0, "bodyLimitBytes must be at least 0 (is \(bodyLimitBytes))")
         for secret in secrets {
             precondition(secret.utf8.count >= 4, "each of secrets must be at least 4 bytes long (is \(secret.utf8.count))")
         }
         (self.path, self.mode, self.matcher, self.allowsRepeats) = (path, mode, matcher, allowsRepeats)
-        (self.bodyLimitBytes, self.keepsCodedBodies, self.clock, self.date) = (bodyLimitBytes, keepsCodedBodies, clock, date)
+        (self.bodyLimitBytes, self.clock, self.date) = (bodyLimitBytes, clock, date)
+        (self.keepsCodedBodies, self.keepsUnknownText) = (keepsCodedBodies, keepsUnknownText)
         self.secrets = secrets.isEmpty ? nil : SecretScrubber(secrets)
         let isThere = mode != .all && FileManager.default.fileExists(atPath: path)
         isReplayOnly = mode == .none || (mode == .once && isThere)
@@ -184,7 +191,8 @@ public final class Recording: Sendable, CustomStringConvertible {
     /// Begins an exchange, which has its place in the file from now on.
     func begin(_ request: Request) -> RecordedExchange {
         let exchange = RecordedExchange(
-            request, limitBytes: bodyLimitBytes, keepsCodedBodies: keepsCodedBodies, started: date(), elapsed: stopwatch(clock))
+            request, limitBytes: bodyLimitBytes, keepsCodedBodies: keepsCodedBodies, keepsUnknownText: keepsUnknownText, started: date(),
+            elapsed: stopwatch(clock))
         state.withLock { $0.exchanges.append(exchange) }
         return exchange
     }

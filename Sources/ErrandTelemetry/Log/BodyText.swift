@@ -3,7 +3,7 @@ internal import ErrandCore
 internal import ErrandRedaction
 internal import ErrandFormats
 
-/// What a log shows of a body, or of its front: text without secrets, or what kind of bytes it is.
+/// What a log shows of a body, or of its front: JSON, a form or events without secrets; otherwise, the kind of the bytes.
 struct BodyText {
     /// What is shown in place of the bytes; nil where ``lines`` are shown.
     private(set) var summary: String?
@@ -29,7 +29,12 @@ struct BodyText {
             return
         }
         let shown = Array(text.utf8)
-        let redacted = BodyRedaction(shown, type: type, sensitivity: sensitivity, isCut: !isWhole).edits.applied(to: shown)
+        let redaction = BodyRedaction(shown, type: type, sensitivity: sensitivity, isCut: !isWhole)
+        if redaction.isHidden {
+            summary = type?.essence.shownSafely() ?? "text"
+            return
+        }
+        let redacted = redaction.edits.applied(to: shown)
         if let first = redacted.first(where: { !$0.isSpace }), "{[".utf8.contains(first),
             !isWhole || JSONRedaction(redacted, placeholder: "", isSensitive: { _ in false }).isValid
         {

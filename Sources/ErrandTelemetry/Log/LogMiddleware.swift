@@ -33,10 +33,11 @@ public import Logging
 /// (``/ErrandCore/UnservedOptionError``). Its error reaches the caller. Log it there.
 ///
 /// **Bodies** (``LogDetail/body(limitBytes:)``): of a request, the bytes that are in memory; files and streams are named, never read. Of a response,
-/// the bytes that the caller has read; a body that nobody reads is logged as unread. The log reads nothing by itself and delays nothing. Bytes that
-/// are not text are named `binary`, and a multipart body is shown by the names of its parts.
+/// the bytes that the caller has read; a body that nobody reads is logged as unread. The log reads nothing by itself and delays nothing. JSON,
+/// forms and event streams are shown. A multipart body is shown by the names of its parts. Other text, such as HTML or plain text, is shown by
+/// its length and its type, because secrets can't be found in it: `body of 1204 bytes, text/html`. Bytes that are not text are named `binary`.
 ///
-/// **Secrets** are decided by names: of header fields, query items, members of JSON, form items, and lines of text. See ``/ErrandCore/Sensitivity``.
+/// **Secrets** are decided by names: of header fields, query items, members of JSON, and form items. See ``/ErrandCore/Sensitivity``.
 /// Control characters from outside are escaped: nothing that a server sends begins a line of the log.
 ///
 /// **Metadata** (``LogMetadata/all``): `http.request.method`, `url.full` (redacted), `http.response.status_code`, `http.response.body.size`,
