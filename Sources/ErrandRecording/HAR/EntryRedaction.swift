@@ -105,9 +105,7 @@ struct EntryRedaction {
 
     // MARK: What was learnt
 
-    private static let placeholders = [
-        Sensitivity.placeholder, Sensitivity.urlPlaceholder, "\(Sensitivity.urlPlaceholder):\(Sensitivity.urlPlaceholder)",
-    ]
+    private static let placeholders = [Sensitivity.placeholder, Sensitivity.urlPlaceholder, Sensitivity.userInfoPlaceholder]
 
     private mutating func learn(_ value: String) {
         guard value.utf8.count >= Self.shortestScrubbed, !Self.placeholders.contains(where: value.isExactly) else { return }

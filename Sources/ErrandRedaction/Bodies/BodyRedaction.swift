@@ -13,9 +13,6 @@ package import ErrandFormats
 /// ``/ErrandFormats/MultipartSection/maxDepth``, and JSON within JSON to ``/ErrandFormats/JSONRedaction/nestedTextLimit``. Anything nested
 /// deeper is replaced completely.
 package struct BodyRedaction: Sendable {
-    /// The replacement of a secret. Only letters, so that it is valid in any syntax.
-    package static let placeholder = Sensitivity.urlPlaceholder
-
     /// The replacements, in order.
     package let edits: [ByteEdit]
     /// The replaced values of sensitive names, unescaped. A value may occur more than once.

@@ -64,7 +64,7 @@ struct BodySearch {
     private func json(_ bytes: [UInt8], depth: Depth) -> (found: Findings, isValid: Bool) {
         var nested: [String] = []
         let redaction = JSONRedaction(
-            bytes, placeholder: BodyRedaction.placeholder, isSensitive: { sensitivity.isSensitive(memberName: $0) },
+            bytes, placeholder: Sensitivity.urlPlaceholder, isSensitive: { sensitivity.isSensitive(memberName: $0) },
             rewrite: { text in
                 guard let inner = inner(text, depth: depth) else { return nil }
                 nested += inner.values
@@ -79,7 +79,7 @@ struct BodySearch {
     ///
     /// - Parameter isWithin: see ``SecretMention/isWithin``.
     func inner(_ text: String, depth: Depth, isWithin: Bool = true) -> (text: String, values: [String])? {
-        let hidden = (text: BodyRedaction.placeholder, values: [String]())
+        let hidden = (text: Sensitivity.urlPlaceholder, values: [String]())
         let bytes = Array(text.utf8)
         guard bytes.firstIndex(in: SecretMention.signs) != nil, let front = Self.front(of: bytes) else { return nil }
         if "{[\"".utf8.contains(front) {

@@ -1,3 +1,4 @@
+internal import ErrandCore
 internal import ErrandFormats
 
 /// The secrets that were found in some bytes.
@@ -26,7 +27,7 @@ struct Findings {
     }
 
     mutating func replace(_ range: Range<Int>, value: String? = nil) {
-        edits.append(ByteEdit(range, Array(BodyRedaction.placeholder.utf8)))
+        edits.append(ByteEdit(range, Array(Sensitivity.urlPlaceholder.utf8)))
         if let value { values.append(value) }
     }
 
