@@ -16,7 +16,7 @@ extension BodySearch {
         for (index, part) in parts.enumerated() where delimiters[index] >= done {
             found.hide(done..<delimiters[index], of: bytes)
             hidePadding(of: bytes, from: delimiters[index] + 2 + (boundary?.utf8.count ?? 0), to: part.head.lowerBound, in: &found)
-            // Without an empty line, the whole fragment may be the value of its name.
+            // Without an empty line, the whole fragment may be a secret.
             if part.isFragment {
                 found.hide(part.head, of: bytes)
                 done = part.head.upperBound
@@ -25,7 +25,7 @@ extension BodySearch {
             hideFields(part.head, of: bytes, in: &found)
             var range = part.content
             let isSecret = part.names.contains(where: SecretMention(sensitivity: sensitivity, isWithin: false).isSensitive)
-            // A line that ends with LF alone does not end the part for every reader.
+            // A delimiter after LF alone does not end the part for every reader.
             if isSecret, let end = strictEnds[index], end > range.upperBound { range = range.lowerBound..<end }
             let content = Array(bytes[range])
             if isSecret {
@@ -49,7 +49,7 @@ extension BodySearch {
         return Findings(edits: [ByteEdit(0..<content.count, Array(inner.text.utf8))], values: inner.values)
     }
 
-    /// Hides what follows a boundary on its line.
+    /// Hides the text after a boundary on the same line.
     private func hidePadding(of bytes: [UInt8], from start: Int, to end: Int, in found: inout Findings) {
         let start = bytes[min(start, end)..<end].starts(with: "--".utf8) ? start + 2 : min(start, end)
         found.hide(start..<end, of: bytes)
@@ -77,8 +77,8 @@ extension BodySearch {
         endField()
     }
 
-    /// Returns, for each part, where it ends for a reader to whom LF alone ends no line; `nil` for a part that such a reader does not see, and
-    /// without an end of it, unless more bytes follow.
+    /// Returns the end of each part for a reader that ends lines only at CR LF; `nil` for a part that such a reader does not find, and for
+    /// a part without an end, unless more bytes follow.
     private static func strictEnds(
         of parts: [MultipartSection], at delimiters: [Int], in bytes: [UInt8], boundary: String?, isCut: Bool
     ) -> [Int?] {

@@ -1,7 +1,8 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// Decides whether a short text without a known syntax, such as a string in JSON, seems to name a secret. Such a text is hidden as a whole.
+/// Decides whether a nested text without a known syntax, such as a string in JSON, seems to contain a secret and its name. Such a text is
+/// hidden as a whole.
 struct SecretMention {
     let sensitivity: Sensitivity
     /// Whether the text is nested in JSON or a form. `code` and `key` are too common there to be secret, and `urn:token:x` is more often a

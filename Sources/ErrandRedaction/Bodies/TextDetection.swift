@@ -9,9 +9,10 @@ extension MediaType {
 
 /// Tells text from other bytes.
 enum TextDetection {
-    /// Whether bytes may be text, in UTF-8 or UTF-16 or with one octet for each character. At most 1 % of the bytes may be control
-    /// characters, and none of the first 512. If the type is one of text, two control characters are allowed anywhere. A charset or a byte order
-    /// mark of UTF-16 is enough.
+    /// Whether bytes may be text, in UTF-8 or UTF-16 or with one octet for each character.
+    ///
+    /// At most 1 % of the bytes may be control characters, and none of the first 512. If the type is a type of text, two control characters
+    /// are allowed anywhere. Bytes with the charset or a byte order mark of UTF-16 are always text.
     static func isText(_ bytes: [UInt8], type: MediaType?) -> Bool {
         guard type?.mayBeText != false else { return false }
         let charset = type?[parameter: "charset"]?.utf8.prefix(6).map(\.asciiLowercased)
