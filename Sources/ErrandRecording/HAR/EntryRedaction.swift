@@ -103,7 +103,7 @@ struct EntryRedaction {
         }
     }
 
-    // MARK: What was learnt
+    // MARK: Learned values
 
     private static let placeholders = [Sensitivity.placeholder, Sensitivity.urlPlaceholder, Sensitivity.userInfoPlaceholder]
 

@@ -13,11 +13,11 @@ internal import Synchronization
 /// try recording.save()     // writes the file the first time; later runs replay it and write nothing
 /// ```
 ///
-/// **Secrets.** The file contains no values of sensitive fields, of query items, of JSON members, of form items, or of parts of multipart
-/// bodies with a sensitive name (``/ErrandCore/Sensitivity``, and the names that a request declares). The same values are replaced everywhere else in
-/// that exchange, if they are at least 8 bytes long. Text of an unknown syntax, such as HTML or plain text, is not recorded without
-/// `keepsUnknownText`. If a *registered* secret is left anywhere, ``save()`` fails. A replay returns a body
-/// with the replacements: `REDACTED` for a string, `0` for a number.
+/// **Secrets.** The file contains no values of header fields, query items, JSON members, form items and parts of multipart bodies with a
+/// sensitive name (``/ErrandCore/Sensitivity``, and the names that a request declares). Values of at least 8 bytes are replaced everywhere
+/// else in the same exchange. Text of an unknown syntax, such as HTML, XML or plain text, is recorded only with `keepsUnknownText: true`.
+/// If a *registered* secret is left anywhere, ``save()`` fails. A replay returns a body with the replacements: `REDACTED` for a string,
+/// `0` for a number.
 ///
 /// **Memory.** The recorded exchanges are kept in memory, with their secrets, until ``save()``.
 public final class Recording: Sendable, CustomStringConvertible {
@@ -74,10 +74,9 @@ public final class Recording: Sendable, CustomStringConvertible {
     ///     body is in the file, truncated, and can't be replayed.
     ///   - keepsCodedBodies: whether a body in a content coding is recorded as it arrives. By default, it is not, because secrets can't be
     ///     found in it: record outside of the layer that decodes it.
-    ///   - keepsUnknownText: whether a text body that is neither JSON, nor a form, a multipart body or an event stream is recorded, such as
-    ///     HTML, XML or plain text. By default, such a body is not recorded, because secrets can't be found in it by name; the exchange is in
-    ///     the file, and can't be replayed. If it is recorded, secrets of the rest of the exchange are replaced in it, and others stay:
-    ///     register them as `secrets`.
+    ///   - keepsUnknownText: whether a text body of an unknown syntax is recorded, such as HTML, XML or plain text; false by default,
+    ///     because secrets can't be found in such a body by name. The exchange is in the file without the body, and can't be replayed. If
+    ///     the body is recorded, the secrets of the rest of the exchange are replaced in the body. Other secrets stay: register them as `secrets`.
     ///   - clock: the clock that measures times, and that replays wait by.
     ///   - date: returns the current date.
     /// - Throws: ``InvalidRecordingError`` if the file isn't an HTTP archive or can't be read.
@@ -118,7 +117,7 @@ public final class Recording: Sendable, CustomStringConvertible {
         }
     }
 
-    // MARK: What it holds
+    // MARK: Content
 
     /// The exchanges that are or will be in the file, in order, without secrets.
     public var log: HARLog {
@@ -137,14 +136,15 @@ public final class Recording: Sendable, CustomStringConvertible {
 
     // MARK: Writing
 
-    /// Writes the file, completely or not at all. It does not wait for exchanges in progress.
+    /// Writes the file, completely or not at all. Does not wait for exchanges in progress.
     ///
-    /// An exchange that has no head yet is left out. If the body of an exchange is still being read, the part so far is written, and
-    /// marked; saving again later writes all of it. If nothing was recorded, nothing is written, except that the mode `all` always replaces
-    /// the file. A new file is for its owner alone, and a file that is replaced keeps its permissions.
+    /// An exchange without a head is left out. If the body of an exchange is still being read, the part that was read is written and
+    /// marked; a later call writes the whole body. If nothing was recorded, nothing is written, except that the mode `all` always replaces
+    /// the file. Only its owner can read a new file. A file that is replaced keeps its permissions.
     ///
-    /// - Throws: ``SecretFoundError`` if a registered secret is in the content to be written: as it is, percent-encoded, with the escapes
-    ///   of JSON, or in base64; `FileWriteError`, also for a path that leads to a device or a pipe. In both cases, an existing file stays unchanged.
+    /// - Throws: ``SecretFoundError`` if a registered secret is in the content to be written: unchanged, percent-encoded, with the escapes
+    ///   of JSON, or in base64; `FileWriteError`, also for a path that leads to a device or a pipe. In both cases, an existing file stays
+    ///   unchanged.
     public func save() throws {
         guard !isReplayOnly else { return }
         let log = log
@@ -186,9 +186,9 @@ public final class Recording: Sendable, CustomStringConvertible {
         }
     }
 
-    // MARK: Recording and answering
+    // MARK: Recording and replaying
 
-    /// Begins an exchange, which has its place in the file from now on.
+    /// Begins an exchange. Its position in the file is the order of the beginnings.
     func begin(_ request: Request) -> RecordedExchange {
         let exchange = RecordedExchange(
             request, limitBytes: bodyLimitBytes, keepsCodedBodies: keepsCodedBodies, keepsUnknownText: keepsUnknownText, started: date(),
@@ -248,7 +248,7 @@ extension HAREntry {
             + fields(response.trailers ?? [], "trailer field") + [("error", Array((response.error ?? "").utf8))]
     }
 
-    /// Why it can't be replayed; `nil` if it can.
+    /// The reason why the entry can't be replayed; `nil` if it can be replayed.
     fileprivate var unplayable: String? {
         if let incomplete = response.incomplete, incomplete != .unfinished { return incomplete.description }
         if response.incomplete == nil, response.content.text == nil, response.content.size > 0 { return "its body is not in the file" }
