@@ -15,13 +15,15 @@ extension BodySearch {
         let strictEnds = Self.strictEnds(of: parts, at: delimiters, in: bytes, boundary: boundary, isCut: isCut)
         for (index, part) in parts.enumerated() where delimiters[index] >= done {
             found.hide(done..<delimiters[index], of: bytes)
-            hidePadding(of: bytes, from: delimiters[index] + 2 + (boundary?.utf8.count ?? 0), to: part.head.lowerBound, in: &found)
+            var start = delimiters[index] + 2 + (boundary?.utf8.count ?? 0)
+            if bytes[start...].starts(with: "--".utf8) { start += 2 }
             // Without an empty line, the whole fragment may be a secret.
             if part.isFragment {
-                found.hide(part.head, of: bytes)
-                done = part.head.upperBound
+                done = max(start, part.head.upperBound)
+                found.hide(start..<done, of: bytes)
                 continue
             }
+            found.hide(start..<max(start, part.head.lowerBound), of: bytes)
             hideFields(part.head, of: bytes, in: &found)
             var range = part.content
             let isSecret = part.names.contains(where: SecretMention(sensitivity: sensitivity, isWithin: false).isSensitive)
@@ -47,12 +49,6 @@ extension BodySearch {
         guard !isCut, let text = String(validating: content, as: UTF8.self) else { return Findings(hiding: content) }
         guard let inner = inner(text, depth: depth.ofText, isWithin: false) else { return Findings() }
         return Findings(edits: [ByteEdit(0..<content.count, Array(inner.text.utf8))], values: inner.values)
-    }
-
-    /// Hides the text after a boundary on the same line.
-    private func hidePadding(of bytes: [UInt8], from start: Int, to end: Int, in found: inout Findings) {
-        let start = bytes[min(start, end)..<end].starts(with: "--".utf8) ? start + 2 : min(start, end)
-        found.hide(start..<end, of: bytes)
     }
 
     /// Hides the values of fields that are secret, or seem to name a secret, and lines that are not fields.
