@@ -75,9 +75,11 @@ extension TestFolder {
     /// Sends requests through a transport, with all of it recorded to `a.har`; the file's content.
     @discardableResult
     func record(
-        _ requests: [Request], over transport: ScriptedTransport, secrets: [String] = [], bodyLimitBytes: Int = 16 * 1024 * 1024
+        _ requests: [Request], over transport: ScriptedTransport, secrets: [String] = [], bodyLimitBytes: Int = 16 * 1024 * 1024,
+        keepsUnknownText: Bool = true
     ) async throws -> HARLog {
-        let recording = try Recording(path: file("a.har"), mode: .all, secrets: secrets, bodyLimitBytes: bodyLimitBytes)
+        let recording = try Recording(
+            path: file("a.har"), mode: .all, secrets: secrets, bodyLimitBytes: bodyLimitBytes, keepsUnknownText: keepsUnknownText)
         let stack = transport.record(on: recording)
         for request in requests {
             guard let response = try? await stack.send(request) else { continue }

@@ -178,7 +178,7 @@ public struct Request: Sendable {
         url.reserveCapacity(url.utf8.count + 3 + authority.utf8.count + target.utf8.count)
         url += "://"
         if let at = authority.utf8.lastIndex(of: UInt8(ascii: "@")) {
-            url += "\(Sensitivity.urlPlaceholder):\(Sensitivity.urlPlaceholder)"
+            url += Sensitivity.userInfoPlaceholder
             url += authority[at...]
         } else {
             url += authority

@@ -1,6 +1,6 @@
 /// Finds credentials in URLs, and in text that may contain URLs. Every byte is examined a bounded number of times.
 enum Credentials {
-    private static let shown = Array("\(Sensitivity.urlPlaceholder):\(Sensitivity.urlPlaceholder)".utf8)
+    private static let shown = Array(Sensitivity.userInfoPlaceholder.utf8)
 
     /// Returns `text` with the user information of every authority replaced.
     ///

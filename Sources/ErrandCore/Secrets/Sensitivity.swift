@@ -17,11 +17,13 @@
 /// A field with the never-index flag is secret too. Logs, failures, descriptions and all exports obey these rules, and a redirect
 /// to another origin removes secret fields.
 public struct Sensitivity: Sendable, Hashable {
-    /// The text that is shown instead of a field's value.
+    /// The text that is shown instead of a field's value. The angle brackets show that the text is not a value.
     public static let placeholder = "<redacted>"
-    /// The text that is shown instead of the value of a query item and instead of credentials in a URL, as in OpenTelemetry's
-    /// conventions.
+    /// The text that is shown instead of a query item's value and of a value in a body, as in OpenTelemetry's conventions. The text has only
+    /// letters, so that a URL, JSON and a form stay valid.
     public static let urlPlaceholder = "REDACTED"
+    /// The text that is shown instead of the user information of a URL: a name and a password.
+    package static let userInfoPlaceholder = "\(urlPlaceholder):\(urlPlaceholder)"
 
     /// Only the known names.
     public static let standard = Sensitivity()

@@ -4,7 +4,7 @@
 /// A string becomes the placeholder, a number `0`, an array `[]` and an object `{}`, so that the text can still be decoded; `null`, `true`,
 /// `false` and the empty string stay. Names are compared with their escapes resolved.
 ///
-/// Text that is truncated or malformed is redacted up to the problem. The rest is replaced completely if it seems to name a secret; so is
+/// Text that is truncated or malformed is redacted up to the problem, and everything from there on is replaced by one placeholder. So is
 /// everything from a secret value that is not followed by a comma, a bracket or the end.
 ///
 /// It takes linear time and constant stack. `rewrite` is called on the same stack: one that reads JSON within a string must limit the
@@ -20,60 +20,29 @@ package struct JSONRedaction: Sendable {
     package private(set) var values: [String] = []
     /// False if the text is not JSON, or is nested deeper than 256.
     package private(set) var isValid = true
-    /// The bytes from the first that was not examined to where reading failed; `nil` if everything was read or replaced. For `leavesRest`.
-    package private(set) var rest: Range<Int>?
 
     /// Examines a text.
     ///
     /// - Parameters:
     ///   - bytes: UTF-8.
-    ///   - start: where to begin.
-    ///   - leavesRest: whether the caller handles the rest that is not JSON, unless it is part of a secret.
     ///   - placeholder: the replacement of a secret string: ASCII without quotation marks and backslashes.
     ///   - isSensitive: called with each member's name, unescaped.
-    ///   - rewrite: called with each other string, such as a URL. Returns its replacement, or `nil` to leave it.
+    ///   - rewrite: called with each other string and each name, such as a URL. Returns its replacement, or `nil` to leave it.
     package init(
-        _ bytes: [UInt8], from start: Int = 0, leavesRest: Bool = false, placeholder: String, isSensitive: (String) -> Bool,
-        rewrite: (String) -> String? = { _ in nil }
+        _ bytes: [UInt8], placeholder: String, isSensitive: (String) -> Bool, rewrite: (String) -> String? = { _ in nil }
     ) {
         withoutActuallyEscaping(isSensitive) { isSensitive in
             withoutActuallyEscaping(rewrite) { rewrite in
                 var scanner = JSONScanner(bytes: bytes, placeholder: Array(placeholder.utf8), isSensitive: isSensitive, rewrite: rewrite)
-                scanner.index = start
-                isValid = scanner.scan(leavesRest: leavesRest)
-                (edits, values, rest) = (scanner.edits, scanner.values, scanner.rest)
+                isValid = scanner.scan()
+                (edits, values) = (scanner.edits, scanner.values)
             }
         }
     }
 
-    /// Returns `bytes` without their secrets. See ``init(_:from:leavesRest:placeholder:isSensitive:rewrite:)``.
+    /// Returns `bytes` without their secrets. See ``init(_:placeholder:isSensitive:rewrite:)``.
     package static func redacted(_ bytes: [UInt8], placeholder: String, isSensitive: (String) -> Bool) -> [UInt8] {
         JSONRedaction(bytes, placeholder: placeholder, isSensitive: isSensitive).edits.applied(to: bytes)
-    }
-
-    /// Whether a word before `:` or `=` in `bytes` is a sensitive name. The bytes need not be JSON.
-    package static func mentionsSecret(_ bytes: some Sequence<UInt8>, isSensitive: (String) -> Bool) -> Bool {
-        // Without zeros, so that names in UTF-16 are found.
-        let bytes = JSONScanner.resolvingEscapes(bytes.filter { $0 != 0 })
-        var word: [UInt8] = []
-        var isWordOver = false
-        for byte in bytes {
-            switch byte {
-            case UInt8(ascii: ":"), UInt8(ascii: "="):
-                if !word.isEmpty, isSensitive(String(decoding: word, as: UTF8.self)) { return true }
-                word = []
-            case UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "\\"), 0x20, 0x09, 0x0A, 0x0D:
-                isWordOver = true
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
-                UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "."), 0x80...:
-                if isWordOver { word = [] }
-                isWordOver = false
-                word.append(byte)
-            default:
-                word = []
-            }
-        }
-        return false
     }
 }
 
@@ -93,15 +62,14 @@ private struct JSONScanner {
     var secretStart: Int?
     /// The start of the last secret value, until the next token confirms its end: a quotation mark in a password ends a string too early.
     var unconfirmedStart: Int?
-    var rest: Range<Int>?
 
     init(bytes: [UInt8], placeholder: [UInt8], isSensitive: @escaping (String) -> Bool, rewrite: @escaping (String) -> String?) {
         (self.bytes, self.placeholder, self.isSensitive, self.rewrite) = (bytes, placeholder, isSensitive, rewrite)
     }
 
     /// Returns whether it was one complete JSON text.
-    mutating func scan(leavesRest: Bool) -> Bool {
-        if index == 0, bytes.starts(with: [0xEF, 0xBB, 0xBF]) { index = 3 }
+    mutating func scan() -> Bool {
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { index = 3 }
         var safe = index
         var isOne = true
         do throws(Malformed) {
@@ -119,17 +87,12 @@ private struct JSONScanner {
                 }
             }
         } catch {
-            // Up to `safe`, the text was read as it was meant. The rest is examined below.
+            // Up to `safe`, the text was read as it was meant.
         }
         safe = min(safe, unconfirmedStart ?? safe)
         edits.removeAll { $0.range.lowerBound >= safe }
-        if let secretStart = unconfirmedStart ?? secretStart {
-            edits.append(ByteEdit(secretStart..<bytes.count, quoted(placeholder)))
-        } else if leavesRest {
-            rest = safe..<max(safe, min(index, bytes.count))
-        } else if JSONRedaction.mentionsSecret(bytes[safe...], isSensitive: isSensitive) {
-            edits.append(ByteEdit(safe..<bytes.count, quoted(placeholder)))
-        }
+        let hidden = (unconfirmedStart ?? secretStart ?? safe)..<bytes.count
+        if bytes[hidden].contains(where: { !$0.isSpace }) { edits.append(ByteEdit(hidden, quoted(placeholder))) }
         return false
     }
 
@@ -229,11 +192,7 @@ private struct JSONScanner {
                 if !text.isEmpty { values.append(text) }
                 return text.isEmpty ? nil : quoted(placeholder)
             }
-            if let other = rewrite(text), other != text {
-                var replacement: [UInt8] = []
-                replacement.appendJSONString(other)
-                edits.append(ByteEdit(start..<index, replacement))
-            }
+            replaceRewritten(text, from: start)
             return nil
         case UInt8(ascii: "t"): try literal("true")
         case UInt8(ascii: "f"): try literal("false")
@@ -246,11 +205,21 @@ private struct JSONScanner {
         return nil
     }
 
+    /// Replaces the string that began at `start` and ended here, if it is rewritten.
+    private mutating func replaceRewritten(_ text: String, from start: Int) {
+        guard let other = rewrite(text), !other.isExactly(text) else { return }
+        var replacement: [UInt8] = []
+        replacement.appendJSONString(other)
+        edits.append(ByteEdit(start..<index, replacement))
+    }
+
     /// Reads a member's name and its colon. Returns whether its value is secret.
     private mutating func name(safe: inout Int) throws(Malformed) -> Bool {
         skipSpace()
         if secretStart == nil { safe = index }
+        let start = index
         let name = try string()
+        if secretStart == nil { replaceRewritten(name, from: start) }
         skipSpace()
         try expect(":")
         unconfirmedStart = nil

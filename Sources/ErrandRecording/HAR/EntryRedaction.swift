@@ -10,19 +10,23 @@ struct EntryRedaction {
     static let learntLimitBytes = 256 * 1024
 
     let sensitivity: Sensitivity
+    /// Whether a text body without a known syntax stays. Otherwise, it is removed.
+    let keepsUnknownText: Bool
     private var secrets: Set<OctetKey> = []
     private var secretBytes = 0
 
-    init(_ sensitivity: Sensitivity) { self.sensitivity = sensitivity }
+    init(_ sensitivity: Sensitivity, keepsUnknownText: Bool) {
+        (self.sensitivity, self.keepsUnknownText) = (sensitivity, keepsUnknownText)
+    }
 
-    static func redacted(_ entry: HAREntry, by sensitivity: Sensitivity) -> HAREntry {
-        var redaction = EntryRedaction(sensitivity)
+    static func redacted(_ entry: HAREntry, by sensitivity: Sensitivity, keepsUnknownText: Bool = false) -> HAREntry {
+        var redaction = EntryRedaction(sensitivity, keepsUnknownText: keepsUnknownText)
         return redaction.redact(entry)
     }
 
-    /// Returns a request without its secrets, with its query listed again.
+    /// Returns a request to compare: without its secrets, with its query listed again. A text body without a known syntax stays.
     static func redacted(_ request: HARRequest, by sensitivity: Sensitivity) -> HARRequest {
-        var redaction = EntryRedaction(sensitivity)
+        var redaction = EntryRedaction(sensitivity, keepsUnknownText: true)
         var request = request
         redaction.replaceNamed(&request)
         redaction.scrub(&request, by: SecretScrubber(redaction.secrets.map(\.text)))
@@ -48,9 +52,12 @@ struct EntryRedaction {
         request.cookies = []
         guard var data = request.postData, data.text != nil else { return }
         let bytes = data.bytes
-        let edits = learnSecrets(in: bytes, mimeType: data.mimeType, isCut: data.incomplete != nil)
-        if !edits.isEmpty { data.bytes = edits.applied(to: bytes) }
-        request.headers.adjustLength(from: bytes.count, to: data.bytes.count)
+        if let edits = learnSecrets(in: bytes, mimeType: data.mimeType, isCut: data.incomplete != nil) {
+            if !edits.isEmpty { data.bytes = edits.applied(to: bytes) }
+            request.headers.adjustLength(from: bytes.count, to: data.bytes.count)
+        } else {
+            (data.text, data.encoding, data.incomplete) = (nil, nil, .hidden)
+        }
         request.postData = data
     }
 
@@ -64,12 +71,18 @@ struct EntryRedaction {
         for value in sensitivity.secretValues(inURL: response.redirectURL) { learn(value) }
         response.redirectURL = sensitivity.redactedURL(response.redirectURL)
         guard response.content.text != nil else { return }
-        response.apply(learnSecrets(in: response.content.bytes, mimeType: response.content.mimeType, isCut: response.isCut))
+        if let edits = learnSecrets(in: response.content.bytes, mimeType: response.content.mimeType, isCut: response.isCut) {
+            response.apply(edits)
+        } else {
+            (response.content.text, response.content.encoding) = (nil, nil)
+            (response.chunks, response.incomplete) = (nil, .hidden)
+        }
     }
 
-    /// Returns the replacements in a body, and remembers the values.
-    private mutating func learnSecrets(in bytes: [UInt8], mimeType: String, isCut: Bool) -> [ByteEdit] {
+    /// Returns the replacements in a body, and remembers the values; `nil` if the body must be removed.
+    private mutating func learnSecrets(in bytes: [UInt8], mimeType: String, isCut: Bool) -> [ByteEdit]? {
         let redaction = BodyRedaction(bytes, type: MediaType(mimeType), sensitivity: sensitivity, isCut: isCut, keepsBinary: true)
+        if redaction.isHidden { return keepsUnknownText ? [] : nil }
         for value in redaction.values { learn(value) }
         return redaction.edits
     }
@@ -90,11 +103,9 @@ struct EntryRedaction {
         }
     }
 
-    // MARK: What was learnt
+    // MARK: Learned values
 
-    private static let placeholders = [
-        Sensitivity.placeholder, Sensitivity.urlPlaceholder, "\(Sensitivity.urlPlaceholder):\(Sensitivity.urlPlaceholder)",
-    ]
+    private static let placeholders = [Sensitivity.placeholder, Sensitivity.urlPlaceholder, Sensitivity.userInfoPlaceholder]
 
     private mutating func learn(_ value: String) {
         guard value.utf8.count >= Self.shortestScrubbed, !Self.placeholders.contains(where: value.isExactly) else { return }

@@ -94,10 +94,11 @@ public struct HARCache: Codable, Sendable, Hashable {
 
 /// The times of an exchange's phases, in milliseconds; -1 means unknown, or that the exchange had no such phase.
 ///
-/// Their sum without `ssl`, which is a part of `connect`, and without each -1 is ``HAREntry/time``. A transport that reports when it looks up
-/// the host, connects and does the TLS handshake, such as the one over SwiftNIO, has these times for a connection that it opens for the
-/// exchange. With a transport that reports only when there is a connection, all of that is in `blocked`; with one that reports
-/// nothing, in `wait`.
+/// ``HAREntry/time`` is the sum of the times, without `ssl`, which is a part of `connect`, and without each -1.
+///
+/// A transport that reports the steps of connecting, such as the transport over SwiftNIO, has the times `dns`, `connect` and `ssl` for a
+/// connection that it opens for the exchange. If a transport reports only that there is a connection, the whole time to connect is in
+/// `blocked`. If a transport reports nothing, that time is in `wait`.
 public struct HARTimings: Codable, Sendable, Hashable {
     /// The time until there was a connection, without `dns` and `connect`: in a queue, for example, or for attempts to connect that failed.
     public var blocked: Double? = -1
@@ -293,6 +294,9 @@ public struct HARIncomplete: RawRepresentable, Codable, Sendable, Hashable, Cust
     public static let truncated = HARIncomplete(rawValue: "truncated")
     /// The body was in a content coding, in which secrets can't be found, and was not kept. Such an exchange can't be replayed.
     public static let coded = HARIncomplete(rawValue: "coded")
+    /// The body was text of a syntax in which secrets can't be found, such as HTML, and was not kept. Such an exchange can't be replayed.
+    /// With `keepsUnknownText: true`, a ``Recording`` keeps such a body.
+    public static let hidden = HARIncomplete(rawValue: "hidden")
     /// The body was not read to its end before the file was written. A replay returns the recorded part, and then fails.
     public static let unfinished = HARIncomplete(rawValue: "unfinished")
 
@@ -300,6 +304,7 @@ public struct HARIncomplete: RawRepresentable, Codable, Sendable, Hashable, Cust
         switch self {
         case .truncated: "its body is longer than the recorded part"
         case .coded: "its body was encoded and not recorded"
+        case .hidden: "its body is text of an unknown syntax, and is only recorded with keepsUnknownText: true"
         case .unfinished: "its body was not read to its end"
         default: "its body is incomplete"
         }

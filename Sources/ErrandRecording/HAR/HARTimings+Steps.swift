@@ -22,7 +22,7 @@ extension HARTimings {
             return
         }
         let connected = min(ready, answered)
-        // Until the response comes, what is not sent is being sent.
+        // Until the head is received, the request counts as being sent.
         let sent = min(max(connected, steps.requestSent ?? answered), answered)
         self.init(
             send: (sent - connected).milliseconds, wait: (answered - sent).milliseconds, receive: (end - answered).milliseconds)
@@ -44,7 +44,7 @@ extension HARTimings {
     /// The time from the beginning to the end: all phases but `ssl`, which is a part of `connect`.
     var total: Double { Self.sum([blocked, dns, connect, send, wait, receive]) }
 
-    /// The sum to the microsecond, without what is unknown.
+    /// The sum to the microsecond, without unknown times.
     private static func sum(_ phases: [Double?]) -> Double {
         (phases.reduce(0) { $0 + max(0, $1 ?? 0) } * 1000).rounded() / 1000
     }

@@ -2,7 +2,7 @@ internal import ErrandCore
 internal import ErrandFormats
 internal import Synchronization
 
-/// One exchange while it is recorded, with its secrets. They are removed when an entry is made from it.
+/// One exchange while it is recorded, with its secrets. An entry that is made from the exchange has no secrets.
 final class RecordedExchange: EventSink {
     /// The progress of the exchange.
     enum Stage: Sendable {
@@ -24,7 +24,7 @@ final class RecordedExchange: EventSink {
         var requestBody: BodyCapture
         var response: HARResponse?
         var body: BodyCapture
-        /// The steps of the last exchange that the transport has begun, as far as it reports them.
+        /// The reported steps of the last exchange that the transport has begun.
         var steps: ExchangeTimings
         var exchange: Int?
         /// When the head was received.
@@ -39,17 +39,19 @@ final class RecordedExchange: EventSink {
     private let elapsed: @Sendable () -> Duration
     private let limitBytes: Int
     private let keepsCodedBodies: Bool
-    /// What the steps are when an exchange begins.
+    private let keepsUnknownText: Bool
+    /// The steps at the beginning of an exchange.
     private let noSteps: ExchangeTimings
     private let state: Mutex<State>
 
     init(
-        _ request: Request, limitBytes: Int, keepsCodedBodies: Bool, started: Date, elapsed: @escaping @Sendable () -> Duration
+        _ request: Request, limitBytes: Int, keepsCodedBodies: Bool, keepsUnknownText: Bool, started: Date,
+        elapsed: @escaping @Sendable () -> Duration
     ) {
         head = request.headWithFallbacks
         requestLength = request.body.length
         (sensitivity, self.started, self.elapsed) = (request.wholeSensitivity, started, elapsed)
-        (self.limitBytes, self.keepsCodedBodies) = (limitBytes, keepsCodedBodies)
+        (self.limitBytes, self.keepsCodedBodies, self.keepsUnknownText) = (limitBytes, keepsCodedBodies, keepsUnknownText)
         var body = BodyCapture(limitBytes: limitBytes)
         if let bytes = request.body.bufferedData {
             body.append(bytes)
@@ -59,9 +61,9 @@ final class RecordedExchange: EventSink {
         state = Mutex(State(requestBody: body, body: BodyCapture(limitBytes: limitBytes), steps: noSteps))
     }
 
-    // MARK: What happens
+    // MARK: Events
 
-    /// What the transport reports. Another exchange replaces the one before it, as after a connection that was lost before it was used.
+    /// Records an event of the transport. A new exchange replaces the exchange before it, for example after a lost connection.
     func record(_ event: ExchangeEvent) {
         guard let exchange = event.exchange, event.kind != .requestBytesSent, event.kind != .responseBytesReceived else { return }
         let now = elapsed()
@@ -144,7 +146,7 @@ final class RecordedExchange: EventSink {
         }
     }
 
-    // MARK: What becomes of it
+    // MARK: The entry
 
     /// Returns the entry, without secrets; `nil` if there is nothing to record, or not yet.
     func entry() -> HAREntry? {
@@ -166,7 +168,7 @@ final class RecordedExchange: EventSink {
             request: request(body: state.requestBody, version: response.httpVersion), response: response, timings: timings)
         entry.serverIPAddress = state.steps.connection?.peerAddress
         entry.connection = state.steps.connection.map { "\($0.number)" }
-        return EntryRedaction.redacted(entry, by: sensitivity)
+        return EntryRedaction.redacted(entry, by: sensitivity, keepsUnknownText: keepsUnknownText)
     }
 
     private func fill(_ response: inout HARResponse, with state: State) {

@@ -13,10 +13,11 @@ internal import Synchronization
 /// try recording.save()     // writes the file the first time; later runs replay it and write nothing
 /// ```
 ///
-/// **Secrets.** The file contains no values of sensitive fields, of query items, of JSON members, of form items, or of parts of multipart
-/// bodies with a sensitive name (``/ErrandCore/Sensitivity``, and the names that a request declares). The same values are replaced everywhere else in
-/// that exchange, if they are at least 8 bytes long. If a *registered* secret is left anywhere, ``save()`` fails. A replay returns a body
-/// with the replacements: `REDACTED` for a string, `0` for a number.
+/// **Secrets.** The file contains no values of header fields, query items, JSON members, form items and parts of multipart bodies with a
+/// sensitive name (``/ErrandCore/Sensitivity``, and the names that a request declares). Values of at least 8 bytes are replaced everywhere
+/// else in the same exchange. Text of an unknown syntax, such as HTML, XML or plain text, is recorded only with `keepsUnknownText: true`.
+/// If a *registered* secret is left anywhere, ``save()`` fails. A replay returns a body with the replacements: `REDACTED` for a string,
+/// `0` for a number.
 ///
 /// **Memory.** The recorded exchanges are kept in memory, with their secrets, until ``save()``.
 public final class Recording: Sendable, CustomStringConvertible {
@@ -46,6 +47,7 @@ public final class Recording: Sendable, CustomStringConvertible {
     private let secrets: SecretScrubber?
     private let allowsRepeats: Bool
     private let keepsCodedBodies: Bool
+    private let keepsUnknownText: Bool
     private let date: @Sendable () -> Date
     private let loaded: HARLog
     /// The keys of the loaded entries, without the secrets that the standard names decide.
@@ -72,20 +74,24 @@ public final class Recording: Sendable, CustomStringConvertible {
     ///     body is in the file, truncated, and can't be replayed.
     ///   - keepsCodedBodies: whether a body in a content coding is recorded as it arrives. By default, it is not, because secrets can't be
     ///     found in it: record outside of the layer that decodes it.
+    ///   - keepsUnknownText: whether a text body of an unknown syntax is recorded, such as HTML, XML or plain text; false by default,
+    ///     because secrets can't be found in such a body by name. The exchange is in the file without the body, and can't be replayed. If
+    ///     the body is recorded, the secrets of the rest of the exchange are replaced in the body. Other secrets stay: register them as `secrets`.
     ///   - clock: the clock that measures times, and that replays wait by.
     ///   - date: returns the current date.
     /// - Throws: ``InvalidRecordingError`` if the file isn't an HTTP archive or can't be read.
     public init(
         path: String, mode: Mode = .once, matching matcher: RecordingMatcher = .standard, secrets: [String] = [],
         allowsRepeats: Bool = false, bodyLimitBytes: Int = 16 * 1024 * 1024, keepsCodedBodies: Bool = false,
-        clock: any Clock<Duration> = ContinuousClock(), date: @escaping @Sendable () -> Date = { Date() }
+        keepsUnknownText: Bool = false, clock: any Clock<Duration> = ContinuousClock(), date: @escaping @Sendable () -> Date = { Date() }
     ) throws {
         precondition(bodyLimitBytes >= 0, "bodyLimitBytes must be at least 0 (is \(bodyLimitBytes))")
         for secret in secrets {
             precondition(secret.utf8.count >= 4, "each of secrets must be at least 4 bytes long (is \(secret.utf8.count))")
         }
         (self.path, self.mode, self.matcher, self.allowsRepeats) = (path, mode, matcher, allowsRepeats)
-        (self.bodyLimitBytes, self.keepsCodedBodies, self.clock, self.date) = (bodyLimitBytes, keepsCodedBodies, clock, date)
+        (self.bodyLimitBytes, self.clock, self.date) = (bodyLimitBytes, clock, date)
+        (self.keepsCodedBodies, self.keepsUnknownText) = (keepsCodedBodies, keepsUnknownText)
         self.secrets = secrets.isEmpty ? nil : SecretScrubber(secrets)
         let isThere = mode != .all && FileManager.default.fileExists(atPath: path)
         isReplayOnly = mode == .none || (mode == .once && isThere)
@@ -111,7 +117,7 @@ public final class Recording: Sendable, CustomStringConvertible {
         }
     }
 
-    // MARK: What it holds
+    // MARK: Content
 
     /// The exchanges that are or will be in the file, in order, without secrets.
     public var log: HARLog {
@@ -130,14 +136,15 @@ public final class Recording: Sendable, CustomStringConvertible {
 
     // MARK: Writing
 
-    /// Writes the file, completely or not at all. It does not wait for exchanges in progress.
+    /// Writes the file, completely or not at all. Does not wait for exchanges in progress.
     ///
-    /// An exchange that has no head yet is left out. If the body of an exchange is still being read, the part so far is written, and
-    /// marked; saving again later writes all of it. If nothing was recorded, nothing is written, except that the mode `all` always replaces
-    /// the file. A new file is for its owner alone, and a file that is replaced keeps its permissions.
+    /// An exchange without a head is left out. If the body of an exchange is still being read, the part that was read is written and
+    /// marked; a later call writes the whole body. If nothing was recorded, nothing is written, except that the mode `all` always replaces
+    /// the file. Only its owner can read a new file. A file that is replaced keeps its permissions.
     ///
-    /// - Throws: ``SecretFoundError`` if a registered secret is in the content to be written: as it is, percent-encoded, with the escapes
-    ///   of JSON, or in base64; `FileWriteError`, also for a path that leads to a device or a pipe. In both cases, an existing file stays unchanged.
+    /// - Throws: ``SecretFoundError`` if a registered secret is in the content to be written: unchanged, percent-encoded, with the escapes
+    ///   of JSON, or in base64; `FileWriteError`, also for a path that leads to a device or a pipe. In both cases, an existing file stays
+    ///   unchanged.
     public func save() throws {
         guard !isReplayOnly else { return }
         let log = log
@@ -179,12 +186,13 @@ public final class Recording: Sendable, CustomStringConvertible {
         }
     }
 
-    // MARK: Recording and answering
+    // MARK: Recording and replaying
 
-    /// Begins an exchange, which has its place in the file from now on.
+    /// Begins an exchange. Its position in the file is the order of the beginnings.
     func begin(_ request: Request) -> RecordedExchange {
         let exchange = RecordedExchange(
-            request, limitBytes: bodyLimitBytes, keepsCodedBodies: keepsCodedBodies, started: date(), elapsed: stopwatch(clock))
+            request, limitBytes: bodyLimitBytes, keepsCodedBodies: keepsCodedBodies, keepsUnknownText: keepsUnknownText, started: date(),
+            elapsed: stopwatch(clock))
         state.withLock { $0.exchanges.append(exchange) }
         return exchange
     }
@@ -240,7 +248,7 @@ extension HAREntry {
             + fields(response.trailers ?? [], "trailer field") + [("error", Array((response.error ?? "").utf8))]
     }
 
-    /// Why it can't be replayed; `nil` if it can.
+    /// The reason why the entry can't be replayed; `nil` if it can be replayed.
     fileprivate var unplayable: String? {
         if let incomplete = response.incomplete, incomplete != .unfinished { return incomplete.description }
         if response.incomplete == nil, response.content.text == nil, response.content.size > 0 { return "its body is not in the file" }

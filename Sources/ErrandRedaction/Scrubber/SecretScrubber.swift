@@ -31,7 +31,7 @@ package struct SecretScrubber {
         replacements = secrets.map { secret in
             // A number stays a number, so that JSON stays valid.
             let isNumber = secret.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-            return isNumber ? [UInt8(ascii: "0")] : Array(BodyRedaction.placeholder.utf8)
+            return isNumber ? [UInt8(ascii: "0")] : Array(Sensitivity.urlPlaceholder.utf8)
         }
         automaton = SecretAutomaton(secrets.map { Array($0.utf8) })
         hasShort = secrets.contains { $0.utf8.count < Self.keyBytes }
@@ -61,7 +61,7 @@ package struct SecretScrubber {
         guard !replacements.isEmpty, !bytes.isEmpty else { return [] }
         var found: [ByteEdit] = []
         search(UnescapedText(bytes), depth: 0, isCut: isCut, steps: &steps) { range, index in
-            found.append(ByteEdit(range, index < 0 ? Array(BodyRedaction.placeholder.utf8) : replacements[index]))
+            found.append(ByteEdit(range, index < 0 ? Array(Sensitivity.urlPlaceholder.utf8) : replacements[index]))
         }
         // Overlapping secrets are merged: no part of either may stay.
         return found.sorted { $0.range.lowerBound < $1.range.lowerBound }.reduce(into: []) { edits, edit in

@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// What was read of a body: the number of bytes, and the first of them.
+/// The part of a body that was read: the number of bytes, and the first bytes.
 final class BodyRecord: Sendable {
     struct Read {
         var front = Data()
@@ -13,7 +13,7 @@ final class BodyRecord: Sendable {
     private let onEnd: @Sendable (Read, ExchangeLifetime.Outcome) -> Void
     private let state = Mutex((read: Read(), isOver: false))
 
-    /// - Parameter onEnd: is called once, when the body was read to its end, broke off, or can no longer be read.
+    /// - Parameter onEnd: called once, when the body was read to its end, failed, or was abandoned.
     init(limitBytes: Int, onEnd: @escaping @Sendable (Read, ExchangeLifetime.Outcome) -> Void = { _, _ in }) {
         (self.limitBytes, self.onEnd) = (limitBytes, onEnd)
     }

@@ -3,16 +3,16 @@ internal import ErrandCore
 internal import ErrandRedaction
 internal import ErrandFormats
 
-/// What a log shows of a body, or of its front: text without secrets, or what kind of bytes it is.
+/// The text of a body, or of its first bytes, in a log: JSON, a form or events without secrets; otherwise, the kind of the bytes.
 struct BodyText {
-    /// What is shown in place of the bytes; nil where ``lines`` are shown.
+    /// The kind of the bytes, shown in place of them; `nil` if ``lines`` are shown.
     private(set) var summary: String?
     private(set) var lines: [String] = []
 
     /// - Parameters:
     ///   - front: the first bytes of the body.
-    ///   - isWhole: whether they are all of it.
-    ///   - contentType: the value of the field; nil where it is missing.
+    ///   - isWhole: whether `front` is the whole body.
+    ///   - contentType: the value of `Content-Type`; `nil` if the field is missing.
     init(_ front: Data, isWhole: Bool, contentType: String?, sensitivity: Sensitivity, style: LogStyle) {
         let bytes = Array(front)
         let type = contentType.flatMap { MediaType($0) }
@@ -29,7 +29,12 @@ struct BodyText {
             return
         }
         let shown = Array(text.utf8)
-        let redacted = BodyRedaction(shown, type: type, sensitivity: sensitivity, isCut: !isWhole).edits.applied(to: shown)
+        let redaction = BodyRedaction(shown, type: type, sensitivity: sensitivity, isCut: !isWhole)
+        if redaction.isHidden {
+            summary = type?.essence.shownSafely() ?? "text"
+            return
+        }
+        let redacted = redaction.edits.applied(to: shown)
         if let first = redacted.first(where: { !$0.isSpace }), "{[".utf8.contains(first),
             !isWhole || JSONRedaction(redacted, placeholder: "", isSensitive: { _ in false }).isValid
         {
@@ -41,7 +46,7 @@ struct BodyText {
         }
     }
 
-    /// Nil where the first 512 bytes are not text: invalid UTF-8, or with control characters other than tab, CR and LF.
+    /// Returns the bytes as text; `nil` if the first 512 bytes are invalid UTF-8, or have control characters other than tab, CR and LF.
     private static func text(_ bytes: [UInt8], isWhole: Bool, charset: String?) -> String? {
         var sample = bytes.prefix(512)
         guard !sample.contains(where: { $0 < 0x20 && !$0.isSpace || $0 == 0x7F }) else { return nil }
@@ -54,7 +59,7 @@ struct BodyText {
         return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
     }
 
-    /// How many bytes at the end are the front of a character that breaks off.
+    /// Returns the number of bytes at the end that are the beginning of an incomplete character.
     private static func incompleteCount(_ bytes: ArraySlice<UInt8>) -> Int {
         for (index, byte) in bytes.reversed().prefix(4).enumerated() where byte & 0xC0 != 0x80 {
             let wanted = byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4
@@ -65,18 +70,18 @@ struct BodyText {
 }
 
 extension StringProtocol {
-    /// Text from outside, whole, as it may stand in a log: without control characters.
+    /// The whole text without control characters, for a log.
     var onOneLine: String {
         utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F } ? String(self) : shownSafely(limit: .max)
     }
 
-    /// The same, with its tabs.
+    /// The whole text without control characters, except for tabs.
     fileprivate var shownInLine: String {
         split(atOctet: UInt8(ascii: "\t"), omittingEmptyPieces: false).map(\.onOneLine).joined(separator: "\t")
     }
 }
 
-/// JSON on one line, or with a line for each member and element. Tokens stay as they are, and a text may break off.
+/// Lays out JSON on one line, or with a line for each member and element. Tokens stay unchanged, and a text may be truncated.
 enum JSONLayout {
     /// Deeper levels are not indented further, so that no text becomes many times its length.
     private static let deepestIndent = 16
@@ -94,7 +99,7 @@ enum JSONLayout {
         func breakLine() {
             guard isPretty else { return }
             lines.append(line)
-            // What each line of a note begins with counts as well.
+            // The indent of each line of a note counts as well.
             count += line.count + 5
             line = Array(repeating: 0x20, count: 2 * max(0, min(depth, deepestIndent)))
         }

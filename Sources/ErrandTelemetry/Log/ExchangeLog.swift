@@ -4,7 +4,7 @@ internal import ErrandRedaction
 internal import Logging
 internal import Synchronization
 
-/// What is written of one exchange. Nothing is composed that the logger does not want.
+/// Writes the records of one exchange. A record that the logger does not accept is not composed.
 final class ExchangeLog: CallObserver {
     private let logger: Logger
     private let level: Logger.Level
@@ -61,9 +61,9 @@ final class ExchangeLog: CallObserver {
 
     func mark() -> Duration { time() }
 
-    /// Logs a response at once, and its body when that was read; if the call ends with a reader, all of it at the end of the call.
+    /// Logs a response at once, and its body when the body was read. If the call ends with a reader, logs both at the end of the call.
     func received(_ response: inout Response, isRefused: Bool, awaitsReader: Bool) {
-        // What is not to be written costs nothing; of a call with a reader, a failure may still come.
+        // A record that is not written must cost nothing. A call with a reader can still fail.
         guard wantsAll || (wantsFailures && (isRefused || awaitsReader)) else { return }
         let received = Received(response, isRefused: isRefused, by: request)
         if awaitsReader {
@@ -85,7 +85,7 @@ final class ExchangeLog: CallObserver {
         }
     }
 
-    /// A status that `validateStatus`, inside this log, has refused: written as if it stood outside.
+    /// Logs a status that `validateStatus` inside this log has refused, in the same way as with `validateStatus` outside.
     private func logRefusal(_ error: StatusError, _ received: Received, _ outcome: CallOutcome, elapsed: String) {
         guard wants(received), let end = outcome.exchange else { return }
         let read = BodyRecord.Read(front: error.bodyPrefix, count: error.bodyPrefix.count)
@@ -98,19 +98,19 @@ final class ExchangeLog: CallObserver {
         }
     }
 
-    /// A response that is written at the end of the call, with what was read of its body until then.
+    /// A response that is logged at the end of the call, with the part of its body that was read until then.
     private struct Awaited {
         let received: Received
         let read: @Sendable () -> BodyRecord.Read?
         let isStreamed: Bool
     }
 
-    /// What a line about a response needs of it.
+    /// The values of a response that its record needs.
     private struct Received: Sendable {
         let response: Response
         /// Whether the status is a failure.
         let isRefused: Bool
-        /// What the server says of a failure, in parentheses; empty where it is not known.
+        /// The server's description of a failure, in parentheses; empty if there is none.
         let problem: String
         let sensitivity: Sensitivity
 
@@ -123,7 +123,7 @@ final class ExchangeLog: CallObserver {
             (self.response, self.isRefused, self.problem, self.sensitivity) = (head, isRefused, problem, sensitivity)
         }
 
-        /// What the error says after the status.
+        /// The text of the error after the status.
         var reasons: String {
             problem + response.head.shownRemarks
                 + response.metadata.attempts.shown(until: response.metadata.retryStop, of: response.request)
@@ -160,7 +160,7 @@ final class ExchangeLog: CallObserver {
         write(responseText(received, elapsed: elapsed), responseMetadata(received, elapsed: elapsed), at: lineLevel(of: received))
     }
 
-    /// - Returns: the body to hand on.
+    /// - Returns: the body for the caller.
     private func logResponse(_ response: Response, _ received: Received) -> ResponseBody {
         guard wants(received) else { return response.body }
         guard let limitBytes = detail.bodyLimitBytes else {
@@ -178,7 +178,7 @@ final class ExchangeLog: CallObserver {
         return response.body.observed { record.record($0) }
     }
 
-    /// - Returns: what was read of the body so far.
+    /// - Returns: the part of the body that was read so far.
     private func observeBody(of response: inout Response) -> @Sendable () -> BodyRecord.Read? {
         guard let limitBytes = detail.bodyLimitBytes else { return { nil } }
         if let data = response.body.bufferedData {
@@ -190,7 +190,7 @@ final class ExchangeLog: CallObserver {
         return { record.soFar }
     }
 
-    /// Writes one record about a response, when the call is over.
+    /// Writes one record about a response, at the end of the call.
     private func logAtEnd(_ awaited: Awaited, _ outcome: CallOutcome, elapsed: String) {
         guard let end = outcome.exchange else { return }
         let received = awaited.received
@@ -205,7 +205,7 @@ final class ExchangeLog: CallObserver {
         }
     }
 
-    /// A refused response whose body has the error of the back end: as one with a status that is not refused, and with its `error.type`.
+    /// Logs a refused response whose body has the error of the back end like an accepted response, but with its `error.type`.
     private func logRefusal(
         _ received: Received, _ error: ServiceError, _ read: BodyRecord.Read?, _ end: ExchangeLifetime.Outcome, elapsed: String
     ) {
@@ -222,7 +222,7 @@ final class ExchangeLog: CallObserver {
         return notes
     }
 
-    /// Head and body in one record. An empty body is not mentioned.
+    /// Returns the text of one record about the head and the body. An empty body is left out.
     private func logWhole(
         _ received: Received, _ read: BodyRecord.Read?, _ end: ExchangeLifetime.Outcome, isStreamed: Bool, elapsed: String
     ) {
@@ -243,7 +243,7 @@ final class ExchangeLog: CallObserver {
             side: .response, sensitivity: received.sensitivity)
     }
 
-    /// - Parameter head: that of the response because of which the call has failed, where the error does not say it.
+    /// - Parameter head: the head of the response that made the call fail; `nil` if the error has the head.
     private func logFailure(_ error: any Error, after head: HTTPResponse?, elapsed: String) {
         var metadata = metadata.merging(["errand.elapsed": "\(elapsed)"]) { $1 }
         if let head { metadata["http.response.status_code"] = "\(head.status.code)" }
@@ -263,16 +263,16 @@ final class ExchangeLog: CallObserver {
         var metadata = metadata()
         metadata["error.type"] = "\(errorType ?? Conventions.errorType(of: error))"
         var text = LogText(headline: number + described(error, status), notes: (isOneRecord ? requestNotes : []) + notes())
-        // As far as it came: with the base URL, and what else was added on the way.
+        // The request of the error has the base URL and everything else that inner layers added.
         if carriesCURL, let command = try? ((error as? any RequestFailure)?.request ?? request).curl() {
             text.notes.append(LogText.Note(title: command.onOneLine))
         }
         write(text, metadata, at: failureLevel)
     }
 
-    /// Writes how the body ended, in a record of its own or in that of the exchange.
+    /// Writes the end of the body, in its own record or in the record of the exchange.
     ///
-    /// - Parameter head: how long it took until the head had come.
+    /// - Parameter head: the time until the head was received.
     private func logBody(_ received: Received, after head: String, _ read: BodyRecord.Read, _ end: ExchangeLifetime.Outcome) {
         let elapsed = elapsed
         var (metadata, level) = (responseMetadata(received, elapsed: elapsed), lineLevel(of: received))
@@ -327,7 +327,7 @@ final class ExchangeLog: CallObserver {
         ]
     }
 
-    /// - Parameter count: how many bytes there were to show.
+    /// - Parameter count: the number of bytes of the body.
     private func body(
         _ title: String, _ front: Data, of count: Int, isWhole: Bool? = nil, contentType: String?, side: LogText.Note.Side,
         sensitivity: Sensitivity
@@ -340,7 +340,7 @@ final class ExchangeLog: CallObserver {
             title: "body " + title + (front.count < count ? ", the first \(front.count)" : ""), lines: shown.lines, side: side)
     }
 
-    /// A failure of this library describes itself without secrets; of any other, only the type is known to be safe.
+    /// Returns the description of a failure of this library, which has no secrets; for any other error, the type alone, which is safe.
     private func described(_ error: any Error, _ status: HTTPResponse.Status?) -> String {
         let isComplete = (error as? any RequestFailure)?.request != nil
         let status = status.map { "status \($0.code), " } ?? ""

@@ -1,7 +1,7 @@
 #if Telemetry
 /// How much ``LogMiddleware`` writes of an exchange.
 ///
-/// The same call with each of them, as the style ``LogStyle/pretty`` shows it:
+/// One call at `basic`, `headers` and `body`, in the style ``LogStyle/pretty``:
 ///
 /// ```
 /// #1 POST https://api.example/notes?draft=true: 201 in 73 ms
@@ -51,17 +51,20 @@ public enum LogDetail: Sendable, Hashable, CustomStringConvertible {
 
     var showsFields: Bool { self != .none && self != .basic }
 
-    /// How much of a body is shown; nil where nothing of it is shown.
+    /// The number of bytes of a body that are shown; `nil` if bodies are not shown.
     var bodyLimitBytes: Int? { if case .body(let limitBytes) = self { max(0, limitBytes) } else { nil } }
 }
 
-/// How ``LogMiddleware`` lays out what it writes.
+/// The layout of the records of ``LogMiddleware``.
 public enum LogStyle: Sendable, Hashable {
     /// One record for each exchange, for a person who reads a console. The default.
     ///
-    /// It is written when the exchange has a result: the head of the response, or the end of a typed call, or a failure; with
-    /// ``LogDetail/body(limitBytes:)`` when the body has been read or abandoned. What is in progress is not seen. Each field and each line of a body has a
-    /// line of its own: `>` marks what was sent, `<` what came back. JSON is indented. Only the first line begins at the margin.
+    /// The record is written when the exchange has a result: the head of the response, the end of a typed call, or a failure. With
+    /// ``LogDetail/body(limitBytes:)``, the record is written when the body has been read or abandoned. An exchange in progress has no
+    /// record.
+    ///
+    /// Each field and each line of a body has its own line: `>` marks the request, `<` the response. JSON is indented. Only the first line
+    /// begins at the margin.
     ///
     /// ```
     /// #1 GET https://api.example/notes/7: 200 in 21 ms
@@ -69,8 +72,8 @@ public enum LogStyle: Sendable, Hashable {
     ///   curl -X GET --path-as-is --globoff 'https://api.example/notes/8' -H 'User-Agent:' -H 'Accept:'
     /// ```
     case pretty
-    /// One line for each event, for a file that is searched: when the request is sent, when the head of its response comes, and when a streamed body
-    /// ends. Line breaks in a body are shown as `\n`.
+    /// One line for each event, for a file that is searched. The events: the request is sent, the head of its response arrives, a streamed
+    /// body ends. Line breaks in a body are shown as `\n`.
     ///
     /// ```
     /// #1 POST https://api.example/notes | Content-Type: application/json | body of 16 bytes: {"title":"Milk"}
@@ -79,16 +82,16 @@ public enum LogStyle: Sendable, Hashable {
     case oneLine
 }
 
-/// What a record of ``LogMiddleware`` carries beside its message, for back ends that search by keys.
+/// The metadata of a record of ``LogMiddleware``, for back ends that search by keys.
 ///
-/// swift-log's own handler prints it in front of the message, on each line.
+/// swift-log's own handler prints the metadata before the message, on each line.
 public enum LogMetadata: Sendable, Hashable {
-    /// Nothing: the message says what a person reads.
+    /// No metadata: the message is enough for a person.
     case none
-    /// What the message does not say, and what finds the other records of the call: `errand.request.id`, and `errand.tag.NAME` for each of
-    /// `request.options.tags`. The default.
+    /// The metadata that the message does not have, and that finds the other records of the call: `errand.request.id`, and
+    /// `errand.tag.NAME` for each of `request.options.tags`. The default.
     case ids
-    /// All that is known, under the names of OpenTelemetry's conventions. Much of it is in the message as well: see ``LogMiddleware``.
+    /// All metadata, under the names of OpenTelemetry's conventions. The message has much of the metadata as well: see ``LogMiddleware``.
     case all
 }
 #endif

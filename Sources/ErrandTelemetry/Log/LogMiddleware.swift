@@ -2,8 +2,8 @@
 public import ErrandCore
 public import Logging
 
-/// Logs each exchange: method, URL, status and time, or the failure; on demand also header fields, bodies, and failed requests as `curl` commands.
-/// Secrets are replaced everywhere.
+/// Logs each exchange: method, URL, status and time, or the failure. On request, the record also has header fields, bodies, and the `curl`
+/// command of a failed request. Secrets are replaced everywhere.
 ///
 /// ```swift
 /// let client = APIClient(.default.retry().log(to: Logger(label: "app"), curl: true).number().server("https://api.example"))
@@ -15,33 +15,40 @@ public import Logging
 ///   curl -X GET --path-as-is --globoff 'https://api.example/notes/8' -H 'User-Agent:' -H 'Accept:'
 /// ```
 ///
-/// By default there is one record for each exchange, whose message has all that a person reads: see ``LogStyle``, ``LogDetail`` and ``LogMetadata``.
+/// By default, there is one record for each exchange. Its message has everything that a person reads: see ``LogStyle``, ``LogDetail`` and
+/// ``LogMetadata``.
 ///
-/// **Levels:** a response is logged at `info` by default, and so is a cancelled call. A failure is logged at `warning`, or at the log's own level if
-/// that is higher. A status is a failure where the request's rule (`validateStatus`, on either side of the log) refuses it, and from 400 up where there is
-/// no rule.
+/// **Levels:** a response and a cancelled call are logged at `info` by default. A failure is logged at `warning`, or at the log's own level
+/// if that level is higher. If the request has a rule (`validateStatus`, on either side of the log), a status that the rule refuses is a
+/// failure. Without a rule, a status from 400 up is a failure.
 ///
-/// **Typed calls** (`APIClient`): the record comes when the call is over, with its whole time: when the value has been decoded, or with the failure to
-/// decode it. If the client has an envelope, the record of a failure has the code, the message and the request ID of the back end, whatever the
-/// status is.
+/// **Typed calls** (`APIClient`): the record is written at the end of the call, with the duration of the whole call: when the value has
+/// been decoded, or when decoding has failed. If the client has an envelope, the record of a failure has the code, the message and the
+/// request ID of the back end, for any status.
 ///
-/// **Place:** outside everything but `server` and `number`, where it sees each call once. Inside `retry` it logs each attempt, and not the call: both
-/// places are allowed.
+/// **Place:** outside everything but `server` and `number`. There, the log sees each call once. Inside `retry`, the log sees each attempt
+/// instead of the call. Both places are allowed.
 ///
 /// **Not logged:** a call that fails before the log sees its request: a body that can't be encoded (`RequestEncodingError`) or read
 /// (``/ErrandCore/FileReadError``), an invalid path, base URL (``/ErrandCore/InvalidURLError``), and an option without its middleware
 /// (``/ErrandCore/UnservedOptionError``). Its error reaches the caller. Log it there.
 ///
-/// **Bodies** (``LogDetail/body(limitBytes:)``): of a request, the bytes that are in memory; files and streams are named, never read. Of a response,
-/// the bytes that the caller has read; a body that nobody reads is logged as unread. The log reads nothing by itself and delays nothing. Bytes that
-/// are not text are named `binary`, and a multipart body is shown by the names of its parts.
+/// **Bodies** (``LogDetail/body(limitBytes:)``): of a request, the bytes in memory; files and streams are named, never read. Of a response,
+/// the bytes that the caller has read; a body that the caller does not read is logged as unread. The log itself reads nothing and delays
+/// nothing.
 ///
-/// **Secrets** are decided by names: of header fields, query items, members of JSON, form items, and lines of text. See ``/ErrandCore/Sensitivity``.
-/// Control characters from outside are escaped: nothing that a server sends begins a line of the log.
+/// - JSON, forms and event streams are shown without their secrets.
+/// - A multipart body is shown by the names of its parts.
+/// - Other text, such as HTML, XML or plain text, is shown by its length and its type, because secrets can't be found in such text:
+///   `body of 1204 bytes, text/html`.
+/// - Bytes that are not text are named `binary`.
 ///
-/// **Metadata** (``LogMetadata/all``): `http.request.method`, `url.full` (redacted), `http.response.status_code`, `http.response.body.size`,
-/// `errand.request.id`, `errand.request.number`, `url.template`, `errand.elapsed`, `error.type` (the same as in spans and metrics: see
-/// ``TraceMiddleware``), and `errand.tag.NAME` for each of `request.options.tags`.
+/// **Secrets** are decided by names: of header fields, query items, members of JSON, and form items. See ``/ErrandCore/Sensitivity``.
+/// Control characters from outside are escaped. No text from a server begins a line of the log.
+///
+/// **Metadata** (``LogMetadata/all``): `http.request.method`, `url.full` (redacted), `http.response.status_code`,
+/// `http.response.body.size`, `errand.request.id`, `errand.request.number`, `url.template`, `errand.elapsed`, `error.type` (the same as in
+/// spans and metrics: see ``TraceMiddleware``), and `errand.tag.NAME` for each of `request.options.tags`.
 ///
 /// **Per request:** `request.options.log = .off`, or `.use(.debug)`; `request.options.logDetail = .use(.body())`.
 public struct LogMiddleware: HTTPMiddleware {
@@ -76,7 +83,7 @@ public struct LogMiddleware: HTTPMiddleware {
 
     /// ``/ErrandCore/MiddlewarePlace/log``.
     public var place: MiddlewarePlace { .log }
-    /// False: a request that is prepared goes past this middleware.
+    /// False: this middleware does not see a request that is prepared.
     public var takesPartInPreparing: Bool { false }
     /// Inside `server` and `number`: a record has the URL and the number of the request as they are at the log.
     public var neighbors: [MiddlewareNeighbor] {
@@ -94,7 +101,7 @@ public struct LogMiddleware: HTTPMiddleware {
         guard let level = request.options.log.resolved(level), let detail = request.options.logDetail.resolved(detail),
             detail != LogDetail.none
         else { return try await next.send(request) }
-        // A failure is logged from `warning` up, so a logger may want that even where it wants no more.
+        // A logger above the level of the log may still accept failures, which have the level `warning` at least.
         guard logger.logLevel <= max(level, .warning) else { return try await next.send(request) }
         let log = ExchangeLog(
             logger: logger, level: level, detail: detail, style: style, carriedMetadata: metadata, carriesCURL: carriesCURL,

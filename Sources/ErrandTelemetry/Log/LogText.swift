@@ -1,8 +1,8 @@
 #if Telemetry
-/// The message of one record: a headline, and notes about it.
+/// The message of one record: a headline and its notes.
 struct LogText {
     struct Note {
-        /// Whose note it is, in a record that has notes of both messages.
+        /// The message that a note is about, in a record with notes about both the request and the response.
         enum Side: String {
             case request = "> "
             case response = "< "
@@ -11,7 +11,7 @@ struct LogText {
         var title: String
         /// Without line ends.
         var lines: [String] = []
-        /// Nil for a note about the exchange as a whole.
+        /// `nil` for a note about the exchange as a whole.
         var side: Side?
     }
 

@@ -39,8 +39,8 @@ public import Metrics
 /// length is declared. A body that the transport itself decodes, and a request without a body, have no size.
 ///
 /// **`error.type`** is a status code that the request's own rule rejects (`validateStatus`, at any place); without a rule, a status code
-/// from 400 up. For a failure, it is `timeout`, another code of ``/ErrandCore/TransportError`` in snake case (`cannot_connect`, `connection_lost`), or
-/// the name of the error's type. A call that its caller cancelled, or a response that was abandoned, has none.
+/// from 400 up. For a failure, it is `timeout`, another code of ``/ErrandCore/TransportError`` in snake case (`cannot_connect`,
+/// `connection_lost`), or the name of the error's type. A call that its caller cancelled, or a response that was abandoned, has none.
 ///
 /// **Bounds:** backends keep each series forever, and servers choose names and statuses. After 1,000 sets of the common attributes, further
 /// servers are counted together with the `server.address` `_OTHER`, without a port and optional attributes. After 100 sets of the other
@@ -101,7 +101,7 @@ public struct MetricsMiddleware: HTTPMiddleware {
     }
 
     public var place: MiddlewarePlace { .metrics }
-    /// False: a request that is prepared goes past this middleware.
+    /// False: this middleware does not see a request that is prepared.
     public var takesPartInPreparing: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {

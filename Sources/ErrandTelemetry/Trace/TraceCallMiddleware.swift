@@ -30,7 +30,7 @@ public struct TraceCallMiddleware: HTTPMiddleware {
     public var place: MiddlewarePlace { .traceCall }
     /// The options of `trace`, too: a span of a call has the options of the span of an attempt.
     public var servedPlaces: Set<MiddlewarePlace> { [.traceCall, .trace] }
-    /// False: a request that is prepared goes past this middleware.
+    /// False: this middleware does not see a request that is prepared.
     public var takesPartInPreparing: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {

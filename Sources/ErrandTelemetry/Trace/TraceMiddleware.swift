@@ -29,8 +29,8 @@ public import Tracing
 ///
 /// **Errors:** a status that the request's own rule rejects (`validateStatus`, at any place); without a rule, a status code from 400 up.
 /// Its `error.type` is the status code. A failure is an error too, also while the body is read or decoded. Its `error.type` is `timeout`,
-/// another code of ``/ErrandCore/TransportError`` in snake case (`cannot_connect`, `connection_lost`), or the name of its type. An attempt that its
-/// caller cancelled, or a response that was abandoned, is not an error.
+/// another code of ``/ErrandCore/TransportError`` in snake case (`cannot_connect`,
+/// `connection_lost`), or the name of its type. An attempt that its caller cancelled, or a response that was abandoned, is not an error.
 ///
 /// **Context:** the tracer adds the header fields that it defines, such as `traceparent`. They replace the caller's fields of the same
 /// name, and a `tracestate` that belongs to another `traceparent`. A tracer that adds nothing leaves the caller's fields unchanged.
@@ -48,7 +48,7 @@ public struct TraceMiddleware: HTTPMiddleware {
     public init(tracer: (any Tracer)? = nil, options: TraceOptions = .standard) { (self.tracer, self.options) = (tracer, options) }
 
     public var place: MiddlewarePlace { .trace }
-    /// False: a request that is prepared goes past this middleware.
+    /// False: this middleware does not see a request that is prepared.
     public var takesPartInPreparing: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {

@@ -16,7 +16,7 @@ import Testing
             server.dispatch { _ in .status(.noContent) }
             var generator = RequestGenerator(authority: "127.0.0.1:\(server.port)", seed: 20)
             let requests = (0..<200).map { generator.next($0) }
-            try await run(requests.enumerated().map { try $1.curl(pretty: $0 % 2 == 1) }, by: shell)
+            try await run(requests.enumerated().map { try $1.curl(pretty: $0 % 2 == 1, showingSecrets: true) }, by: shell)
             try expectArrival(of: requests, at: server)
         }
     }
@@ -68,7 +68,7 @@ import Testing
             let requests = try bodies.indices.map { index in
                 try Request(.post, url: server.url("/\(index)"), headers: [.xCase: "\(index)"], body: bodies[index].0)
             }
-            try await run(requests.map { try $0.curl(bodyLimitBytes: 400_000) }, by: "/bin/sh", in: folder)
+            try await run(requests.map { try $0.curl(showingSecrets: true, bodyLimitBytes: 400_000) }, by: "/bin/sh", in: folder)
             #expect(server.requests.count == bodies.count)
             for request in server.requests {
                 let index = try #require(request.headers[.xCase].flatMap { Int($0) })
@@ -205,9 +205,12 @@ extension Request {
         request.head.headerFields[.authorization] = "Bearer 's3cr3t'"
         request.head.headerFields[.cookie] = "id=s3cr3t"
         guard method != .head else { return request }
-        request.head.headerFields[.contentType] = ["application/json", "application/x-www-form-urlencoded", "text/plain"][index % 3]
+        request.head.headerFields[.contentType] = ["application/json", "application/x-www-form-urlencoded", "text/event-stream"][index % 3]
         request.body = .text(
-            [#"{"user": "it's", "password": "s3cr3t"}"#, "user=it's&password=s3cr3t&x=%00", "user=it's\r\npassword: s3cr3t\r\n"][index % 3])
+            [
+                #"{"user": "it's", "password": "s3cr3t"}"#, "user=it's&password=s3cr3t&x=%00",
+                "data: {\"it's\": 1, \"password\": \"s3cr3t\"}\r\n\r\n",
+            ][index % 3])
         return request
     }
 

@@ -116,7 +116,7 @@ import Testing
             clock.advance(by: .milliseconds(32))
             return Response(head: HTTPResponse(status: .ok), request: request)
         }
-        let recording = try Recording(path: folder.file("a.har"), mode: .all, clock: clock)
+        let recording = try Recording(path: folder.file("a.har"), mode: .all, keepsUnknownText: true, clock: clock)
         let sink = RecordingEventSink()
         var request = try get("/a")
         request.options.eventSink = sink
@@ -152,7 +152,7 @@ import Testing
     func aNewConnectionHasItsTimesAndAReusedOneHasNone(over tested: TestedTransport) async throws {
         let server = try await NginxServer.shared()
         let folder = try TestFolder("recording")
-        let recording = try Recording(path: folder.file("a.har"), mode: .all)
+        let recording = try Recording(path: folder.file("a.har"), mode: .all, keepsUnknownText: true)
         try await tested.run {
             $0.tls.extraRootsPEMFiles = [server.certificates.authority]
             $0.allowsHTTP2 = false

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct RecordingBodyTests {
-    private func recording(_ folder: TestFolder) throws -> Recording { try Recording(path: folder.file("a.har")) }
+    private func recording(_ folder: TestFolder) throws -> Recording { try Recording(path: folder.file("a.har"), keepsUnknownText: true) }
 
     @Test func chunksAreHandedOnBeforeTheNextIsAskedFor() async throws {
         let recording = try recording(TestFolder("recording"))
@@ -154,7 +154,7 @@ struct RecordingBodyTests {
             return Response(head: HTTPResponse(status: .ok), request: request)
         }
         for (body, replay) in bodies {
-            let recording = try Recording(path: folder.file("a.har"), mode: .all)
+            let recording = try Recording(path: folder.file("a.har"), mode: .all, keepsUnknownText: true)
             let seen = Watched<RequestBody?>(nil)
             let spy = ScriptedTransport { request in
                 seen.change { $0 = request.body }

@@ -21,13 +21,13 @@ struct RecordingModeTests {
     @Test func aRequestThatIsPreparedIsNeitherRecordedNorTakenFromTheRecording() async throws {
         let folder = try TestFolder("recording")
         let path = folder.file("a.har")
-        let recording = try Recording(path: path)
+        let recording = try Recording(path: path, keepsUnknownText: true)
         let live = counting("live")
         #expect(try await live.record(on: recording).prepared(get("/x")).url?.path == "/x")
         #expect(recording.log.entries.isEmpty)
         _ = try await text(live.record(on: recording), get("/x"))
         try recording.save()
-        let replay = try Recording(path: path)
+        let replay = try Recording(path: path, keepsUnknownText: true)
         #expect(try await live.record(on: replay).prepared(get("/x")).url?.path == "/x")
         #expect(replay.unplayed.count == 1)
     }
@@ -35,14 +35,14 @@ struct RecordingModeTests {
     @Test func onceRecordsTheFirstTimeAndReplaysFromThenOn() async throws {
         let folder = try TestFolder("recording")
         let path = folder.file("deep/er/a.har")
-        let first = try Recording(path: path)
+        let first = try Recording(path: path, keepsUnknownText: true)
         #expect(!first.isReplayOnly)
         let live = counting("live")
         for expected in ["live1", "live2"] { #expect(try await text(live.record(on: first), get("/x")) == expected) }
         try first.save()
         try first.save()
 
-        let second = try Recording(path: path)
+        let second = try Recording(path: path, keepsUnknownText: true)
         #expect(second.isReplayOnly && second.unplayed.count == 2)
         for expected in ["live1", "live2"] { #expect(try await text(live.record(on: second), get("/x")) == expected) }
         #expect(live.callCount == 2 && second.unplayed.isEmpty)
@@ -61,7 +61,7 @@ struct RecordingModeTests {
         #expect(try permissions() == 0o600)
         try files.setAttributes([.posixPermissions: 0o640], ofItemAtPath: folder.file("a.har"))
         try files.createSymbolicLink(atPath: folder.file("link.har"), withDestinationPath: "a.har")
-        let recording = try Recording(path: folder.file("link.har"), mode: .all)
+        let recording = try Recording(path: folder.file("link.har"), mode: .all, keepsUnknownText: true)
         _ = try await text(counting("new").record(on: recording), get("/b"))
         try recording.save()
         #expect(try permissions() == 0o640)
@@ -73,7 +73,7 @@ struct RecordingModeTests {
         let folder = try TestFolder("recording")
         let path = folder.file("null.har")
         try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "/dev/null")
-        let recording = try Recording(path: path, mode: .all)
+        let recording = try Recording(path: path, mode: .all, keepsUnknownText: true)
         _ = try await text(counting("new").record(on: recording), get("/b"))
         #expect(throws: FileWriteError.self) { try recording.save() }
         #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path) == "/dev/null")
@@ -82,7 +82,7 @@ struct RecordingModeTests {
     @Test func newEpisodesReplaysWhatItHasAndAddsTheRest() async throws {
         let folder = try TestFolder("recording")
         try await folder.record([get("/a")], over: counting("old"))
-        let recording = try Recording(path: folder.file("a.har"), mode: .newEpisodes)
+        let recording = try Recording(path: folder.file("a.har"), mode: .newEpisodes, keepsUnknownText: true)
         let live = counting("new")
         let stack = live.record(on: recording)
         #expect(try await text(stack, get("/a")) == "old1")
@@ -95,7 +95,7 @@ struct RecordingModeTests {
 
     @Test func noneNeverAsksTheNetwork() async throws {
         let folder = try TestFolder("recording")
-        let recording = try Recording(path: folder.file("a.har"), mode: .none)
+        let recording = try Recording(path: folder.file("a.har"), mode: .none, keepsUnknownText: true)
         let live = counting("live")
         let error = await #expect(throws: NoRecordedExchangeError.self) { _ = try await text(live.record(on: recording), get("/a")) }
         #expect(error?.nearest == nil && error?.delivery == .notSent && error?.phase == .request)
@@ -106,7 +106,7 @@ struct RecordingModeTests {
     @Test func allAsksTheNetworkAndReplacesTheFile() async throws {
         let folder = try TestFolder("recording")
         try await folder.record([get("/a"), get("/b")], over: counting("old"))
-        let recording = try Recording(path: folder.file("a.har"), mode: .all)
+        let recording = try Recording(path: folder.file("a.har"), mode: .all, keepsUnknownText: true)
         let live = counting("new")
         #expect(try await text(live.record(on: recording), get("/a")) == "new1")
         try recording.save()
@@ -115,15 +115,17 @@ struct RecordingModeTests {
 
     @Test func whereNothingWasRecordedNothingIsWritten() throws {
         let folder = try TestFolder("recording")
-        for mode in [Recording.Mode.once, .newEpisodes, .none] { try Recording(path: folder.file("a.har"), mode: mode).save() }
+        for mode in [Recording.Mode.once, .newEpisodes, .none] {
+            try Recording(path: folder.file("a.har"), mode: mode, keepsUnknownText: true).save()
+        }
         #expect(folder.names.isEmpty)
-        try Recording(path: folder.file("a.har"), mode: .all).save()
+        try Recording(path: folder.file("a.har"), mode: .all, keepsUnknownText: true).save()
         #expect(try HARLog(fileContent: folder.read("a.har")).entries.isEmpty)
     }
 
     @Test func aRequestCanBeLeftOut() async throws {
         let folder = try TestFolder("recording")
-        let recording = try Recording(path: folder.file("a.har"))
+        let recording = try Recording(path: folder.file("a.har"), keepsUnknownText: true)
         let stack = counting("live").record(on: recording)
         var request = try get("/a")
         request.options.record = .off
@@ -136,7 +138,7 @@ struct RecordingModeTests {
     @Test func savingWritesAlsoAfterAFailure() async throws {
         struct Stop: Error {}
         let folder = try TestFolder("recording")
-        let recording = try Recording(path: folder.file("a.har"))
+        let recording = try Recording(path: folder.file("a.har"), keepsUnknownText: true)
         let stack = counting("live").record(on: recording)
         await #expect(throws: Stop.self) {
             try await recording.saving {
@@ -159,7 +161,7 @@ struct RecordingModeTests {
             }
             return .streaming(ScriptedBody(steps), to: request)
         }
-        let recording = try Recording(path: folder.file("a.har"))
+        let recording = try Recording(path: folder.file("a.har"), keepsUnknownText: true)
         let stack = live.record(on: recording)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<100 {
@@ -188,19 +190,19 @@ struct RecordingModeTests {
         #expect(throws: InvalidRecordingError.self) { try Recording(path: path) }
         #expect(throws: InvalidRecordingError.self) { try ReplayTransport(path: path) }
         #expect(throws: InvalidRecordingError.self) { try ReplayTransport(path: folder.file("b.har")) }
-        #expect(try Recording(path: path, mode: .all).unplayed.isEmpty)
+        #expect(try Recording(path: path, mode: .all, keepsUnknownText: true).unplayed.isEmpty)
     }
 
     @Test func aFileThatCannotBeWrittenFailsAndHarmsNothing() async throws {
         let folder = try TestFolder("recording")
         try folder.write("a file", to: "file")
-        let recording = try Recording(path: folder.file("file/a.har"))
+        let recording = try Recording(path: folder.file("file/a.har"), keepsUnknownText: true)
         #expect(try await text(counting("live").record(on: recording), get("/a")) == "live1")
         #expect(throws: (any Error).self) { try recording.save() }
     }
 
     @Test func theLabelNamesFileAndMode() throws {
-        let stack = ScriptedTransport().record(on: try Recording(path: "/nowhere/a.har", mode: .newEpisodes))
+        let stack = ScriptedTransport().record(on: try Recording(path: "/nowhere/a.har", mode: .newEpisodes, keepsUnknownText: true))
         #expect(stack.layers.first?.label == "record(a.har, newEpisodes)")
         #expect(stack.orderProblems.isEmpty)
     }

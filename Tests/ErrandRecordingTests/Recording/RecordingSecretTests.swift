@@ -73,7 +73,7 @@ struct RecordingSecretTests {
             ScriptedTransport(.ok, headers: headers, data: Data(echo.utf8)),
             ScriptedTransport(headers: headers, chunks: echo.utf8.map { Data([$0]) }, trailers: [.init("X-Last")!: "bye \(Self.header)"]),
         ] {
-            let log = try await folder.record([request], over: transport, secrets: secrets)
+            let log = try await folder.record([request], over: transport, secrets: secrets, keepsUnknownText: false)
             let content = try folder.read("a.har")
             for secret in secrets { #expect(!isIn(secret, content), "\(secret) is in \(String(decoding: content, as: UTF8.self))") }
             #expect(folder.names == ["a.har"])
@@ -107,11 +107,11 @@ struct RecordingSecretTests {
             ),
             (
                 "application/x-ndjson", "{\"token\":\"S3cret\"}\n{\"a\":1}\nno JSON token=S3cret\n",
-                "{\"token\":\"REDACTED\"}\n{\"a\":1}\n\"REDACTED\"\n"
+                "{\"token\":\"REDACTED\"}\n{\"a\":1}\n\"REDACTED\""
             ),
             (
                 "text/event-stream", "id: 1\ndata: {\"token\":\"S3cret\"}\n\ndata:[DONE]\n\n",
-                "id: 1\ndata: {\"token\":\"REDACTED\"}\n\ndata:[DONE]\n\n"
+                "id: 1\ndata: {\"token\":\"REDACTED\"}\n\ndata:[\"REDACTED\"\n\n"
             ),
             (
                 "application/json", #"{"next":"https://a.example/?cursor=1&token=S3cret","n":1}"#,
@@ -128,7 +128,8 @@ struct RecordingSecretTests {
     func bodiesOfManyKindsAreRedactedBothWays(_ type: String, _ body: String, _ expected: String) async throws {
         let folder = try TestFolder("recording")
         let log = try await folder.record(
-            [post("/", .text(body), type: type)], over: ScriptedTransport(headers: [.contentType: type], data: Data(body.utf8)))
+            [post("/", .text(body), type: type)], over: ScriptedTransport(headers: [.contentType: type], data: Data(body.utf8)),
+            keepsUnknownText: false)
         #expect(log.entries[0].request.postData?.text == expected)
         #expect(log.entries[0].response.content.text == expected)
         #expect(try !folder.text("a.har").contains("S3cret"))
@@ -150,7 +151,7 @@ struct RecordingSecretTests {
             let last = "--\(100_000 + depth)\r\nContent-Type: application/json\r\n\r\n{\"token\":\"S3cret\"}"
             let live = ScriptedTransport(
                 headers: [.contentType: "multipart/x; boundary=100000"], data: Data(nested(depth, depth == 3_000 ? "S3cret" : last).utf8))
-            let log = try await folder.record([get("/")], over: live)
+            let log = try await folder.record([get("/")], over: live, keepsUnknownText: false)
             let text = try #require(log.entries[0].response.content.text)
             #expect(text.hasSuffix("\r\n\r\n" + expected) && !text.contains("S3cret"), "\(depth): \(text.suffix(200))")
             #expect(text.utf8.count { $0 == UInt8(ascii: ":") } <= 9)
@@ -163,7 +164,8 @@ struct RecordingSecretTests {
         let live = ScriptedTransport(
             headers: [.contentType: "multipart/form-data; boundary=\(boundary)"],
             data: Data("--\(boundary)\r\nContent-Disposition: form-data; name=password\r\n\r\nS3cret\r\n--\(boundary)--".utf8))
-        #expect(try await folder.record([get("/")], over: live).entries[0].response.content.text == "REDACTED")
+        let response = try await folder.record([get("/")], over: live, keepsUnknownText: false).entries[0].response
+        #expect(response.content.text == nil && response.incomplete == .hidden)
     }
 
     @Test func manyLearntValuesAreABoundedMemory() async throws {
@@ -171,7 +173,8 @@ struct RecordingSecretTests {
         let tokens = (0..<4_000).map { "\"S3cret-\(String(repeating: "x", count: 100))-\(100_000 + $0)\"" }
         let live = ScriptedTransport(
             headers: [.contentType: "application/json"], data: Data("{\"token\":[\(tokens.joined(separator: ","))]}".utf8))
-        #expect(try await folder.record([get("/")], over: live).entries[0].response.content.text == #"{"token":[]}"#)
+        #expect(
+            try await folder.record([get("/")], over: live, keepsUnknownText: false).entries[0].response.content.text == #"{"token":[]}"#)
     }
 
     @Test func basicCredentialsAreNotInTheFileInAnyForm() async throws {
@@ -257,11 +260,33 @@ struct RecordingSecretTests {
         #expect(log.entries[0].response.content.text == nil && log.entries[0].response.incomplete == .coded)
         await #expect(throws: NoRecordedExchangeError.self) { try await folder.replay().send(get("/")) }
 
-        let recording = try Recording(path: folder.file("b.har"), keepsCodedBodies: true)
+        let recording = try Recording(path: folder.file("b.har"), keepsCodedBodies: true, keepsUnknownText: true)
         _ = try await live.record(on: recording).send(get("/"))
         try recording.save()
         let replayed = try await HTTPStack(try ReplayTransport(path: folder.file("b.har"))).send(get("/"))
         #expect(try await replayed.body.collect() == Data([0x1F, 0x8B, 8]) && replayed.headers[.contentEncoding] == "gzip")
+    }
+
+    @Test(arguments: ["text/plain", "text/html", "application/xml"]) func textOfAnUnknownSyntaxIsNotKeptUnlessAskedFor(_ type: String)
+        async throws
+    {
+        let folder = try TestFolder("recording")
+        let live = ScriptedTransport(headers: [.contentType: type], chunks: [Data("S3cretValue, ".utf8), Data("B3arerValue".utf8)])
+        var request = try post("/", .text("password: Hunt3r"), type: "text/plain")
+        request.headers[.authorization] = "Bearer B3arerValue"
+        let log = try await folder.record([request], over: live, keepsUnknownText: false)
+        #expect(log.entries[0].request.postData?.text == nil && log.entries[0].request.postData?.incomplete == .hidden)
+        let response = log.entries[0].response
+        #expect(response.content.text == nil && response.incomplete == .hidden && response.chunks == nil && response.content.size == 24)
+        let file = try folder.text("a.har")
+        #expect(!file.contains("S3cret") && !file.contains("Hunt3r"))
+        let error = await #expect(throws: NoRecordedExchangeError.self) { try await folder.replay().send(request) }
+        #expect(error.map { "\($0)".contains("keepsUnknownText: true") } == true)
+
+        // Also then, what is known to be secret is replaced.
+        try await folder.record([request], over: live, keepsUnknownText: true)
+        let replayed = try await folder.replay(matching: RecordingMatcher(body: .exact)).send(request)
+        #expect(try await replayed.body.collect() == Data("S3cretValue, REDACTED".utf8))
     }
 
     // MARK: Registered secrets
@@ -286,7 +311,8 @@ struct RecordingSecretTests {
         let folder = try TestFolder("recording")
         try folder.write("an older file", to: "a.har")
         for name in ["a.har", "new.har"] {
-            let recording = try Recording(path: folder.file(name), mode: .all, secrets: ["other secret", Self.registered])
+            let recording = try Recording(
+                path: folder.file(name), mode: .all, secrets: ["other secret", Self.registered], keepsUnknownText: true)
             var headers = HTTPFields()
             headers[.location] = planted.location
             // In a long text, secrets are looked for in another way than in a short one.
@@ -308,7 +334,7 @@ struct RecordingSecretTests {
     @Test func aRegisteredSecretIsNotInTheMirror() throws {
         let folder = try TestFolder("recording")
         var dumped = ""
-        dump(try Recording(path: folder.file("a.har"), secrets: ["r3gistered"]), to: &dumped)
+        dump(try Recording(path: folder.file("a.har"), secrets: ["r3gistered"], keepsUnknownText: true), to: &dumped)
         #expect(dumped.contains("count: 1"))
         // Nor what it is looked up by.
         #expect(!dumped.contains("r3gistered") && !dumped.contains("edges"), "\(dumped)")
@@ -325,7 +351,7 @@ struct RecordingSecretTests {
         let folder = try TestFolder("recording")
         try await folder.record([get("/a/r3gistered")], over: ScriptedTransport())
         let before = try folder.read("a.har")
-        let recording = try Recording(path: folder.file("a.har"), mode: .newEpisodes, secrets: ["r3gistered"])
+        let recording = try Recording(path: folder.file("a.har"), mode: .newEpisodes, secrets: ["r3gistered"], keepsUnknownText: true)
         _ = try await ScriptedTransport().record(on: recording).send(get("/b"))
         let error = #expect(throws: SecretFoundError.self) { try recording.save() }
         #expect(

@@ -162,7 +162,8 @@ struct RecordingMatchingTests {
                 return Response(head: HTTPResponse(status: .created), request: request)
             }
             let recording = try Recording(
-                path: folder.file("\(limit).har"), mode: .newEpisodes, matching: RecordingMatcher(body: .exact), bodyLimitBytes: limit)
+                path: folder.file("\(limit).har"), mode: .newEpisodes, matching: RecordingMatcher(body: .exact), bodyLimitBytes: limit,
+                keepsUnknownText: true)
             let body = RequestBody.stream(
                 AsyncStream { continuation in
                     for word in ["one ", "two ", "three"] { continuation.yield(Data(word.utf8)) }

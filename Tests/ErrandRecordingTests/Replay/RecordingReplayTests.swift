@@ -72,7 +72,7 @@ struct RecordingReplayTests {
             }
             return Response(head: HTTPResponse(status: .created), request: request)
         }
-        let recording = try Recording(path: folder.file("a.har"), mode: .all)
+        let recording = try Recording(path: folder.file("a.har"), mode: .all, keepsUnknownText: true)
         let clock = ManualClock()
         let live = server.record(on: recording).retry(clock: clock)
         #expect(try await clock.advancingToSleepers { try await live.send(post("/a", .text("x"))) }.status == .created)
@@ -87,7 +87,7 @@ struct RecordingReplayTests {
         try await folder.record([get("/a")], over: ScriptedTransport(.ok))
         var request = try get("/a")
         request.options.retry = .use(RetryPolicy(maxAttempts: 2))
-        let recording = try Recording(path: folder.file("a.har"), mode: mode)
+        let recording = try Recording(path: folder.file("a.har"), mode: mode, keepsUnknownText: true)
         #expect(try await ScriptedTransport(.notFound).record(on: recording).retry().send(request).status == .ok)
     }
 
@@ -134,7 +134,7 @@ struct RecordingReplayTests {
                     }), to: request)
         }
         let recording = try Recording(
-            path: folder.file("a.har"), clock: clock, date: { Date(timeIntervalSince1970: 1_700_000_000.25) })
+            path: folder.file("a.har"), keepsUnknownText: true, clock: clock, date: { Date(timeIntervalSince1970: 1_700_000_000.25) })
         _ = try await live.record(on: recording).send(get("/a")).body.collect()
         try recording.save()
         let entry = try HARLog(fileContent: folder.read("a.har")).entries[0]
@@ -170,7 +170,7 @@ struct RecordingReplayTests {
             clock.advance(by: .seconds(3))
             return Response(head: HTTPResponse(status: .ok), request: request)
         }
-        let recording = try Recording(path: folder.file("a.har"), clock: clock)
+        let recording = try Recording(path: folder.file("a.har"), keepsUnknownText: true, clock: clock)
         _ = try await live.record(on: recording).send(get("/a"))
         try recording.save()
         let (path, time) = (folder.file("a.har"), ManualClock())
@@ -189,12 +189,13 @@ struct RecordingReplayTests {
             clock.advance(by: .seconds(3))
             return Response(head: HTTPResponse(status: .ok), request: request)
         }
-        let recording = try Recording(path: folder.file("a.har"), clock: clock)
+        let recording = try Recording(path: folder.file("a.har"), keepsUnknownText: true, clock: clock)
         _ = try await live.record(on: recording).send(get("/a"))
         try recording.save()
         for mode in [Recording.Mode.once, .newEpisodes] {
             let time = ManualClock()
-            let stack = live.record(on: try Recording(path: folder.file("a.har"), mode: mode, clock: time), timing: .recorded)
+            let stack = live.record(
+                on: try Recording(path: folder.file("a.har"), mode: mode, keepsUnknownText: true, clock: time), timing: .recorded)
             let request = try get("/a")
             let task = Task {
                 var request = request
@@ -243,7 +244,7 @@ struct RecordingReplayTests {
 
     @Test func whatWasAbandonedIsReplayedThatFar() async throws {
         let folder = try TestFolder("recording")
-        let recording = try Recording(path: folder.file("a.har"))
+        let recording = try Recording(path: folder.file("a.har"), keepsUnknownText: true)
         let stack = ScriptedTransport(chunks: [Data("ab".utf8), Data("cd".utf8), Data("e".utf8)]).record(on: recording)
         try await stack.withResponse(to: get("/a")) { response in
             for try await chunk in response.body where chunk == Data("cd".utf8) { break }

@@ -61,14 +61,16 @@ import Testing
             try await Self.texts(request, answer, detail: .body()) == [
                 #"POST https://a.example/x | Content-Type: application/json | body of 27 bytes: {"a":1,"password":"REDACTED"}"#,
                 "POST https://a.example/x: 200 in 0 s",
-                #"POST https://a.example/x: 200 | body of 7 bytes in 0 s: one\ntwo"#,
+                #"POST https://a.example/x: 200 | body of 7 bytes in 0 s, text"#,
             ])
     }
 
     @Test func jsonIsLaidOutInThePrettyStyle() async throws {
         var request = try request(.post, body: .text(#"{"a":[1,{}, []],"b":{"c":"x, {\"","token":7}}"#))
         request.head.headerFields = Self.json
-        let texts = try await Self.texts(request, .stream([Data("1\r\n\t2\n".utf8)]), detail: .body(), style: .pretty)
+        let texts = try await Self.texts(
+            request, .stream([Data("data: [1]\r\nid:\t2\n".utf8)], headers: [.contentType: "text/event-stream"]), detail: .body(),
+            style: .pretty)
         #expect(
             texts == [
                 #"""
@@ -86,31 +88,32 @@ import Testing
                         "token": 0
                       }
                     }
-                  < body of 6 bytes in 0 s:
-                    1
-                    	2
+                  < Content-Type: text/event-stream
+                  < body of 17 bytes in 0 s:
+                    data: [1]
+                    id:	2
                 """#
             ])
     }
 
     @Test func aBodyIsShownUpToTheLimitAndHandedOnWhole() async throws {
         let (logger, lines) = recordingLogger()
-        let stub = StubTransport(Stub().responds(.stream([Data("ab€".utf8), Data("cdef".utf8)])))
+        let stub = StubTransport(Stub().responds(.stream([Data(#"["€"#.utf8), Data(#"","b"]"#.utf8)])))
         let stack = stub.log(to: logger, detail: .body(limitBytes: 4), style: .oneLine, metadata: .all, clock: ManualClock())
-        let response = try await stack.send(try request(.put, body: .text("123456")))
-        #expect(try await response.body.collect() == Data("ab€cdef".utf8))
-        #expect(stub.requests.first?.body == Data("123456".utf8))
-        #expect(lines.all[0].text == "PUT https://a.example/x | body of 6 bytes, the first 4: 1234")
-        #expect(lines.all[2].text == "PUT https://a.example/x: 200 | body of 9 bytes in 0 s, the first 4: ab")
-        #expect(lines.all[2].metadata["http.response.body.size"] == "9")
+        let response = try await stack.send(try request(.put, body: .text("[1,22]")))
+        #expect(try await response.body.collect() == Data(#"["€","b"]"#.utf8))
+        #expect(stub.requests.first?.body == Data("[1,22]".utf8))
+        #expect(lines.all[0].text == "PUT https://a.example/x | body of 6 bytes, the first 4: [1,2")
+        #expect(lines.all[2].text == #"PUT https://a.example/x: 200 | body of 11 bytes in 0 s, the first 4: ["REDACTED""#)
+        #expect(lines.all[2].metadata["http.response.body.size"] == "11")
     }
 
     @Test func bytesInMemoryAreShownWithTheResponse() async throws {
         let (logger, lines) = recordingLogger()
         let stack = BufferedSender().log(to: logger, detail: .body(), style: .oneLine, metadata: .all, clock: ManualClock())
         let response = try await stack.send(try request())
-        #expect(lines.all.map(\.text).last == "GET https://a.example/x: 200 in 0 s | body of 4 bytes: text")
-        #expect(response.body.bufferedData == Data("text".utf8))
+        #expect(lines.all.map(\.text).last == "GET https://a.example/x: 200 in 0 s | body of 4 bytes: [42]")
+        #expect(response.body.bufferedData == Data("[42]".utf8))
         #expect(lines.all.count == 2)
     }
 
@@ -134,13 +137,15 @@ import Testing
             (nil, Data([0x61, 0x1B, 0x5B]), ", binary"),
             ("text/plain", Data([0x61, 0xFF]), ", binary"),
             ("image/png", Data("text".utf8), ", binary"),
-            ("image/svg+xml", Data("<svg/>".utf8), ": <svg/>"),
-            ("text/plain; charset=ISO-8859-1", Data([0x61, 0xE4]), ": aä"),
-            ("application/x-unknown", Data("a\r\n\tb\n".utf8), ": a\\n\tb"),
+            ("image/svg+xml", Data("<svg/>".utf8), ", image/svg+xml"),
+            ("text/plain; charset=ISO-8859-1", Data([0x61, 0xE4]), ", text/plain"),
+            ("application/json; charset=ISO-8859-1", Data([0x5B, 0x22, 0xE4, 0x22, 0x5D]), #": ["ä"]"#),
+            ("application/x-unknown", Data("a\r\n\tb\n".utf8), ", application/x-unknown"),
             ("application/json", Data("[ 1, \"a b\" ]".utf8), ": [1,\"a b\"]"),
-            ("application/json", Data("[oh] no, text".utf8), ": [oh] no, text"),
+            ("application/json", Data("[oh] no, text".utf8), ": [\"REDACTED\""),
             ("text/event-stream", Data("data: {\"a\": 1}\n\n".utf8), ": data: {\"a\": 1}\\n"),
-            (nil, Data("a\u{202E}b\u{85}c".utf8), ": a\\u{202e}b\\nc"),
+            (nil, Data("a\u{202E}b\u{85}c".utf8), ", text"),
+            (nil, Data("[\"a\u{202E}b\u{85}c\"]".utf8), ": [\"a\\u{202e}b\\u{85}c\"]"),
             ("multipart/form-data; boundary=b", Data(multipart.utf8), ", multipart: 'note', 'file' (image/png), 'token'"),
             ("multipart/form-data; boundary=c", Data(multipart.utf8), ", multipart"),
         ] as [(String?, Data, String)])
@@ -189,7 +194,7 @@ import Testing
         let response = try await stub.log(to: logger, detail: .body(), style: .oneLine, metadata: .all, clock: ManualClock()).send(
             try request())
         for try await _ in response.body { break }
-        #expect(lines.all.map(\.text).last == "GET https://a.example/x: 200 | body given up after 3 bytes in 0 s: one")
+        #expect(lines.all.map(\.text).last == "GET https://a.example/x: 200 | body given up after 3 bytes in 0 s, text")
         response.body.abandon()
         #expect(lines.all.count == 3, "logged once")
         #expect(stub.openBodyCount == 0)
@@ -205,7 +210,7 @@ import Testing
         let stack = stub.log(to: logger, detail: .body(), style: .oneLine, metadata: .all, clock: ManualClock())
         await #expect(throws: Foreign.self) { try await stack.send(try request()).body.collect() }
         await #expect(throws: TransportError.self) { try await stack.send(try request()).body.collect() }
-        #expect(lines.all[2].text == "GET https://a.example/x: 200 | body broken off after 3 bytes in 0 s (Foreign): one")
+        #expect(lines.all[2].text == "GET https://a.example/x: 200 | body broken off after 3 bytes in 0 s (Foreign), text")
         #expect(lines.all[5].text.contains("(connection lost while reading the body"))
         #expect(lines.all.map(\.level) == [.info, .info, .warning, .info, .info, .warning])
         #expect(lines.all[2].metadata["error.type"] == "Foreign")
@@ -216,7 +221,7 @@ import Testing
         let stub = StubTransport(Stub().responds(.stream([Data("one".utf8)], failure: CancellationError())))
         let stack = stub.log(to: logger, detail: .body(), style: .oneLine, metadata: .all, clock: ManualClock())
         await #expect(throws: CancellationError.self) { try await stack.send(try request()).body.collect() }
-        #expect(lines.all.map(\.text).last == "GET https://a.example/x: 200 | body cancelled after 3 bytes in 0 s: one")
+        #expect(lines.all.map(\.text).last == "GET https://a.example/x: 200 | body cancelled after 3 bytes in 0 s, text")
         #expect(lines.all.map(\.level) == [.info, .info, .info])
     }
 
@@ -239,17 +244,19 @@ import Testing
     // MARK: - Others
 
     @Test(arguments: [LogStyle.oneLine, .pretty]) func nothingFromTheNetworkBeginsALine(_ style: LogStyle) async throws {
-        let forged = "x\nINFO forged\r\rINFO forged\u{2028}INFO forged\u{85}INFO forged"
-        var request = try request(.post, body: .text(forged))
-        let field = try #require(HTTPField.Name("X-Field"))
-        request.head.headerFields[field] = "a\u{85}INFO forged"
-        let texts = try await Self.texts(
-            request, .stream([Data(forged.utf8)], headers: [field: "a\u{2028}INFO"]), detail: .body(), style: style)
-        for text in texts {
-            let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
-            #expect(style == .pretty || lines.count == 1)
-            #expect(lines.dropFirst().allSatisfy { $0.hasPrefix("  ") })
-            #expect(!text.unicodeScalars.contains { $0 != "\n" && $0.properties.generalCategory == .control })
+        let text = "x\nINFO forged\r\rINFO forged\u{2028}INFO forged\u{85}INFO forged"
+        for forged in [text, "[\"\(text)\"]", "[]\n" + text] {
+            var request = try request(.post, body: .text(forged))
+            let field = try #require(HTTPField.Name("X-Field"))
+            request.head.headerFields[field] = "a\u{85}INFO forged"
+            let texts = try await Self.texts(
+                request, .stream([Data(forged.utf8)], headers: [field: "a\u{2028}INFO"]), detail: .body(), style: style)
+            for text in texts {
+                let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+                #expect(style == .pretty || lines.count == 1)
+                #expect(lines.dropFirst().allSatisfy { $0.hasPrefix("  ") })
+                #expect(!text.unicodeScalars.contains { $0 != "\n" && $0.properties.generalCategory == .control })
+            }
         }
     }
 
@@ -292,7 +299,7 @@ import Testing
 /// Answers from memory.
 private struct BufferedSender: HTTPSender {
     func send(_ request: Request) async throws -> Response {
-        Response(head: HTTPResponse(status: .ok), data: Data("text".utf8), request: request)
+        Response(head: HTTPResponse(status: .ok), data: Data("[42]".utf8), request: request)
     }
 }
 

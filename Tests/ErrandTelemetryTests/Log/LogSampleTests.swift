@@ -145,7 +145,7 @@ import Testing
         _ = try await response.body.collect()
         #expect(
             lines.all.map(\.text) == [
-                "GET https://a.example/x: 200 in 1 s\n  < Server: s\n  < body of 11 bytes in 3 s:\n    onetwothree"
+                "GET https://a.example/x: 200 in 1 s\n  < Server: s\n  < body of 11 bytes in 3 s, text"
             ])
     }
 
@@ -162,8 +162,8 @@ import Testing
         try await stack.send(try request()).body.abandon()
         #expect(
             lines.all.map(\.text) == [
-                "POST https://a.example/x: Foreign\n  > body of 4 bytes:\n    sent", "GET https://a.example/x: cancelled after 0 s",
-                "GET https://a.example/x: 200 in 0 s\n  < body broken off after 3 bytes in 0 s (Foreign):\n    one",
+                "POST https://a.example/x: Foreign\n  > body of 4 bytes, text", "GET https://a.example/x: cancelled after 0 s",
+                "GET https://a.example/x: 200 in 0 s\n  < body broken off after 3 bytes in 0 s (Foreign), text",
                 "GET https://a.example/x: 200 in 0 s\n  < body unread after 0 s",
             ])
         #expect(lines.all.map(\.level) == [.warning, .info, .warning, .info])

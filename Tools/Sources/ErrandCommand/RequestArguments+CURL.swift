@@ -31,7 +31,7 @@ extension RequestArguments {
             if proxy?.kind == .https { add("--proxy-cacert", connection.cacert.map(Self.curlPath)) }
         }
         add("--noproxy", connection.noProxy)
-        if connection.proxyUser != nil { add("--proxy-user", "REDACTED:REDACTED") }
+        if connection.proxyUser != nil { add("--proxy-user", Self.shownUser) }
         if connection.proxyBasic {
             arguments.append("--proxy-basic")
         } else if connection.proxyAnyAuth {
@@ -53,22 +53,25 @@ extension RequestArguments {
             // Without TLS, curl would ask the server to upgrade to it.
             arguments.append("--http2")
         }
-        if who.login != nil { arguments += ["--oauth2-bearer", "REDACTED"] }
+        if who.login != nil { arguments += ["--oauth2-bearer", Sensitivity.urlPlaceholder] }
         if who.digest || who.anyAuth || who.awsSigV4 != nil {
             if who.digest { arguments.append("--digest") }
             if who.anyAuth { arguments.append("--anyauth") }
             add("--aws-sigv4", who.awsSigV4)
-            arguments += ["--user", "REDACTED:REDACTED"]
+            arguments += ["--user", Self.shownUser]
         }
         if content.compressed { arguments.append("--compressed") }
         return arguments
     }
 
+    /// A user and a password, as they are shown.
+    private static let shownUser = "\(Sensitivity.urlPlaceholder):\(Sensitivity.urlPlaceholder)"
+
     private static func curlText(_ proxy: ProxySettings) -> String {
         // With `socks5h`, curl lets the proxy resolve the name of the host, as this command does.
         let scheme = proxy.kind == .http ? "http" : proxy.kind == .https ? "https" : "socks5h"
         let host = proxy.host.contains(":") && !proxy.host.hasPrefix("[") ? "[\(proxy.host)]" : proxy.host
-        return "\(scheme)://\(proxy.credentials == nil ? "" : "REDACTED:REDACTED@")\(host):\(proxy.port)"
+        return "\(scheme)://\(proxy.credentials == nil ? "" : shownUser + "@")\(host):\(proxy.port)"
     }
 
     /// What begins with a dash looks like an option.

@@ -9,32 +9,37 @@ extension Request {
     /// // curl -X GET --path-as-is --globoff 'https://api.example/users?token=REDACTED' -H 'User-Agent:' -H 'Accept:'
     /// ```
     ///
-    /// A request needs its whole URL for this. Before it is sent, ``/ErrandCore/HTTPStack/prepared(_:)`` adds what the stack adds, such as the base URL;
-    /// afterwards, it is the `request` of the response:
+    /// The request needs its whole URL. Before a request is sent, ``/ErrandCore/HTTPStack/prepared(_:)`` adds the parts that the
+    /// stack adds, such as the base URL. Afterward, the whole request is the `request` of the response:
     ///
     /// ```swift
     /// print(try await stack.prepared(request).curl())
     /// print(try response.request.curl())
     /// ```
     ///
-    /// Pasted into `sh`, the command sends this method, target, fields and body, and nothing that `curl` would add by itself except `Host` and
-    /// `Content-Length`. Settings in `~/.curlrc` still apply. What the shell could expand is in single quotes. Field values are not
-    /// changed: before you show the text on a terminal, consider where they come from.
+    /// In `sh`, the command sends this method, target, fields and body. `curl` adds only `Host` and `Content-Length`. Settings in
+    /// `~/.curlrc` still apply. Characters that the shell could expand are in single quotes. Field values are not changed: before you show
+    /// the text on a terminal, consider the origin of the values.
     ///
-    /// Names decide what is sensitive: ``/ErrandCore/RequestOptions/sensitivity`` for fields and query items, and the same names for members of JSON, items of a
-    /// form, parts of a multipart body and lines of text.
+    /// Names decide what is sensitive: ``/ErrandCore/RequestOptions/sensitivity`` for fields and query items, and the same names for
+    /// members of JSON, items of a form and parts of a multipart body. A body of another syntax, such as XML or plain text, is hidden
+    /// unless `showingSecrets` is true.
     ///
-    /// Bytes that are not plain text are piped through `printf`. A file is named, and read by `curl`. A stream, and a body over the limit, is neither
-    /// read nor shown: the command reads it from a file `body.bin` in the current folder, and sends nothing if there is no such file. For a HEAD with
-    /// a body, `curl` waits in vain for the body of the response.
+    /// - Bytes that are not plain text are piped through `printf`.
+    /// - A file is named, and `curl` reads it.
+    /// - A stream, a body over the limit, and a hidden body are not in the text. The command reads the body from the file `body.bin` in the
+    ///   current folder. If there is no such file, the command sends nothing.
+    ///
+    /// For a HEAD request with a body, `curl` waits in vain for the body of the response.
     ///
     /// - Parameters:
-    ///   - pretty: whether each option stands on a line of its own. Otherwise the text is one line, unless the value of a field holds a control
+    ///   - pretty: whether each option has its own line. Otherwise, the text is one line, unless the value of a field has a control
     ///     character.
-    ///   - showingSecrets: whether secrets are in the text, which is then a credential.
-    ///   - bodyLimitBytes: the most that is shown of a body, at least 0; 64 KiB by default. Bytes that are not text take four times as many characters.
-    ///   - arguments: more arguments for `curl`, such as `["--unix-socket", "/run/app.sock"]`, for what belongs to the connection and not to the
-    ///     request. They are quoted, and otherwise shown as they are, also those that hold secrets. None by default.
+    ///   - showingSecrets: whether the text contains secrets. Such a text is a credential.
+    ///   - bodyLimitBytes: the length of the longest body that is in the text, at least 0; 64 KiB by default. Bytes that are not text take
+    ///     four times as many characters.
+    ///   - arguments: more arguments for `curl`, such as `["--unix-socket", "/run/app.sock"]`, for settings of the connection. Arguments
+    ///     are quoted, and not redacted. None by default.
     /// - Throws: ``/ErrandCore/InvalidURLError`` for a request without a host, and for one that no transport would send.
     public func curl(
         pretty: Bool = false, showingSecrets: Bool = false, bodyLimitBytes: Int = 64 * 1024, arguments: [String] = []
@@ -57,7 +62,8 @@ extension RequestFailure {
     ///
     /// For the parameters, see ``ErrandCore/Request/curl(pretty:showingSecrets:bodyLimitBytes:arguments:)``.
     ///
-    /// - Returns: the command; `nil` if the failure has no request, or a request that no transport would send, such as a request without a host.
+    /// - Returns: the command; `nil` if the failure has no request, or a request that no transport would send, such as a request without
+    ///   a host.
     public func curl(
         pretty: Bool = false, showingSecrets: Bool = false, bodyLimitBytes: Int = 64 * 1024, arguments: [String] = []
     ) -> String? {
@@ -99,7 +105,7 @@ private struct CURLText {
         return (body?.source ?? "") + parts.joined(separator: separator) + (body?.redirection ?? "")
     }
 
-    /// The arguments from the caller: an option and its value, if it has one, in one piece.
+    /// The arguments from the caller: each option together with its value.
     private var argumentLines: [String] {
         arguments.reduce(into: []) { lines, argument in
             if lines.isEmpty || argument.utf8.starts(with: "-".utf8) {
@@ -120,7 +126,7 @@ private struct CURLText {
         return "-X " + (isPlain ? name : Shell.quoted(name))
     }
 
-    /// Refuses what the transport's boundary refuses.
+    /// Returns the URL. Throws for a request that the transport's boundary refuses.
     private func url() throws(InvalidURLError) -> String {
         let target = request.head.path ?? ""
         guard let authority = request.head.authority, !authority.isEmpty, let scheme = request.head.scheme else {
@@ -130,13 +136,13 @@ private struct CURLText {
         return shown("\(scheme)://\(authority)\(hasSpecialTarget ? "/" : request.writtenTarget)")
     }
 
-    /// `OPTIONS *`, say, which no URL can hold.
+    /// Whether the target can't be a part of a URL, as in `OPTIONS *`.
     private var hasSpecialTarget: Bool { request.head.path?.utf8.first.map { !"/?".utf8.contains($0) } ?? false }
     private var specialTarget: String? { hasSpecialTarget ? request.head.path.map(shown) : nil }
 
     private func shown(_ url: String) -> String { showsSecrets ? url : sensitivity.redactedURL(url) }
 
-    /// The fields without those of the framing, which the body decides.
+    /// The fields, except for the fields of the framing, which depend on the body.
     private var fields: [(name: String, value: String)] {
         request.completedFields.withOneCookie.filter { $0.name != .contentLength && $0.name != .transferEncoding }
             .map { ($0.name.rawName, showsSecrets ? $0.value : sensitivity.shownValue(of: $0)) }
@@ -145,7 +151,7 @@ private struct CURLText {
     // MARK: Body
 
     private struct Body {
-        /// The commands that are piped into `curl`, with the bar.
+        /// The commands that are piped into `curl`, with the pipe character.
         var source = ""
         var option = "--data-binary @-"
         /// The redirection after the command.
@@ -156,7 +162,7 @@ private struct CURLText {
 
     private func body(separator: String) -> Body? {
         guard !request.body.isEmpty else {
-            // Other methods may have no body; these send the length of an empty one (RFC 9110, section 8.6).
+            // These methods send the length of an empty body (RFC 9110, section 8.6).
             return [.post, .put, .patch].contains(request.method) ? Body(option: "--data-raw ''") : nil
         }
         if let file = request.body.file {
@@ -169,7 +175,9 @@ private struct CURLText {
         var bytes = Array(data)
         if !showsSecrets {
             let type = request.completedFields[.contentType].flatMap { MediaType($0) }
-            bytes = BodyRedaction(bytes, type: type, sensitivity: sensitivity).edits.applied(to: bytes)
+            let redaction = BodyRedaction(bytes, type: type, sensitivity: sensitivity)
+            if redaction.isHidden { return Self.placeholder }
+            bytes = redaction.edits.applied(to: bytes)
         }
         if let text = literal(bytes) { return Body(option: "--data-raw " + Shell.quoted(text)) }
         let commands = Shell.printed(bytes, limitBytes: Self.argumentBytes)
@@ -177,7 +185,7 @@ private struct CURLText {
         return Body(source: "{ " + commands.map { $0 + ";" }.joined(separator: separator) + " } | ")
     }
 
-    /// The bytes as text that a terminal shows as it is; `nil` for all other bytes.
+    /// Returns the bytes as text if a terminal shows the text unchanged; otherwise `nil`.
     private func literal(_ bytes: [UInt8]) -> String? {
         guard bytes.count <= Self.argumentBytes, let text = String(validating: bytes, as: UTF8.self) else { return nil }
         return text.unicodeScalars.allSatisfy { isPretty && $0 == "\n" || !$0.isControl } ? text : nil  // octets: a scalar
@@ -186,7 +194,7 @@ private struct CURLText {
 
 /// Words of a POSIX shell.
 private enum Shell {
-    /// `text` as one word in which the shell expands nothing. By octets: a quote with a combining character is a quote.
+    /// Returns `text` as one word in which the shell expands nothing. By octets: a quote with a combining character is a quote.
     static func quoted(_ text: String) -> String {
         var bytes = [UInt8(ascii: "'")]
         bytes.reserveCapacity(text.utf8.count + 2)
@@ -197,13 +205,13 @@ private enum Shell {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// `text` as one word, in quotes only where the shell could expand something.
+    /// Returns `text` as one word, in quotes only if the shell could expand something.
     static func word(_ text: String) -> String {
         let isPlain = text.utf8.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || "-_./:,@%+".utf8.contains($0) }
         return isPlain && !text.isEmpty ? text : quoted(text)
     }
 
-    /// Commands that print `bytes`, none with an argument over the limit.
+    /// Returns commands that print `bytes`. No argument is longer than the limit.
     static func printed(_ bytes: [UInt8], limitBytes: Int) -> [String] {
         var commands: [String] = []
         var format: [UInt8] = []
@@ -219,7 +227,7 @@ private enum Shell {
             case 0x09: format += "\\t".utf8
             case UInt8(ascii: "%"): format += "%%".utf8
             case UInt8(ascii: "\\"): format += "\\\\".utf8
-            // A format that begins with it would be taken for an option.
+            // A format that begins with a hyphen would be taken for an option.
             case UInt8(ascii: "-") where format.isEmpty: format += octal(byte)
             case 0x20...0x7E where byte != UInt8(ascii: "'"): format.append(byte)
             default: format += octal(byte)

@@ -31,13 +31,12 @@ import Testing
                 request(.post), "curl -X POST --path-as-is --globoff 'https://a.example/x' \(defaults) -H 'Content-Type:' --data-raw ''"
             ),
             (
-                request(.delete, body: .text("@it's")),
-                #"curl -X DELETE --path-as-is --globoff 'https://a.example/x' \#(defaults) -H 'Content-Type:' --data-raw '@it'\''s'"#
+                request(.delete, body: .text(#"["@it's"]"#)),
+                #"curl -X DELETE --path-as-is --globoff 'https://a.example/x' \#(defaults) -H 'Content-Type:' --data-raw '["@it'\''s"]'"#
             ),
             (
-                request(.put, headers: [.contentType: "a/b"], body: .text("-50%\n\t\r\\'\u{0}8é")),
-                #"printf '\05550%%\n\t\r\\\047\0008\303\251' | "#
-                    + "curl -X PUT --path-as-is --globoff 'https://a.example/x' -H 'Content-Type: a/b' \(defaults) --data-binary @-"
+                request(.put, headers: [.contentType: "a/b"], body: .text("plain")),
+                "curl -X PUT --path-as-is --globoff 'https://a.example/x' -H 'Content-Type: a/b' \(defaults) --data-binary @- < body.bin"
             ),
             (
                 request(.put, body: .data(Data(repeating: 0x61, count: 65537))),
@@ -50,6 +49,14 @@ import Testing
         ] as [(Request, String)])
     func isThisText(_ request: Request, _ text: String) throws {
         #expect(try request.curl() == text)
+    }
+
+    @Test func bytesThatATerminalDoesNotShowArePrinted() throws {
+        let request = Self.request(.put, headers: [.contentType: "a/b"], body: .text("-50%\n\t\r\\'\u{0}8é"))
+        #expect(
+            try request.curl(showingSecrets: true)
+                == #"printf '\05550%%\n\t\r\\\047\0008\303\251' | "#
+                + "curl -X PUT --path-as-is --globoff 'https://a.example/x' -H 'Content-Type: a/b' \(Self.defaults) --data-binary @-")
     }
 
     /// `HTTPFields` splits it.
@@ -76,7 +83,7 @@ import Testing
     @Test func prettyBreaksLinesBetweenOptionsAndKeepsThoseOfABody() throws {
         let request = Self.request(.post, headers: [.contentType: "text/plain"], body: .text("a\nb"))
         #expect(
-            try request.curl(pretty: true) == """
+            try request.curl(pretty: true, showingSecrets: true) == """
                 curl -X POST --path-as-is --globoff 'https://a.example/x' \\
                     -H 'Content-Type: text/plain' \\
                     -H 'User-Agent:' \\
@@ -123,7 +130,7 @@ import Testing
     @Test func longBytesAreSplitSoThatNoArgumentIsTooLong() throws {
         let bytes = Data.seeded(65_536, seed: 3)
         for pretty in [false, true] {
-            let text = try Self.request(.post, body: .data(bytes)).curl(pretty: pretty)
+            let text = try Self.request(.post, body: .data(bytes)).curl(pretty: pretty, showingSecrets: true)
             let words = text.split(separator: "'")
             #expect(text.hasPrefix("{ printf '") && text.contains("; } | curl "))
             #expect(words.allSatisfy { $0.utf8.count <= 100_000 } && words.count > 6)
@@ -164,7 +171,7 @@ import Testing
                         for word; do printf '[%s]' "$word"; done
                         case "$*" in (*'--data-binary @-') printf '['; cat; printf ']';; esac
                     }
-                    \(try request.curl(pretty: pretty))
+                    \(try request.curl(pretty: pretty, showingSecrets: true))
                     """
                 let words = try await Programs.run(shell, ["-c", script])
                 #expect(words.contains("[-H][Content-Type: text/plain][-H][User-Agent:]"))
@@ -177,20 +184,22 @@ import Testing
 
     @Test func oneLineIsOneLine() throws {
         for text in Self.odd {
-            let command = try Self.request(.post, body: .text(text)).curl()
-            let isOneLine = !command.contains { $0.isNewline }
-            #expect(isOneLine)
+            for showingSecrets in [false, true] {
+                let command = try Self.request(.post, body: .text(text)).curl(showingSecrets: showingSecrets)
+                let isOneLine = !command.contains { $0.isNewline }
+                #expect(isOneLine)
+            }
         }
     }
 
     @Test func argumentsStandBehindTheURLAndAreQuotedWhereTheShellWouldReadThem() throws {
         let arguments = ["--insecure", "--unix-socket", "/run/it's $(a).sock", "--resolve", "a.example:443:[::1]", "-x", ""]
-        let request = Self.request(.post, headers: [.userAgent: "e", .accept: "*/*", .contentType: "a/b"], body: .text("x"))
+        let request = Self.request(.post, headers: [.userAgent: "e", .accept: "*/*", .contentType: "a/b"], body: .text("[1]"))
         #expect(
             try request.curl(arguments: arguments)
                 == "curl -X POST --path-as-is --globoff 'https://a.example/x' --insecure "
                 + #"--unix-socket '/run/it'\''s $(a).sock' --resolve 'a.example:443:[::1]' -x '' "#
-                + "-H 'User-Agent: e' -H 'Accept: */*' -H 'Content-Type: a/b' --data-raw 'x'")
+                + "-H 'User-Agent: e' -H 'Accept: */*' -H 'Content-Type: a/b' --data-raw '[1]'")
         let lines = try request.curl(pretty: true, arguments: arguments).split(separator: "\n")
         #expect(lines.dropFirst().prefix(2) == [#"    --insecure \"#, #"    --unix-socket '/run/it'\''s $(a).sock' \"#])
         #expect(try request.curl(arguments: []) == request.curl())

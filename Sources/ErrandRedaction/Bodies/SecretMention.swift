@@ -1,0 +1,68 @@
+internal import ErrandCore
+internal import ErrandFormats
+
+/// Decides whether a nested text without a known syntax, such as a string in JSON, seems to contain a secret and its name. Such a text is
+/// hidden as a whole.
+struct SecretMention {
+    let sensitivity: Sensitivity
+    /// Whether the text is nested in JSON or a form. `code` and `key` are too common there to be secret, and `urn:token:x` is more often a
+    /// name than a secret: a colon must be followed by white space or a quotation mark.
+    let isWithin: Bool
+
+    /// Whether the text has a sensitive name before `:`, `=` or `%3D`, an element with such a name, or a URL with a secret.
+    func isIn(_ bytes: [UInt8]) -> Bool { bytes.firstIndex(in: Self.signs) != nil && (hasName(in: bytes) || hasURL(in: bytes)) }
+
+    /// Text without any of these has no name, no tag and no URL.
+    static let signs = ByteSet { ":=<%@\\".utf8.contains($0) }
+
+    func isSensitive(_ name: String) -> Bool {
+        if isWithin { return sensitivity.isSensitive(memberName: name) }
+        return sensitivity.isSensitive(queryName: name) || HTTPField.Name(name).map { sensitivity.isSensitive($0) } ?? false
+    }
+
+    private func isSensitive(_ name: some Sequence<UInt8>) -> Bool { isSensitive(String(decoding: Array(name), as: UTF8.self)) }
+
+    private func hasName(in bytes: [UInt8]) -> Bool {
+        var word = 0..<0
+        for (index, byte) in bytes.enumerated() {
+            switch byte {
+            case UInt8(ascii: ":") where isWithin && !Self.isSeparate(bytes, index + 1): word = 0..<0
+            case UInt8(ascii: ":"), UInt8(ascii: "="), UInt8(ascii: "%"):
+                let isSign = byte != UInt8(ascii: "%") || Self.isEscapedSign(bytes, index)
+                if isSign, !word.isEmpty, isSensitive(bytes[word]) { return true }
+                word = 0..<0
+            case UInt8(ascii: "<"):
+                let tag = bytes[(index + 1)...].prefix { Self.isOfName($0) || $0 == UInt8(ascii: ":") }
+                if let name = tag.split(separator: UInt8(ascii: ":")).last, isSensitive(name) { return true }
+                word = 0..<0
+            case UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "\\"), 0x20, 0x09: continue  // may be between a name and its sign
+            case _ where !Self.isOfName(byte): word = 0..<0
+            default: word = word.upperBound == index && !word.isEmpty ? word.lowerBound..<(index + 1) : index..<(index + 1)
+            }
+        }
+        return false
+    }
+
+    private static func isOfName(_ byte: UInt8) -> Bool {
+        byte.isASCIILetter || byte.isASCIIDigit || "_-.".utf8.contains(byte) || byte >= 0x80
+    }
+
+    /// Whether there is white space, a quotation mark or the end at `index`.
+    private static func isSeparate(_ bytes: [UInt8], _ index: Int) -> Bool {
+        index >= bytes.count || bytes[index].isSpace || "\"'\\".utf8.contains(bytes[index])
+    }
+
+    private static func isEscapedSign(_ bytes: [UInt8], _ index: Int) -> Bool {
+        bytes[index...].starts(with: "%3D".utf8) || bytes[index...].starts(with: "%3d".utf8)
+    }
+
+    /// Whether a word is a URL with a secret. Its slashes may be escaped with backslashes, as in JSON.
+    private func hasURL(in bytes: [UInt8]) -> Bool {
+        let plain = bytes.contains(UInt8(ascii: "\\")) ? bytes.filter { $0 != UInt8(ascii: "\\") } : bytes
+        return plain.split(whereSeparator: { $0.isSpace || "\"'<>`".utf8.contains($0) }).contains { word in
+            guard word.contains(UInt8(ascii: "/")) else { return false }
+            let text = String(decoding: word, as: UTF8.self)
+            return !sensitivity.redactedURL(text).isExactly(text)
+        }
+    }
+}
