@@ -138,10 +138,6 @@ public struct MultipartForm: Sendable {
         parts.append(Part(name, content, headers: headers))
     }
 
-    /// Write `append(name, .text(value))`.
-    @available(*, unavailable, message: "write append(name, .text(value))")
-    public mutating func append(_ name: String, _ text: String) { append(name, .text(text)) }
-
     /// The value of `Content-Type` for a request with this form, with the boundary.
     public var contentType: String { boundary.contentType }
 

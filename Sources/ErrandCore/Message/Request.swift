@@ -117,16 +117,6 @@ public struct Request: Sendable {
         try self.init(method, PathTemplate(verbatim: path), query: query, headers: headers, body: body)
     }
 
-    /// Not available: a path has no label, `Request(.get, path)`.
-    @available(*, unavailable, message: "write Request(.get, path) without a label: a path is completed by the server of the stack")
-    @_disfavoredOverload
-    public init(
-        _ method: HTTPRequest.Method, url path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
-        body: RequestBody = .empty
-    ) throws(InvalidURLError) {
-        try self.init(method, path, query: query, headers: headers, body: body)
-    }
-
     /// A request with a head of your own. The head is checked just before the transport, which throws ``InvalidURLError``.
     public init(head: HTTPRequest, body: RequestBody = .empty) {
         self.head = head

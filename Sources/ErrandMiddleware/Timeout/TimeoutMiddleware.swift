@@ -65,9 +65,5 @@ extension HTTPSender {
 
     /// Not available: a timeout has a unit, `timeout(.seconds(30))`.
     @available(*, unavailable, message: "write timeout(.seconds(30)): a timeout is a Duration")
-    public func timeout(_ seconds: Int) -> HTTPStack { timeout(.seconds(seconds)) }
-
-    /// Not available: a timeout has a unit, `timeout(.milliseconds(500))`.
-    @available(*, unavailable, message: "write timeout(.seconds(0.5)): a timeout is a Duration")
     public func timeout(_ seconds: Double) -> HTTPStack { timeout(.seconds(seconds)) }
 }
