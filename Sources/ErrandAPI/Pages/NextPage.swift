@@ -11,13 +11,13 @@ internal import ErrandFormats
 ///
 /// The list ends where there is no next page. An empty page does not end it, if there is another one.
 public struct NextPage<Output: Sendable>: Sendable {
-    let find: @Sendable (Page<Output>) throws -> PagePosition?
+    let find: @Sendable (ResultPage<Output>) throws -> PagePosition?
 
     /// A way of your own.
     ///
     /// - Parameter find: returns the position of the next page; `nil` at the end. If it throws, the page is returned, and the next call of `next()` throws that
     ///   error.
-    public init(_ find: @escaping @Sendable (Page<Output>) throws -> PagePosition?) { self.find = find }
+    public init(_ find: @escaping @Sendable (ResultPage<Output>) throws -> PagePosition?) { self.find = find }
 
     /// The page has a cursor for the next one, which goes into the query.
     ///

@@ -3,7 +3,7 @@ internal import ErrandFormats
 
 /// Where a page of a list is: what a call changes to get it.
 ///
-/// Save ``Page/next`` of the last page that you have read, and pass it as `from` later, also in another run of the app. A position is `Codable`, as
+/// Save ``ResultPage/next`` of the last page that you have read, and pass it as `from` later, also in another run of the app. A position is `Codable`, as
 /// `{"query": {"cursor": "a"}}` or `{"url": "https://a.example/items?cursor=a"}`. It contains the cursor or the URL as the server sent it: keep it like other
 /// data of the account.
 public struct PagePosition: Sendable, Hashable {

@@ -2,7 +2,7 @@ internal import ErrandCore
 
 /// A page with the position of the next one, and why that must not be requested.
 struct PageStep<Output: Sendable>: Sendable {
-    let page: Page<Output>
+    let page: ResultPage<Output>
     let failure: (any Error)?
 }
 
@@ -27,7 +27,7 @@ final class PageWalk<Output: Sendable> {
 
     deinit { ahead?.cancel() }
 
-    func next() async throws -> Page<Output>? {
+    func next() async throws -> ResultPage<Output>? {
         let (step, task) = (step, ahead)
         (self.step, ahead) = (.end, nil)
         do {
@@ -57,7 +57,7 @@ final class PageWalk<Output: Sendable> {
     }
 
     /// Decides what comes after a page. The page itself is good: an error follows it.
-    private func noting(_ found: PageStep<Output>) -> Page<Output> {
+    private func noting(_ found: PageStep<Output>) -> ResultPage<Output> {
         let page = found.page
         let (request, head, home) = (page.response.request, page.response.head, page.home)
         seen.insert(page.position.octets)

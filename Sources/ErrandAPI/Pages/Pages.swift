@@ -15,7 +15,7 @@ extension APIClient {
     /// - Parameters:
     ///   - endpoint: the call for the first page.
     ///   - next: how a page says where the next one is.
-    ///   - position: where to begin: ``Page/next`` of the last page that was read. The first page by default.
+    ///   - position: where to begin: ``ResultPage/next`` of the last page that was read. The first page by default.
     ///   - policy: how far the list is read; ``PaginationPolicy/standard`` by default.
     public func pages<Output>(
         _ endpoint: Endpoint<Output>, next: NextPage<Output>, from position: PagePosition = .first, policy: PaginationPolicy = .standard
@@ -35,13 +35,13 @@ extension APIClient {
     /// - Parameters:
     ///   - endpoint: the call for the first page.
     ///   - next: how a page says where the next one is.
-    ///   - position: ``Page/next`` of the page before; the first page by default.
+    ///   - position: ``ResultPage/next`` of the page before; the first page by default.
     ///   - allowedOrigins: as ``PaginationPolicy/allowedOrigins``; none by default.
     /// - Throws: ``PaginationError``; what ``value(_:)`` throws; in place of the page, the error of ``NextPage``, and that of a next page which must not be
     ///   requested and was named by an origin that nobody has allowed, behind a redirect.
     @concurrent public func page<Output>(
         _ endpoint: Endpoint<Output>, next: NextPage<Output>, at position: PagePosition = .first, allowedOrigins: Set<Origin> = []
-    ) async throws -> Page<Output> {
+    ) async throws -> ResultPage<Output> {
         let pages = pages(endpoint, next: next, from: position, policy: PaginationPolicy(allowedOrigins: allowedOrigins))
         let (position, home) = try await pages.beginning()
         let step = try await pages.step(at: position, home: home)
@@ -52,7 +52,7 @@ extension APIClient {
 
 /// The pages of a list: see ``APIClient/pages(_:next:from:policy:)``. Each iteration begins anew.
 public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
-    public typealias Element = Page<Output>
+    public typealias Element = ResultPage<Output>
     public typealias Failure = any Error
 
     let client: APIClient
@@ -74,7 +74,7 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
     @concurrent func step(at position: PagePosition, home: Origin?) async throws -> PageStep<Output> {
         let response = try await response(at: position, home: home)
         let home = response.request.trusted(position.url != nil ? home : response.request.originOfCall, allowing: policy.allowedOrigins)
-        var page = Page(value: response.value, response: response, position: position, home: home)
+        var page = ResultPage(value: response.value, response: response, position: position, home: home)
         do {
             // One that must not be requested is kept as it was found: not to have one is the end of the list.
             page.next = try nextPage.find(page)
@@ -119,7 +119,7 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
     /// The position of the page after `page`, with its whole URL; `nil` at the end.
     ///
     /// - Throws: ``PaginationError`` for a page that must not be requested.
-    private func position(after page: Page<Output>) throws -> PagePosition? {
+    private func position(after page: ResultPage<Output>) throws -> PagePosition? {
         guard let url = page.next?.url else { return page.next }
         return try self.position(url, from: page.response.request, home: page.home, page.response.head)
     }
@@ -143,9 +143,9 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
         /// Returns the next page; `nil` at the end, and after an error.
         ///
         /// - Throws: ``PaginationError``; what ``APIClient/response(_:)`` throws.
-        public mutating func next() async throws -> Page<Output>? { try await walk.next() }
+        public mutating func next() async throws -> ResultPage<Output>? { try await walk.next() }
 
-        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Page<Output>? { try await next() }
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> ResultPage<Output>? { try await next() }
     }
 }
 

@@ -1,7 +1,7 @@
 internal import ErrandCore
 
 /// A page of a list.
-public struct Page<Output: Sendable>: Sendable {
+public struct ResultPage<Output: Sendable>: Sendable {
     /// The decoded page.
     public let value: Output
     /// The page with the head and the metadata of its response.
@@ -17,7 +17,7 @@ public struct Page<Output: Sendable>: Sendable {
     let home: Origin?
 }
 
-extension Page: CustomStringConvertible, CustomReflectable {
+extension ResultPage: CustomStringConvertible, CustomReflectable {
     /// The position and the response, without the value, as it is the body: `the first page: 200, Items, to GET https://a.example/items`.
     public var description: String { "\(shown(position)): \(response)" }
     /// The description, and the next position.
