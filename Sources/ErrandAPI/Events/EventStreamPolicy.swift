@@ -22,7 +22,7 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     /// The wait that is added, which grows with each connection in a row that brings no event.
     public var backoff: Backoff
     /// The part of the backoff that is left to chance, so that the clients of a server that starts again don't all come at once.
-    public var jitter: Jitter
+    public var jitter: Backoff.Jitter
     /// The longest time without a byte, from the request on; `nil` has no limit.
     ///
     /// A stream that becomes silent connects again. One of which no byte ever came fails with an ``EventStreamError``. Servers send comments to show
@@ -54,7 +54,7 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     ///   - resendsNonIdempotent: `false` by default, as a second POST to a language model is a second, different text.
     public init(
         maxReconnects: Int? = nil, reconnectionTime: Duration = .seconds(3), retryAfterCap: Duration = .seconds(3_600),
-        backoff: Backoff = .exponential(base: .seconds(1), factor: 2, cap: .seconds(30)), jitter: Jitter = .full,
+        backoff: Backoff = .exponential(base: .seconds(1), factor: 2, cap: .seconds(30)), jitter: Backoff.Jitter = .full,
         silenceTimeout: Duration? = .seconds(300), maxEventBytes: Int = EventStreamParser.defaultMaxEventBytes,
         retriedStatuses: StatusRule = StatusRule("429, 5xx") { $0.code == 429 || $0.kind == .serverError },
         resendsNonIdempotent: Bool = false

@@ -6,7 +6,7 @@ public struct PollingPolicy: Sendable, CustomStringConvertible {
     /// takes precedence, unless it is zero or has passed.
     public var backoff: Backoff
     /// The part of the wait that is left to chance: from half of the wait to the whole by default.
-    public var jitter: Jitter
+    public var jitter: Backoff.Jitter
     /// How long the whole may take, from the first request, and each request with it: 10 minutes by default; `nil` for no limit.
     public var timeout: Duration?
     /// The longest wait for which `Retry-After` counts: at least zero, 5 minutes by default. If a server asks for a longer one, the next request comes after
@@ -23,7 +23,7 @@ public struct PollingPolicy: Sendable, CustomStringConvertible {
     ///
     /// - Precondition: the durations and `maxFailures` are at least zero.
     public init(
-        backoff: Backoff = .exponential(base: .seconds(1), factor: 1.5, cap: .seconds(30)), jitter: Jitter = .equal,
+        backoff: Backoff = .exponential(base: .seconds(1), factor: 1.5, cap: .seconds(30)), jitter: Backoff.Jitter = .equal,
         timeout: Duration? = .seconds(600), retryAfterCap: Duration = .seconds(300), maxFailures: Int = 5, allowedOrigins: Set<Origin> = []
     ) {
         precondition(timeout ?? .zero >= .zero, "timeout must be at least zero (is \(timeout ?? .zero))")

@@ -29,8 +29,8 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     public var maxAttempts: Int
     /// The wait before each further attempt: 100 ms, doubled each time, up to 20 s by default.
     public var backoff: Backoff
-    /// The part of a wait that is left to chance: ``/ErrandCore/Jitter/full`` by default.
-    public var jitter: Jitter
+    /// The part of a wait that is left to chance: ``/ErrandCore/Backoff/Jitter/full`` by default.
+    public var jitter: Backoff.Jitter
     /// The longest `Retry-After` that is waited for: 60 s by default.
     public var retryAfterCap: Duration
     /// The statuses after which a request is sent again: ``defaultStatuses`` by default.
@@ -51,7 +51,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     ///   - statuses: the statuses after which a request is sent again.
     ///   - keyedMethods: methods that get an `Idempotency-Key`, and may be sent again because of it.
     public init(
-        maxAttempts: Int = 3, backoff: Backoff = .exponential(), jitter: Jitter = .full, retryAfterCap: Duration = .seconds(60),
+        maxAttempts: Int = 3, backoff: Backoff = .exponential(), jitter: Backoff.Jitter = .full, retryAfterCap: Duration = .seconds(60),
         statuses: Set<Int> = defaultStatuses, keyedMethods: Set<HTTPRequest.Method> = []
     ) {
         precondition(maxAttempts >= 1, "maxAttempts must be at least 1 (is \(maxAttempts))")
