@@ -110,14 +110,14 @@ extension APIClient {
     /// Asks what a resource allows ([RFC 9110, section 9.3.7](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.7)).
     ///
     /// ```swift
-    /// let methods = try await client.options("/orders").headers[.allow]
+    /// let methods = try await client.sendOptions("/orders").headers[.allow]
     /// ```
     ///
     /// The parameters are those of ``get(_:query:headers:timeout:as:options:)``.
     ///
     /// - Returns: status and fields.
     /// - Throws: `StatusError` for any status but 2xx, and what else ``value(_:)`` throws.
-    @concurrent @discardableResult public func options(
+    @concurrent @discardableResult public func sendOptions(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), timeout: Duration? = nil,
         options: @Sendable (inout RequestOptions) -> Void = { _ in }
     ) async throws -> TypedResponse<Void> {
