@@ -41,7 +41,7 @@ struct SharedSeat: Sendable {
         let lifetime: ExchangeLifetime
         do {
             (shared, lifetime) = try await caller.race(.response, .unknown, late: { _ in leave(.abandoned) }) {
-                try await exchange.answer(to: member)
+                try await exchange.response(for: member)
             }
         } catch {
             throw own(error, caller.request)

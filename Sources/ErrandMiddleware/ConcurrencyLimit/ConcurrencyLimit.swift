@@ -48,7 +48,7 @@ public struct ConcurrencyLimit: Sendable, Hashable, CustomStringConvertible {
 
     /// The outcome of an exchange, as far as it changes the limit.
     package enum Outcome: Sendable, Hashable {
-        case answered(after: Duration)
+        case responded(after: Duration)
         /// Status 429 or 503, or no response to a request that was sent.
         case dropped
         /// The caller cancelled, or no server got the request: it is no evidence about the server.
@@ -63,9 +63,9 @@ public struct ConcurrencyLimit: Sendable, Hashable, CustomStringConvertible {
         guard case .adaptive(let minimum, let maximum, let decrease, let slow) = kind else { return limit }
         switch outcome {
         case .cancelled: return limit
-        case .answered(let elapsed) where elapsed <= slow:
+        case .responded(let elapsed) where elapsed <= slow:
             return inUse * 2 >= Self.slots(limit) ? min(Double(maximum), limit + 1) : limit
-        case .answered, .dropped: return max(Double(minimum), limit * decrease)
+        case .responded, .dropped: return max(Double(minimum), limit * decrease)
         }
     }
 }

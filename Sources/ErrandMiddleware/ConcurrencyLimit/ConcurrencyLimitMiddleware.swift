@@ -56,7 +56,7 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
             throw error
         }
         let isRefused = [429, 503].contains(response.head.status.code)
-        let outcome = isRefused ? ConcurrencyLimit.Outcome.dropped : .answered(after: elapsed())
+        let outcome = isRefused ? ConcurrencyLimit.Outcome.dropped : .responded(after: elapsed())
         response.exchange.onEnd { [limiter] _ in limiter.release(key, outcome) }
         return response
     }

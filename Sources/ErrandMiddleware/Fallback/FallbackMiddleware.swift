@@ -43,7 +43,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
     private let statuses: Set<Int>
     /// The share of the remaining time that is reserved for the fallback.
     private let deadlineShare: Double
-    private let answer: @Sendable (Request, Cause) async throws -> Response?
+    private let makeResponse: @Sendable (Request, Cause) async throws -> Response?
     /// Whether the other sender has a server of its own.
     private let hasServer: Bool
 
@@ -52,20 +52,20 @@ public struct FallbackMiddleware: HTTPMiddleware {
     /// - Parameters:
     ///   - name: for the stack's description.
     ///   - statuses: the status codes of the responses to replace; none by default.
-    ///   - answer: returns the other response; `nil` keeps the failure or the response.
+    ///   - makeResponse: returns the other response; `nil` keeps the failure or the response.
     public init(
         _ name: String = "closure", statuses: Set<Int> = [],
-        _ answer: @escaping @Sendable (_ request: Request, _ cause: Cause) async throws -> Response?
+        _ makeResponse: @escaping @Sendable (_ request: Request, _ cause: Cause) async throws -> Response?
     ) {
-        self.init(name: name, statuses: statuses, deadlineShare: 0, hasServer: false, answer)
+        self.init(name: name, statuses: statuses, deadlineShare: 0, hasServer: false, makeResponse)
     }
 
     private init(
         name: String, statuses: Set<Int>, deadlineShare: Double, hasServer: Bool,
-        _ answer: @escaping @Sendable (Request, Cause) async throws -> Response?
+        _ makeResponse: @escaping @Sendable (Request, Cause) async throws -> Response?
     ) {
         precondition((0..<1).contains(deadlineShare), "deadlineShare must be at least 0 and less than 1 (is \(deadlineShare))")
-        (self.name, self.statuses, self.deadlineShare, self.hasServer, self.answer) = (name, statuses, deadlineShare, hasServer, answer)
+        (self.name, self.statuses, self.deadlineShare, self.hasServer, self.makeResponse) = (name, statuses, deadlineShare, hasServer, makeResponse)
     }
 
     /// Creates a fallback that sends the request to another sender.
@@ -146,7 +146,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
     /// - Throws: only `CancellationError`.
     private func other(_ request: Request, _ cause: Cause) async throws -> Result<Response?, any Error> {
         do {
-            var response = try await answer(request, cause)
+            var response = try await makeResponse(request, cause)
             response?.metadata.isFallback = true
             return .success(response)
         } catch {
@@ -228,9 +228,9 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - statuses: the status codes of the responses to replace; none by default.
-    ///   - answer: returns the other response; `nil` keeps the failure or the response.
+    ///   - makeResponse: returns the other response; `nil` keeps the failure or the response.
     public func fallback(
         statuses: Set<Int> = [],
-        _ answer: @escaping @Sendable (_ request: Request, _ cause: FallbackMiddleware.Cause) async throws -> Response?
-    ) -> HTTPStack { wrapped(by: FallbackMiddleware(statuses: statuses, answer)) }
+        _ makeResponse: @escaping @Sendable (_ request: Request, _ cause: FallbackMiddleware.Cause) async throws -> Response?
+    ) -> HTTPStack { wrapped(by: FallbackMiddleware(statuses: statuses, makeResponse)) }
 }

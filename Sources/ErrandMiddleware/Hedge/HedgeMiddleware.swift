@@ -159,7 +159,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
         case .failure: .failed(isPushback: false)
         case .success(let response) where policy.failing.contains(response.head.status.code):
             .failed(isPushback: response.head.headerFields[.retryAfter] != nil)
-        case .success: .answered
+        case .success: .responded
         }
     }
 

@@ -77,7 +77,7 @@ package struct HedgeRace: Sendable {
         /// An attempt failed, or its response has a failing status.
         case failed(isPushback: Bool)
         /// An attempt has a final response.
-        case answered
+        case responded
     }
 
     package enum Step: Sendable, Hashable {
@@ -105,7 +105,7 @@ package struct HedgeRace: Sendable {
             if isPushback { isPushedBack = true }
             // A lone failure is a matter for retry.
             return inFlight == 0 ? .end : .wait
-        case .answered:
+        case .responded:
             return .end
         }
     }

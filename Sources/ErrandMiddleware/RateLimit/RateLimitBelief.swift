@@ -44,9 +44,9 @@ struct RateLimitBelief: Sendable {
     func wait(_ key: String, at now: Duration) -> Duration? { excesses[key].map { max(.zero, $0.until - now) } }
 
     /// Ends a probe, after its response was observed. After a probe without a response, another one is sent.
-    mutating func endProbe(_ key: String, isAnswered: Bool, at now: Duration) {
+    mutating func endProbe(_ key: String, hasResponse: Bool, at now: Duration) {
         guard excesses[key]?.isProbing == true else { return }
-        if isAnswered { excesses.removeValue(forKey: key) } else { excesses.updateIfPresent(key) { $0 = Excess(until: now) } }
+        if hasResponse { excesses.removeValue(forKey: key) } else { excesses.updateIfPresent(key) { $0 = Excess(until: now) } }
     }
 
     /// Returns the fields with their waits shortened to the limit.

@@ -86,13 +86,13 @@ public struct RateLimitMiddleware: HTTPMiddleware {
         do {
             response = try await next.send(request)
         } catch {
-            if permit.isProbe { limiter.endProbe(key, isAnswered: false) }
+            if permit.isProbe { limiter.endProbe(key, hasResponse: false) }
             throw error
         }
         var fields = RateLimitFields()
         if obeysServer { fields = RateLimitFields(response.head, now: HTTPDate(secondsSinceEpoch: Int64(Date.now.timeIntervalSince1970))) }
         if !fields.isEmpty { await limiter.observe(fields, key, after: permit.grant, within: request.deadline) }
-        if permit.isProbe { limiter.endProbe(key, isAnswered: true) }
+        if permit.isProbe { limiter.endProbe(key, hasResponse: true) }
         return response
     }
 

@@ -73,7 +73,7 @@ final class RateLimiter: Sendable {
             let grant = try await racing(expiry, discard: { self.pass($0, key) }, operation: { try await self.turn(key, call) })
             return Permit(grant: grant, isProbe: isProbe)
         } catch {
-            if isProbe { endProbe(key, isAnswered: false) }
+            if isProbe { endProbe(key, hasResponse: false) }
             throw error
         }
     }
@@ -95,9 +95,9 @@ final class RateLimiter: Sendable {
     }
 
     /// Ends a probe, after the fields of its response were observed.
-    func endProbe(_ key: String, isAnswered: Bool) {
+    func endProbe(_ key: String, hasResponse: Bool) {
         let now = elapsed()
-        keys.withLock { $0.belief.endProbe(key, isAnswered: isAnswered, at: now) }
+        keys.withLock { $0.belief.endProbe(key, hasResponse: hasResponse, at: now) }
     }
 
     /// Returns how long requests are refused because the server asked for a longer wait than is obeyed.
@@ -212,7 +212,7 @@ final class RateLimiter: Sendable {
         next?.continuation.resume(returning: .go(grant))
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     /// Records the fields of a response in the store. An error of the store is ignored.
     func observe(_ fields: RateLimitFields, _ key: String, after grant: RateLimitGrant?, within deadline: Deadline?) async {
