@@ -52,11 +52,11 @@ public protocol HTTPMiddleware: Sendable {
     /// False by default. The stack then sets the timeout of ``RequestOptions/timeout`` itself if only a layer inside would set it.
     var takesDetours: Bool { get }
 
-    /// Whether ``HTTPStack/prepared(_:)`` sends the request through this middleware.
+    /// Whether a request that ``HTTPStack/prepared(_:)`` prepares passes through this middleware.
     ///
-    /// True by default. Return false for a middleware that does not change requests, and that records, waits, stores or shares instead: prepared
-    /// requests go past it.
-    var takesPartInPreparing: Bool { get }
+    /// True by default. Return false for a middleware that does not change requests, and that records, waits, stores or shares instead:
+    /// prepared requests bypass the middleware.
+    var appliesToPreparedRequests: Bool { get }
 }
 
 extension HTTPMiddleware {
@@ -70,6 +70,6 @@ extension HTTPMiddleware {
     public var neighbors: [MiddlewareNeighbor] { [] }
     /// False: requests go to the layers inside.
     public var takesDetours: Bool { false }
-    /// True: prepared requests go through the middleware.
-    public var takesPartInPreparing: Bool { true }
+    /// True: prepared requests pass through the middleware.
+    public var appliesToPreparedRequests: Bool { true }
 }

@@ -9,9 +9,9 @@ extension HTTPStack {
     /// // curl -X GET --path-as-is --globoff 'https://api.example/users?page=2' -H 'Accept: application/json' …
     /// ```
     ///
-    /// The request goes through the layers that take part in preparing (``HTTPMiddleware/takesPartInPreparing``): `server`, `transformRequest`, `retry`
-    /// (which may attach an `Idempotency-Key`), `timeout`, and middleware of your own. A layer that gets a token or another value for the request
-    /// gets it now.
+    /// The request passes through the layers that apply to prepared requests (``HTTPMiddleware/appliesToPreparedRequests``): `server`,
+    /// `transformRequest`, `retry` (which may attach an `Idempotency-Key`), `timeout`, and middleware of your own. A layer that gets a token
+    /// or another value for the request gets it now.
     ///
     /// It goes past the layers that record, wait, store or share: `log`, `events`, `profile`, `metrics`, `trace`, `traceCall`, `number`, `cache`,
     /// `coalesce`, `hedge`, `circuitBreaker`, `rateLimit`, `concurrencyLimit`, `delay`, `fallback` (the first way counts) and `record`. They record

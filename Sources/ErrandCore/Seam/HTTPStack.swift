@@ -132,7 +132,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
         return request
     }
 
-    /// A sender that leads a request through the layers that take part in preparing it, to an end that keeps the request.
+    /// A sender that passes a request through the layers that apply to prepared requests, to an end that keeps the request.
     func preparing(_ preparation: Preparation) -> any HTTPSender { list.preparing(preparation) }
 
     static func name(of sender: some HTTPSender) -> String {

@@ -90,12 +90,12 @@ struct LayerEntry: Sendable {
         return wrap(middleware)
     }
 
-    /// Returns the middleware around `next`; the request that is prepared goes past it if it takes no part in preparing.
+    /// Returns the middleware around `next`; a prepared request bypasses a middleware that does not apply to it.
     func wrapped(around next: any HTTPSender, preparing id: RequestID) -> any HTTPSender {
         func bypass(_ middleware: some HTTPMiddleware) -> any HTTPSender {
             Wrapped(middleware: Bypassed(middleware: middleware, id: id), next: next)
         }
-        return middleware.takesPartInPreparing ? wrapped(around: next) : bypass(middleware)
+        return middleware.appliesToPreparedRequests ? wrapped(around: next) : bypass(middleware)
     }
 
     /// Whether this layer takes the place of a default one.

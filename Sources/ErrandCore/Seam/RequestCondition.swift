@@ -130,7 +130,7 @@ private struct Conditional<Middleware: HTTPMiddleware>: ConditionalMiddleware {
     var neighbors: [MiddlewareNeighbor] { middleware.neighbors }
     var label: String { "\(middleware.label) when \(condition)" }
     var takesDetours: Bool { middleware.takesDetours }
-    var takesPartInPreparing: Bool { middleware.takesPartInPreparing }
+    var appliesToPreparedRequests: Bool { middleware.appliesToPreparedRequests }
 
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         condition.holds(request) ? try await middleware.send(request, to: next) : try await next.send(request)
@@ -158,7 +158,7 @@ private struct Alternative<Middleware: HTTPMiddleware, Other: HTTPMiddleware>: A
     var neighbors: [MiddlewareNeighbor] { middleware.neighbors }
     var label: String { "\(middleware.label) when \(condition), else \(other.label)" }
     var takesDetours: Bool { middleware.takesDetours || other.takesDetours }
-    var takesPartInPreparing: Bool { middleware.takesPartInPreparing || other.takesPartInPreparing }
+    var appliesToPreparedRequests: Bool { middleware.appliesToPreparedRequests || other.appliesToPreparedRequests }
 
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         condition.holds(request) ? try await middleware.send(request, to: next) : try await other.send(request, to: next)

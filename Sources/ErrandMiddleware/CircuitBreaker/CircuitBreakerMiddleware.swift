@@ -23,7 +23,7 @@ public struct CircuitBreakerMiddleware: HTTPMiddleware {
     public init(_ breaker: CircuitBreaker) { self.breaker = breaker }
 
     public var place: MiddlewarePlace { .circuitBreaker }
-    public var takesPartInPreparing: Bool { false }
+    public var appliesToPreparedRequests: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [

@@ -60,7 +60,7 @@ public struct CoalesceMiddleware: HTTPMiddleware {
     }
 
     public var place: MiddlewarePlace { .coalesce }
-    public var takesPartInPreparing: Bool { false }
+    public var appliesToPreparedRequests: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [

@@ -31,7 +31,7 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
     }
 
     public var place: MiddlewarePlace { .concurrencyLimit }
-    public var takesPartInPreparing: Bool { false }
+    public var appliesToPreparedRequests: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [

@@ -25,7 +25,7 @@ public struct DelayMiddleware: HTTPMiddleware {
     }
 
     public var place: MiddlewarePlace { .delay }
-    public var takesPartInPreparing: Bool { false }
+    public var appliesToPreparedRequests: Bool { false }
     public var label: String { "delay(\(delay.inWords))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {

@@ -32,7 +32,7 @@ public struct EventsMiddleware: HTTPMiddleware {
     public init(_ sink: @escaping @Sendable (Request) -> (any EventSink)?) { self.sink = sink }
 
     public var place: MiddlewarePlace { .events }
-    public var takesPartInPreparing: Bool { false }
+    public var appliesToPreparedRequests: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [

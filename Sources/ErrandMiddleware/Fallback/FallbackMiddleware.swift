@@ -91,7 +91,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
     }
 
     public var place: MiddlewarePlace { .fallback }
-    public var takesPartInPreparing: Bool { false }
+    public var appliesToPreparedRequests: Bool { false }
     /// True: the other sender gets requests that skip the layers inside.
     public var takesDetours: Bool { true }
 

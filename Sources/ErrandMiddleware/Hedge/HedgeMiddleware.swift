@@ -47,7 +47,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
     }
 
     public var place: MiddlewarePlace { .hedge }
-    public var takesPartInPreparing: Bool { false }
+    public var appliesToPreparedRequests: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [

@@ -65,7 +65,7 @@ public struct RateLimitMiddleware: HTTPMiddleware {
     }
 
     public var place: MiddlewarePlace { .rateLimit }
-    public var takesPartInPreparing: Bool { false }
+    public var appliesToPreparedRequests: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [

@@ -102,7 +102,7 @@ public struct MetricsMiddleware: HTTPMiddleware {
 
     public var place: MiddlewarePlace { .metrics }
     /// False: a request that is prepared goes past this middleware.
-    public var takesPartInPreparing: Bool { false }
+    public var appliesToPreparedRequests: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [

@@ -49,7 +49,7 @@ public struct TraceMiddleware: HTTPMiddleware {
 
     public var place: MiddlewarePlace { .trace }
     /// False: a request that is prepared goes past this middleware.
-    public var takesPartInPreparing: Bool { false }
+    public var appliesToPreparedRequests: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [
