@@ -8,7 +8,11 @@
 public struct RequestCondition: Sendable, CustomStringConvertible {
     /// The condition as text, for the stack's description.
     public let description: String
-    let holds: @Sendable (Request) -> Bool
+    private let predicate: @Sendable (Request) -> Bool
+
+    init(description: String, holds: @escaping @Sendable (Request) -> Bool) {
+        (self.description, predicate) = (description, holds)
+    }
 
     /// Returns a condition that a closure decides.
     ///
@@ -61,6 +65,9 @@ public struct RequestCondition: Sendable, CustomStringConvertible {
     public static prefix func ! (condition: RequestCondition) -> RequestCondition {
         RequestCondition(description: "not (\(condition))") { !condition.holds($0) }
     }
+
+    /// Returns whether the condition holds for a request.
+    public func holds(_ request: Request) -> Bool { predicate(request) }
 }
 
 extension HTTPSender {
