@@ -34,8 +34,8 @@ extension APIClient {
     )
     @_disfavoredOverload
     public func post<Value: Decodable & Sendable>(
-        _ path: String, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none, timeout: Duration? = nil,
-        as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+        _ path: String, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
+        timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
     ) async throws -> Value { throw Unavailable() }
 
     /// Not available: a path in a variable is `PathTemplate(verbatim: path)`.
@@ -45,8 +45,8 @@ extension APIClient {
     )
     @_disfavoredOverload
     public func post(
-        _ path: String, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none, timeout: Duration? = nil,
-        options: @Sendable (inout RequestOptions) -> Void = { _ in }
+        _ path: String, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
+        timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
     ) async throws { throw Unavailable() }
 
     /// Not available: a whole URL is sent as a `Request`.
