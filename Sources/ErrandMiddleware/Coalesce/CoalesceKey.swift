@@ -49,7 +49,7 @@ extension CoalesceMiddleware {
     /// The fields that must be equal in two requests, in any order and regardless of the case of their names.
     ///
     /// ```swift
-    /// stack.coalesce(by: .all(but: [HTTPField.Name("X-Client-Time")!]))
+    /// stack.coalesce(by: .all(except: [HTTPField.Name("X-Client-Time")!]))
     /// ```
     ///
     /// These fields always count, whatever is chosen: sensitive fields (by the names in ``/ErrandCore/Sensitivity``, those declared on the request, and
@@ -75,7 +75,7 @@ extension CoalesceMiddleware {
         public let description: String
 
         /// All fields but those in ``perRequest``. The default.
-        public static let all = all(but: [])
+        public static let all = all(except: [])
 
         /// All fields but `names` and those in ``perRequest``.
         public static func all(but names: [HTTPField.Name]) -> Fields {

@@ -75,7 +75,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
             response = try await next.send(request)
         }
         // A refusal says nothing about how long a response takes.
-        guard !policy.failing.contains(response.head.status.code) else { return response }
+        guard !policy.failingStatuses.contains(response.head.status.code) else { return response }
         // The duration of the call, even if another attempt won: leaving out the slow ones would shorten the delay, call by call.
         latencies.add(elapsed(), policy.delay, of: origin)
         if ownsBudget { budget.deposit(origin) }
@@ -157,7 +157,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
     private static func event(of result: Result<Response, any Error>, _ policy: HedgePolicy) -> HedgeRace.Event {
         switch result {
         case .failure: .failed(isPushback: false)
-        case .success(let response) where policy.failing.contains(response.head.status.code):
+        case .success(let response) where policy.failingStatuses.contains(response.head.status.code):
             .failed(isPushback: response.head.headerFields[.retryAfter] != nil)
         case .success: .responded
         }

@@ -53,7 +53,7 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
     /// The largest number of attempts, including the first: from 2 to 5, 2 by default.
     public let maxAttempts: Int
     /// The status codes that don't end the race while another attempt is in progress: 429, 500, 502, 503 and 504 by default.
-    public var failing: Set<Int> = [429, 500, 502, 503, 504]
+    public var failingStatuses: Set<Int> = [429, 500, 502, 503, 504]
 
     /// Creates a policy.
     ///

@@ -33,8 +33,8 @@ public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits {
         within(key) { machine, now in machine.take(limit, at: now) }
     }
 
-    /// Records the rate-limit fields of a response; see ``RateLimitStore/observe(_:_:after:)``.
-    public func observe(_ key: String, _ fields: RateLimitFields, after grant: RateLimitGrant?) {
+    /// Records the rate-limit fields of a response; see ``RateLimitStore/observe(_:for:after:)``.
+    public func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?) {
         within(key) { machine, now in machine.observe(fields, after: grant, at: now) }
     }
 

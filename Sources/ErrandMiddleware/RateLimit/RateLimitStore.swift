@@ -30,7 +30,7 @@ public protocol RateLimitStore: Sendable {
     ///   - key: the text that the limit's scope makes of a request.
     ///   - fields: the fields of the response.
     ///   - grant: `nil` if the request was sent without a grant.
-    func observe(_ key: String, _ fields: RateLimitFields, after grant: RateLimitGrant?) async throws
+    func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?) async throws
 
     /// Returns the number of requests that may be sent now. `nil`, the default: nothing limits them, or the store does not report it. For
     /// gauges.
@@ -52,7 +52,7 @@ public protocol RateLimitStore: Sendable {
 ///     let memory = MemoryRateLimitStore()
 ///
 ///     func take(_ key: String, limit: RateLimit?) async throws -> RateLimitDecision { memory.take(key, limit: limit) }
-///     func observe(_ key: String, _ fields: RateLimitFields, after grant: RateLimitGrant?) { memory.observe(key, fields, after: grant) }
+///     func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?) { memory.observe(fields, for: key, after: grant) }
 ///     var immediate: (any ImmediateRateLimits)? { memory }
 /// }
 /// ```
@@ -61,8 +61,8 @@ public protocol ImmediateRateLimits: Sendable {
     func take(_ key: String, limit: RateLimit?) -> RateLimitDecision
     /// Returns how long the next request must wait, and why; `nil` if it may be sent now. Takes no grant.
     func wait(_ key: String, limit: RateLimit?) -> (duration: Duration, cause: RateLimitDecision.Cause)?
-    /// Records the rate-limit fields of a response, as ``RateLimitStore/observe(_:_:after:)``.
-    func observe(_ key: String, _ fields: RateLimitFields, after grant: RateLimitGrant?)
+    /// Records the rate-limit fields of a response, as ``RateLimitStore/observe(_:for:after:)``.
+    func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?)
 }
 
 extension RateLimitStore {

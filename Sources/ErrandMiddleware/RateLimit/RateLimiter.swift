@@ -215,16 +215,16 @@ final class RateLimiter: Sendable {
     // MARK: Responses
 
     /// Records the fields of a response in the store. An error of the store is ignored.
-    func observe(_ fields: RateLimitFields, _ key: String, after grant: RateLimitGrant?, within deadline: Deadline?) async {
+    func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?, within deadline: Deadline?) async {
         let now = elapsed()
         let fields = keys.withLock { $0.belief.believed(fields, key, at: now) }
         defer { wakeLeader(key) }
-        if let immediate { return immediate.observe(key, fields, after: grant) }
+        if let immediate { return immediate.observe(fields, for: key, after: grant) }
         let store = store
-        guard let deadline else { return (try? await store.observe(key, fields, after: grant)) ?? () }
+        guard let deadline else { return (try? await store.observe(fields, for: key, after: grant)) ?? () }
         try? await racing(
             deadline, onTimeout: { .timedOut(.response, after: .zero, request: nil, delivery: .sent) }, discard: { _ in },
-            operation: { try await store.observe(key, fields, after: grant) })
+            operation: { try await store.observe(fields, for: key, after: grant) })
     }
 
     /// Makes the leader ask the store again, because its wait may have changed.
