@@ -6,25 +6,27 @@ public struct ResultPage<Output: Sendable>: Sendable {
     public let value: Output
     /// The page with the head and the metadata of its response.
     public let response: TypedResponse<Output>
-    /// Where this page is.
+    /// The position of this page.
     public let position: PagePosition
-    /// Where the next page is; `nil` at the end of the list, and where ``NextPage`` has failed. To go on later, pass it as `from`.
+    /// The position of the next page; `nil` at the end of the list, and if ``NextPage`` has failed. To continue later, pass the position as
+    /// `from`.
     ///
-    /// If the server has named a page that must not be requested, it is that one: to request it is an error. It is `nil` if an origin that nobody has
-    /// allowed, behind a redirect, has named it.
+    /// If the server has named a page that must not be requested, the position is that of the forbidden page, and a request for it fails.
+    /// If, after a redirect, an origin that is not allowed has named the forbidden page, the position is `nil`.
     public internal(set) var next: PagePosition?
-    /// The origin that the call is meant for, which alone gets its credentials; `nil` if it is not known.
+    /// The origin of the call, the only origin that gets its credentials; `nil` if the origin is not known.
     let home: Origin?
 }
 
 extension ResultPage: CustomStringConvertible, CustomReflectable {
-    /// The position and the response, without the value, as it is the body: `the first page: 200, Items, to GET https://a.example/items`.
+    /// The position and the response, without the value, which is content of the body:
+    /// `the first page: 200, Items, to GET https://a.example/items`.
     public var description: String { "\(shown(position)): \(response)" }
     /// The description, and the next position.
     public var customMirror: Mirror {
         Mirror(self, children: ["page": description, "next": next.map { shown($0) } ?? "none"] as KeyValuePairs<String, Any>)
     }
 
-    /// By the names that the request, too, declares secret.
+    /// Returns the position without the values that the request declares secret.
     private func shown(_ position: PagePosition) -> String { position.shown(by: response.request.options.sensitivity) }
 }
