@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// One exchange and its members. It belongs to none of them: it continues while at least one of them stays.
+/// One exchange and its members. The exchange belongs to no single member: it continues while at least one member stays.
 final class SharedExchange: Sendable {
     /// The number of the exchange within its middleware.
     let number: Int
@@ -30,7 +30,7 @@ final class SharedExchange: Sendable {
     var memberCount: Int { state.withLock(\.members.count) }
     var trailers: HTTPFields? { state.withLock(\.trailers) }
 
-    // MARK: Coming and going
+    // MARK: Members
 
     /// Returns the number of the new member; `nil` if the exchange can't be joined any more, or if the caller is more urgent than the
     /// queued request.
@@ -125,8 +125,8 @@ final class SharedExchange: Sendable {
 
     /// Returns the member's next chunk; `nil` at the end. A caller that gets an error must leave.
     ///
-    /// - Throws: the error that ended the body; ``SlowReaderError``; ``/ErrandCore/BodyAlreadyUsedError`` once the member has left; `CancellationError`
-    ///   when the task is cancelled.
+    /// - Throws: the error that ended the body; ``SlowReaderError``; ``/ErrandCore/BodyAlreadyUsedError`` once the member has left;
+    ///   `CancellationError` when the task is cancelled.
     func next(for member: Int) async throws -> Data? {
         while true {
             try Task.checkCancellation()

@@ -1,15 +1,15 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// The state machine of a shared exchange and its members. It only decides; ``SharedExchange`` acts.
+/// The pure state machine of a shared exchange and its members. ``SharedExchange`` performs its decisions.
 struct SharedExchangeState: Sendable {
-    /// One caller, from when it joins until it is served, fails or leaves.
+    /// One caller, from joining until it has read the body, has failed or leaves.
     struct Member: Sendable {
         /// The continuation to resume when something changes for the member.
         var waiter: CheckedContinuation<Void, Never>?
-        /// The lifetime of its own response; `nil` until it has one.
+        /// The lifetime of the member's own response; `nil` before the response.
         var lifetime: ExchangeLifetime?
-        /// The chunks that were read and that the member has not taken yet.
+        /// The chunks that the member has not taken yet.
         var chunks = ChunkQueue<Data>()
         /// Whether the member waits for the next chunk.
         var isAsking = false
@@ -32,7 +32,7 @@ struct SharedExchangeState: Sendable {
         case readAlone(ResponseBody.Reader)
     }
 
-    /// What a member gets when the exchange has a response or has failed.
+    /// The result of the exchange for one member.
     enum Arrival: Sendable {
         case response(Response, ExchangeLifetime)
         case failure(any Error)
@@ -46,7 +46,7 @@ struct SharedExchangeState: Sendable {
         let member: Member
         let isLast: Bool
         var isClosing = false
-        /// Set if it was the last member. Release it outside the lock: releasing a body reports its end.
+        /// Set for the last member. Release the response outside the lock, because releasing a body reports its end.
         var response: Response?
         var reader: ResponseBody.Reader?
     }
@@ -77,10 +77,10 @@ struct SharedExchangeState: Sendable {
     private var isReading = false
     /// The end of the body, with the trailers.
     private var bodyEnd: Result<HTTPFields?, any Error>?
-    /// The members that were evicted and don't know it yet.
+    /// The evicted members that have not received their error yet.
     private var behind: Set<Int> = []
 
-    // MARK: Coming and going
+    // MARK: Members
 
     /// Adds a member. Returns `nil` if the exchange is closed, or if there is no response yet and the caller must not wait for it.
     mutating func join(mayWait: Bool) -> Int? {
@@ -212,7 +212,7 @@ struct SharedExchangeState: Sendable {
             let hasRoom = members[id].map { $0.isAsking || !isAsked || $0.chunks.bytes + chunk.count <= limitBytes } ?? false
             if hasRoom {
                 members[id]?.chunks.append(chunk)
-                // The read is served. Until its next read, this member's buffer is limited again.
+                // The read is complete. Until the next read of this member, its buffer is limited again.
                 members[id]?.isAsking = false
             } else {
                 if let lifetime = members.removeValue(forKey: id)?.lifetime { lifetimes.append(lifetime) }

@@ -18,7 +18,7 @@ public struct DelayMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - delay: the time to wait before each request; at least zero.
-    ///   - clock: the clock that measures it.
+    ///   - clock: the clock that measures the delay.
     public init(by delay: Duration, clock: any Clock<Duration> = ContinuousClock()) {
         precondition(delay >= .zero, "delay must be at least zero (is \(delay.inWords))")
         (self.delay, self.clock) = (delay, clock)
@@ -59,7 +59,7 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - delay: the time to wait; at least zero.
-    ///   - clock: the clock that measures it.
+    ///   - clock: the clock that measures the delay.
     public func delay(by delay: Duration, clock: any Clock<Duration> = ContinuousClock()) -> HTTPStack {
         wrapped(by: DelayMiddleware(by: delay, clock: clock))
     }

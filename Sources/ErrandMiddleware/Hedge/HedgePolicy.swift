@@ -23,7 +23,7 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
             return Delay(kind: .fixed(delay))
         }
 
-        /// The time within which this share of the origin's recent responses arrived: a response that takes longer is one of the slow ones.
+        /// The time within which this share of the origin's recent responses arrived: a response that takes longer is slow.
         ///
         /// - Parameters:
         ///   - share: more than 0 and less than 1. About the remaining share of requests is sent twice: 0.97 costs 3 % more requests.
@@ -69,7 +69,7 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
     public var description: String { "after \(delay), \(maxAttempts) attempts" }
 }
 
-/// The state machine of one request's attempts. It decides; ``HedgeMiddleware`` acts.
+/// The pure state machine of one request's attempts. ``HedgeMiddleware`` performs its decisions.
 package struct HedgeRace: Sendable {
     package enum Event: Sendable, Hashable {
         /// The delay is over.
@@ -103,7 +103,7 @@ package struct HedgeRace: Sendable {
         case .failed(let isPushback):
             inFlight -= 1
             if isPushback { isPushedBack = true }
-            // A lone failure is a matter for retry.
+            // `retry` handles the failure of the only attempt.
             return inFlight == 0 ? .end : .wait
         case .responded:
             return .end
