@@ -78,7 +78,7 @@ extension CoalesceMiddleware {
         public static let all = all(except: [])
 
         /// Returns all fields except `names` and those in ``perRequest``.
-        public static func all(but names: [HTTPField.Name]) -> Fields {
+        public static func all(except names: [HTTPField.Name]) -> Fields {
             Fields(
                 choice: .allBut(Set(perRequest + names)),
                 description: "all fields" + (names.isEmpty ? "" : " but \(names.map(\.rawName).joined(separator: ", "))"))
