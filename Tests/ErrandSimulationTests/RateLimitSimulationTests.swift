@@ -178,9 +178,9 @@ private struct RemoteStore: RateLimitStore {
         return decision
     }
 
-    func observe(_ key: String, _ fields: RateLimitFields, after grant: RateLimitGrant?) async throws {
+    func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?) async throws {
         await Task.yield()
-        memory.observe(key, fields, after: grant)
+        memory.observe(fields, for: key, after: grant)
     }
 }
 

@@ -212,7 +212,7 @@ struct AuditMiddleware: HTTPMiddleware {
     let write: @Sendable (AuditEntry) -> Void
 
     /// A request that is prepared is no call.
-    var takesPartInPreparing: Bool { false }
+    var appliesToPreparedRequests: Bool { false }
 
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         try await next.send(request, observedBy: AuditedCall(start: .now, write: write))

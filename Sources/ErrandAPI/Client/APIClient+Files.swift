@@ -1,9 +1,9 @@
 public import ErrandCore
 
-// Calls whose bodies are files, and how far they have come.
+// Calls whose bodies are files, with progress.
 
 extension APIClient {
-    /// Sends a call and writes the body of its response to a file, as it arrives, whatever the call declares.
+    /// Sends a call and writes the body of its response to a file as the body arrives. The output that the call declares is ignored.
     ///
     /// ```swift
     /// let archive = Endpoint<Void>.get("/archives/\(id, "id")")
@@ -13,22 +13,22 @@ extension APIClient {
     /// print(file.bytes)
     /// ```
     ///
-    /// The file appears when it is whole, and a failure leaves nothing behind: see ``/ErrandCore/ResponseBody/write(to:options:)``. The client's
-    /// ``bodyLimitBytes`` does not count: use ``/ErrandCore/FileWriteOptions/limitBytes``. Writing is part of the call: log, spans, metrics and the
-    /// profile show its time, and a failure of it.
+    /// The file appears when the body is complete. A failure leaves no file: see ``/ErrandCore/ResponseBody/write(to:options:)``. The
+    /// client's ``bodyLimitBytes`` does not apply: use ``/ErrandCore/FileWriteOptions/limitBytes``. Writing is part of the call: log,
+    /// spans, metrics and the profile include the time and a failure of the writing.
     ///
-    /// A body that breaks off is not requested again, as `retry` ends when the head has come.
+    /// If a body breaks off, the call fails: `retry` ends when the head has arrived.
     ///
     /// - Parameters:
     ///   - url: a file URL, in a folder that exists.
-    ///   - options: replaces an existing file and gives permissions to the owner alone, by default.
-    ///   - progress: is called when the head has come, at most every 100 ms after that, and at the end of the body. It is called in the task
-    ///     that writes, and must not block. Of a compressed body, the total is not known. For reports as a sequence, see
+    ///   - options: by default, replaces an existing file and gives permissions to the owner alone.
+    ///   - progress: called when the head has arrived, then at most every 100 ms, and at the end of the body. The writing task calls the
+    ///     closure, which must not block. The total of a compressed body is not known. For progress as a sequence, see
     ///     ``/ErrandCore/TransferProgress``.
     /// - Returns: the file, its length, and the head of the response.
-    /// - Throws: ``/ErrandCore/StatusError`` for an unwanted status; ``/ErrandCore/ServiceError`` if the body is JSON of at most 64 KiB, and the client's
-    ///   ``envelope`` with an error; ``/ErrandCore/FileWriteError``; ``/ErrandCore/TransportError``;
-    ///   `CancellationError`; before anything is sent, ``/ErrandCore/InvalidURLError``, ``RequestEncodingError``, and
+    /// - Throws: ``/ErrandCore/StatusError`` for an unwanted status; ``/ErrandCore/ServiceError`` if the body is JSON of at most 64 KiB
+    ///   in the client's ``envelope`` and describes an error; ``/ErrandCore/FileWriteError``; ``/ErrandCore/TransportError``;
+    ///   `CancellationError`. Before the request is sent: ``/ErrandCore/InvalidURLError``, ``RequestEncodingError``, and
     ///   ``/ErrandCore/FileWriteError`` if `url` is not a file URL.
     @discardableResult
     @concurrent public func download<Output>(
@@ -50,14 +50,14 @@ extension APIClient {
         }
     }
 
-    /// Gets a resource and writes its body to a file, as it arrives.
+    /// Gets a resource and writes its body to a file as the body arrives.
     ///
     /// ```swift
     /// let file = try await client.download("/archives/\(id, "id")", to: folder.appending(path: "archive.zip"))
     /// ```
     ///
-    /// The other parameters are those of ``get(_:query:headers:timeout:as:options:)`` and of ``download(_:to:options:progress:)``, which has further
-    /// details. For further options of the call, or another method, download an ``Endpoint``.
+    /// For the other parameters, see ``get(_:query:headers:timeout:as:options:)`` and ``download(_:to:options:progress:)``. To set other
+    /// options of the call or another method, download an ``Endpoint``.
     ///
     /// - Parameter path: a template; its values are escaped.
     /// - Throws: what ``download(_:to:options:progress:)`` throws.
@@ -70,7 +70,7 @@ extension APIClient {
         return try await download(endpoint, to: url, options: options, progress: progress)
     }
 
-    /// Sends a call, reports how much of its body has been sent, and returns the value of the response.
+    /// Sends a call, reports the progress of its body, and returns the value of the response.
     ///
     /// ```swift
     /// let photo = Endpoint<Photo>.post("/photos", body: .file(url, contentType: "image/jpeg"))
@@ -79,10 +79,10 @@ extension APIClient {
     /// }
     /// ```
     ///
-    /// If the body is sent again, by a retry or a redirect, the reports begin at 0 again.
+    /// If a retry or a redirect sends the body again, the progress starts again at 0.
     ///
-    /// - Parameter progress: is called when the body begins to be sent, at most every 100 ms after that, and at its end. It is called in the task
-    ///   that sends, and must not block. An empty body reports nothing.
+    /// - Parameter progress: called when the body starts, then at most every 100 ms, and at the end of the body. The sending task calls the
+    ///   closure, which must not block. An empty body reports no progress.
     /// - Throws: what ``value(_:)`` throws.
     @concurrent public func upload<Output>(
         _ endpoint: Endpoint<Output>, progress: @escaping @Sendable (TransferProgress) -> Void
@@ -92,13 +92,13 @@ extension APIClient {
         return try await value(reported)
     }
 
-    /// Sends a body, reports how much of it has been sent, and returns the value of the response.
+    /// Sends a body, reports its progress, and returns the value of the response.
     ///
     /// ```swift
     /// let photo = try await client.upload("/photos", body: .file(url, contentType: "image/jpeg"), as: Photo.self) { print($0) }
     /// ```
     ///
-    /// The other parameters are those of ``post(_:query:headers:body:timeout:as:options:)`` and of ``upload(_:progress:)``.
+    /// For the other parameters, see ``post(_:query:headers:body:timeout:as:options:)`` and ``upload(_:progress:)``.
     ///
     /// - Parameters:
     ///   - path: a template; its values are escaped.
@@ -113,10 +113,10 @@ extension APIClient {
         return try await upload(endpoint.with(timeout: timeout) { _ in }, progress: progress)
     }
 
-    /// Sends a body, whose response is of no interest, and reports how much of it has been sent. The parameters are those of
+    /// Sends a body, reports its progress, and ignores the body of the response. For the parameters, see
     /// ``upload(_:method:query:headers:body:timeout:as:progress:)``.
     ///
-    /// - Throws: `StatusError` for any status but 2xx, and what else ``value(_:)`` throws.
+    /// - Throws: `StatusError` for any status but 2xx, and the other errors of ``value(_:)``.
     @concurrent public func upload(
         _ path: PathTemplate, method: HTTPRequest.Method = .post, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: EndpointBody, timeout: Duration? = nil, progress: @escaping @Sendable (TransferProgress) -> Void

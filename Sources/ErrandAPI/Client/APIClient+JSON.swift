@@ -1,9 +1,9 @@
 public import ErrandCore
 
-// Calls whose result has no type of its own.
+// Calls that return JSON without a declared type.
 
 extension APIClient {
-    /// Makes a GET, and returns any JSON value.
+    /// Sends a GET request and returns the body as a JSON value of any shape.
     ///
     /// ```swift
     /// let json = try await client.json("/users/\(id, "id")")
@@ -14,7 +14,7 @@ extension APIClient {
     ///   - path: a template; its values are escaped.
     ///   - query: none by default.
     ///   - headers: fields of this call; none by default.
-    ///   - timeout: of the whole call; `nil`, the default, leaves it to the stack.
+    ///   - timeout: the timeout of the whole call; `nil`, the default, keeps the timeout of the stack.
     ///   - options: changes the options of the call.
     /// - Throws: what ``value(_:)`` throws.
     @concurrent public func json(
@@ -25,8 +25,8 @@ extension APIClient {
         return try await value(endpoint.with(timeout: timeout, options))
     }
 
-    /// Makes a call, and returns any JSON value, whatever output the call declares: the body, or what is in the client's ``envelope``. What is empty or missing is
-    /// ``/ErrandFormats/JSONValue/null``.
+    /// Makes a call and returns a JSON value of any shape: the body, or the data in the client's ``envelope``. The output that the call
+    /// declares is ignored. An empty body and missing data are ``/ErrandFormats/JSONValue/null``.
     ///
     /// - Throws: what ``value(_:)`` throws.
     @concurrent public func json<Output>(_ endpoint: Endpoint<Output>) async throws -> JSONValue {

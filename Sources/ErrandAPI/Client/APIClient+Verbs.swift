@@ -1,8 +1,8 @@
 public import ErrandCore
 
-// Calls without an endpoint of their own. Each verb comes twice: with a value, and without one.
+// Calls by path, without an endpoint. Each verb has two forms: with a value, and without a value.
 //
-// `timeout` is a parameter, as it is the option that a single call needs most; `options` sets any other.
+// `timeout` is a parameter because single calls need this option most. `options` sets all other options.
 
 extension APIClient {
     // MARK: - With a value
@@ -11,15 +11,15 @@ extension APIClient {
     ///
     /// ```swift
     /// let user: User = try await client.get("/users/\(id, "id")")
-    /// let page = try await client.get("/search", query: ["q": text], timeout: .seconds(2), as: Page.self) { $0.retry = .off }
+    /// let page = try await client.get("/search", query: ["q": text], timeout: .seconds(2), as: SearchResults.self) { $0.retry = .off }
     /// ```
     ///
     /// - Parameters:
     ///   - path: a template; its values are escaped. A path in a variable of the type `String` is `PathTemplate(verbatim:)`.
     ///   - query: none by default.
-    ///   - headers: fields of this call, which count before those of `server`; none by default.
-    ///   - timeout: for the whole call, body included; `nil`, the default, is the stack's.
-    ///   - type: the type of the value, where the compiler cannot infer it.
+    ///   - headers: fields of this call, which replace those of `server`; none by default.
+    ///   - timeout: the timeout of the whole call, including the body; `nil`, the default, keeps the timeout of the stack.
+    ///   - type: the type of the value. Needed only if the compiler cannot infer the type.
     ///   - options: sets further options of this call, such as `{ $0.retry = .off }`.
     /// - Throws: what ``value(_:)`` throws.
     @concurrent public func get<Value: Decodable & Sendable>(
@@ -29,13 +29,13 @@ extension APIClient {
         try await value(Endpoint<Value>.get(path, query: query, headers: headers).with(timeout: timeout, options))
     }
 
-    /// Posts a body, and returns the value of the response.
+    /// Posts a body and returns the value of the response.
     ///
     /// ```swift
     /// let order = try await client.post("/orders", body: .json(cart), as: Order.self) { $0.idempotencyKey = .attached }
     /// ```
     ///
-    /// The other parameters are those of ``get(_:query:headers:timeout:as:options:)``.
+    /// For the other parameters, see ``get(_:query:headers:timeout:as:options:)``.
     ///
     /// - Parameter body: none by default.
     /// - Throws: what ``value(_:)`` throws.
@@ -46,7 +46,7 @@ extension APIClient {
         try await value(Endpoint<Value>.post(path, query: query, headers: headers, body: body).with(timeout: timeout, options))
     }
 
-    /// Puts a body, and returns the value of the response. The parameters are those of ``post(_:query:headers:body:timeout:as:options:)``.
+    /// Puts a body and returns the value of the response. For the parameters, see ``post(_:query:headers:body:timeout:as:options:)``.
     ///
     /// - Throws: what ``value(_:)`` throws.
     @concurrent public func put<Value: Decodable & Sendable>(
@@ -56,7 +56,8 @@ extension APIClient {
         try await value(Endpoint<Value>.put(path, query: query, headers: headers, body: body).with(timeout: timeout, options))
     }
 
-    /// Patches a resource, and returns the value of the response. The parameters are those of ``post(_:query:headers:body:timeout:as:options:)``.
+    /// Patches a resource and returns the value of the response. For the parameters, see
+    /// ``post(_:query:headers:body:timeout:as:options:)``.
     ///
     /// - Throws: what ``value(_:)`` throws.
     @concurrent public func patch<Value: Decodable & Sendable>(
@@ -66,7 +67,8 @@ extension APIClient {
         try await value(Endpoint<Value>.patch(path, query: query, headers: headers, body: body).with(timeout: timeout, options))
     }
 
-    /// Deletes a resource, and returns the value of the response. The parameters are those of ``post(_:query:headers:body:timeout:as:options:)``.
+    /// Deletes a resource and returns the value of the response. For the parameters, see
+    /// ``post(_:query:headers:body:timeout:as:options:)``.
     ///
     /// - Throws: what ``value(_:)`` throws.
     @concurrent public func delete<Value: Decodable & Sendable>(
@@ -78,11 +80,11 @@ extension APIClient {
 
     // MARK: - Without a value
 
-    /// Gets a resource whose body is of no interest: `try await client.get("/ping")`.
+    /// Gets a resource and ignores its body: `try await client.get("/ping")`.
     ///
-    /// The parameters are those of ``get(_:query:headers:timeout:as:options:)``.
+    /// For the parameters, see ``get(_:query:headers:timeout:as:options:)``.
     ///
-    /// - Throws: `StatusError` for any status but 2xx, and what else ``value(_:)`` throws.
+    /// - Throws: `StatusError` for any status but 2xx, and the other errors of ``value(_:)``.
     @concurrent public func get(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), timeout: Duration? = nil,
         options: @Sendable (inout RequestOptions) -> Void = { _ in }
@@ -90,16 +92,16 @@ extension APIClient {
         try await value(Endpoint<Void>.get(path, query: query, headers: headers).with(timeout: timeout, options))
     }
 
-    /// Asks for the head of a resource ([RFC 9110, section 9.3.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.2)).
+    /// Gets the head of a resource without its body ([RFC 9110, section 9.3.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.2)).
     ///
     /// ```swift
     /// let length = try await client.head("/files/\(name, "name")").headers[.contentLength]
     /// ```
     ///
-    /// The parameters are those of ``get(_:query:headers:timeout:as:options:)``.
+    /// For the parameters, see ``get(_:query:headers:timeout:as:options:)``.
     ///
-    /// - Returns: status and fields.
-    /// - Throws: `StatusError` for any status but 2xx, and what else ``value(_:)`` throws.
+    /// - Returns: the status and the header fields.
+    /// - Throws: `StatusError` for any status but 2xx, and the other errors of ``value(_:)``.
     @concurrent @discardableResult public func head(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), timeout: Duration? = nil,
         options: @Sendable (inout RequestOptions) -> Void = { _ in }
@@ -107,27 +109,28 @@ extension APIClient {
         try await response(Endpoint<Void>.head(path, query: query, headers: headers).with(timeout: timeout, options))
     }
 
-    /// Asks what a resource allows ([RFC 9110, section 9.3.7](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.7)).
+    /// Requests the communication options of a resource by the method OPTIONS
+    /// ([RFC 9110, section 9.3.7](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.7)).
     ///
     /// ```swift
-    /// let methods = try await client.options("/orders").headers[.allow]
+    /// let methods = try await client.sendOptions("/orders").headers[.allow]
     /// ```
     ///
-    /// The parameters are those of ``get(_:query:headers:timeout:as:options:)``.
+    /// For the parameters, see ``get(_:query:headers:timeout:as:options:)``.
     ///
-    /// - Returns: status and fields.
-    /// - Throws: `StatusError` for any status but 2xx, and what else ``value(_:)`` throws.
-    @concurrent @discardableResult public func options(
+    /// - Returns: the status and the header fields.
+    /// - Throws: `StatusError` for any status but 2xx, and the other errors of ``value(_:)``.
+    @concurrent @discardableResult public func sendOptions(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), timeout: Duration? = nil,
         options: @Sendable (inout RequestOptions) -> Void = { _ in }
     ) async throws -> TypedResponse<Void> {
         try await response(Endpoint<Void>.options(path, query: query, headers: headers).with(timeout: timeout, options))
     }
 
-    /// Posts a body to a resource whose response is of no interest. The parameters are those of
+    /// Posts a body and ignores the body of the response. For the parameters, see
     /// ``post(_:query:headers:body:timeout:as:options:)``.
     ///
-    /// - Throws: `StatusError` for any status but 2xx, and what else ``value(_:)`` throws.
+    /// - Throws: `StatusError` for any status but 2xx, and the other errors of ``value(_:)``.
     @concurrent public func post(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
         timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
@@ -135,9 +138,9 @@ extension APIClient {
         try await value(Endpoint<Void>.post(path, query: query, headers: headers, body: body).with(timeout: timeout, options))
     }
 
-    /// Puts a body, whose response is of no interest. The parameters are those of ``post(_:query:headers:body:timeout:as:options:)``.
+    /// Puts a body and ignores the body of the response. For the parameters, see ``post(_:query:headers:body:timeout:as:options:)``.
     ///
-    /// - Throws: `StatusError` for any status but 2xx, and what else ``value(_:)`` throws.
+    /// - Throws: `StatusError` for any status but 2xx, and the other errors of ``value(_:)``.
     @concurrent public func put(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
         timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
@@ -145,9 +148,9 @@ extension APIClient {
         try await value(Endpoint<Void>.put(path, query: query, headers: headers, body: body).with(timeout: timeout, options))
     }
 
-    /// Patches a resource, whose response is of no interest. The parameters are those of ``post(_:query:headers:body:timeout:as:options:)``.
+    /// Patches a resource and ignores the body of the response. For the parameters, see ``post(_:query:headers:body:timeout:as:options:)``.
     ///
-    /// - Throws: `StatusError` for any status but 2xx, and what else ``value(_:)`` throws.
+    /// - Throws: `StatusError` for any status but 2xx, and the other errors of ``value(_:)``.
     @concurrent public func patch(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
         timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
@@ -155,9 +158,9 @@ extension APIClient {
         try await value(Endpoint<Void>.patch(path, query: query, headers: headers, body: body).with(timeout: timeout, options))
     }
 
-    /// Deletes a resource. The parameters are those of ``post(_:query:headers:body:timeout:as:options:)``.
+    /// Deletes a resource and ignores the body of the response. For the parameters, see ``post(_:query:headers:body:timeout:as:options:)``.
     ///
-    /// - Throws: `StatusError` for any status but 2xx, and what else ``value(_:)`` throws.
+    /// - Throws: `StatusError` for any status but 2xx, and the other errors of ``value(_:)``.
     @concurrent public func delete(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
         timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }

@@ -8,13 +8,13 @@ public import ErrandCore
 /// let user: User = try await github.get("/users/\(name, "name")")
 /// ```
 ///
-/// Every status but 2xx is an error unless the stack, or the call's options, say otherwise: a stack without `validateStatus`
-/// gets one around it. It judges what no conditional `validateStatus` inside has judged.
+/// Every status but 2xx is an error unless the stack or the options of the call say otherwise: the client adds a `validateStatus` around a
+/// stack that has none. The added layer checks only responses that no conditional `validateStatus` inside has checked.
 ///
 /// ## Errors of the API
 ///
-/// If the API describes its failures, make an error of your own of them in one place. It is thrown in place of the `StatusError`; log, metrics and
-/// spans show the call with its status all the same:
+/// If the API describes its failures, convert them to an error of your own in one place. The client throws your error instead of the
+/// `StatusError`. Log, metrics and spans still show the call with its status:
 ///
 /// ```swift
 /// struct APIProblem: LocalizedError, Decodable {
@@ -33,14 +33,14 @@ public import ErrandCore
 /// The three steps of a call are also available one by one: ``request(for:)``, ``send(_:)-(Endpoint<_>)``,
 /// ``decode(_:as:)``. No step runs on the caller's actor.
 ///
-/// Decoding is part of a call: log, spans, metrics, events and the profile show its time, and report its failure as the failure of the call.
-/// A call that is made step by step ends, for them, when the body of its response has been read, was abandoned or has failed.
+/// Decoding is part of a call: log, spans, metrics, events and the profile include its time, and report a decoding failure as the failure
+/// of the call. A call that is made step by step ends for these observers when the body of its response was read or abandoned, or failed.
 public struct APIClient: Sendable {
     /// The stack that sends the requests.
     public let stack: HTTPStack
-    /// How values become JSON and back, in calls, and in errors and responses of these calls that are decoded later.
+    /// The JSON coding of calls, and of their errors and responses that the app decodes later.
     public let jsonCoding: JSONCoding
-    /// The size in bytes above which a body that is decoded is refused.
+    /// The largest size in bytes of a body to decode. A larger body is refused.
     public let bodyLimitBytes: Int
     /// The wrapper around each JSON body; `nil` if the back end has none.
     public let envelope: (any ResponseEnvelope.Type)?
@@ -52,13 +52,14 @@ public struct APIClient: Sendable {
     /// A client over a stack.
     ///
     /// - Parameters:
-    ///   - stack: with a base URL by `server`, since an endpoint has a path alone.
+    ///   - stack: a stack with a base URL by `server`, because an endpoint has only a path.
     ///   - json: ISO 8601 dates, and members named as the properties, by default.
-    ///   - envelope: the wrapper that the back end puts around each JSON body: ``ResponseEnvelope``. `nil`, the default, if there is none.
+    ///   - envelope: the wrapper that the back end puts around each JSON body: ``ResponseEnvelope``. `nil`, the default, if there is no
+    ///     wrapper.
     ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
-    ///   - mapError: returns the error to throw for a refused response, such as one that it decodes from the body. Keep the `StatusError` in it if you
-    ///     need the status later. If it throws, the `StatusError` is thrown. `nil`, the default, keeps every `StatusError`. It is not asked about a response
-    ///     whose body is an envelope with an error.
+    ///   - mapError: returns the error to throw for a refused response, such as an error decoded from the body. If you need the status
+    ///     later, keep the `StatusError` in your error. If the closure throws, the client throws the `StatusError`. `nil`, the default,
+    ///     keeps every `StatusError`. The closure is not called for a response whose body is an envelope with an error.
     public init(
         _ stack: HTTPStack, json: JSONCoding = .standard, envelope: (any ResponseEnvelope.Type)? = nil,
         bodyLimitBytes: Int = ResponseBody.defaultCollectLimitBytes,
@@ -73,9 +74,10 @@ public struct APIClient: Sendable {
     /// A client over a sender that is not a stack yet, such as a transport.
     ///
     /// - Parameters:
-    ///   - sender: gets the requests.
+    ///   - sender: the sender of the requests.
     ///   - json: ISO 8601 dates, and members named as the properties, by default.
-    ///   - envelope: the wrapper that the back end puts around each JSON body: ``ResponseEnvelope``. `nil`, the default, if there is none.
+    ///   - envelope: the wrapper that the back end puts around each JSON body: ``ResponseEnvelope``. `nil`, the default, if there is no
+    ///     wrapper.
     ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
     ///   - mapError: returns the error to throw for a refused response; `nil` by default.
     public init(
@@ -90,15 +92,16 @@ public struct APIClient: Sendable {
 
     /// Makes a call and returns its value.
     ///
-    /// - Throws: `StatusError`, or the error that `mapError` makes of it, for any status but 2xx; ``ResponseDecodingError`` for a body that does
-    ///   not have the declared type; the error of a decoding of your own; ``/ErrandCore/TransportError`` and the failures of middleware;
-    ///   `CancellationError`. Before anything is sent: ``/ErrandCore/InvalidURLError``; ``RequestEncodingError``; ``/ErrandCore/FileReadError`` if the file of a body can't be
-    ///   opened; ``/ErrandCore/UnservedOptionError`` for an option without its middleware.
+    /// - Throws: `StatusError`, or the error of `mapError`, for any status but 2xx; ``ResponseDecodingError`` for a body that does not
+    ///   have the declared type; the error of a decoding of your own; ``/ErrandCore/TransportError`` and the failures of middleware;
+    ///   `CancellationError`. Before the request is sent: ``/ErrandCore/InvalidURLError``; ``RequestEncodingError``;
+    ///   ``/ErrandCore/FileReadError`` if the file of a body can't be opened; ``/ErrandCore/UnservedOptionError`` for an option without
+    ///   its middleware.
     @concurrent public func value<Output>(_ endpoint: Endpoint<Output>) async throws -> Output {
         try await response(endpoint).value
     }
 
-    /// Makes a call, and returns its value with status, fields and metadata of the response.
+    /// Makes a call and returns its value with the status, header fields and metadata of the response.
     ///
     /// ```swift
     /// let response = try await client.response(.get("/users/7", as: User.self))
@@ -112,10 +115,10 @@ public struct APIClient: Sendable {
         }
     }
 
-    /// Makes a call and returns the bytes of the body, whatever output the call declares.
+    /// Makes a call and returns the bytes of the body. The output that the call declares is ignored.
     ///
-    /// - Throws: what ``value(_:)`` throws, except for decoding; ``/ErrandCore/ServiceError`` if the body is JSON of at most 64 KiB, and the
-    ///   client's ``envelope`` with an error.
+    /// - Throws: the errors of ``value(_:)`` except those of decoding; ``/ErrandCore/ServiceError`` if the body is JSON of at most 64 KiB
+    ///   in the client's ``envelope`` and describes an error.
     @concurrent public func data<Output>(_ endpoint: Endpoint<Output>) async throws -> Data {
         try await call(endpoint) { response in
             let data = try await response.body.collect(upTo: bodyLimitBytes)
@@ -124,13 +127,13 @@ public struct APIClient: Sendable {
         }
     }
 
-    /// How the envelope of a call is read; `nil` if it has none.
+    /// Returns the reader of the envelope of a call; `nil` if the call has no envelope.
     func envelopeReader<Output>(for endpoint: Endpoint<Output>) -> EnvelopeReader? {
         guard let envelope, !endpoint.decoding.ignoresEnvelope else { return nil }
         return endpoint.decoding.coding.map { EnvelopeReader(envelope: envelope, coding: $0) } ?? envelopeReader
     }
 
-    /// Sends a call and reads its response, and then reports the end of the call to its observers.
+    /// Sends a call, reads its response, and then reports the end of the call to its observers.
     func call<Output, Result>(
         _ endpoint: Endpoint<Output>, _ read: (Response) async throws -> Result
     ) async throws -> Result {
@@ -141,14 +144,14 @@ public struct APIClient: Sendable {
         _ request: Request, in envelope: EnvelopeReader?, _ read: (Response) async throws -> Result
     ) async throws -> Result {
         do {
-            // Not by the function below: each further function takes its share of the time of a call.
+            // Not through the function below: each further async function costs time in every call.
             return try await validated.value(of: request, serviceErrors: envelope?.forObservers, by: read)
         } catch {
             throw mapped(error, of: request)
         }
     }
 
-    /// A call whose refused response is a `StatusError`, whatever `mapError` would make of it.
+    /// Makes a call whose refused response is a `StatusError`: `mapError` is not applied.
     func unmappedCall<Result>(
         _ request: Request, in envelope: EnvelopeReader?, _ read: (Response) async throws -> Result
     ) async throws -> Result {
@@ -157,15 +160,15 @@ public struct APIClient: Sendable {
 
     // MARK: Step by step
 
-    /// The request of a call, without the base URL.
+    /// Returns the request of a call, without the base URL.
     ///
     /// - Throws: ``/ErrandCore/InvalidURLError``, ``RequestEncodingError``, or what opening a file throws.
     public func request<Output>(for endpoint: Endpoint<Output>) throws -> Request { try endpoint.request(json: jsonCoding) }
 
-    /// The request of a call as the stack would send it, without sending it: with the base URL and everything that the layers add.
+    /// Returns the request of a call as the stack would send it: with the base URL and all changes of the layers. Sends nothing.
     ///
     /// ```swift
-    /// print(try await client.prepared(.get("/search", query: ["q": text], as: Page.self)).curl())
+    /// print(try await client.prepared(.get("/search", query: ["q": text], as: SearchResults.self)).curl())
     /// ```
     ///
     /// - Throws: what ``request(for:)`` and ``/ErrandCore/HTTPStack/prepared(_:)`` throw.
@@ -173,16 +176,16 @@ public struct APIClient: Sendable {
         try await stack.prepared(try request(for: endpoint))
     }
 
-    /// The response to a call, with its body unread. Read it by ``decode(_:as:)``, `json(as:)` or its `body`.
+    /// Sends a call and returns the response with an unread body. Read the body by ``decode(_:as:)``, `json(as:)` or `body`.
     ///
-    /// - Throws: what ``value(_:)`` throws, except for decoding.
+    /// - Throws: the errors of ``value(_:)`` except those of decoding.
     @concurrent public func send<Output>(_ endpoint: Endpoint<Output>) async throws -> Response {
         try await send(try request(for: endpoint), in: envelopeReader(for: endpoint))
     }
 
-    /// The response to any request, with its body unread. Its status is checked as that of a typed call.
+    /// Sends any request and returns the response with an unread body. The status is checked as in a typed call.
     ///
-    /// - Throws: `StatusError`, or the error that `mapError` makes of it, for any status but 2xx, and what else the stack throws.
+    /// - Throws: `StatusError`, or the error of `mapError`, for any status but 2xx, and the other errors of the stack.
     @concurrent public func send(_ request: Request) async throws -> Response {
         try await send(request, in: envelopeReader)
     }
@@ -195,7 +198,7 @@ public struct APIClient: Sendable {
         }
     }
 
-    /// The response to any request. A refused one is a `StatusError`, whatever `mapError` would make of it.
+    /// Sends any request and returns the response. A refused response is a `StatusError`: `mapError` is not applied.
     @concurrent func unmappedResponse(to request: Request, in envelope: EnvelopeReader?) async throws -> Response {
         var request = request
         request.options.call.json = jsonCoding
@@ -203,18 +206,18 @@ public struct APIClient: Sendable {
         return try await validated.send(request)
     }
 
-    /// Returns the error to throw for a refused response: that of the back end, or the app's own. The error of another request, which a middleware or a
-    /// validator has sent, stays as it is.
+    /// Returns the error to throw for a refused response: the error of the back end, or the error of the app. An error of another request,
+    /// which a middleware or a validator has sent, is not changed.
     func mapped(_ error: any Error, of request: Request) -> any Error {
         guard let refused = error as? StatusError, refused.request?.id == request.id else { return error }
         // The request of the call carries the reader of the envelope.
         return refused.serviceError ?? (try? mapError?(refused)) ?? error
     }
 
-    /// The value of a response, by the coding and the limit of this client. Reads its body. For JSON, `response.json(as: User.self)` is shorter, and has
-    /// the coding of the client that sent the request.
+    /// Reads the body of a response and returns its value, by the coding and the limit of this client. For JSON,
+    /// `response.json(as: User.self)` is shorter and uses the coding of the client that sent the request.
     ///
-    /// - Throws: ``ResponseDecodingError``, any other error of the decoding as it is, and what reading the body throws.
+    /// - Throws: ``ResponseDecodingError``, any other error of the decoding unchanged, and the errors of reading the body.
     @concurrent public func decode<Output>(_ response: Response, as decoding: ResponseDecoding<Output>) async throws -> Output {
         try await response.decoded(as: decoding, in: envelope, coding: jsonCoding, upTo: bodyLimitBytes)
     }
@@ -224,11 +227,11 @@ public struct APIClient: Sendable {
 public struct TypedResponse<Value: Sendable>: Sendable {
     /// The decoded body.
     public let value: Value
-    /// Status and fields.
+    /// The status and the header fields.
     public let head: HTTPResponse
-    /// The request as it was sent: with the base URL, and after redirects the last one.
+    /// The request as it was sent: with the base URL; after redirects, the last request.
     public let request: Request
-    /// Attempts, redirects, timings, and what else the stack notes.
+    /// Attempts, redirects, timings and other notes of the stack.
     public let metadata: ResponseMetadata
 
     init(value: Value, response: Response) {
@@ -261,7 +264,7 @@ extension APIClient: CustomStringConvertible, CustomReflectable {
 extension TypedResponse: CustomStringConvertible, CustomReflectable {
     /// The status, the type of the value and the request, without secrets: `200, User, to GET https://a.example/users/7`.
     ///
-    /// The value is the body, and is not shown.
+    /// The value is not shown, because it is the content of the body.
     public var description: String { "\(head.status.code), \(typeName(Value.self)), to \(request)" }
 
     /// The description's parts and the header fields, without secrets.

@@ -1,10 +1,11 @@
-// All that typed calls use of the library's middleware. No other file of this module imports that module: `scripts/check-imports` checks it.
+// The uses of ErrandMiddleware in this module. `scripts/check-imports` checks that no other file of this module imports ErrandMiddleware.
 
 internal import ErrandCore
 internal import ErrandMiddleware
 
 extension HTTPStack {
-    /// This stack, in which every call passes a `validateStatus`: that of the stack, or one around it, which judges what no conditional one inside has judged.
+    /// This stack with a `validateStatus` for every call. If the stack has none for all requests, this property adds one around the stack,
+    /// which checks only responses that no conditional `validateStatus` inside has checked.
     var validatingStatus: HTTPStack {
         alwaysPasses(.validateStatus) ? self : wrapped(by: ValidateStatusMiddleware.unlessJudged)
     }

@@ -1,8 +1,8 @@
 internal import ErrandCore
 
-/// A body that is not in the client's envelope, as it should be.
+/// A body that does not have the envelope of the client.
 enum EnvelopeProblem: Error {
-    /// There is no data for an output that needs some.
+    /// The data is missing, and the output is not optional.
     case missingData(path: [String])
     /// The body is not the envelope.
     case notAnEnvelope(any ResponseEnvelope.Type, DecodingError)

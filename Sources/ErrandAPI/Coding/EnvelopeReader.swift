@@ -1,11 +1,11 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// The envelope of the bodies of a call, and how it is read.
+/// The envelope of the bodies of a call, with its coding.
 struct EnvelopeReader: Sendable {
     let envelope: any ResponseEnvelope.Type
     let coding: JSONCoding
-    /// For the request of a call: observers report the back end's error whatever the status is.
+    /// The reader for observers, which report the error of the back end regardless of the status. The request of a call carries it.
     let forObservers: ServiceErrorReader
 
     init(envelope: any ResponseEnvelope.Type, coding: JSONCoding) {
@@ -13,10 +13,10 @@ struct EnvelopeReader: Sendable {
         forObservers = ServiceErrorReader { envelope.failure(in: $0, coding) }
     }
 
-    /// The longest body that is taken for an error of the back end where the output is the body itself: 64 KiB.
+    /// The largest size of a body that may be an error of the back end if the output is the body itself: 64 KiB.
     static let limitBytes = 64 * 1024
 
-    /// The error that a body describes; `nil` if it describes none, or is no such envelope.
+    /// Returns the error that a body describes; `nil` without an error, or if the body is not the envelope.
     func failure(in data: Data) -> ServiceError? { envelope.failure(in: data, coding) }
 
     /// Returns the error that the body describes, if the body is the output itself. Only JSON of at most 64 KiB is read.
@@ -24,7 +24,7 @@ struct EnvelopeReader: Sendable {
         Self.failure(inOutput: data, head, envelope, coding)
     }
 
-    /// Returns what ``failure(inOutput:_:)`` returns, without a reader.
+    /// Returns the result of ``failure(inOutput:_:)`` without a reader.
     static func failure(
         inOutput data: Data, _ head: HTTPResponse, _ envelope: any ResponseEnvelope.Type, _ coding: JSONCoding
     ) -> ServiceError? {
@@ -37,7 +37,7 @@ extension HTTPResponse {
     var isJSON: Bool { headerFields.single(.contentType).flatMap { MediaType($0) }?.isJSON == true }
 }
 
-/// Passes a body on, unless it is at most 64 KiB long and has an error in the client's envelope.
+/// Passes a body unchanged, but fails if a body of at most 64 KiB has an error in the client's envelope.
 struct EnvelopeFilter: BodyTransform {
     private let reader: EnvelopeReader
     private var isLonger = false

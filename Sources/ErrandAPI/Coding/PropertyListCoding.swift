@@ -1,11 +1,11 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// Property lists, as Foundation reads and writes them.
+/// Reads and writes property lists by Foundation.
 enum PropertyListCoding {
     static let mediaType = "application/x-plist"
 
-    /// How the description of an error begins whose cause is the body as a whole.
+    /// The start of the description of an error that concerns the whole body.
     static let problem = "the body is not a property list"
 
     private static var unreadable: DecodingError { .dataCorrupted(.init(codingPath: [], debugDescription: problem)) }
@@ -16,7 +16,7 @@ enum PropertyListCoding {
         return try encoder.encode(value)
     }
 
-    /// - Throws: `DecodingError`, also for what `PropertyListCheck` refuses.
+    /// - Throws: `DecodingError`, also for a list that `PropertyListCheck` refuses.
     static func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
         if let why = data.withUnsafeBytes({ PropertyListCheck.problem(in: $0) }) {
             throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "\(problem) that is read: \(why)"))

@@ -1,32 +1,32 @@
 public import ErrandCore
 
-/// The value of a call can't become the body of its request. Nothing was sent.
+/// The value of a call can't be encoded as the body of its request. Nothing was sent.
 ///
-/// The description has the request, the type as it is written, the place in the value and what is wrong there, and nothing of the value:
+/// The description has the request, the name of the type, the coding path and the problem. It has no part of the value:
 ///
 /// ```
 /// POST /orders: cannot encode Order at lines[0].price: a number that is not finite (not sent)
 /// ```
 ///
-/// The request has no base URL yet, as no middleware has seen it. For the same reason, the log of the stack has no record of this failure.
+/// The request has no base URL and the log of the stack has no record of this failure, because no middleware got the request.
 public struct RequestEncodingError: RequestFailure {
     /// The request, without its body.
     public var request: Request?
-    /// The type of the value as it is written, such as `[Order]`.
+    /// The name of the value's type, such as `[Order]`.
     public let typeName: String
-    /// The place in the value where it went wrong, such as `lines[0].price`, at most 200 characters; empty for the value itself. The names are
-    /// those of the properties. Keys of a dictionary are data, and show as `[…]`.
+    /// The coding path of the problem, such as `lines[0].price`, at most 200 characters; empty for the value itself. The names are the
+    /// names of the properties. Keys of a dictionary are data, and are shown as `[…]`.
     public let codingPath: String
-    /// The error of the encoder. It may hold values.
+    /// The error of the encoder, which may contain values.
     public let underlying: any Error
     public var attempts: [AttemptRecord] = []
-    /// What is wrong, in words.
+    /// The problem in words.
     private let problem: String
 
     public var phase: ExchangePhase { .request }
     public var delivery: Delivery { .notSent }
 
-    /// A form with parts cannot be read by another boundary than its own.
+    /// The error of a `Content-Type` whose boundary is not the boundary of the form.
     static let foreignBoundary = EncodingError.invalidValue(
         "…",
         .init(
@@ -44,9 +44,9 @@ public struct RequestEncodingError: RequestFailure {
         problem = Self.problem(context.debugDescription, isOwn: (value as? String)?.isExactly("…") == true)
     }
 
-    /// Of an encoder's text, only what is known to be without values.
+    /// Returns the problem in words. Uses only texts of the encoder that contain no values.
     ///
-    /// - Parameter isOwn: whether the text is that of this library's encoder, which puts nothing of a value in it.
+    /// - Parameter isOwn: whether the text comes from an encoder of this library, whose texts contain no values.
     private static func problem(_ text: String, isOwn: Bool) -> String {
         if isOwn { return text.shownSafely() }
         if text.hasOctetSuffix("did not encode any values.") { return "the value encodes nothing" }
@@ -57,12 +57,12 @@ public struct RequestEncodingError: RequestFailure {
 
     private var happened: String { "cannot encode \(typeName)\(codingPath.isEmpty ? "" : " at \(codingPath)"): \(problem)" }
 
-    /// Request, type, path, and what is wrong there: nothing of the value.
+    /// The request, type, coding path and problem, without any part of the value.
     public var description: String { "\(request.map { "\($0): " } ?? "")\(happened) (\(delivery.phrase))\(shownAttempts)" }
 
     /// A sentence for people.
     public var errorDescription: String? { "The content of the request could not be created." }
-    /// Type, path, and what is wrong there.
+    /// The type, the coding path and the problem.
     public var failureReason: String? { happened.asSentence }
     /// `nil`: only a developer can help.
     public var recoverySuggestion: String? { nil }

@@ -1,16 +1,16 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// The way in which the body of a response becomes a value.
+/// A conversion of the body of a response to a value.
 ///
-/// A `DecodingError` that it throws becomes a ``ResponseDecodingError``. Any other error, such as one of the app's own, reaches the caller
-/// as it is:
+/// A thrown `DecodingError` becomes a ``ResponseDecodingError``. Any other error, such as an error of the app, reaches the caller
+/// unchanged:
 ///
 /// ```swift
 /// struct NoTable: Error {}
 ///
 /// extension ResponseDecoding where Output == [[String]] {
-///     /// Lines of values with a tab between them.
+///     /// Lines of values, separated by tabs.
 ///     static var tabSeparated: Self {
 ///         ResponseDecoding(accept: "text/tab-separated-values") { data, _, _ in
 ///             guard let text = String(data: data, encoding: .utf8) else { throw NoTable() }
@@ -24,26 +24,26 @@ internal import ErrandFormats
 public struct ResponseDecoding<Output: Sendable>: Sendable {
     /// The value of `Accept` for requests that have none; `nil` adds no field.
     public let accept: String?
-    /// Whether the body is needed. Of one that is not, at most 64 KiB are read.
+    /// Whether the body is needed. At most 64 KiB of an unneeded body are read.
     let wantsBody: Bool
     private let make: @Sendable (Data, HTTPResponse, JSONCoding) throws -> Output
-    /// Makes the value of a body in the client's envelope; `nil` for a decoding that has none.
+    /// Makes the value of a body in the client's envelope; `nil` for a decoding without an envelope.
     private var unwrap: Unwrapping?
     typealias Unwrapping = @Sendable (Data, HTTPResponse, JSONCoding, any ResponseEnvelope.Type, _ isWhole: Bool) throws -> Output
-    /// Whether the output has the members of the envelope itself.
+    /// Whether the output itself has the members of the envelope.
     private var includesEnvelope = false
-    /// The JSON coding of this decoding; `nil` for that of the client.
+    /// The JSON coding of this decoding; `nil` for the coding of the client.
     private(set) var coding: JSONCoding?
 
     /// Whether the body, also that of a refused response, has no envelope although the client has one.
     private(set) var ignoresEnvelope = false
 
-    /// A decoding of your own, such as XML.
+    /// Creates a decoding of your own, such as for XML.
     ///
     /// - Parameters:
     ///   - accept: the value of `Accept` for requests that have none; `nil` (the default) adds no field.
-    ///   - decode: makes the value of the body, the head of the response and the client's coders. A `DecodingError` becomes a
-    ///     ``ResponseDecodingError``; any other error reaches the caller as it is.
+    ///   - decode: returns the value for the body, the head of the response and the client's JSON coding. A `DecodingError` becomes a
+    ///     ``ResponseDecodingError``; any other error reaches the caller unchanged.
     public init(accept: String? = nil, _ decode: @escaping @Sendable (Data, HTTPResponse, JSONCoding) throws -> Output) {
         self.init(accept: accept, wantsBody: true, decode)
     }
@@ -55,7 +55,7 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
         (self.accept, self.wantsBody, self.make, self.unwrap) = (accept, wantsBody, make, unwrap)
     }
 
-    /// Whether the body is read: with an envelope, also that of a call without an output, which may have failed.
+    /// Returns whether the body is read. With an envelope, also the body of a call without an output, because the body may have an error.
     func wantsBody(in envelope: (any ResponseEnvelope.Type)?) -> Bool { wantsBody || (envelope != nil && unwrap != nil) }
 
     func value(from data: Data, head: HTTPResponse, json: JSONCoding, in envelope: (any ResponseEnvelope.Type)? = nil) throws -> Output {
@@ -63,7 +63,8 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
         return try unwrap(data, head, json, envelope, includesEnvelope)
     }
 
-    /// This decoding, for bodies without the client's ``ResponseEnvelope``, also those of refused responses: of a health check, or of another server.
+    /// This decoding for bodies without the client's ``ResponseEnvelope``, such as of a health check or of another server. Bodies of
+    /// refused responses have no envelope, either.
     ///
     /// ```swift
     /// let health = Endpoint<Health>(.get, "/health", decoding: .json.withoutEnvelope)
@@ -75,7 +76,7 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
         return copy
     }
 
-    /// The settings of `other`: its envelope and its coding.
+    /// Returns this decoding with the envelope and the coding of `other`.
     func withSettings<Other>(of other: ResponseDecoding<Other>) -> ResponseDecoding {
         var copy = self
         (copy.ignoresEnvelope, copy.includesEnvelope, copy.coding) = (other.ignoresEnvelope, other.includesEnvelope, other.coding)
@@ -83,7 +84,8 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
         return copy
     }
 
-    /// This decoding, for an output that has what is in the client's ``ResponseEnvelope`` beside its data, such as the cursor of the next page.
+    /// This decoding for an output that has members of the client's ``ResponseEnvelope`` besides the data, such as the cursor of the next
+    /// page.
     ///
     /// ```swift
     /// nonisolated struct OrderList: Decodable, Sendable { var data: [Order]; var nextCursor: String? }
@@ -92,22 +94,22 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
     /// let list = Endpoint<OrderList>(.get, "/orders", decoding: .json.includingEnvelope)
     /// ```
     ///
-    /// The call fails with the ``/ErrandCore/ServiceError`` of the envelope as any other call. It is for JSON: other decodings, and the same one
-    /// without an envelope, are not changed by it.
+    /// The call fails with the ``/ErrandCore/ServiceError`` of the envelope as any other call. This property has an effect only for JSON
+    /// with an envelope.
     public var includingEnvelope: ResponseDecoding {
         var copy = self
         copy.includesEnvelope = true
         return copy
     }
 
-    /// This decoding, followed by a conversion of its value.
+    /// Returns this decoding with a conversion of its value.
     ///
     /// ```swift
     /// let names = ResponseDecoding<[User]>.json.map { $0.map(\.name) }
     /// ```
     ///
-    /// - Parameter transform: runs after the decoding, as a part of the call. An error that it throws fails the call and reaches the caller as it is; a
-    ///   `DecodingError` becomes a ``ResponseDecodingError``.
+    /// - Parameter transform: runs after the decoding, as a part of the call. An error of the closure fails the call and reaches the
+    ///   caller unchanged; a `DecodingError` becomes a ``ResponseDecodingError``.
     public func map<Value: Sendable>(_ transform: @escaping @Sendable (Output) throws -> Value) -> ResponseDecoding<Value> {
         let (make, unwrap) = (make, unwrap)
         var copy = ResponseDecoding<Value>(accept: accept, wantsBody: wantsBody) { data, head, json in
@@ -124,10 +126,11 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
 extension ResponseDecoding where Output: Decodable {
     /// JSON, by the client's ``/ErrandCore/JSONCoding``. An optional output is `nil` if the body is empty, as with 204 and 205.
     ///
-    /// `Data` is the body itself, and so is `String`, in the `charset` of its `Content-Type`: UTF-8, ISO-8859-1, windows-1252 or UTF-16. Any other one is read as
-    /// UTF-8. What is invalid in it becomes U+FFFD. With a ``ResponseEnvelope``, `String` is the text in the envelope.
+    /// `Data` is the body itself. `String` is the text of the body, in the `charset` of its `Content-Type`: UTF-8, ISO-8859-1,
+    /// windows-1252 or UTF-16. With another `charset`, the text is read as UTF-8. Invalid bytes become U+FFFD. With a
+    /// ``ResponseEnvelope``, `String` is the text in the envelope.
     public static var json: Self {
-        // `Data` and `String` are `Decodable` too, but nobody who asks for them means base64 or a quoted text.
+        // `Data` and `String` are `Decodable`, too, but a caller with these outputs does not mean base64 or a quoted text.
         if Output.self == Data.self {
             return Self(
                 accept: nil, wantsBody: true, { data, _, _ in try cast(data) },
@@ -147,7 +150,7 @@ extension ResponseDecoding where Output: Decodable {
             })
     }
 
-    /// JSON, by a coding of its own in place of the client's: for one endpoint whose dates or names differ.
+    /// Returns a decoding of JSON by another coding than the client's, for an endpoint whose dates or names differ.
     ///
     /// ```swift
     /// Endpoint<Audit>(.get, "/audit", decoding: .json(coding: JSONCoding(dates: .secondsSince1970)))
@@ -158,18 +161,24 @@ extension ResponseDecoding where Output: Decodable {
         return decoding
     }
 
-    /// A property list, in XML or binary, as Foundation's `PropertyListDecoder` reads it. An optional output is `nil` if the body is empty. The client's
-    /// ``ResponseEnvelope`` does not concern it.
+    /// A property list in XML or binary, read by Foundation's `PropertyListDecoder`. An optional output is `nil` if the body is empty.
+    /// Property lists have no ``ResponseEnvelope``.
     ///
-    /// These are a ``ResponseDecodingError``: more than 128 levels; XML that is not UTF-8; a binary list that refers twice to one array or dictionary, or whose
-    /// objects, counted once for each reference, are longer than 1 MiB and than 100 times the list, or than 64 MiB; a name of more than 256 bytes that is not
-    /// ASCII; a date with another year than one of four digits.
+    /// The decoding throws a ``ResponseDecodingError`` for:
+    ///
+    /// - more than 128 levels;
+    /// - XML that is not UTF-8;
+    /// - a binary list that refers twice to one array or dictionary;
+    /// - a binary list whose objects, counted once for each reference, are longer than 64 MiB, or longer than both 1 MiB and 100 times
+    ///   the list;
+    /// - a name of more than 256 bytes that is not ASCII;
+    /// - a date whose year does not have four digits.
     public static var propertyList: Self {
         Self(accept: PropertyListCoding.mediaType) { data, _, _ in try empty(data) ?? PropertyListCoding.decode(Output.self, from: data) }
     }
 
-    /// Names and values as a form sends them (`application/x-www-form-urlencoded`), by `FormURLEncoded.decode(_:from:coding:)` with the client's
-    /// ``/ErrandCore/JSONCoding``. An optional output is `nil` if the body is empty. The client's ``ResponseEnvelope`` does not concern it.
+    /// A form of names and values (`application/x-www-form-urlencoded`), read by `FormURLEncoded.decode(_:from:coding:)` with the client's
+    /// ``/ErrandCore/JSONCoding``. An optional output is `nil` if the body is empty. Forms have no ``ResponseEnvelope``.
     ///
     /// ```swift
     /// let token = try await client.value(Endpoint<Token>(.post, "/token", body: .form(["code": code]), decoding: .form))
@@ -180,7 +189,7 @@ extension ResponseDecoding where Output: Decodable {
         }
     }
 
-    /// The value of an empty body; `nil` if the body is not empty, or the output is not optional.
+    /// Returns the value of an empty body; `nil` if the body is not empty, or the output is not optional.
     private static func empty(_ data: Data) throws -> Output? {
         guard data.isEmpty, let optional = Output.self as? any ExpressibleByNilLiteral.Type else { return nil }
         let none: Output = try cast(optional.init(nilLiteral: ()))
@@ -201,7 +210,7 @@ extension ResponseDecoding where Output == Void {
         Self(
             accept: nil, wantsBody: false, { _, _, _ in },
             unwrap: { data, _, json, envelope, _ in
-                // No body is no failure; what is no envelope may be one.
+                // An empty body is a success. A body that is not the envelope may be a failure.
                 if !data.isEmpty { try envelope.check(data, json) }
             })
     }

@@ -1,9 +1,9 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// The body of a response is not what the call declares.
+/// The body of a response is not a value of the declared type.
 ///
-/// The description has the request, the type as it is written, the place in the value and what is wrong there, and nothing of the body:
+/// The description has the request, the name of the type, the coding path and the problem. It has no part of the body:
 ///
 /// ```
 /// GET https://a.example/users: cannot decode [User] at [1].id: expected an Int, found a string (status 200)
@@ -11,26 +11,26 @@ internal import ErrandFormats
 /// DELETE https://a.example/users/7: cannot decode User: the body is empty; make the output optional, or Void (status 204)
 /// ```
 public struct ResponseDecodingError: RequestFailure {
-    /// The most that is kept of the body: 1 KiB.
+    /// The largest size of ``bodyPrefix``: 1 KiB.
     public static let bodyLimitBytes = 1024
-    /// Up to this size, a body is read once more to see what is wrong with it: 1 MiB.
+    /// The largest size of a body that is read again to find the problem: 1 MiB.
     private static let inspectionLimitBytes = 1024 * 1024
 
     public var request: Request?
     /// The head of the response.
     public let head: HTTPResponse
-    /// The declared type as it is written, such as `[User]`.
+    /// The name of the declared type, such as `[User]`.
     public let typeName: String
-    /// The place in the value where it went wrong, such as `user.addresses[2].street`, at most 200 characters; empty for the value itself.
-    /// Its members have the names that the body has, where a key strategy converts them: `created_at`, not `createdAt`.
-    /// Keys of a dictionary are text of the body, and show as `[…]`.
+    /// The coding path of the problem, such as `user.addresses[2].street`, at most 200 characters; empty for the value itself. If a key
+    /// strategy converts names, the path has the names in the body: `created_at`, not `createdAt`. Keys of a dictionary are content of
+    /// the body, and are shown as `[…]`.
     public let codingPath: String
-    /// The error of the decoder. It may hold values from the body.
+    /// The error of the decoder, which may contain values from the body.
     public let underlying: any Error
-    /// At most ``bodyLimitBytes`` bytes of the body.
+    /// The first ``bodyLimitBytes`` bytes of the body.
     public let bodyPrefix: Data
     public var attempts: [AttemptRecord]
-    /// What is wrong, in words.
+    /// The problem in words.
     private let problem: String
 
     public var response: HTTPResponse? { head }
@@ -43,14 +43,14 @@ public struct ResponseDecodingError: RequestFailure {
     ///   - type: the declared type.
     ///   - underlying: the error of the decoder.
     ///   - body: the body; its first ``bodyLimitBytes`` bytes are kept.
-    ///   - response: the response that has the body.
+    ///   - response: the response with the body.
     public init(_ type: Any.Type, underlying: any Error, body: Data, of response: Response) {
         self.init(type, underlying: underlying, body: body, of: response, coding: response.request.options.call.json ?? .standard)
     }
 
     /// - Parameters:
-    ///   - coding: that of the decoder.
-    ///   - part: what `body` is, if it is not the whole body of the response: `event 7`.
+    ///   - coding: the coding of the decoder.
+    ///   - part: the name of the part of the response, such as `event 7`, if `body` is not the whole body.
     init(_ type: Any.Type, underlying: any Error, body: Data, of response: Response, coding: JSONCoding, part: String? = nil) {
         request = response.request
         head = response.head
@@ -74,7 +74,7 @@ public struct ResponseDecodingError: RequestFailure {
             } ?? problem
     }
 
-    /// That the body has a member that could be meant by a key which is not there, and what would read it.
+    /// Returns a remark on a member of the body that may be meant by a missing key, and on the coding that would read it.
     private static func remark(on found: String, for key: (any CodingKey)?, _ coding: JSONCoding) -> String {
         let text = "; the body has '\(found.shownSafely(limit: 80))'"
         if let read = ReadName.name(of: found, coding), read != found {
@@ -93,8 +93,9 @@ public struct ResponseDecodingError: RequestFailure {
         }
     }
 
-    /// The names of the keys as the body has them: a key strategy converts `created_at` to `createdAt`. A key that is not found has the name that
-    /// the coding writes for it, or the name of the property where the body has a member of nearly that name, which is `found`.
+    /// Returns the names of the keys as they are in the body: a key strategy converts `created_at` to `createdAt`. A missing key has the
+    /// name that the coding writes for it. If the body has a member with a similar name, that name is `found`, and the missing key has
+    /// the name of the property.
     private static func names(
         of path: [any CodingKey], in body: Data, _ error: any Error, _ coding: JSONCoding
     ) -> (names: [String], found: String?) {
@@ -130,7 +131,7 @@ public struct ResponseDecodingError: RequestFailure {
         return (names, nil)
     }
 
-    /// The name that a coding reads for the name of a member.
+    /// Decodes the name that a coding reads for the name of a member.
     private struct ReadName: Decodable {
         private struct Key: CodingKey {
             let stringValue: String
@@ -150,22 +151,22 @@ public struct ResponseDecodingError: RequestFailure {
 
     private var happened: String { "cannot decode \(typeName)\(codingPath.isEmpty ? "" : " at \(codingPath)"): \(problem)" }
 
-    /// Request, type, path, what is wrong there, and the status: nothing of the body.
+    /// The request, type, coding path, problem and status, without any part of the body.
     public var description: String {
         "\(request.map { "\($0): " } ?? "")\(happened) (status \(head.status.code))\(head.shownRemarks)\(shownAttempts)"
     }
 
     /// A sentence for people.
     public var errorDescription: String? { "The response of \(shownServer) could not be read." }
-    /// Type, path, and what is wrong there.
+    /// The type, the coding path and the problem.
     public var failureReason: String? { happened.asSentence }
     public var recoverySuggestion: String? { "The app and the server do not agree on the format: update the app, or try again later." }
 }
 
-// MARK: - What is wrong, in words
+// MARK: - The problem in words
 
 extension ResponseDecodingError {
-    /// Of a decoder's text, only what is known to be without values of the body.
+    /// Returns the problem in words. Uses only texts of the decoder that contain no values of the body.
     private static func problem(_ error: any Error, in body: Data, _ head: HTTPResponse) -> String {
         if body.isEmpty { return "the body is empty; make the output optional, or Void" }
         if case .missingData(let path)? = error as? EnvelopeProblem {
@@ -184,7 +185,7 @@ extension ResponseDecodingError {
         }
     }
 
-    /// The beginning of a decoder's text, which may end with a value of the body, however long.
+    /// Returns the start of a decoder's text, because the text may end with a long value of the body.
     private static func start(of context: DecodingError.Context) -> String {
         String(decoding: context.debugDescription.utf8.prefix(1024), as: UTF8.self)
     }
@@ -203,7 +204,7 @@ extension ResponseDecodingError {
         if let problem = body.withUnsafeBytes({ JSONDepth.problem(in: $0) }) { return "the body is \(problem)" }
         if isExact { return text }
         guard isJSONWanted else { return problem(ofValue: text) }
-        // The decoder says of a number that does not fit that the whole is not valid.
+        // If a number does not fit its type, the decoder reports the whole text as invalid.
         let isAnyOfBoth = "\(JSONCoding.invalidProblem), or a number in it does not fit its type"
         guard body.count <= inspectionLimitBytes else { return isAnyOfBoth }
         do {
@@ -247,7 +248,7 @@ extension ResponseDecodingError {
         }
     }
 
-    /// What stood in the place of a value, from a decoder's text.
+    /// Returns the kind of value that the decoder found, from its text.
     private static func found(_ text: String) -> String? {
         let kinds = [
             "a string": "a string", "number": "a number", "a number": "a number", "bool": "a Boolean", "an array": "an array",
@@ -261,7 +262,7 @@ extension ResponseDecodingError {
 }
 
 extension HTTPResponse {
-    /// The content codings that no layer has decoded; `nil` if there are none.
+    /// The content codings that no layer has decoded; `nil` for a decoded body.
     var shownContentCodings: String? {
         guard let codings = headerFields[.contentEncoding], !codings.isEmpty, !codings.isExactlyIgnoringCase("identity") else { return nil }
         return codings.shownSafely(limit: 80)

@@ -18,18 +18,26 @@ internal import ErrandFormats
 /// let user: User = try await client.get("/users/7")       // {"code": 0, "data": {"name": "Ada"}}
 /// ```
 ///
-/// It is stated once, for a client. Each call gets what is in the member `data`, or fails with the ``/ErrandCore/ServiceError`` of ``failure``, also for a response
-/// whose status is not 2xx, if its body is an envelope of at most 64 KiB. If the data is missing or `null`, an optional output is `nil`, a `JSONValue` is
-/// ``/ErrandFormats/JSONValue/null``, a call without an output succeeds, and any other one fails with ``ResponseDecodingError``. An endpoint with a coding of its
-/// own reads the envelope by it.
+/// State the envelope once, for a client. Each call then decodes the member `data`, or fails with the ``/ErrandCore/ServiceError`` of
+/// ``failure``. A response whose status is not 2xx also fails with this error if its body is an envelope of at most 64 KiB. If an
+/// endpoint has its own coding, this coding reads the envelope.
 ///
-/// `Data`, ``APIClient/data(_:)`` and downloads are the body itself, unless it is JSON of at most 64 KiB, and an envelope with an error. Property lists, forms, decodings of your own and the responses of ``APIClient/send(_:)-(Endpoint<_>)`` have no envelope.
+/// If the data is missing or `null`:
+///
+/// - an optional output is `nil`;
+/// - a `JSONValue` is ``/ErrandFormats/JSONValue/null``;
+/// - a call without an output succeeds;
+/// - any other call fails with ``ResponseDecodingError``.
+///
+/// `Data`, ``APIClient/data(_:)`` and downloads are the body itself, unless the body is JSON of at most 64 KiB in an envelope with an
+/// error. Property lists, forms, decodings of your own and the responses of ``APIClient/send(_:)-(Endpoint<_>)`` have no envelope.
 public protocol ResponseEnvelope: Decodable, Sendable {
     /// The error that the response describes; `nil` if the call succeeded.
     var failure: ServiceError? { get }
 
-    /// The names of the members that lead to the data, as the client's coding reads them: with `.snakeCase`, the member `response_data` is `responseData`.
-    /// `["data"]` by default. Empty if the data's members stand beside those of the envelope: the output declares the ones that it needs.
+    /// The names of the members that lead to the data, as the client's coding reads them: with `.snakeCase`, the member `response_data` is
+    /// `responseData`. `["data"]` by default. Empty if the data's members are beside the members of the envelope: the output declares the
+    /// members that it needs.
     static var dataPath: [String] { get }
 }
 

@@ -1,13 +1,13 @@
 public import ErrandCore
 
-// One factory for each method and kind of output: a value in JSON, or nothing.
+// One factory for each method and each kind of output: a JSON value, or no value.
 
-// MARK: - A value is returned
+// MARK: - With a value
 
 // The output is decoded from JSON, unless `decoding` says otherwise: `.get("/health", decoding: .json.withoutEnvelope)`.
 
 extension Endpoint where Output: Decodable {
-    /// Gets a value: `.get("/users/\(id, "id")")`, or `.get("/users/7", as: User.self)` where the type is not known from its context.
+    /// Gets a value: `.get("/users/\(id, "id")")`, or `.get("/users/7", as: User.self)` if the compiler can't infer the type.
     public static func get(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), as type: Output.Type = Output.self,
         decoding: ResponseDecoding<Output> = .json
@@ -48,109 +48,51 @@ extension Endpoint where Output: Decodable {
     }
 }
 
-// MARK: - Nothing is returned
+// MARK: - Without a value
 
 extension Endpoint where Output == Void {
-    /// Gets a resource whose body is of no interest.
+    /// Gets a resource and ignores its body.
     public static func get(_ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields()) -> Self {
         Self(.get, path, query: query, headers: headers, decoding: .none)
     }
 
-    /// Asks for the head of a resource ([RFC 9110, section 9.3.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.2)). See ``APIClient/response(_:)``.
+    /// Gets the head of a resource without its body ([RFC 9110, section 9.3.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.2)).
+    /// See ``APIClient/response(_:)``.
     public static func head(_ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields()) -> Self {
         Self(.head, path, query: query, headers: headers, decoding: .none)
     }
 
-    /// Asks what a resource allows ([RFC 9110, section 9.3.7](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.7)). See ``APIClient/response(_:)``.
+    /// Requests the communication options of a resource
+    /// ([RFC 9110, section 9.3.7](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.7)). See ``APIClient/response(_:)``.
     public static func options(_ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields()) -> Self {
         Self(.options, path, query: query, headers: headers, decoding: .none)
     }
 
-    /// Posts a body. The response's body is of no interest.
+    /// Posts a body and ignores the body of the response.
     public static func post(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
     ) -> Self {
         Self(.post, path, query: query, headers: headers, body: body, decoding: .none)
     }
 
-    /// Puts a body. The response's body is of no interest.
+    /// Puts a body and ignores the body of the response.
     public static func put(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
     ) -> Self {
         Self(.put, path, query: query, headers: headers, body: body, decoding: .none)
     }
 
-    /// Patches a resource. The response's body is of no interest.
+    /// Patches a resource and ignores the body of the response.
     public static func patch(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
     ) -> Self {
         Self(.patch, path, query: query, headers: headers, body: body, decoding: .none)
     }
 
-    /// Deletes a resource. The response's body is of no interest.
+    /// Deletes a resource and ignores the body of the response.
     public static func delete(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
     ) -> Self {
         Self(.delete, path, query: query, headers: headers, body: body, decoding: .none)
-    }
-}
-
-// MARK: - An output that cannot be decoded
-
-// Without these, the compiler reports a missing same-type requirement instead of the missing conformance.
-
-extension Endpoint {
-    /// Not available: the output must be `Decodable`, or the call needs a ``ResponseDecoding`` of its own.
-    @available(*, unavailable, message: "write Endpoint(.get, path, decoding: …): the output is not Decodable")
-    @_disfavoredOverload
-    public static func get(
-        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields()
-    ) -> Self {
-        Self(.get, path, query: query, headers: headers, decoding: .undecodable)
-    }
-
-    /// Not available: the output must be `Decodable`, or the call needs a ``ResponseDecoding`` of its own.
-    @available(*, unavailable, message: "write Endpoint(.post, path, decoding: …): the output is not Decodable")
-    @_disfavoredOverload
-    public static func post(
-        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
-    ) -> Self {
-        Self(.post, path, query: query, headers: headers, body: body, decoding: .undecodable)
-    }
-
-    /// Not available: the output must be `Decodable`, or the call needs a ``ResponseDecoding`` of its own.
-    @available(*, unavailable, message: "write Endpoint(.put, path, decoding: …): the output is not Decodable")
-    @_disfavoredOverload
-    public static func put(
-        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
-    ) -> Self {
-        Self(.put, path, query: query, headers: headers, body: body, decoding: .undecodable)
-    }
-
-    /// Not available: the output must be `Decodable`, or the call needs a ``ResponseDecoding`` of its own.
-    @available(*, unavailable, message: "write Endpoint(.patch, path, decoding: …): the output is not Decodable")
-    @_disfavoredOverload
-    public static func patch(
-        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
-    ) -> Self {
-        Self(.patch, path, query: query, headers: headers, body: body, decoding: .undecodable)
-    }
-
-    /// Not available: the output must be `Decodable`, or the call needs a ``ResponseDecoding`` of its own.
-    @available(*, unavailable, message: "write Endpoint(.delete, path, decoding: …): the output is not Decodable")
-    @_disfavoredOverload
-    public static func delete(
-        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
-    ) -> Self {
-        Self(.delete, path, query: query, headers: headers, body: body, decoding: .undecodable)
-    }
-}
-
-extension ResponseDecoding {
-    /// For factories that cannot be called.
-    static var undecodable: Self {
-        Self { _, _, _ in
-            throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "\(typeName(Output.self)) is not Decodable"))
-        }
     }
 }

@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// A call, described as a value: method, path, query, fields, body, and the type of what it returns.
+/// A call as a value: method, path, query, header fields, body, and the type of the returned value.
 ///
 /// ```swift
 /// enum Repositories {
@@ -15,41 +15,42 @@ public import ErrandCore
 /// let repositories = try await client.value(Repositories.list(of: "apple"))
 /// ```
 ///
-/// Keep endpoints in namespaces, as above. Two bare `extension Endpoint` with a factory of the same name and different outputs
-/// compile, and the compiler picks one of them without a warning.
+/// Keep endpoints in namespaces, as above. If two extensions of `Endpoint` have a factory of the same name with different outputs, the
+/// compiler selects one of the factories without a warning.
 ///
 /// ## Modules whose default isolation is the main actor
 ///
-/// Xcode 26 sets new apps up so that all code is on the main actor unless it is marked. A call is decoded elsewhere, so models are marked
+/// In new apps of Xcode 26, all code runs on the main actor by default. Bodies are decoded on other threads. Therefore mark models
 /// `nonisolated`:
 ///
 /// ```swift
 /// nonisolated struct Repository: Decodable, Sendable { var name: String }
 /// ```
 ///
-/// Without it, the compiler says: *main actor-isolated conformance of 'Repository' to 'Decodable' cannot satisfy conformance requirement for a 'Sendable'
-/// type parameter*. The same holds for properties that the `options` closure of a verb sets: write `nonisolated extension RequestOptions { … }`, where
-/// the compiler says *main actor-isolated property 'tenant' can not be mutated from a Sendable closure*.
+/// Without `nonisolated`, the compiler says: *main actor-isolated conformance of 'Repository' to 'Decodable' cannot satisfy conformance
+/// requirement for a 'Sendable' type parameter*. For properties that the `options` closure of a verb sets, write
+/// `nonisolated extension RequestOptions { … }` if the compiler says *main actor-isolated property 'tenant' can not be mutated from a
+/// Sendable closure*.
 ///
-/// Namespaces of endpoints, clients of closures, middleware and validators compile as they are. Mark a namespace as well if code outside of the main
-/// actor uses it without `await`.
+/// Namespaces of endpoints, clients of closures, middleware and validators need no annotation. Mark a namespace `nonisolated` if code
+/// outside of the main actor uses it without `await`.
 public struct Endpoint<Output: Sendable>: Sendable {
     /// The method.
     public var method: HTTPRequest.Method
-    /// The path, with its values in place.
+    /// The path with its values.
     public var path: PathTemplate
     /// The query.
     public var query: URLQuery
-    /// The header fields of the call. They count before those of the body, the decoding and `server`.
+    /// The header fields of the call. They replace the fields of the body, the decoding and `server`.
     public var headers: HTTPFields
     /// The body.
     public var body: EndpointBody
-    /// How the body of the response becomes the output.
+    /// The decoding of the body of the response.
     public var decoding: ResponseDecoding<Output>
-    /// What the call asks of the middleware: its timeout, no retry, and so on.
+    /// The options for the middleware, such as a timeout or no retry.
     public var options = RequestOptions()
 
-    /// A call with any method and any decoding.
+    /// Creates a call with any method and any decoding.
     ///
     /// - Parameters:
     ///   - method: any method, such as `.get`.
@@ -66,19 +67,20 @@ public struct Endpoint<Output: Sendable>: Sendable {
         (self.body, self.decoding) = (body, decoding)
     }
 
-    /// The same call with one option changed: `.list(of: "apple").with(\.timeout, .seconds(2))`. To change several, give a closure.
+    /// Returns the call with one changed option: `.list(of: "apple").with(\.timeout, .seconds(2))`. To change several options, pass a
+    /// closure.
     public func with<Value>(_ option: WritableKeyPath<RequestOptions, Value>, _ value: Value) -> Self {
         with { $0[keyPath: option] = value }
     }
 
-    /// The same call with several options changed: `.list(of: "apple").with { $0.timeout = .seconds(2); $0.retry = .off }`.
+    /// Returns the call with several changed options: `.list(of: "apple").with { $0.timeout = .seconds(2); $0.retry = .off }`.
     public func with(_ change: (inout RequestOptions) -> Void) -> Self {
         var copy = self
         change(&copy.options)
         return copy
     }
 
-    /// The same call as a verb of the client makes it: the timeout first, then the other options.
+    /// Returns the call with the parameters of a verb: first sets the timeout, then the other options.
     func with(timeout: Duration?, _ change: (inout RequestOptions) -> Void) -> Self {
         with { options in
             if let timeout { options.timeout = .use(timeout) }
@@ -86,7 +88,7 @@ public struct Endpoint<Output: Sendable>: Sendable {
         }
     }
 
-    /// The same call with another output, converted from this one: a model of the app in place of what the server sends.
+    /// Returns the call with its output converted, for example from the model of the server to a model of the app.
     ///
     /// ```swift
     /// static func user(_ id: Int) -> Endpoint<User> {
@@ -94,17 +96,17 @@ public struct Endpoint<Output: Sendable>: Sendable {
     /// }
     /// ```
     ///
-    /// - Parameter transform: runs after the decoding, as a part of the call. An error that it throws fails the call and reaches the caller as it is; a
-    ///   `DecodingError` becomes a ``ResponseDecodingError``.
+    /// - Parameter transform: runs after the decoding, as a part of the call. An error of the closure fails the call and reaches the
+    ///   caller unchanged; a `DecodingError` becomes a ``ResponseDecodingError``.
     public func map<Value: Sendable>(_ transform: @escaping @Sendable (Output) throws -> Value) -> Endpoint<Value> {
         var endpoint = Endpoint<Value>(method, path, query: query, headers: headers, body: body, decoding: decoding.map(transform))
         endpoint.options = options
         return endpoint
     }
 
-    /// The request, without a base URL.
+    /// Returns the request, without a base URL.
     ///
-    /// - Throws: ``/ErrandCore/InvalidURLError``, ``RequestEncodingError``, or what opening a file throws.
+    /// - Throws: ``/ErrandCore/InvalidURLError``, ``RequestEncodingError``, or the errors of opening a file.
     public func request(json: JSONCoding = .standard) throws -> Request {
         var request = try Request(method, path, query: query, headers: headers)
         let template = request.options.urlTemplate

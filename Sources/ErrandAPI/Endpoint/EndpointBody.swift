@@ -3,14 +3,14 @@ public import ErrandFormats
 
 /// The body of a call: a value as JSON, a form, bytes, a file, a stream, or nothing.
 ///
-/// It brings its own `Content-Type`. One in the call's headers counts before it, but for a form with parts, whose boundary that field must have:
-/// building a request whose headers have another one throws a ``RequestEncodingError``.
+/// A body sets its own `Content-Type`, unless the headers of the call have this field. For a form with parts, the field in the headers must
+/// have the boundary of the form: building a request with another boundary throws a ``RequestEncodingError``.
 public struct EndpointBody: Sendable {
     private let make: @Sendable (JSONCoding) throws -> RequestBody
     let contentType: String?
-    /// The boundary that the `Content-Type` must have; `nil` if it need not have one.
+    /// The boundary that the `Content-Type` must have; `nil` if no boundary is needed.
     private(set) var boundary: String?
-    /// The type of the value that becomes the body; `nil` for bytes.
+    /// The type of the encoded value; `nil` for bytes.
     private let type: (any (Encodable & Sendable).Type)?
 
     private init(
@@ -20,17 +20,17 @@ public struct EndpointBody: Sendable {
         (self.contentType, self.type, self.make) = (contentType, type, make)
     }
 
-    /// That type as it is written.
+    /// The name of the type of the encoded value.
     var typeName: String? { type.map { ErrandCore.typeName($0) } }
 
-    /// Nothing.
+    /// No body.
     public static let none = EndpointBody(contentType: nil) { _ in .empty }
 
     /// A value as JSON. ``/ErrandFormats/JSONValue`` is any JSON: `.json(["name": "Ada", "tags": ["x"]] as JSONValue)`.
     ///
     /// - Parameters:
     ///   - value: the value.
-    ///   - coding: how it becomes JSON. `nil`, the default, takes the client's ``/ErrandCore/JSONCoding``.
+    ///   - coding: the JSON coding. `nil`, the default, uses the client's ``/ErrandCore/JSONCoding``.
     ///   - contentType: `application/json` by default.
     public static func json(
         _ value: some Encodable & Sendable, coding: JSONCoding? = nil, contentType: String = "application/json"
@@ -38,40 +38,41 @@ public struct EndpointBody: Sendable {
         EndpointBody(contentType: contentType, of: Swift.type(of: value)) { .data(try (coding ?? $0).encode(value)) }
     }
 
-    /// A merge patch ([RFC 7396](https://www.rfc-editor.org/rfc/rfc7396)), with the type `application/merge-patch+json`: the members to change, and `null`
-    /// for those to remove.
+    /// Returns a merge patch ([RFC 7396](https://www.rfc-editor.org/rfc/rfc7396)), with the type `application/merge-patch+json`: the
+    /// members to change, and `null` for those to remove.
     ///
     /// ```swift
     /// try await client.patch("/users/7", body: .mergePatch(["name": "Ada", "nickname": nil]))
     /// ```
     public static func mergePatch(_ patch: JSONValue) -> EndpointBody { .json(patch, contentType: "application/merge-patch+json") }
 
-    /// Names and values as a form sends them (`application/x-www-form-urlencoded`), in the order of the literal: `.form(["a": "1", "b": "2"])`.
+    /// Returns a form of names and values (`application/x-www-form-urlencoded`), in the order of the literal:
+    /// `.form(["a": "1", "b": "2"])`.
     public static func form(_ pairs: KeyValuePairs<String, String>) -> EndpointBody {
         form(pairs: pairs.map { (name: $0.key, value: $0.value) })
     }
 
-    /// Names and values as a form sends them (`application/x-www-form-urlencoded`), sorted by name.
+    /// Returns a form of names and values (`application/x-www-form-urlencoded`), sorted by name.
     @_disfavoredOverload
     public static func form(_ fields: [String: String]) -> EndpointBody {
         form(pairs: fields.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) })
     }
 
-    /// The members of a value as a form sends them (`application/x-www-form-urlencoded`), in the order in which the value encodes them.
+    /// Returns a form of the members of a value (`application/x-www-form-urlencoded`), in the order of their encoding.
     ///
     /// ```swift
     /// struct Login: Encodable { var user: String; var remember: Bool }
     /// try await client.post("/login", body: .form(Login(user: "joe", remember: true)))     // user=joe&remember=true
     /// ```
     ///
-    /// Names of properties, dates and data are written by the client's ``/ErrandCore/JSONCoding``. The value has named members that are not nested: see
-    /// `FormURLEncoded.encode(_:)`. Otherwise building the request throws a ``RequestEncodingError``.
+    /// The client's ``/ErrandCore/JSONCoding`` writes the names of properties, dates and data. The value must have named members that are
+    /// not nested: see `FormURLEncoded.encode(_:)`. Otherwise building the request throws a ``RequestEncodingError``.
     ///
     /// - Parameters:
-    ///   - value: a structure or a dictionary whose members are plain values, or arrays of them.
-    ///   - arrays: how an array is written; by default its name comes once for each element.
-    ///   - bools: how a Boolean value is written; by default `true` or `false`.
-    ///   - nils: how a member is written that is `nil`; by default it is left out.
+    ///   - value: a structure or a dictionary whose members are plain values or arrays of plain values.
+    ///   - arrays: the style of arrays; by default, the name is repeated for each element.
+    ///   - bools: the style of Boolean values; by default, `true` or `false`.
+    ///   - nils: the style of members that are `nil`; by default, they are omitted.
     @_disfavoredOverload
     public static func form(
         _ value: some Encodable & Sendable, arrays: URLQuery.ArrayStyle = .repeated, bools: FormURLEncoded.BoolStyle = .words,
@@ -87,16 +88,18 @@ public struct EndpointBody: Sendable {
         return EndpointBody(contentType: FormURLEncoded.mediaType) { _ in .text(text) }
     }
 
-    /// A form whose parts are texts, bytes, files and streams (`multipart/form-data`): `.multipart(["title": "Sunset", "photo": .file(url)])`.
+    /// Returns a form whose parts are texts, bytes, files and streams (`multipart/form-data`):
+    /// `.multipart(["title": "Sunset", "photo": .file(url)])`.
     ///
-    /// Files are looked at when the request is built, which throws a ``/ErrandCore/FileReadError`` if one is not there. See ``/ErrandCore/MultipartForm``.
+    /// Building the request opens the files, and throws a ``/ErrandCore/FileReadError`` if a file is missing. See
+    /// ``/ErrandCore/MultipartForm``.
     public static func multipart(_ form: MultipartForm) -> EndpointBody {
         var body = EndpointBody(contentType: form.contentType) { _ in try form.body() }
         body.boundary = form.boundary.text
         return body
     }
 
-    /// How a property list is written.
+    /// The format of a property list.
     public enum PropertyListFormat: Sendable, Hashable {
         /// Text in XML.
         case xml
@@ -104,10 +107,10 @@ public struct EndpointBody: Sendable {
         case binary
     }
 
-    /// A value as a property list, as Foundation's `PropertyListEncoder` writes it, with the type `application/x-plist`.
+    /// Returns a value as a property list by Foundation's `PropertyListEncoder`, with the type `application/x-plist`.
     ///
     /// - Parameters:
-    ///   - value: an array, a dictionary, or a value that is encoded as one.
+    ///   - value: an array, a dictionary, or a value that is encoded as an array or a dictionary.
     ///   - format: XML by default.
     public static func propertyList(
         _ value: some Encodable & Sendable, format: PropertyListFormat = .xml
@@ -127,8 +130,8 @@ public struct EndpointBody: Sendable {
         EndpointBody(contentType: contentType) { _ in .data(data) }
     }
 
-    /// A file, read while it is sent. It is opened when the request is built, which throws a ``/ErrandCore/FileReadError`` if there is no such file,
-    /// or if `url` is not a file URL.
+    /// Returns a file as a body, which is read while it is sent. Building the request opens the file, and throws a
+    /// ``/ErrandCore/FileReadError`` if the file is missing or `url` is not a file URL.
     public static func file(_ url: URL, contentType: String = "application/octet-stream") -> EndpointBody {
         EndpointBody(contentType: contentType) { _ in try .file(url) }
     }
@@ -138,10 +141,10 @@ public struct EndpointBody: Sendable {
         EndpointBody(contentType: contentType) { _ in body }
     }
 
-    /// - Throws: `EncodingError`, or what opening a file throws.
+    /// - Throws: `EncodingError`, or the errors of opening a file.
     func requestBody(_ coding: JSONCoding) throws -> RequestBody { try make(coding) }
 
-    /// The same body, which reports how much of it has been sent.
+    /// Returns the same body with progress reports.
     func reportingProgress(_ progress: @escaping @Sendable (TransferProgress) -> Void) -> EndpointBody {
         let base = self
         var body = EndpointBody(contentType: contentType, of: type) { try base.requestBody($0).reportingProgress(progress) }

@@ -1,9 +1,9 @@
 public import ErrandCore
 
-// Event streams, which connect again by themselves.
+// Event streams, which reconnect automatically.
 
 extension APIClient {
-    /// The events of a call, over as many connections as they take.
+    /// Returns the events of a call. The stream connects again when a connection ends.
     ///
     /// ```swift
     /// let list = Endpoint<Void>.get("/prices", query: ["symbol": "AAPL"])
@@ -11,18 +11,19 @@ extension APIClient {
     /// for try await event in prices { print(event.data) }
     /// ```
     ///
-    /// Nothing is sent before the first event is asked for: see ``EventStream``.
+    /// The first request is sent when the first event is read: see ``EventStream``.
     ///
     /// - Parameters:
-    ///   - endpoint: the call, with any method and body, whatever output it declares. A body that can be read only once is never sent again.
-    ///   - lastEventID: the ID of the last event that the app has seen, to begin after it; empty for none. `nil`, the default, for the `Last-Event-ID` field
-    ///     of the call, if it has one.
+    ///   - endpoint: the call, with any method and body. The output that the call declares is ignored. A body that can be read only once
+    ///     is never sent again.
+    ///   - lastEventID: the ID of the last event that the app has seen. The stream resumes after this event. Empty: from the start. `nil`,
+    ///     the default: the `Last-Event-ID` field of the call, if present.
     ///   - policy: when the stream connects again, and its limits; ``EventStreamPolicy/standard`` by default.
     ///   - clock: measures the waits and the silence.
-    ///   - random: a number from 0 up to, but not including, 1: the jitter.
-    ///   - onComment: is called with the text of each comment, where it stands between the events. It must not block. `nil` by default.
-    ///   - onState: is called with each new state of the connection, in the task that reads, or where the iterator is released. It must not block. `nil` by
-    ///     default.
+    ///   - random: returns the random number for the jitter: at least 0 and less than 1.
+    ///   - onComment: called with the text of each comment, in order with the events. The closure must not block. `nil` by default.
+    ///   - onState: called with each new state of the connection, in the reading task, or where the iterator is released. The closure must
+    ///     not block. `nil` by default.
     public func events<Output>(
         _ endpoint: Endpoint<Output>, lastEventID: String? = nil, policy: EventStreamPolicy = .standard,
         clock: any Clock<Duration> = ContinuousClock(), random: @escaping @Sendable () -> Double = { .random(in: 0..<1) },
@@ -35,7 +36,8 @@ extension APIClient {
         }
     }
 
-    /// The events of any request, over as many connections as they take. The other parameters are those for the events of an endpoint.
+    /// Returns the events of any request. The stream connects again when a connection ends. For the other parameters, see the events of an
+    /// endpoint.
     ///
     /// ```swift
     /// var request = try Request(.get, "/prices", query: ["symbol": "AAPL"])
@@ -43,8 +45,8 @@ extension APIClient {
     /// for try await event in client.events(request) { print(event.data) }
     /// ```
     ///
-    /// - Parameter request: with any method and body. A body that can be read only once is never sent again. Its deadline, if it has one, ends the stream
-    ///   with an error.
+    /// - Parameter request: a request with any method and body. A body that can be read only once is never sent again. If the request has a
+    ///   deadline, the stream ends with an error at the deadline.
     public func events(
         _ request: Request, lastEventID: String? = nil, policy: EventStreamPolicy = .standard,
         clock: any Clock<Duration> = ContinuousClock(), random: @escaping @Sendable () -> Double = { .random(in: 0..<1) },
@@ -57,16 +59,17 @@ extension APIClient {
         }
     }
 
-    /// The events of a GET, over as many connections as they take. For a clock, the jitter and the comments, pass an endpoint or a request.
+    /// Returns the events of a GET request. The stream connects again when a connection ends. To set a clock or the jitter, or to read
+    /// comments, pass an endpoint or a request.
     ///
     /// - Parameters:
     ///   - path: a template; its values are escaped.
     ///   - query: none by default.
     ///   - headers: fields of this call; none by default.
-    ///   - lastEventID: the ID of the last event that the app has seen, to begin after it; empty for none. `nil`, the default, for the `Last-Event-ID` field
-    ///     in `headers`, if there is one.
+    ///   - lastEventID: the ID of the last event that the app has seen. The stream resumes after this event. Empty: from the start. `nil`,
+    ///     the default: the `Last-Event-ID` field in `headers`, if present.
     ///   - policy: when the stream connects again, and its limits; ``EventStreamPolicy/standard`` by default.
-    ///   - onState: is called with each new state of the connection. It must not block. `nil` by default.
+    ///   - onState: called with each new state of the connection. The closure must not block. `nil` by default.
     public func events(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), lastEventID: String? = nil,
         policy: EventStreamPolicy = .standard, onState: (@Sendable (EventStreamState) -> Void)? = nil
@@ -74,7 +77,8 @@ extension APIClient {
         events(Endpoint<Void>.get(path, query: query, headers: headers), lastEventID: lastEventID, policy: policy, onState: onState)
     }
 
-    /// The events of a call, each decoded from JSON by the client's ``jsonCoding``. The other parameters are those for the events of an endpoint.
+    /// Returns the events of a call, each decoded from JSON by the client's ``jsonCoding``. For the other parameters, see the events of an
+    /// endpoint.
     ///
     /// ```swift
     /// let chat = Endpoint<Void>.post("/v1/chat/completions", body: .json(question))
@@ -83,7 +87,7 @@ extension APIClient {
     ///
     /// - Parameters:
     ///   - type: the type of each event's payload.
-    ///   - terminator: the payload that ends the sequence, such as `[DONE]`; `nil`, the default, if there is none.
+    ///   - terminator: the payload that ends the sequence, such as `[DONE]`; `nil`, the default, for no terminator.
     public func events<Output, Value: Decodable & Sendable>(
         _ endpoint: Endpoint<Output>, as type: Value.Type, terminator: String? = nil, lastEventID: String? = nil,
         policy: EventStreamPolicy = .standard, clock: any Clock<Duration> = ContinuousClock(),
@@ -95,7 +99,8 @@ extension APIClient {
         return DecodedEventStream(events: events, terminator: terminator)
     }
 
-    /// The events of a GET, each decoded from JSON by the client's ``jsonCoding``. The other parameters are those for the events of a path.
+    /// Returns the events of a GET request, each decoded from JSON by the client's ``jsonCoding``. For the other parameters, see the
+    /// events of a path.
     ///
     /// ```swift
     /// for try await story in client.events("/news", as: Story.self) { show(story) }
@@ -103,7 +108,7 @@ extension APIClient {
     ///
     /// - Parameters:
     ///   - type: the type of each event's payload.
-    ///   - terminator: the payload that ends the sequence, such as `[DONE]`; `nil`, the default, if there is none.
+    ///   - terminator: the payload that ends the sequence, such as `[DONE]`; `nil`, the default, for no terminator.
     public func events<Value: Decodable & Sendable>(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), as type: Value.Type,
         terminator: String? = nil, lastEventID: String? = nil, policy: EventStreamPolicy = .standard,
@@ -113,9 +118,10 @@ extension APIClient {
         return DecodedEventStream(events: events, terminator: terminator)
     }
 
-    /// The events of any request, each decoded from JSON by the client's ``jsonCoding``. The other parameters are those for the decoded events of an endpoint.
+    /// Returns the events of any request, each decoded from JSON by the client's ``jsonCoding``. For the other parameters, see the decoded
+    /// events of an endpoint.
     ///
-    /// - Parameter request: with any method and body. A body that can be read only once is never sent again.
+    /// - Parameter request: a request with any method and body. A body that can be read only once is never sent again.
     public func events<Value: Decodable & Sendable>(
         _ request: Request, as type: Value.Type, terminator: String? = nil, lastEventID: String? = nil,
         policy: EventStreamPolicy = .standard, clock: any Clock<Duration> = ContinuousClock(),

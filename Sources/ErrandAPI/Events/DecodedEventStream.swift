@@ -10,9 +10,9 @@ internal import ErrandFormats
 /// }
 /// ```
 ///
-/// It reads an ``EventStream``. The payload of every event is decoded, whatever its type, but events with an empty payload are skipped. With a terminator,
-/// the event whose payload is exactly that text ends the sequence; a stream that ends for good before it, other than by the status 204, is an
-/// ``EventStreamError``, so that a part is not taken for the whole.
+/// The sequence reads an ``EventStream``. The payloads of events of all types are decoded. Events with an empty payload are skipped. With
+/// a terminator, the event whose payload equals that text ends the sequence. If the stream ends permanently before the terminator, the
+/// sequence throws an ``EventStreamError``, unless the status was 204: an incomplete result is never mistaken for a complete one.
 public struct DecodedEventStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
     public typealias Element = Value
     public typealias Failure = any Error
@@ -30,10 +30,10 @@ public struct DecodedEventStream<Value: Decodable & Sendable>: AsyncSequence, Se
         private let terminator: String?
         private let coding: JSONCoding
         private var isOver = false
-        /// How many events with a payload came.
+        /// The number of received events with a payload.
         private var count = 0
 
-        /// The last event ID so far; empty if there is none. See ``EventStream/Iterator/lastEventID``.
+        /// The last event ID so far; empty without an ID. See ``EventStream/Iterator/lastEventID``.
         public var lastEventID: String { events.lastEventID }
 
         init(events: EventStream.Iterator, terminator: String?, coding: JSONCoding) {
@@ -42,8 +42,8 @@ public struct DecodedEventStream<Value: Decodable & Sendable>: AsyncSequence, Se
 
         /// Returns the next value; `nil` at the end, and after an error.
         ///
-        /// - Throws: ``ResponseDecodingError`` for a payload that is not a `Value`; ``EventStreamError`` for a stream that ends before its terminator; what
-        ///   ``EventStream/Iterator/next()`` throws.
+        /// - Throws: ``ResponseDecodingError`` for a payload that is not a `Value`; ``EventStreamError`` for a stream that ends before
+        ///   its terminator; what ``EventStream/Iterator/next()`` throws.
         public mutating func next() async throws -> Value? {
             guard !isOver else { return nil }
             while let event = try await events.next() {
@@ -88,7 +88,7 @@ public struct DecodedEventStream<Value: Decodable & Sendable>: AsyncSequence, Se
 }
 
 extension DecodedEventStream: CustomStringConvertible, CustomReflectable {
-    /// The type of the values and the policy.
+    /// The type of the values, and the policy.
     public var description: String { "\(events) of \(typeName(Value.self))" }
     /// The description.
     public var customMirror: Mirror { Mirror(self, children: ["stream": description]) }

@@ -1,7 +1,7 @@
 internal import ErrandCore
 public import ErrandFormats
 
-/// The events of a server, over as many connections as they take.
+/// The events of a server. The stream connects again when a connection ends.
 ///
 /// ```swift
 /// for try await event in client.events("/prices") {
@@ -9,40 +9,42 @@ public import ErrandFormats
 /// }
 /// ```
 ///
-/// It does what `EventSource` does in a browser ([HTML, section 9.2](https://html.spec.whatwg.org/multipage/server-sent-events.html)), with backoff and
-/// limits:
+/// The stream works as `EventSource` does in a browser
+/// ([HTML, section 9.2](https://html.spec.whatwg.org/multipage/server-sent-events.html)), with backoff and limits:
 ///
-/// - The request has `Accept: text/event-stream` and `Cache-Control: no-cache`, unless the call sets others. The response must have the status 200 and that
-///   media type. Redirects are followed by the stack.
-/// - When the server ends the stream, the connection is lost, or the server responds with 429 or 5xx, the stream connects again, after the wait of its
-///   ``EventStreamPolicy``, with the last event ID as `Last-Event-ID`. The status 204 ends the sequence. Any other status is an error.
-/// - A request that is not idempotent, such as a POST, is sent again only if the stream has a last event ID, or if the server has not processed the
-///   request: its ``/ErrandCore/Delivery`` is `notSent`, or the response has the status 429
+/// - The request has `Accept: text/event-stream` and `Cache-Control: no-cache`, unless the call sets these fields. The response must have
+///   the status 200 and the media type `text/event-stream`. The stack follows redirects.
+/// - When the server ends the stream, the connection is lost, or the server responds with 429 or 5xx, the stream waits as its
+///   ``EventStreamPolicy`` says and connects again with the last event ID as `Last-Event-ID`. The status 204 ends the sequence. Any other
+///   status is an error.
+/// - A request that is not idempotent, such as a POST, is sent again only if the stream has a last event ID, or if the server has not
+///   processed the request: its ``/ErrandCore/Delivery`` is `notSent`, or the response has the status 429
 ///   ([RFC 6585, section 4](https://www.rfc-editor.org/rfc/rfc6585#section-4)), or 503 with `Retry-After`
-///   ([RFC 9110, section 15.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.6.4)). Otherwise the sequence ends where the server ends the stream,
-///   and throws where the connection is lost or silent, or the response has the status 503 without `Retry-After` or another 5xx. With
-///   ``EventStreamPolicy/resendsNonIdempotent``, it is sent again in these cases, too.
+///   ([RFC 9110, section 15.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.6.4)). Otherwise the sequence ends when the server
+///   ends the stream. It throws if the connection is lost or silent, or if the response has the status 503 without `Retry-After` or
+///   another 5xx. With ``EventStreamPolicy/resendsNonIdempotent``, the request is sent again in these cases, too.
 ///
-/// The stack's timeouts for a call and for an attempt do not apply, nor do those of the endpoint, as a stream may last for days; its `phaseTimeouts` do.
-/// `retry` and `hedge` leave the requests alone, unless the endpoint's options say otherwise, and `coalesce` always: the stream itself connects again. It also
-/// does so, after their wait, when `circuitBreaker` or `rateLimit` refuses a connection, and when TLS or the proxy fails once a connection has worked. An open stream
-/// holds its slot of a `concurrencyLimit`. To limit the whole, cancel the task, or set a deadline of the request.
+/// The timeouts of the stack and of the endpoint for a call and for an attempt do not apply, because a stream may last for days. The
+/// `phaseTimeouts` of the stack apply. `retry` and `hedge` do not repeat the requests unless the options of the endpoint set them, and
+/// `coalesce` never shares them: the stream itself connects again. If `circuitBreaker` or `rateLimit` refuses a connection, the stream
+/// connects again after the wait of the refusal. If TLS or the proxy fails after a connection has worked, the stream connects again. An
+/// open stream holds its slot of a `concurrencyLimit`. To limit the whole stream, cancel the task, or set a deadline of the request.
 ///
-/// Nothing happens before the first event is asked for. Each iterator has connections of its own, makes them in the task that reads, and closes them when it
-/// is released (`break` is enough) or its task is cancelled. Events that are not read wait on the wire.
+/// The first request is sent when the first event is read. Each iterator opens its own connections in the reading task. It closes them when
+/// the iterator is released (`break` is enough) or its task is cancelled. Unread events wait on the wire.
 public struct EventStream: AsyncSequence, Sendable {
     public typealias Element = ServerSentEvent
     public typealias Failure = any Error
 
     let client: APIClient
     let policy: EventStreamPolicy
-    /// The ID of the event to begin after; `nil` for that of the request, empty for none.
+    /// The ID of the event after which the stream resumes; `nil` for the ID of the request, empty for the start.
     let lastEventID: String?
     let clock: any Clock<Duration>
     let random: @Sendable () -> Double
     let onComment: (@Sendable (String) -> Void)?
     let onState: (@Sendable (EventStreamState) -> Void)?
-    /// The request of the call, without what the stream itself adds.
+    /// The request of the call, without the fields that the stream adds.
     let makeRequest: @Sendable () throws -> Request
 
     public func makeAsyncIterator() -> Iterator { Iterator(self) }
@@ -51,7 +53,7 @@ public struct EventStream: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         private let stream: EventStream
         private let observer: EventStreamObserver?
-        /// `nil` before the first event is asked for.
+        /// `nil` before the first event is read.
         private(set) var reader: EventStreamReader?
         private var isOver = false
 
@@ -60,16 +62,16 @@ public struct EventStream: AsyncSequence, Sendable {
             observer = stream.onState.map { EventStreamObserver($0) }
         }
 
-        /// What the next connection sends as `Last-Event-ID`, also if an event without data has set it; empty for nothing. Control characters in it are
-        /// sent as spaces.
+        /// The value of `Last-Event-ID` for the next connection; empty for no field. An event without data may set this value, too. Control
+        /// characters in the value are sent as spaces.
         ///
-        /// Pass it to the client's `events` as `lastEventID` for a stream that continues where this one ended.
+        /// To continue the stream later, pass the value as `lastEventID` to the client's `events`.
         public var lastEventID: String { reader?.lastEventID ?? stream.lastEventID ?? "" }
 
         /// Returns the next event; `nil` at the end, and after an error.
         ///
-        /// - Throws: ``EventStreamError``; `StatusError`, or the error that the client's `mapError` makes of it, for a status that is final, or when there is no
-        ///   further connection; ``/ErrandCore/TransportError``; what making the request throws; `CancellationError`.
+        /// - Throws: ``EventStreamError``; `StatusError`, or the error of the client's `mapError`, for a final status or after the last
+        ///   connection; ``/ErrandCore/TransportError``; the errors of making the request; `CancellationError`.
         public mutating func next() async throws -> ServerSentEvent? {
             guard !isOver else { return nil }
             do {
@@ -102,6 +104,6 @@ extension EventStream: CustomStringConvertible, CustomReflectable {
 }
 
 extension EventStream.Iterator: CustomReflectable {
-    /// The policy, and nothing of the events.
+    /// The policy. The events are not shown.
     public var customMirror: Mirror { Mirror(self, children: ["stream": stream.description]) }
 }

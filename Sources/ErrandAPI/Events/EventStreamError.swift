@@ -9,7 +9,7 @@ internal import ErrandFormats
 /// POST https://a.example/chat: incomplete event stream: it ended before its terminator (status 200)
 /// ```
 public struct EventStreamError: RequestFailure, CustomReflectable {
-    /// What happened. An open set: match the ones you handle, and let the rest fall through.
+    /// What happened. Other codes may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words, such as `not an event stream`.
         public let description: String
@@ -18,9 +18,9 @@ public struct EventStreamError: RequestFailure, CustomReflectable {
 
         /// The status is 2xx but neither 200 nor 204, or the media type is not `text/event-stream`.
         public static let notAnEventStream = Code("not an event stream")
-        /// No byte came for as long as the policy allows.
+        /// No byte arrived within the silence timeout of the policy.
         public static let silent = Code("silent event stream")
-        /// The stream ended before its terminator, or again and again without an event.
+        /// The stream ended before its terminator, or repeatedly ended without an event.
         public static let incomplete = Code("incomplete event stream")
     }
 
@@ -29,7 +29,7 @@ public struct EventStreamError: RequestFailure, CustomReflectable {
     /// What happened in detail, in words and without secrets.
     public let message: String
     public var request: Request?
-    /// The head of the response; `nil` if none came.
+    /// The head of the response; `nil` without a response.
     public let response: HTTPResponse?
     public var attempts: [AttemptRecord]
 
@@ -79,7 +79,7 @@ public struct EventStreamError: RequestFailure, CustomReflectable {
         return EventStreamError(.incomplete, "it ended again after \(count) in a row without an event", request: request, head)
     }
 
-    /// Request, code, message, and the status if there is one.
+    /// The request, code and message, and the status of a response.
     public var description: String {
         "\(request.map { "\($0): " } ?? "")\(happened)\(response.map { " (status \($0.status.code))" } ?? "")\(shownAttempts)"
     }
@@ -96,7 +96,7 @@ public struct EventStreamError: RequestFailure, CustomReflectable {
     }
     /// What happened in detail.
     public var failureReason: String? { happened.asSentence }
-    /// `nil` for a response that is not an event stream, because another attempt would get the same one.
+    /// `nil` for a response that is not an event stream, because another attempt would get the same response.
     public var recoverySuggestion: String? { code == .notAnEventStream ? nil : "Try again later." }
 
     /// The description.

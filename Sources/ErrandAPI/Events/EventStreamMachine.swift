@@ -1,18 +1,18 @@
 internal import ErrandCore
 
-/// Decides whether an event stream connects again, and after which wait, from what its connections brought. It does nothing by itself.
+/// Decides from the results of its connections whether an event stream connects again, and after which wait. Performs no action itself.
 struct EventStreamMachine: Sendable {
     /// How a connection, or an attempt to get one, ended.
     enum End: Sendable, Hashable {
         /// The server ended the stream.
         case complete
-        /// The server says that there is no stream any more (204).
+        /// The server says that the stream is over (204).
         case noContent
         /// The connection failed, or the server refused the request for now.
         ///
         /// - mayBeProcessed: whether the server may have processed the request.
         case failed(mayBeProcessed: Bool, retryAfter: Duration?)
-        /// No byte came for the longest time that the policy allows.
+        /// No byte arrived within the silence timeout of the policy.
         case silent
         /// A failure that another attempt would repeat.
         case permanent
@@ -30,27 +30,27 @@ struct EventStreamMachine: Sendable {
     private let policy: EventStreamPolicy
     /// Whether the method of the request lets it be sent again.
     private let isIdempotent: Bool
-    /// What the next connection sends as `Last-Event-ID`; empty for no field. An ID of more than 8192 bytes is not sent.
+    /// The value of `Last-Event-ID` for the next connection; empty for no field. An ID of more than 8192 bytes is not sent.
     private(set) var lastEventID: String
-    /// As the server has set it, or the policy.
+    /// The reconnection time that the server or else the policy has set.
     private(set) var reconnectionTime: Duration
-    /// Whether any connection has brought a byte.
+    /// Whether a byte arrived on any connection.
     private(set) var hasReceived = false
     /// The number of reconnects since the last event.
     private(set) var reconnects = 0
 
     /// - Parameters:
     ///   - isIdempotent: whether the method of the request lets it be sent again.
-    ///   - lastEventID: what the first connection sends as `Last-Event-ID`; empty, the default, for no field.
+    ///   - lastEventID: the value of `Last-Event-ID` for the first connection; empty, the default, for no field.
     init(_ policy: EventStreamPolicy, isIdempotent: Bool, lastEventID: String = "") {
         (self.policy, self.isIdempotent, self.lastEventID) = (policy, isIdempotent, lastEventID)
         reconnectionTime = policy.reconnectionTime
     }
 
-    /// Records that a connection has brought bytes.
+    /// Records that bytes arrived.
     mutating func receive() { hasReceived = true }
 
-    /// Records what the stream has said so far.
+    /// Records the last event ID and the reconnection time of the stream.
     mutating func record(lastEventID: String, reconnectionTime: Duration?) {
         self.lastEventID = lastEventID
         if let reconnectionTime { self.reconnectionTime = min(reconnectionTime, policy.retryAfterCap) }
@@ -59,7 +59,7 @@ struct EventStreamMachine: Sendable {
     /// Records that the app gets an event.
     mutating func deliver() { reconnects = 0 }
 
-    /// Decides what follows the end of a connection.
+    /// Decides the next step after the end of a connection.
     ///
     /// - Parameters:
     ///   - canReplay: whether the body of the request can be sent again.

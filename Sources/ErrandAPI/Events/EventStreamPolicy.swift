@@ -1,43 +1,45 @@
 public import ErrandCore
 public import ErrandFormats
 
-/// When an event stream connects again, and what limits it.
+/// The conditions of reconnecting and the limits of an event stream.
 ///
 /// ```swift
 /// client.events("/prices", policy: EventStreamPolicy(maxReconnects: 10, silenceTimeout: .seconds(45)))
 /// ```
 ///
-/// The wait before a connection is the reconnection time, plus the backoff with its jitter. It is at least what a `Retry-After` asks for, up to
-/// ``retryAfterCap``.
+/// The wait before a connection is the reconnection time plus the backoff with its jitter. If the server sends `Retry-After`, the wait is
+/// at least that long, up to ``retryAfterCap``.
 public struct EventStreamPolicy: Sendable, CustomStringConvertible {
-    /// The largest number of reconnects in a row without an event; `nil` is unlimited. An event resets the count.
+    /// The largest number of successive reconnects without an event; `nil` for no limit. An event resets the count.
     ///
-    /// With 0, the stream never connects again: it ends where the server ends it, and fails where the connection fails.
+    /// With 0, the stream never connects again: it ends when the server ends the stream, and fails when the connection fails.
     public var maxReconnects: Int?
-    /// The wait before each new connection, until the server sets another one by a `retry` field.
+    /// The wait before each new connection, until the server sets another wait by a `retry` field.
     public var reconnectionTime: Duration
-    /// The longest wait that the server may ask for. A longer `Retry-After` ends the stream with the error of its response. A longer `retry` field counts as
-    /// this.
+    /// The longest wait that the server may ask for. A longer `Retry-After` ends the stream with the error of its response. A longer
+    /// `retry` field is reduced to this wait.
     public var retryAfterCap: Duration
-    /// The wait that is added, which grows with each connection in a row that brings no event.
+    /// The additional wait, which grows with each successive connection without an event.
     public var backoff: Backoff
-    /// The part of the backoff that is left to chance, so that the clients of a server that starts again don't all come at once.
-    public var jitter: Jitter
-    /// The longest time without a byte, from the request on; `nil` has no limit.
+    /// The random part of the backoff. It keeps the clients of a restarted server from connecting at the same time.
+    public var jitter: Backoff.Jitter
+    /// The longest time without a byte, starting with the request; `nil` for no limit.
     ///
-    /// A stream that becomes silent connects again. One of which no byte ever came fails with an ``EventStreamError``. Servers send comments to show
-    /// that a stream without events is alive ([HTML, section 9.2.7](https://html.spec.whatwg.org/multipage/server-sent-events.html#authoring-notes)).
+    /// A stream that becomes silent connects again. If no byte has ever arrived, the stream fails with an ``EventStreamError``. Servers
+    /// send comments to show that a stream without events is alive
+    /// ([HTML, section 9.2.7](https://html.spec.whatwg.org/multipage/server-sent-events.html#authoring-notes)).
     public var silenceTimeout: Duration?
-    /// The largest event in bytes. A larger one fails the stream with a ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
+    /// The largest size of an event in bytes. A larger event fails the stream with a ``/ErrandCore/TransportError`` with the code
+    /// `bodyTooLarge`.
     public var maxEventBytes: Int
-    /// The statuses after which the stream connects again. Every other status but 200 and 204 is final. Other statuses of success, such as 202, are final
-    /// even if the rule accepts them.
+    /// The statuses after which the stream connects again. Every other status but 200 and 204 is final. Other statuses of success, such
+    /// as 202, are final even if the rule accepts them.
     public var retriedStatuses: StatusRule
-    /// Whether a request that is not idempotent, such as a POST, is sent again even if the server may have processed it, and the stream has no event ID
-    /// by which the server could continue.
+    /// Whether a request that is not idempotent, such as a POST, is sent again even if the server may have processed the request and the
+    /// stream has no event ID from which the server could continue.
     ///
-    /// Without it, the request is sent again only if the server has not processed it: it was not sent, the server says so over HTTP/2, or the response
-    /// has the status 429, or 503 with `Retry-After`.
+    /// If false, the request is sent again only if the server has not processed it. That is the case if the request was not sent, if the
+    /// server says so over HTTP/2, or if the response has the status 429, or 503 with `Retry-After`.
     public var resendsNonIdempotent: Bool
 
     /// Creates a policy. For each parameter, see the property of the same name.
@@ -51,10 +53,10 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     ///   - silenceTimeout: more than zero; 5 minutes by default.
     ///   - maxEventBytes: at least 1, 1 MiB by default.
     ///   - retriedStatuses: 429 and 500 to 599 by default.
-    ///   - resendsNonIdempotent: `false` by default, as a second POST to a language model is a second, different text.
+    ///   - resendsNonIdempotent: `false` by default, because a second POST to a language model returns a different text.
     public init(
         maxReconnects: Int? = nil, reconnectionTime: Duration = .seconds(3), retryAfterCap: Duration = .seconds(3_600),
-        backoff: Backoff = .exponential(base: .seconds(1), factor: 2, cap: .seconds(30)), jitter: Jitter = .full,
+        backoff: Backoff = .exponential(base: .seconds(1), factor: 2, cap: .seconds(30)), jitter: Backoff.Jitter = .full,
         silenceTimeout: Duration? = .seconds(300), maxEventBytes: Int = EventStreamParser.defaultMaxEventBytes,
         retriedStatuses: StatusRule = StatusRule("429, 5xx") { $0.code == 429 || $0.kind == .serverError },
         resendsNonIdempotent: Bool = false

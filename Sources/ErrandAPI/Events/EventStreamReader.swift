@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// Performs what an ``EventStreamMachine`` decides: makes the connections of one iterator, one after another, and reads them.
+/// Performs the decisions of an ``EventStreamMachine``: opens and reads the connections of one iterator, one after the other.
 struct EventStreamReader: Sendable {
     private let stream: EventStream
     private let request: Request
@@ -12,14 +12,14 @@ struct EventStreamReader: Sendable {
     private var parser = EventStreamParser()
     /// The last response.
     private(set) var response: Response?
-    /// The request of the last response as it was sent, or as it is made.
+    /// The request of the last response as it was sent; before a response, the request that is being sent.
     var sentRequest: Request { response?.request ?? request }
     /// Whether the last response has the status 204.
     private(set) var hasNoContent = false
 
     init(_ stream: EventStream, _ request: Request, _ observer: EventStreamObserver?) {
         (self.stream, self.request, self.observer) = (stream, request, observer)
-        // The request may have the field itself.
+        // The request may already have the field.
         let lastEventID = stream.lastEventID ?? request.headers[.lastEventID] ?? ""
         machine = EventStreamMachine(stream.policy, isIdempotent: request.method.isIdempotent, lastEventID: lastEventID)
     }
@@ -67,7 +67,7 @@ struct EventStreamReader: Sendable {
         }
     }
 
-    /// Reads the next event of the connection, which it makes if there is none. Returns `nil` at the end of the connection.
+    /// Reads the next event. Opens a connection if no connection is open. Returns `nil` at the end of the connection.
     private mutating func read() async throws -> ServerSentEvent? {
         if body == nil { body = try await connect() }
         guard let body else { return nil }
@@ -92,7 +92,7 @@ struct EventStreamReader: Sendable {
         }
     }
 
-    /// Makes a connection. Returns `nil` for a response with the status 204.
+    /// Opens a connection. Returns `nil` for a response with the status 204.
     private mutating func connect() async throws -> ResponseBody.Reader? {
         observer?.report(.connecting)
         response = nil
@@ -109,7 +109,7 @@ struct EventStreamReader: Sendable {
             response.body.abandon()
             return nil
         }
-        // A stack without `validateStatus` returns the response: the status is then judged here, as the same error.
+        // A stack without `validateStatus` returns the response: its status is checked here, and refused with the same error.
         if response.status.code >= 300 { throw try await StatusError(reading: response) }
         if let error = EventStreamError(checking: response) {
             response.body.abandon()
@@ -123,7 +123,7 @@ struct EventStreamReader: Sendable {
 
     /// Returns the result of `operation`.
     ///
-    /// - Throws: ``EventStreamError`` if it takes longer than the stream may be silent.
+    /// - Throws: ``EventStreamError`` if the operation takes longer than the silence timeout.
     private func notSilent<Result: Sendable>(
         discard: @escaping @Sendable (Result) -> Void, _ operation: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
@@ -143,15 +143,15 @@ extension HTTPField.Name {
 }
 
 extension EventStream {
-    /// The request, with what each connection of a stream asks for.
+    /// Returns the request with the fields that a stream sends on each connection.
     func request() throws -> Request {
         var request = try makeRequest()
         if request.headers[.accept] == nil { request.headers[.accept] = EventStreamError.mediaType }
         if request.headers[.cacheControl] == nil { request.headers[.cacheControl] = "no-cache" }
-        // A proxy that compresses a stream may hold it back until a buffer is full, or until it ends.
+        // A proxy that compresses a stream may delay the events until a buffer is full or the stream ends.
         if request.headers[.acceptEncoding] == nil {
             request.headers[.acceptEncoding] = "identity"
-            // Some servers and proxies compress it nevertheless. Browsers decode it, by the Fetch standard.
+            // Some servers and proxies compress the stream nevertheless. Browsers decode it, by the Fetch standard.
             request.options.call.decodesUnrequestedCodings = true
         }
         (request.options.timeout, request.options.attemptTimeout) = (.off, .off)
@@ -159,9 +159,9 @@ extension EventStream {
         return request
     }
 
-    /// How an error ends a connection.
+    /// Returns how an error ends a connection.
     ///
-    /// - Parameter hasReceived: whether an earlier connection has brought a byte.
+    /// - Parameter hasReceived: whether a byte arrived on an earlier connection.
     fileprivate func end(by error: any Error, hasReceived: Bool) -> EventStreamMachine.End {
         switch error {
         case let error as EventStreamError: error.code == .silent ? .silent : .permanent
@@ -169,7 +169,7 @@ extension EventStream {
             policy.retriedStatuses.accepts(error.status)
                 ? .failed(mayBeProcessed: !error.saysNotProcessed, retryAfter: error.retryAfter) : .permanent
         case let error as TransportError:
-            // After a connection that worked, TLS and the proxy work again when the server or the proxy is back.
+            // If a connection has worked before, TLS and the proxy will work again when the server or the proxy is back.
             (hasReceived ? error.isTransientAfterSuccess : error.isTransient)
                 ? .failed(mayBeProcessed: error.mayHaveBeenProcessed, retryAfter: nil) : .permanent
         // The app's own layers refuse the request for now.

@@ -3,13 +3,13 @@ internal import Synchronization
 
 /// The state of an event stream's connection.
 public enum EventStreamState: Sendable, CustomStringConvertible {
-    /// A request was sent, or is about to be.
+    /// A request is being sent, or waits for its response.
     case connecting
     /// The server responds with an event stream.
     case open
-    /// The connection is over, because of the error if there is one, and the stream connects again after this time.
+    /// The connection has ended, with the error if it failed. The stream connects again after this time.
     case waiting(Duration, after: (any Error)?)
-    /// The stream is over, and does not connect again: it has ended or failed, its reader was cancelled, or reads no more.
+    /// The stream does not connect again: it has ended or failed, its reader was cancelled, or its iterator was released.
     case closed
 
     /// The state in words: `waiting for 3.4 s`. The error is not shown.
@@ -23,7 +23,7 @@ public enum EventStreamState: Sendable, CustomStringConvertible {
     }
 }
 
-/// Reports the states of one reader's stream. The last one is `closed`, also if the reader is released before the end.
+/// Reports the states of one reader's stream. The last state is `closed`, also if the reader is released before the end.
 final class EventStreamObserver: Sendable {
     private let observe: @Sendable (EventStreamState) -> Void
     private let isClosed = Atomic(false)

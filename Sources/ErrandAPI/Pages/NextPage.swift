@@ -1,7 +1,7 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// How a list says where its next page is.
+/// The way in which a list names its next page.
 ///
 /// ```swift
 /// client.pages(Repositories.list(of: "apple"), next: .link())
@@ -9,17 +9,17 @@ internal import ErrandFormats
 /// client.pages(Users.list(), next: .number { !$0.users.isEmpty })
 /// ```
 ///
-/// The list ends where there is no next page. An empty page does not end it, if there is another one.
+/// The list ends when there is no next page. An empty page does not end the list if another page follows.
 public struct NextPage<Output: Sendable>: Sendable {
-    let find: @Sendable (Page<Output>) throws -> PagePosition?
+    let find: @Sendable (ResultPage<Output>) throws -> PagePosition?
 
-    /// A way of your own.
+    /// Creates a way of your own.
     ///
-    /// - Parameter find: returns the position of the next page; `nil` at the end. If it throws, the page is returned, and the next call of `next()` throws that
-    ///   error.
-    public init(_ find: @escaping @Sendable (Page<Output>) throws -> PagePosition?) { self.find = find }
+    /// - Parameter find: returns the position of the next page; `nil` at the end. If it throws, the page is returned, and the next call
+    ///   of `next()` throws that error.
+    public init(_ find: @escaping @Sendable (ResultPage<Output>) throws -> PagePosition?) { self.find = find }
 
-    /// The page has a cursor for the next one, which goes into the query.
+    /// Returns a way by a cursor in the page, which becomes a query item of the next request.
     ///
     /// - Parameters:
     ///   - name: the name of the query item; `cursor` by default.
@@ -31,7 +31,7 @@ public struct NextPage<Output: Sendable>: Sendable {
         }
     }
 
-    /// The page has a cursor that is a number, which goes into the query.
+    /// Returns a way by a numeric cursor in the page, which becomes a query item of the next request.
     ///
     /// - Parameters:
     ///   - name: the name of the query item; `cursor` by default.
@@ -41,7 +41,7 @@ public struct NextPage<Output: Sendable>: Sendable {
         .cursor(named: name) { cursor($0).map { "\($0)" } }
     }
 
-    /// Pages have numbers, in the query.
+    /// Returns a way by page numbers in the query.
     ///
     /// - Parameters:
     ///   - name: the name of the query item; `page` by default.
@@ -51,12 +51,12 @@ public struct NextPage<Output: Sendable>: Sendable {
         named name: String = "page", first: Int = 1, hasMore: @escaping @Sendable (Output) -> Bool
     ) -> NextPage { counted(name, first: first, step: 1, hasMore) }
 
-    /// Pages begin at an offset, in the query.
+    /// Returns a way by offsets in the query.
     ///
     /// - Parameters:
     ///   - name: the name of the query item; `offset` by default.
-    ///   - step: how far the offset moves from page to page: the number of elements that the call asks for, at least 1. If the server sends fewer in a page
-    ///     that is not the last one, the elements between are not read.
+    ///   - step: the distance between the offsets of two pages: the number of elements that the call requests, at least 1. If the server
+    ///     sends fewer elements in a page that is not the last, some elements of the list are not read.
     ///   - first: the offset of the first page if the call does not name one; 0 by default.
     ///   - hasMore: whether there is a page after this one.
     public static func offset(
@@ -69,7 +69,7 @@ public struct NextPage<Output: Sendable>: Sendable {
     private static func counted(_ name: String, first: Int, step: Int, _ hasMore: @escaping @Sendable (Output) -> Bool) -> NextPage {
         NextPage { page in
             guard hasMore(page.value) else { return nil }
-            // The call may begin with a page of its own.
+            // The call may name a page to begin with.
             let current = page.position.query[name] ?? page.response.request.query[name]
             let number = current.flatMap { Int($0) } ?? first
             let (next, isTooLarge) = number.addingReportingOverflow(step)
@@ -81,9 +81,9 @@ public struct NextPage<Output: Sendable>: Sendable {
         }
     }
 
-    /// The response has a `Link` field with the next page ([RFC 8288](https://www.rfc-editor.org/rfc/rfc8288)), as GitHub sends it.
+    /// Returns a way by the `Link` field of the response ([RFC 8288](https://www.rfc-editor.org/rfc/rfc8288)), as GitHub sends it.
     ///
-    /// If no link has the relation, the list ends. If none has it and a part of the field is unreadable, the list fails with ``PaginationError``,
+    /// If no link has the relation, the list ends. If also a part of the field is unreadable, the list fails with ``PaginationError``,
     /// because that part may have been the next page.
     ///
     /// - Parameter relation: the relation of the link; `next` by default.
@@ -108,7 +108,7 @@ public struct NextPage<Output: Sendable>: Sendable {
         }
     }
 
-    /// The page has the URL of the next one.
+    /// Returns a way by the URL of the next page, which the page contains.
     ///
     /// - Parameter url: the URL in a page, which may be relative; `nil` or empty at the end.
     public static func url(_ url: @escaping @Sendable (Output) -> String?) -> NextPage {
@@ -118,7 +118,7 @@ public struct NextPage<Output: Sendable>: Sendable {
         }
     }
 
-    /// The page has the URL of the next one, as a `URL` of Foundation.
+    /// Returns a way by the URL of the next page, which the page contains as a `URL` of Foundation.
     ///
     /// - Parameter url: the URL in a page, which may be relative; `nil` at the end.
     @_disfavoredOverload

@@ -8,7 +8,7 @@ public struct PageElements<Output: Sendable, Item: Sendable>: AsyncSequence, Sen
 
     public func makeAsyncIterator() -> Iterator { Iterator(pages: pages.makeAsyncIterator(), elements: elements) }
 
-    /// Requests a page when the elements of the one before are used up.
+    /// Requests a page when the elements of the previous page are used up.
     public struct Iterator: AsyncIteratorProtocol {
         private var pages: Pages<Output>.Iterator
         private let elements: @Sendable (Output) -> [Item]

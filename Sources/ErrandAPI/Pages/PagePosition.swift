@@ -1,11 +1,11 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// Where a page of a list is: what a call changes to get it.
+/// The position of a page in a list: the changes to the call that request the page.
 ///
-/// Save ``Page/next`` of the last page that you have read, and pass it as `from` later, also in another run of the app. A position is `Codable`, as
-/// `{"query": {"cursor": "a"}}` or `{"url": "https://a.example/items?cursor=a"}`. It contains the cursor or the URL as the server sent it: keep it like other
-/// data of the account.
+/// To continue a list later, also in another run of the app, save ``ResultPage/next`` of the last page that you have read, and pass it as
+/// `from`. A position is `Codable`, as `{"query": {"cursor": "a"}}` or `{"url": "https://a.example/items?cursor=a"}`. It contains the
+/// cursor or the URL that the server sent: store a position like other data of the account.
 public struct PagePosition: Sendable, Hashable {
     private enum Kind: Sendable, Hashable {
         case query([String: String])
@@ -14,14 +14,14 @@ public struct PagePosition: Sendable, Hashable {
 
     private let kind: Kind
 
-    /// The first page: the call as it is.
+    /// The first page: the unchanged call.
     public static let first = PagePosition.query([:])
 
-    /// A page by query items, which replace those of the same names in the call.
+    /// Returns a position by query items, which replace the items of the same names in the call.
     public static func query(_ items: [String: String]) -> PagePosition { PagePosition(kind: .query(items)) }
 
-    /// A page by its URL, which replaces the path and the query of the call. It may be relative: to the URL of the page before, or to that
-    /// of the call where a list begins with it.
+    /// Returns a position by a URL, which replaces the path and the query of the call. The URL may be relative to the URL of the previous
+    /// page, or to the URL of the call if a list begins with this position.
     public static func url(_ url: String) -> PagePosition { PagePosition(kind: .url(url)) }
 
     /// The query items; empty for the first page, and for a page by its URL.
@@ -30,9 +30,9 @@ public struct PagePosition: Sendable, Hashable {
     /// The URL; `nil` for a page by query items.
     public var url: String? { if case .url(let url) = kind { url } else { nil } }
 
-    /// The request for this page.
+    /// Returns the request for this page.
     ///
-    /// - Parameter home: the origin of the call, which alone gets its credentials; `nil` if it is not known.
+    /// - Parameter home: the origin of the call, the only origin that gets its credentials; `nil` if the origin is not known.
     /// - Precondition: a URL is whole.
     /// - Throws: what ``APIClient/request(for:)`` throws.
     func request<Output>(for endpoint: Endpoint<Output>, by client: APIClient, home: Origin?) throws -> Request {
@@ -52,7 +52,7 @@ public struct PagePosition: Sendable, Hashable {
         }
     }
 
-    /// The octets of the position: different ones for positions that a server tells apart.
+    /// The octets of the position, which differ for positions that a server distinguishes.
     var octets: [UInt8] {
         switch kind {
         case .query(let items): Array("?\(URLQuery(items).encoded)".utf8)
@@ -60,7 +60,7 @@ public struct PagePosition: Sendable, Hashable {
         }
     }
 
-    /// The query items, or the URL, without what `sensitivity` declares secret.
+    /// Returns the query items or the URL, without the values that `sensitivity` declares secret.
     func shown(by sensitivity: Sensitivity) -> String {
         switch kind {
         case .query(let items):
@@ -76,7 +76,7 @@ extension PagePosition: Codable {
         case url
     }
 
-    /// Reads a position that was saved.
+    /// Reads a saved position.
     ///
     /// - Throws: `DecodingError`.
     public init(from decoder: any Decoder) throws {
@@ -101,7 +101,8 @@ extension PagePosition: Codable {
 }
 
 extension PagePosition: CustomStringConvertible, CustomReflectable {
-    /// The names of the query items, or the URL with the names of its items: `?page=…`, `https://a.example/items?cursor=…`. Any value may be secret.
+    /// The names of the query items, or the URL with the names of its items: `?page=…`, `https://a.example/items?cursor=…`. Any value may
+    /// be secret.
     public var description: String {
         switch kind {
         case .query(let items): items.isEmpty ? "the first page" : Self.shownNames("?" + URLQuery(items).encoded)

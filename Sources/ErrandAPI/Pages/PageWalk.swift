@@ -1,12 +1,12 @@
 internal import ErrandCore
 
-/// A page with the position of the next one, and why that must not be requested.
+/// A page with the position of the next page, and the reason why the next page must not be requested.
 struct PageStep<Output: Sendable>: Sendable {
-    let page: Page<Output>
+    let page: ResultPage<Output>
     let failure: (any Error)?
 }
 
-/// The way through a list. One task at a time uses it.
+/// The state of an iteration over a list. One task at a time uses it.
 final class PageWalk<Output: Sendable> {
     private enum Step {
         case beginning
@@ -17,9 +17,10 @@ final class PageWalk<Output: Sendable> {
 
     private let pages: Pages<Output>
     private var step = Step.beginning
-    /// The request for the page ahead: the only unstructured task. It belongs to this object, which ends it.
+    /// The prefetch of the next page: the only unstructured task, which this object cancels.
     private var ahead: Task<PageStep<Output>, any Error>?
-    /// The positions of the pages that were read, and the URL of the first one, by their octets: texts that differ in Unicode's composition are equal.
+    /// The positions of the pages read so far and the URL of the first page, as octets, because texts that differ only in Unicode
+    /// composition are equal.
     private var seen: Set<[UInt8]> = []
     private var count = 0
 
@@ -27,7 +28,7 @@ final class PageWalk<Output: Sendable> {
 
     deinit { ahead?.cancel() }
 
-    func next() async throws -> Page<Output>? {
+    func next() async throws -> ResultPage<Output>? {
         let (step, task) = (step, ahead)
         (self.step, ahead) = (.end, nil)
         do {
@@ -56,12 +57,12 @@ final class PageWalk<Output: Sendable> {
         }
     }
 
-    /// Decides what comes after a page. The page itself is good: an error follows it.
-    private func noting(_ found: PageStep<Output>) -> Page<Output> {
+    /// Decides what follows a page. The page itself is valid: an error is thrown after it.
+    private func noting(_ found: PageStep<Output>) -> ResultPage<Output> {
         let page = found.page
         let (request, head, home) = (page.response.request, page.response.head, page.home)
         seen.insert(page.position.octets)
-        // The first page may be named by its URL later.
+        // A later page may name the first page by its URL.
         if count == 0, let url = request.url { seen.insert(PagePosition.url(url.description).octets) }
         count += 1
         if let failure = found.failure {

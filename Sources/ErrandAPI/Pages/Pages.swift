@@ -1,7 +1,7 @@
 public import ErrandCore
 
 extension APIClient {
-    /// The pages of a list, one after the other.
+    /// Returns the pages of a list, one after the other.
     ///
     /// ```swift
     /// let list = Endpoint<[Repository]>.get("/orgs/apple/repos", query: ["per_page": 100])
@@ -9,21 +9,22 @@ extension APIClient {
     /// for try await repository in client.pages(list, next: .link()).elements(\.self) { print(repository.name) }
     /// ```
     ///
-    /// Nothing is requested before the first page is asked for. Each page is a call of its own, with the fields and the options of `endpoint`. A list ends where
-    /// there is no next page; it fails if a page was read already, is at another origin, or is one too many: ``PaginationPolicy``.
+    /// The first page is requested when it is read. Each page is a call of its own, with the fields and the options of `endpoint`. A list
+    /// ends when there is no next page. It fails if a page was read already, is at another origin, or exceeds the limit of
+    /// ``PaginationPolicy``.
     ///
     /// - Parameters:
     ///   - endpoint: the call for the first page.
-    ///   - next: how a page says where the next one is.
-    ///   - position: where to begin: ``Page/next`` of the last page that was read. The first page by default.
-    ///   - policy: how far the list is read; ``PaginationPolicy/standard`` by default.
+    ///   - next: the way in which a page names the next page.
+    ///   - position: the position to begin at, such as ``ResultPage/next`` of the last page that was read. The first page by default.
+    ///   - policy: the limits of the list; ``PaginationPolicy/standard`` by default.
     public func pages<Output>(
         _ endpoint: Endpoint<Output>, next: NextPage<Output>, from position: PagePosition = .first, policy: PaginationPolicy = .standard
     ) -> Pages<Output> {
         Pages(client: self, endpoint: endpoint, nextPage: next, start: position, policy: policy)
     }
 
-    /// One page of a list, such as the next one for a screen.
+    /// Requests one page of a list, such as the next page for a screen.
     ///
     /// ```swift
     /// let page = try await client.page(list, next: .link(), at: position)
@@ -34,14 +35,14 @@ extension APIClient {
     ///
     /// - Parameters:
     ///   - endpoint: the call for the first page.
-    ///   - next: how a page says where the next one is.
-    ///   - position: ``Page/next`` of the page before; the first page by default.
-    ///   - allowedOrigins: as ``PaginationPolicy/allowedOrigins``; none by default.
-    /// - Throws: ``PaginationError``; what ``value(_:)`` throws; in place of the page, the error of ``NextPage``, and that of a next page which must not be
-    ///   requested and was named by an origin that nobody has allowed, behind a redirect.
+    ///   - next: the way in which a page names the next page.
+    ///   - position: ``ResultPage/next`` of the previous page; the first page by default.
+    ///   - allowedOrigins: see ``PaginationPolicy/allowedOrigins``; none by default.
+    /// - Throws: ``PaginationError``; the errors of ``value(_:)``. The error of ``NextPage`` is thrown in place of the page, and so is
+    ///   the error of a forbidden next page if, after a redirect, an origin that is not allowed has named it.
     @concurrent public func page<Output>(
         _ endpoint: Endpoint<Output>, next: NextPage<Output>, at position: PagePosition = .first, allowedOrigins: Set<Origin> = []
-    ) async throws -> Page<Output> {
+    ) async throws -> ResultPage<Output> {
         let pages = pages(endpoint, next: next, from: position, policy: PaginationPolicy(allowedOrigins: allowedOrigins))
         let (position, home) = try await pages.beginning()
         let step = try await pages.step(at: position, home: home)
@@ -52,7 +53,7 @@ extension APIClient {
 
 /// The pages of a list: see ``APIClient/pages(_:next:from:policy:)``. Each iteration begins anew.
 public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
-    public typealias Element = Page<Output>
+    public typealias Element = ResultPage<Output>
     public typealias Failure = any Error
 
     let client: APIClient
@@ -65,23 +66,23 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
 
     /// The elements of the pages, as one sequence.
     ///
-    /// - Parameter elements: those of a page.
+    /// - Parameter elements: returns the elements of a page.
     public func elements<Element: Sendable>(_ elements: @escaping @Sendable (Output) -> [Element]) -> PageElements<Output, Element> {
         PageElements(pages: self, elements: elements)
     }
 
-    /// Requests a page, and finds the position of the next one. No part of it runs on the caller's actor.
+    /// Requests a page and finds the position of the next page. Does not run on the caller's actor.
     @concurrent func step(at position: PagePosition, home: Origin?) async throws -> PageStep<Output> {
         let response = try await response(at: position, home: home)
         let home = response.request.trusted(position.url != nil ? home : response.request.originOfCall, allowing: policy.allowedOrigins)
-        var page = Page(value: response.value, response: response, position: position, home: home)
+        var page = ResultPage(value: response.value, response: response, position: position, home: home)
         do {
-            // One that must not be requested is kept as it was found: not to have one is the end of the list.
+            // Keep a forbidden position as it was found: a missing position would mean the end of the list.
             page.next = try nextPage.find(page)
             page.next = try self.position(after: page)
             return PageStep(page: page, failure: nil)
         } catch {
-            // Later, it would be judged by the origin of the call, which a foreign page may have named.
+            // Later, the position would be checked against the origin of the call, which a foreign page may have named.
             if home == nil { page.next = nil }
             return PageStep(page: page, failure: error)
         }
@@ -102,24 +103,24 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
                 TypedResponse(value: try await client.decode(response, as: endpoint.decoding), response: response)
             }
         } catch let error as InvalidURLError where position != .first && error.reason == .tooManyOctets {
-            // With the base URL, it is too long.
+            // With the base URL, the target is too long.
             throw try invalid(error)
         }
     }
 
-    /// Where the list begins, with a whole URL, and the origin of the call if that is needed.
+    /// Returns the position where the list begins, with a whole URL, and the origin of the call if it is needed.
     ///
-    /// - Throws: ``PaginationError`` for a URL that must not be requested; what `prepared` throws.
+    /// - Throws: ``PaginationError`` for a URL that must not be requested; the errors of `prepared`.
     func beginning() async throws -> (PagePosition, home: Origin?) {
         guard let url = start.url else { return (start, nil) }
         let call = try await client.prepared(endpoint)
         return (try position(url, from: call, home: call.origin, nil), call.origin)
     }
 
-    /// The position of the page after `page`, with its whole URL; `nil` at the end.
+    /// Returns the position of the page after `page`, with its whole URL; `nil` at the end.
     ///
     /// - Throws: ``PaginationError`` for a page that must not be requested.
-    private func position(after page: Page<Output>) throws -> PagePosition? {
+    private func position(after page: ResultPage<Output>) throws -> PagePosition? {
         guard let url = page.next?.url else { return page.next }
         return try self.position(url, from: page.response.request, home: page.home, page.response.head)
     }
@@ -134,7 +135,7 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
         }
     }
 
-    /// Requests the pages. A page that is requested ahead is cancelled with it.
+    /// Requests the pages. If the iterator is released, a prefetched page is cancelled.
     public struct Iterator: AsyncIteratorProtocol {
         private let walk: PageWalk<Output>
 
@@ -142,15 +143,15 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
 
         /// Returns the next page; `nil` at the end, and after an error.
         ///
-        /// - Throws: ``PaginationError``; what ``APIClient/response(_:)`` throws.
-        public mutating func next() async throws -> Page<Output>? { try await walk.next() }
+        /// - Throws: ``PaginationError``; the errors of ``APIClient/response(_:)``.
+        public mutating func next() async throws -> ResultPage<Output>? { try await walk.next() }
 
-        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Page<Output>? { try await next() }
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> ResultPage<Output>? { try await next() }
     }
 }
 
 extension Pages: CustomStringConvertible, CustomReflectable {
-    /// The call and where it begins, without secrets: `pages of GET /items?size=2 from the first page`.
+    /// The call and its first position, without secrets: `pages of GET /items?size=2 from the first page`.
     public var description: String { "pages of \(endpoint) from \(start.shown(by: endpoint.options.sensitivity))" }
     /// The description alone.
     public var customMirror: Mirror { Mirror(self, children: ["pages": description]) }

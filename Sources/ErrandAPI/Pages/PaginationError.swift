@@ -1,12 +1,12 @@
 public import ErrandCore
 
-/// A list whose pages do not lead to its end.
+/// A list could not be read to its end.
 ///
 /// ```
 /// GET https://a.example/items?page=3: pages in a loop: ?page=1 was read already
 /// ```
 public struct PaginationError: RequestFailure, CustomReflectable {
-    /// What is wrong. An open set: match the ones you handle, and let the rest fall through.
+    /// What is wrong. Other codes may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words, such as `pages in a loop`.
         public let description: String
@@ -17,7 +17,7 @@ public struct PaginationError: RequestFailure, CustomReflectable {
         public static let loop = Code("pages in a loop")
         /// There are more pages than the policy allows.
         public static let tooManyPages = Code("too many pages")
-        /// The next page is at another origin, which the policy does not list.
+        /// The next page is at an origin that the policy does not allow.
         public static let foreignOrigin = Code("next page at another origin")
         /// The next page has a URL that can't be requested.
         public static let invalidURL = Code("invalid URL of the next page")
@@ -27,9 +27,9 @@ public struct PaginationError: RequestFailure, CustomReflectable {
     public let code: Code
     /// What is wrong in detail, in words and without secrets.
     public let message: String
-    /// The request for the last page that was read, or the call itself if none was.
+    /// The request for the last page that was read, or the call itself if no page was read.
     public var request: Request?
-    /// The head of the last page; `nil` if none was read.
+    /// The head of the last page; `nil` if no page was read.
     public let response: HTTPResponse?
     public var attempts: [AttemptRecord] = []
 

@@ -1,16 +1,17 @@
 public import ErrandCore
 
-/// How far a list is read.
+/// The limits of reading a list.
 public struct PaginationPolicy: Sendable, Hashable {
-    /// The most pages of a list: at least 1, 1,000 by default. Beyond it, the list fails with ``PaginationError``, so that a part is not taken for the whole.
+    /// The largest number of pages: at least 1, 1,000 by default. A longer list fails with ``PaginationError``, so that an incomplete
+    /// list is not mistaken for a complete one.
     public var maxPages: Int
-    /// Whether the next page is requested while the app uses the one before; false by default. Never more than one page is ahead.
+    /// Whether the next page is requested while the app uses the current page; false by default. At most one page is prefetched.
     ///
-    /// The page ahead belongs to the iterator. If the task is cancelled while it uses a page, the request goes on until `next()` is called, or the iterator is
-    /// gone, as when the loop is left.
+    /// The iterator owns the prefetched page. If the task is cancelled while it uses a page, the request continues until `next()` is
+    /// called or the iterator is released, such as at the end of the loop.
     public var prefetches: Bool
-    /// Further origins from which pages may be requested, besides that of the call and that of the page before; none by default. Credentials, sensitive fields
-    /// and what `server` adds do not go there.
+    /// Further origins from which pages may be requested, besides the origins of the call and of the previous page; none by default.
+    /// Credentials, sensitive fields and the additions of `server` are not sent to these origins.
     public var allowedOrigins: Set<Origin>
 
     /// Creates a policy.

@@ -2,33 +2,35 @@ internal import ErrandCore
 internal import ErrandFormats
 
 extension APIClient {
-    /// Makes a call again and again until its work is done, and returns the response that says so.
+    /// Repeats a call until its work is done, and returns the last response.
     ///
     /// ```swift
     /// let job = try await client.poll(Endpoint<Job>.get("/jobs/\(id, "id")")) { $0.value.state == .done }
     ///
-    /// // A request that begins work: 202, and a Location to look at.
+    /// // A request that starts work: the response is 202 with a Location to poll.
     /// let report = try await client.poll(Endpoint<Report>.post("/reports", body: .json(query)))
     /// ```
     ///
-    /// - A response with the status 202 says that the work is not done, whatever its body is, unless the client has an envelope and the body is one
-    ///   with an error. Its `Location` is requested next, by GET ([RFC 9110, section 15.3.3](https://www.rfc-editor.org/rfc/rfc9110#section-15.3.3)); without one, a GET or HEAD is made again.
+    /// - The status 202 means that the work is not done, unless the body is an envelope of the client with an error. The next request is
+    ///   a GET for the `Location` of the response ([RFC 9110, section 15.3.3](https://www.rfc-editor.org/rfc/rfc9110#section-15.3.3));
+    ///   without a `Location`, a GET or HEAD is repeated.
     /// - Any other response is decoded, and `isDone` decides.
-    /// - The next request comes after `Retry-After`, or else after the backoff. If it would come after the timeout, the call fails at once.
+    /// - The next request is sent after `Retry-After`, or else after the backoff. If that time is after the timeout, the call fails
+    ///   immediately.
     /// - If a response with the status 200 had an `ETag`, the next request has `If-None-Match`, and 304 means that nothing has changed.
-    /// - Lost connections, timeouts, and the statuses 408, 425, 429, 500, 502, 503 and 504 are tolerated, and the next request comes as after any other
-    ///   response. A first request that is not idempotent is made again only if nothing of it was sent.
+    /// - Lost connections, timeouts, and the statuses 408, 425, 429, 500, 502, 503 and 504 are tolerated: polling continues. A first
+    ///   request that is not idempotent is repeated only if no part of it was sent.
     ///
     /// With `retry` in the stack, each of these requests is a call of up to its `maxAttempts` attempts.
     ///
     /// - Parameters:
     ///   - endpoint: the call; its output is decoded from every response whose status is not 202.
-    ///   - policy: how often, and for how long; ``PollingPolicy/standard`` by default.
-    ///   - isDone: whether the work is done; by default, the first response that is not 202 ends it. If it throws, the call fails with that error: throw for work
-    ///     that has failed.
+    ///   - policy: the waits and the timeout; ``PollingPolicy/standard`` by default.
+    ///   - isDone: returns whether the work is done; by default, the first response with another status than 202 ends the polling. If the
+    ///     work has failed, throw: the call fails with that error.
     ///   - clock: measures the waits and the timeout.
-    ///   - random: a number from 0 up to, but not including, 1: the jitter.
-    /// - Throws: ``PollingError``; what ``value(_:)`` throws; `CancellationError`.
+    ///   - random: returns the random number for the jitter: at least 0 and less than 1.
+    /// - Throws: ``PollingError``; the errors of ``value(_:)``; `CancellationError`.
     @concurrent public func poll<Output>(
         _ endpoint: Endpoint<Output>, policy: PollingPolicy = .standard,
         until isDone: @escaping @Sendable (TypedResponse<Output>) async throws -> Bool = { _ in true },
@@ -80,7 +82,7 @@ extension APIClient {
     ) async throws -> PollOutcome<Output> {
         try await unmappedCall(request, in: envelope) { response in
             if response.status == .accepted {
-                // The body is read for the sake of the connection, if it comes soon, and because an envelope may have an error.
+                // Reading a short body keeps the connection reusable, and an envelope may have an error.
                 var response = response
                 try await response.hold(within: .seconds(1), on: clock)
                 if let body = response.body.bufferedData, let failure = envelope?.failure(inOutput: body, response.head) {
@@ -101,6 +103,6 @@ private enum PollOutcome<Output: Sendable>: Sendable {
     case accepted(TypedResponse<Void>)
     /// 304: the same as before.
     case unchanged(HTTPResponse)
-    /// A failure that is tolerated.
+    /// A tolerated failure.
     case failure(any Error)
 }

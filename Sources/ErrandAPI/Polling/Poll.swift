@@ -1,25 +1,25 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// What is requested next, and what has come so far: a value without a clock and without a task.
+/// The state of a polling: the next request and the responses so far. A value without a clock and without a task.
 struct Poll: Sendable {
-    /// The number of requests that were made.
+    /// The number of requests made so far.
     private(set) var count = 0
     /// The last request as it was sent; `nil` before the first response.
     private(set) var sent: Request?
     /// The head of the last response; `nil` before the first.
     private(set) var head: HTTPResponse?
-    /// The failure of the last request, which was tolerated.
+    /// The tolerated failure of the last request.
     private(set) var failure: (any Error)?
     private var failures = 0
     private let method: HTTPRequest.Method
-    /// Where the last `Location` leads: the URL that shows the state of the work.
+    /// The URL of the last `Location`, which shows the state of the work.
     private var statusURL: HTTPURL?
-    /// The origin of the call, which alone gets its credentials; `nil` if a redirect led to another one at once.
+    /// The origin of the call, the only origin that gets its credentials; `nil` if a redirect of the first request led to another origin.
     private var home: Origin?
-    /// The `ETag` of the last response that had one.
+    /// The last `ETag` that a response had.
     private var tag: EntityTag?
-    /// Whether a response was received: the work has begun.
+    /// Whether a response was received, which means that the work has begun.
     private var hasBegun = false
 
     init(method: HTTPRequest.Method) { self.method = method }
@@ -27,7 +27,7 @@ struct Poll: Sendable {
     /// Whether the last request had `If-None-Match` of this polling.
     private(set) var isConditional = false
 
-    /// The next request.
+    /// Returns the next request.
     ///
     /// - Parameter call: the request of the call, new each time.
     mutating func request(from call: Request) throws(InvalidURLError) -> Request {
@@ -43,7 +43,7 @@ struct Poll: Sendable {
         return request
     }
 
-    /// A response that does not end the polling.
+    /// Records a response that does not end the polling.
     ///
     /// - Throws: ``PollingError`` if there is no URL to poll.
     mutating func noteResponse(_ head: HTTPResponse, request sent: Request, _ policy: PollingPolicy) throws {
@@ -57,19 +57,19 @@ struct Poll: Sendable {
             let reason = head.status == .accepted ? "has no Location" : "does not end the polling, and only a GET or HEAD can be made again"
             throw PollingError(.noLocation, "the response with the status \(head.status.code) \(reason)", request: sent, head)
         }
-        // Nothing else may come back in `If-None-Match`: `*` would match any response.
+        // Only a valid entity tag may be sent in `If-None-Match`: `*` would match any response.
         if head.status == .ok { tag = head.headerFields.single(.eTag).flatMap { EntityTag($0) } }
     }
 
-    /// The response is the same as before (304).
+    /// Records that the response is unchanged (304).
     mutating func noteUnchanged(_ head: HTTPResponse) {
         (self.head, failure, failures) = (head, nil, 0)
         count += 1
     }
 
-    /// Whether polling goes on after a failure. Counts it.
+    /// Counts a failure, and returns whether polling continues after it.
     ///
-    /// - Parameter isLate: whether the time of the policy is over, and the failure is the last one.
+    /// - Parameter isLate: whether the timeout of the policy has passed, so that this failure is the last.
     mutating func tolerates(_ error: any Error, _ policy: PollingPolicy, isLate: Bool) -> Bool {
         guard error.isTransient else { return false }
         let mayBeMadeAgain = hasBegun || method.isIdempotent || !error.mayHaveBeenProcessed

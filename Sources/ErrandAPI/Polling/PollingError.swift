@@ -1,12 +1,12 @@
 public import ErrandCore
 
-/// Polling that ended without a result.
+/// A polling ended without a result.
 ///
 /// ```
 /// GET https://a.example/jobs/7: polling timed out: not done after 10 min and 34 requests
 /// ```
 public struct PollingError: RequestFailure, CustomReflectable {
-    /// What is wrong. An open set: match the ones you handle, and let the rest fall through.
+    /// What is wrong. Other codes may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words, such as `polling timed out`.
         public let description: String
@@ -15,9 +15,10 @@ public struct PollingError: RequestFailure, CustomReflectable {
 
         /// The work was not done within the policy's timeout.
         public static let timedOut = Code("polling timed out")
-        /// There is no URL to poll: a request other than GET or HEAD got 202 without a `Location`, or another status that does not end the polling.
+        /// There is no URL to poll: a request other than GET or HEAD got 202 without a `Location`, or another status that does not end
+        /// the polling.
         public static let noLocation = Code("no URL to poll")
-        /// The `Location` is at another origin, which the policy does not list.
+        /// The `Location` is at an origin that the policy does not allow.
         public static let foreignOrigin = Code("URL to poll at another origin")
         /// The `Location` can't be requested.
         public static let invalidLocation = Code("invalid URL to poll")
@@ -28,9 +29,9 @@ public struct PollingError: RequestFailure, CustomReflectable {
     /// What is wrong in detail, in words and without secrets.
     public let message: String
     public var request: Request?
-    /// The head of the last response; `nil` if none came.
+    /// The head of the last response; `nil` without a response.
     public let response: HTTPResponse?
-    /// The last failure that was tolerated; `nil` if the last request succeeded.
+    /// The last tolerated failure; `nil` if the last request succeeded.
     public let underlying: (any Error)?
     public var attempts: [AttemptRecord] = []
 
@@ -39,7 +40,7 @@ public struct PollingError: RequestFailure, CustomReflectable {
     }
 
     public var phase: ExchangePhase { .response }
-    /// Sent, if any response came; otherwise that of the last failure.
+    /// `sent` if there was a response; otherwise the delivery of the last failure.
     public var delivery: Delivery { response == nil ? (underlying as? any RequestFailure)?.delivery ?? .sent : .sent }
 
     /// The request, the code, the details and the last failure.

@@ -142,10 +142,6 @@ public struct MultipartForm: Sendable {
         parts.append(Part(name, content, headers: headers))
     }
 
-    /// Unavailable: write `append(name, .text(value))`.
-    @available(*, unavailable, message: "write append(name, .text(value))")
-    public mutating func append(_ name: String, _ text: String) { append(name, .text(text)) }
-
     /// The value of `Content-Type`, including the boundary, for a request with this form.
     public var contentType: String { boundary.contentType }
 

@@ -6,7 +6,7 @@
 /// ```swift
 /// struct SlowCalls: HTTPMiddleware {
 ///     let report: @Sendable (Request, Duration) -> Void
-///     let takesPartInPreparing = false
+///     let appliesToPreparedRequests = false
 ///
 ///     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
 ///         try await next.send(request, observedBy: Stopwatch(start: .now, report: { report(request, $0) }))

@@ -120,16 +120,6 @@ public struct Request: Sendable {
         try self.init(method, PathTemplate(verbatim: path), query: query, headers: headers, body: body)
     }
 
-    /// Not available. A path has no argument label: write `Request(.get, path)`.
-    @available(*, unavailable, message: "write Request(.get, path) without a label: a path is completed by the server of the stack")
-    @_disfavoredOverload
-    public init(
-        _ method: HTTPRequest.Method, url path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
-        body: RequestBody = .empty
-    ) throws(InvalidURLError) {
-        try self.init(method, path, query: query, headers: headers, body: body)
-    }
-
     /// Creates a request with a head of your own. The head is checked just before the transport. An invalid head throws
     /// ``InvalidURLError``.
     public init(head: HTTPRequest, body: RequestBody = .empty) {

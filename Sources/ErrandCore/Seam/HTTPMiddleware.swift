@@ -53,11 +53,11 @@ public protocol HTTPMiddleware: Sendable {
     /// False by default. The stack then sets the timeout of ``RequestOptions/timeout`` itself if only a layer inside would set it.
     var takesDetours: Bool { get }
 
-    /// Whether ``HTTPStack/prepared(_:)`` sends the request through this middleware.
+    /// Whether a request that ``HTTPStack/prepared(_:)`` prepares passes through this middleware.
     ///
     /// True by default. Return false for a middleware that changes no requests, but records, waits, stores or shares. Prepared
     /// requests bypass such a middleware.
-    var takesPartInPreparing: Bool { get }
+    var appliesToPreparedRequests: Bool { get }
 }
 
 extension HTTPMiddleware {
@@ -71,6 +71,6 @@ extension HTTPMiddleware {
     public var neighbors: [MiddlewareNeighbor] { [] }
     /// False: every request goes to `next`.
     public var takesDetours: Bool { false }
-    /// True: prepared requests go through the middleware.
-    public var takesPartInPreparing: Bool { true }
+    /// True: prepared requests pass through the middleware.
+    public var appliesToPreparedRequests: Bool { true }
 }

@@ -9,7 +9,7 @@ extension HTTPStack {
     /// // curl -X GET --path-as-is --globoff 'https://api.example/users?page=2' -H 'Accept: application/json' …
     /// ```
     ///
-    /// The request goes through the layers that take part in preparing (``HTTPMiddleware/takesPartInPreparing``): `server`,
+    /// The request goes through the layers that apply to prepared requests (``HTTPMiddleware/appliesToPreparedRequests``): `server`,
     /// `transformRequest`, `retry` (which may attach an `Idempotency-Key`), `timeout`, and middleware of your own. If a layer
     /// fetches a token or another value for the request, the layer fetches the value now.
     ///

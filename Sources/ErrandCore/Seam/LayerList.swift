@@ -93,13 +93,13 @@ struct LayerEntry: Sendable {
         return wrap(middleware)
     }
 
-    /// Returns the middleware around `next`. If the middleware takes no part in preparing, the prepared request bypasses the
+    /// Returns the middleware around `next`. If the middleware does not apply to prepared requests, the prepared request bypasses the
     /// middleware.
     func wrapped(around next: any HTTPSender, preparing id: RequestID) -> any HTTPSender {
         func bypass(_ middleware: some HTTPMiddleware) -> any HTTPSender {
             Wrapped(middleware: Bypassed(middleware: middleware, id: id), next: next)
         }
-        return middleware.takesPartInPreparing ? wrapped(around: next) : bypass(middleware)
+        return middleware.appliesToPreparedRequests ? wrapped(around: next) : bypass(middleware)
     }
 
     /// Whether this layer replaces a default layer.

@@ -8,7 +8,11 @@
 public struct RequestCondition: Sendable, CustomStringConvertible {
     /// The condition as text, for the stack's description.
     public let description: String
-    let holds: @Sendable (Request) -> Bool
+    private let predicate: @Sendable (Request) -> Bool
+
+    init(description: String, holds: @escaping @Sendable (Request) -> Bool) {
+        (self.description, predicate) = (description, holds)
+    }
 
     /// Returns a condition that a closure decides.
     ///
@@ -63,6 +67,9 @@ public struct RequestCondition: Sendable, CustomStringConvertible {
     public static prefix func ! (condition: RequestCondition) -> RequestCondition {
         RequestCondition(description: "not (\(condition))") { !condition.holds($0) }
     }
+
+    /// Returns whether the condition holds for a request.
+    public func holds(_ request: Request) -> Bool { predicate(request) }
 }
 
 extension HTTPSender {
@@ -133,7 +140,7 @@ private struct Conditional<Middleware: HTTPMiddleware>: ConditionalMiddleware {
     var neighbors: [MiddlewareNeighbor] { middleware.neighbors }
     var label: String { "\(middleware.label) when \(condition)" }
     var takesDetours: Bool { middleware.takesDetours }
-    var takesPartInPreparing: Bool { middleware.takesPartInPreparing }
+    var appliesToPreparedRequests: Bool { middleware.appliesToPreparedRequests }
 
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         condition.holds(request) ? try await middleware.send(request, to: next) : try await next.send(request)
@@ -161,7 +168,7 @@ private struct Alternative<Middleware: HTTPMiddleware, Other: HTTPMiddleware>: A
     var neighbors: [MiddlewareNeighbor] { middleware.neighbors }
     var label: String { "\(middleware.label) when \(condition), else \(other.label)" }
     var takesDetours: Bool { middleware.takesDetours || other.takesDetours }
-    var takesPartInPreparing: Bool { middleware.takesPartInPreparing || other.takesPartInPreparing }
+    var appliesToPreparedRequests: Bool { middleware.appliesToPreparedRequests || other.appliesToPreparedRequests }
 
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         condition.holds(request) ? try await middleware.send(request, to: next) : try await other.send(request, to: next)

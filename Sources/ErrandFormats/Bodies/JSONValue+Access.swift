@@ -39,11 +39,11 @@ extension JSONValue {
         return value
     }
 
-    /// The element at this index, from 0; ``null`` if there is none, or if this value is not an array.
+    /// The element at this index, from 0; ``null`` if there is no such element, or if this value is not an array.
+    ///
+    /// To change an element, write `try json.set(value, at: "/tags/0")`.
     public subscript(index: Int) -> JSONValue {
-        get { if case .array(let elements) = self, elements.indices.contains(index) { elements[index] } else { .null } }
-        @available(*, unavailable, message: "write try json.set(value, at: \"/tags/0\"), which throws if there is no such element")
-        set {}
+        if case .array(let elements) = self, elements.indices.contains(index) { elements[index] } else { .null }
     }
 
     /// Whether the value is ``null``: `null` in the text, or missing.

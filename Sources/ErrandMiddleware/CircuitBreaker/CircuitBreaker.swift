@@ -3,9 +3,9 @@ internal import Synchronization
 
 /// The circuits of the origins that a stack sends to. Use it to read a circuit's state, and to open or close a circuit by hand.
 ///
-/// It keeps at most 1,000 origins without a failure in the window, and 1,000 others. Beyond that, the least recently used origin of its
-/// kind is removed, and its count starts anew. An origin that is isolated by hand is never removed. Requests that have no origin yet,
-/// because `server` is further inside, share one circuit, whose changes are not reported.
+/// A breaker keeps at most 1,000 origins without a failure in the window, and 1,000 other origins. Beyond a limit, the breaker removes
+/// the least recently used origin of that kind, whose count then restarts. An origin that is isolated by hand is never removed. Requests
+/// that have no origin yet, because `server` is further inside, share one circuit, whose changes are not reported.
 public final class CircuitBreaker: Sendable {
     /// The state of a circuit.
     public enum State: Sendable, Hashable {
@@ -44,7 +44,7 @@ public final class CircuitBreaker: Sendable {
     ///   - policy: when circuits open and close; ``CircuitBreakerPolicy/standard`` by default.
     ///   - clock: the clock that measures windows and breaks.
     ///   - onChange: called when the circuit of an origin changes, with its new state. The calls come one at a time, in the order of the
-    ///     changes, and outside of any lock. It must return quickly.
+    ///     changes, and outside of any lock. The closure must return quickly.
     public init(
         _ policy: CircuitBreakerPolicy = .standard, clock: any Clock<Duration> = ContinuousClock(),
         onChange: @escaping @Sendable (_ origin: Origin, _ state: State) -> Void = { _, _ in }

@@ -1,11 +1,12 @@
 internal import ErrandCore
 
-/// Decides when a circuit opens and closes: a pure state machine. It is notified when calls begin and end.
+/// A pure state machine that decides when a circuit opens and closes from the begin and the end of calls.
 ///
-/// Closed, it counts calls within a window. It opens when there were at least ``CircuitBreakerPolicy/minimumCalls`` calls, and the share of failed
-/// or slow ones reaches its limit. Open, it refuses calls for ``CircuitBreakerPolicy/breakTime``, or for as long as the server asked. Half-open,
-/// it allows ``CircuitBreakerPolicy/probes`` probes: it closes when all of them succeed, and opens again when one fails. A probe without an
-/// outcome for ``CircuitBreakerPolicy/breakTime`` does not block the circuit: one more probe is allowed.
+/// A closed circuit counts calls within a window. The circuit opens when there were at least ``CircuitBreakerPolicy/minimumCalls`` calls,
+/// and the share of failed or slow calls reaches its limit. An open circuit refuses calls for ``CircuitBreakerPolicy/breakTime``, or for
+/// as long as the server asked. A half-open circuit allows ``CircuitBreakerPolicy/probes`` probes. The circuit closes when all probes
+/// succeed, and opens again when a probe fails. A probe without an outcome for ``CircuitBreakerPolicy/breakTime`` does not block the
+/// circuit: one more probe is allowed.
 package struct CircuitBreakerMachine: Sendable {
     package enum State: Sendable, Hashable {
         case closed
@@ -35,7 +36,7 @@ package struct CircuitBreakerMachine: Sendable {
     /// When the last probe began.
     private var lastProbe = Duration.zero
 
-    /// Whether anything but successful calls is known.
+    /// Whether any call was not successful.
     var isTroubled: Bool { state != .closed || slots.contains { $0.failed > 0 || $0.slow > 0 } }
 
     package init(_ policy: CircuitBreakerPolicy) { self.policy = policy }
@@ -69,7 +70,7 @@ package struct CircuitBreakerMachine: Sendable {
         case succeeded(after: Duration)
         /// With the duration that the server asked to wait, if any.
         case failed(retryAfter: Duration?)
-        /// Cancelled by the caller: it is no evidence about the server.
+        /// Cancelled by the caller, which says nothing about the server.
         case cancelled
     }
 

@@ -8,11 +8,11 @@ public import ErrandCore
 /// breaker.state(of: try Origin("https://a.example"))  // .closed, .open(for: 4.2 seconds), …
 /// ```
 ///
-/// **Place:** inside `retry`, so that it counts each attempt; outside the limits, so that a refused request takes no slot. A refused
+/// **Place:** inside `retry`, so that each attempt counts; outside the limits, so that a refused request takes no slot. A refused
 /// request fails with ``CircuitBreakerError``: it was not sent, and it is not retried.
 ///
 /// A call fails if there is no response, or if the status is 429, 500, 502, 503 or 504. A call that its caller cancels is not counted, nor
-/// is a request that is invalid or that leaves a queue at its deadline: they are no evidence about the server.
+/// is a request that is invalid or that leaves a queue at its deadline: these outcomes say nothing about the server.
 ///
 /// **Per request:** `request.options.circuitBreaker = .off` bypasses the breaker; the request is not counted.
 public struct CircuitBreakerMiddleware: HTTPMiddleware {
@@ -23,7 +23,7 @@ public struct CircuitBreakerMiddleware: HTTPMiddleware {
     public init(_ breaker: CircuitBreaker) { self.breaker = breaker }
 
     public var place: MiddlewarePlace { .circuitBreaker }
-    public var takesPartInPreparing: Bool { false }
+    public var appliesToPreparedRequests: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [
@@ -57,7 +57,7 @@ public struct CircuitBreakerMiddleware: HTTPMiddleware {
 
     private static func outcome(of error: any Error, after elapsed: Duration) -> CircuitBreakerMachine.Outcome {
         if Task.isCancelled { return .cancelled }
-        // A timeout while queued, under a limit inside, is no evidence about the server either.
+        // A timeout while queued, under a limit inside, says nothing about the server either.
         guard let error = error as? TransportError, error.code != .timedOut || error.phase != .queue else { return .cancelled }
         return error.code.isEvidenceAgainstServer ? .failed(retryAfter: nil) : .cancelled
     }

@@ -1,7 +1,7 @@
 public import ErrandCore
 
-/// The parts of two requests that must be equal for them to share an exchange. It contains secrets: it stays in memory, and its description
-/// shows none.
+/// The parts of two requests that must be equal for the requests to share an exchange. A key contains secrets: it stays in memory, and its
+/// description shows no secret.
 struct CoalesceKey: Hashable, Sendable {
     private let method: HTTPRequest.Method
     private let url: [String?]
@@ -49,12 +49,12 @@ extension CoalesceMiddleware {
     /// The fields that must be equal in two requests, in any order and regardless of the case of their names.
     ///
     /// ```swift
-    /// stack.coalesce(by: .all(but: [HTTPField.Name("X-Client-Time")!]))
+    /// stack.coalesce(by: .all(except: [HTTPField.Name("X-Client-Time")!]))
     /// ```
     ///
-    /// These fields always count, whatever is chosen: sensitive fields (by the names in ``/ErrandCore/Sensitivity``, those declared on the request, and
-    /// the never-index flag), so that no caller gets a response to another caller's credentials; `Range` and the conditional fields; and
-    /// the `Content-Type` and `Content-Encoding` of a body.
+    /// These fields always count, whatever is chosen: sensitive fields (by the names in ``/ErrandCore/Sensitivity``, those declared on
+    /// the request, and the never-index flag), so that no caller gets a response to another caller's credentials; `Range` and the
+    /// conditional fields; and the `Content-Type` and `Content-Encoding` of a body.
     public struct Fields: Sendable, CustomStringConvertible {
         private enum Choice: Sendable {
             case allBut(Set<HTTPField.Name>)
@@ -74,11 +74,11 @@ extension CoalesceMiddleware {
         /// The choice as text, for example `all fields but x-client-time`.
         public let description: String
 
-        /// All fields but those in ``perRequest``. The default.
-        public static let all = all(but: [])
+        /// All fields except those in ``perRequest``. The default.
+        public static let all = all(except: [])
 
-        /// All fields but `names` and those in ``perRequest``.
-        public static func all(but names: [HTTPField.Name]) -> Fields {
+        /// Returns all fields except `names` and those in ``perRequest``.
+        public static func all(except names: [HTTPField.Name]) -> Fields {
             Fields(
                 choice: .allBut(Set(perRequest + names)),
                 description: "all fields" + (names.isEmpty ? "" : " but \(names.map(\.rawName).joined(separator: ", "))"))

@@ -35,8 +35,8 @@ internal import Synchronization
 /// independently, at the pace of the fastest. At most `viewLimitBytes` are buffered for a slower caller; beyond that, it fails with
 /// ``SlowReaderError``. A failure of the exchange reaches every caller.
 ///
-/// **Per request:** `request.options.coalesce = .off` sends the request on its own. ``/ErrandCore/ResponseMetadata/coalescedInto`` is set on
-/// the response of a caller that joined.
+/// **Per request:** `request.options.coalesce = .off` sends the request on its own. ``/ErrandCore/ResponseMetadata/coalescedInto`` is set
+/// on the response of a caller that joined.
 public struct CoalesceMiddleware: HTTPMiddleware {
     /// The default limit of the buffer for one slow caller: 5 MiB.
     public static let defaultViewLimitBytes = 5 * 1024 * 1024
@@ -60,7 +60,7 @@ public struct CoalesceMiddleware: HTTPMiddleware {
     }
 
     public var place: MiddlewarePlace { .coalesce }
-    public var takesPartInPreparing: Bool { false }
+    public var appliesToPreparedRequests: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [
@@ -101,7 +101,7 @@ public struct CoalesceMiddleware: HTTPMiddleware {
     public struct State: Sendable, Hashable {
         /// The exchanges that a caller waits for, or whose body a caller has not read to its end.
         public let inFlight: Int
-        /// The callers that share them.
+        /// The callers that share the exchanges.
         public let callers: Int
     }
 

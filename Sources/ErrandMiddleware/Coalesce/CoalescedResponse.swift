@@ -41,7 +41,7 @@ struct SharedSeat: Sendable {
         let lifetime: ExchangeLifetime
         do {
             (shared, lifetime) = try await caller.race(.response, .unknown, late: { _ in leave(.abandoned) }) {
-                try await exchange.answer(to: member)
+                try await exchange.response(for: member)
             }
         } catch {
             throw own(error, caller.request)
@@ -115,7 +115,7 @@ private final class BodyView: BodySource {
         do {
             guard caller.request.deadline != nil else { return try await seat.exchange.next(for: seat.member) }
             if caller.isTooLate { throw caller.timedOut(.body, .sent) }
-            // Taking a chunk that is already here costs less than a race.
+            // Taking a buffered chunk costs less than a race.
             if let chunk = seat.exchange.chunkAtHand(for: seat.member) { return chunk }
             return try await caller.race(.body, .sent) { [seat] in try await seat.exchange.next(for: seat.member) }
         } catch {
@@ -149,8 +149,8 @@ public struct SlowReaderError: RequestFailure {
     }
 
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")another caller reads the shared body so fast that more than \(limitBytes) bytes were to be kept; "
-            + "read the body without pauses, or set request.options.coalesce to off (sent)" + shownAttempts
+        "\(request.map { "\($0): " } ?? "")another caller reads the shared body so fast that more than \(limitBytes) bytes "
+            + "were to be kept; read the body without pauses, or set request.options.coalesce to off (sent)" + shownAttempts
     }
 
     /// A sentence for people.

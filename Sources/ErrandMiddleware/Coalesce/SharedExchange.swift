@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// One exchange and its members. It belongs to none of them: it continues while at least one of them stays.
+/// One exchange and its members. The exchange belongs to no single member: it continues while at least one member stays.
 final class SharedExchange: Sendable {
     /// The number of the exchange within its middleware.
     let number: Int
@@ -30,7 +30,7 @@ final class SharedExchange: Sendable {
     var memberCount: Int { state.withLock(\.members.count) }
     var trailers: HTTPFields? { state.withLock(\.trailers) }
 
-    // MARK: Coming and going
+    // MARK: Members
 
     /// Returns the number of the new member; `nil` if the exchange can't be joined any more, or if the caller is more urgent than the
     /// queued request.
@@ -45,7 +45,7 @@ final class SharedExchange: Sendable {
         if let end { left.member.lifetime?.end(end) }
         guard left.isLast else { return }
         if left.isClosing { onClose() }
-        left.answer?.body.abandon()
+        left.response?.body.abandon()
         work.cancelAll()
         onOver()
         withExtendedLifetime(left.reader) {}
@@ -81,21 +81,21 @@ final class SharedExchange: Sendable {
         let shared = request
         work.begin(0) { [self] in
             do {
-                answered(.success(try await next.send(shared)))
+                receive(.success(try await next.send(shared)))
             } catch {
-                answered(.failure(error))
+                receive(.failure(error))
             }
         }
     }
 
-    private func answered(_ answer: Result<Response, any Error>) {
-        let wakes = state.withLock { $0.answer(answer) }
+    private func receive(_ result: Result<Response, any Error>) {
+        let wakes = state.withLock { $0.receive(result) }
         guard let wakes else {
-            if case .success(let response) = answer { response.body.abandon() }
+            if case .success(let response) = result { response.body.abandon() }
             return
         }
         // Weakly: an exchange whose sender never reports its end would otherwise retain itself.
-        if case .success(let response) = answer { response.exchange.onEnd { [weak self] in self?.ended($0) } }
+        if case .success(let response) = result { response.exchange.onEnd { [weak self] in self?.ended($0) } }
         act(on: wakes, lifetimes: .complete)
     }
 
@@ -104,11 +104,11 @@ final class SharedExchange: Sendable {
     /// Waits for the response to the exchange. Returns it with the lifetime of the member's own response.
     ///
     /// - Throws: the failure of the exchange; `CancellationError` when the task is cancelled. The member has left when it throws.
-    func answer(to member: Int) async throws -> (Response, ExchangeLifetime) {
+    func response(for member: Int) async throws -> (Response, ExchangeLifetime) {
         do {
             while true {
                 try Task.checkCancellation()
-                switch state.withLock({ $0.takeAnswer(member) }) {
+                switch state.withLock({ $0.takeResult(member) }) {
                 case .response(let response, let lifetime): return (response, lifetime)
                 case .failure(let error): throw error
                 case .fellBehind: throw fellBehind
@@ -125,8 +125,8 @@ final class SharedExchange: Sendable {
 
     /// Returns the member's next chunk; `nil` at the end. A caller that gets an error must leave.
     ///
-    /// - Throws: the error that ended the body; ``SlowReaderError``; ``/ErrandCore/BodyAlreadyUsedError`` once the member has left; `CancellationError`
-    ///   when the task is cancelled.
+    /// - Throws: the error that ended the body; ``SlowReaderError``; ``/ErrandCore/BodyAlreadyUsedError`` once the member has left;
+    ///   `CancellationError` when the task is cancelled.
     func next(for member: Int) async throws -> Data? {
         while true {
             try Task.checkCancellation()

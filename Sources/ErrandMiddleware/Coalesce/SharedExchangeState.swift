@@ -1,15 +1,15 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// The state machine of a shared exchange and its members. It only decides; ``SharedExchange`` acts.
+/// The pure state machine of a shared exchange and its members. ``SharedExchange`` performs its decisions.
 struct SharedExchangeState: Sendable {
-    /// One caller, from when it joins until it is served, fails or leaves.
+    /// One caller, from joining until it has read the body, has failed or leaves.
     struct Member: Sendable {
         /// The continuation to resume when something changes for the member.
         var waiter: CheckedContinuation<Void, Never>?
-        /// The lifetime of its own response; `nil` until it has one.
+        /// The lifetime of the member's own response; `nil` before the response.
         var lifetime: ExchangeLifetime?
-        /// The chunks that were read and that the member has not taken yet.
+        /// The chunks that the member has not taken yet.
         var chunks = ChunkQueue<Data>()
         /// Whether the member waits for the next chunk.
         var isAsking = false
@@ -32,8 +32,8 @@ struct SharedExchangeState: Sendable {
         case readAlone(ResponseBody.Reader)
     }
 
-    /// What a member gets when the exchange has a response or has failed.
-    enum Answer: Sendable {
+    /// The result of the exchange for one member.
+    enum Arrival: Sendable {
         case response(Response, ExchangeLifetime)
         case failure(any Error)
         /// The member was evicted before it took the response.
@@ -46,8 +46,8 @@ struct SharedExchangeState: Sendable {
         let member: Member
         let isLast: Bool
         var isClosing = false
-        /// Set if it was the last member. Release it outside the lock: releasing a body reports its end.
-        var answer: Response?
+        /// Set for the last member. Release the response outside the lock, because releasing a body reports its end.
+        var response: Response?
         var reader: ResponseBody.Reader?
     }
 
@@ -70,21 +70,21 @@ struct SharedExchangeState: Sendable {
     private var hasToldClosing = false
     /// Whether the last member has left.
     private(set) var isOver = false
-    private var answer: Result<Response, any Error>?
+    private var result: Result<Response, any Error>?
     private var reader: ResponseBody.Reader?
     private var ended: ExchangeLifetime.Outcome?
     private var reads = 0
     private var isReading = false
     /// The end of the body, with the trailers.
     private var bodyEnd: Result<HTTPFields?, any Error>?
-    /// The members that were evicted and don't know it yet.
+    /// The evicted members that have not received their error yet.
     private var behind: Set<Int> = []
 
-    // MARK: Coming and going
+    // MARK: Members
 
     /// Adds a member. Returns `nil` if the exchange is closed, or if there is no response yet and the caller must not wait for it.
     mutating func join(mayWait: Bool) -> Int? {
-        guard isOpen, mayWait || answer != nil else { return nil }
+        guard isOpen, mayWait || result != nil else { return nil }
         nextMember += 1
         members[nextMember] = Member()
         return nextMember
@@ -96,8 +96,8 @@ struct SharedExchangeState: Sendable {
         guard let member = members.removeValue(forKey: id) else { return nil }
         guard members.isEmpty else { return Departure(member: member, isLast: false) }
         (isOpen, isOver) = (false, true)
-        defer { (answer, reader) = (nil, nil) }
-        return Departure(member: member, isLast: true, isClosing: takeClosing(), answer: try? answer?.get(), reader: reader)
+        defer { (result, reader) = (nil, nil) }
+        return Departure(member: member, isLast: true, isClosing: takeClosing(), response: try? result?.get(), reader: reader)
     }
 
     func isGone(_ id: Int) -> Bool { members[id] == nil }
@@ -115,7 +115,7 @@ struct SharedExchangeState: Sendable {
     }
 
     private func isReady(_ member: Member) -> Bool {
-        if member.lifetime == nil { return answer != nil }
+        if member.lifetime == nil { return result != nil }
         return !member.chunks.isEmpty || bodyEnd != nil
     }
 
@@ -136,10 +136,10 @@ struct SharedExchangeState: Sendable {
     // MARK: The head
 
     /// Records the response. Returns `nil` if every member has left.
-    mutating func answer(_ answer: Result<Response, any Error>) -> Wakes? {
+    mutating func receive(_ result: Result<Response, any Error>) -> Wakes? {
         guard !isOver else { return nil }
-        self.answer = answer
-        if case .success(let response) = answer {
+        self.result = result
+        if case .success(let response) = result {
             reader = response.body.bufferedData == nil ? response.body.makeReader() : nil
             // A response that is whole in memory is no longer in progress.
             isOpen = reader != nil
@@ -156,9 +156,9 @@ struct SharedExchangeState: Sendable {
         return Wakes(lifetimes: members.values.compactMap(\.lifetime), isClosing: takeClosing())
     }
 
-    mutating func takeAnswer(_ id: Int) -> Answer {
+    mutating func takeResult(_ id: Int) -> Arrival {
         guard !isGone(id) else { return .fellBehind }
-        switch answer {
+        switch result {
         case .success(let response)?:
             let lifetime = ended.map { ExchangeLifetime(outcome: $0) } ?? ExchangeLifetime()
             members[id]?.lifetime = lifetime
@@ -169,7 +169,7 @@ struct SharedExchangeState: Sendable {
     }
 
     /// The head of the response, while there is one and a member stays.
-    var head: HTTPResponse? { (try? answer?.get())?.head }
+    var head: HTTPResponse? { (try? result?.get())?.head }
 
     // MARK: The body
 
@@ -212,7 +212,7 @@ struct SharedExchangeState: Sendable {
             let hasRoom = members[id].map { $0.isAsking || !isAsked || $0.chunks.bytes + chunk.count <= limitBytes } ?? false
             if hasRoom {
                 members[id]?.chunks.append(chunk)
-                // The read is served. Until its next read, this member's buffer is limited again.
+                // The read is complete. Until the next read of this member, its buffer is limited again.
                 members[id]?.isAsking = false
             } else {
                 if let lifetime = members.removeValue(forKey: id)?.lifetime { lifetimes.append(lifetime) }
@@ -227,7 +227,7 @@ struct SharedExchangeState: Sendable {
     /// Ends the body: complete, or with an error.
     mutating func endBody(_ error: (any Error)?) -> Wakes {
         (isReading, isOpen) = (false, false)
-        if let error { bodyEnd = .failure(error) } else { bodyEnd = .success((try? answer?.get())?.body.trailers) }
+        if let error { bodyEnd = .failure(error) } else { bodyEnd = .success((try? result?.get())?.body.trailers) }
         return wakes()
     }
 }

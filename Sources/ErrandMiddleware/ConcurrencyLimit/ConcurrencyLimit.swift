@@ -19,9 +19,9 @@ public struct ConcurrencyLimit: Sendable, Hashable, CustomStringConvertible {
 
     /// A limit that adapts by additive increase and multiplicative decrease.
     ///
-    /// It grows by one for each exchange that succeeds while at least half of the limit is in use. It is multiplied by `decrease` for each
-    /// exchange that is refused (429, 503), fails, or whose response head takes longer than `slow`. A failure before anything was sent,
-    /// such as an invalid URL or an open circuit further inside, changes nothing.
+    /// The limit grows by one for each exchange that succeeds while at least half of the limit is in use. It is multiplied by `decrease`
+    /// for each exchange that is refused (429, 503), fails, or whose response head takes longer than `slow`. A failure before anything
+    /// was sent, such as an invalid URL or an open circuit further inside, changes nothing.
     ///
     /// - Parameters:
     ///   - initial: the limit at the start: from `minimum` to `maximum`, 20 by default.
@@ -46,12 +46,12 @@ public struct ConcurrencyLimit: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The outcome of an exchange, as far as it changes the limit.
+    /// The outcome of an exchange, for the adaptive limit.
     package enum Outcome: Sendable, Hashable {
-        case answered(after: Duration)
+        case responded(after: Duration)
         /// Status 429 or 503, or no response to a request that was sent.
         case dropped
-        /// The caller cancelled, or no server got the request: it is no evidence about the server.
+        /// The caller cancelled, or no server got the request: the outcome says nothing about the server.
         case cancelled
     }
 
@@ -63,9 +63,9 @@ public struct ConcurrencyLimit: Sendable, Hashable, CustomStringConvertible {
         guard case .adaptive(let minimum, let maximum, let decrease, let slow) = kind else { return limit }
         switch outcome {
         case .cancelled: return limit
-        case .answered(let elapsed) where elapsed <= slow:
+        case .responded(let elapsed) where elapsed <= slow:
             return inUse * 2 >= Self.slots(limit) ? min(Double(maximum), limit + 1) : limit
-        case .answered, .dropped: return max(Double(minimum), limit * decrease)
+        case .responded, .dropped: return max(Double(minimum), limit * decrease)
         }
     }
 }

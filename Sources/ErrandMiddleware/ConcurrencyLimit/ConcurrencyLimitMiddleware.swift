@@ -1,7 +1,7 @@
 public import ErrandCore
 
-/// Limits how many exchanges are in progress. Other requests queue by ``/ErrandCore/RequestPriority``, then first in, first out; every tenth slot goes
-/// to the request that has queued longest, so that none queues forever.
+/// Limits how many exchanges are in progress. Other requests queue by ``/ErrandCore/RequestPriority``, then first in, first out; every
+/// tenth slot goes to the request that has queued longest, so that no request queues forever.
 ///
 /// ```swift
 /// let stack = transport.concurrencyLimit(6).retry()                    // at most 6 exchanges at each origin
@@ -31,7 +31,7 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
     }
 
     public var place: MiddlewarePlace { .concurrencyLimit }
-    public var takesPartInPreparing: Bool { false }
+    public var appliesToPreparedRequests: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [
@@ -56,12 +56,12 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
             throw error
         }
         let isRefused = [429, 503].contains(response.head.status.code)
-        let outcome = isRefused ? ConcurrencyLimit.Outcome.dropped : .answered(after: elapsed())
+        let outcome = isRefused ? ConcurrencyLimit.Outcome.dropped : .responded(after: elapsed())
         response.exchange.onEnd { [limiter] _ in limiter.release(key, outcome) }
         return response
     }
 
-    /// What a failure means for the limit: nothing, if no server got the request.
+    /// Returns the effect of a failure on the limit. A failure has no effect if no server got the request.
     private static func outcome(of error: any Error) -> ConcurrencyLimit.Outcome {
         switch error {
         case _ where Task.isCancelled: .cancelled

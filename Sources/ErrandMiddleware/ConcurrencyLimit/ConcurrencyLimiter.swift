@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// The slots of each key, and the requests that wait for them.
+/// The slots of each key, and the queued requests.
 final class ConcurrencyLimiter: Sendable {
     private struct Waiter: Sendable {
         let ticket: Ticket
@@ -13,7 +13,7 @@ final class ConcurrencyLimiter: Sendable {
         var inUse = 0
         var queue = WaitQueue<Waiter>()
 
-        /// If a slot is free, the queue is empty: a slot that is given back goes to the next waiter.
+        /// If a slot is free, the queue is empty: a freed slot goes to the next waiter.
         var hasRoom: Bool { inUse < ConcurrencyLimit.slots(limit) }
         var isIdle: Bool { inUse == 0 && queue.isEmpty }
     }
@@ -57,7 +57,7 @@ final class ConcurrencyLimiter: Sendable {
                 let result = body(&line)
                 return (result, line.isIdle)
             }
-            // The current value of an adaptive limit is kept, as long as there is room.
+            // The current value of an adaptive limit is kept within the limit of idle keys.
             if limit.kind == .fixed, isIdle { lines.removeValue(forKey: key) }
             return result
         }
@@ -91,7 +91,7 @@ final class ConcurrencyLimiter: Sendable {
         }
     }
 
-    /// Gives a slot back. It goes to the next waiter.
+    /// Frees a slot, which goes to the next waiter.
     func release(_ key: RequestScope.Key, _ outcome: ConcurrencyLimit.Outcome) {
         let next = within(key) { line -> [Waiter] in
             line.limit = limit.next(after: outcome, limit: line.limit, inUse: line.inUse)

@@ -18,14 +18,14 @@ public struct DelayMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - delay: the time to wait before each request; at least zero.
-    ///   - clock: the clock that measures it.
+    ///   - clock: the clock that measures the delay.
     public init(by delay: Duration, clock: any Clock<Duration> = ContinuousClock()) {
         precondition(delay >= .zero, "delay must be at least zero (is \(delay.inWords))")
         (self.delay, self.clock) = (delay, clock)
     }
 
     public var place: MiddlewarePlace { .delay }
-    public var takesPartInPreparing: Bool { false }
+    public var appliesToPreparedRequests: Bool { false }
     public var label: String { "delay(\(delay.inWords))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
@@ -59,7 +59,7 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - delay: the time to wait; at least zero.
-    ///   - clock: the clock that measures it.
+    ///   - clock: the clock that measures the delay.
     public func delay(by delay: Duration, clock: any Clock<Duration> = ContinuousClock()) -> HTTPStack {
         wrapped(by: DelayMiddleware(by: delay, clock: clock))
     }

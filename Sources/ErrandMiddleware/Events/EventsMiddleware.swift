@@ -1,6 +1,7 @@
 public import ErrandCore
 
-/// Reports each step of a call to an event sink: an ``/ErrandCore/ExchangeEvent`` for each, in order, one at a time, from `callStart` to `callEnd`.
+/// Reports each step of a call to an event sink: an ``/ErrandCore/ExchangeEvent`` for each, in order, one at a time, from `callStart` to
+/// `callEnd`.
 ///
 /// ```swift
 /// let stack = transport.retry().events(to: sink).number()
@@ -18,9 +19,9 @@ public import ErrandCore
 /// **Place:** outside `retry`, `redirect` and the limits, which report to the request's sink, as the transport does. Inside `number`, so
 /// that the events have the request's number. A sink that the request already has still gets its events.
 ///
-/// `callEnd` comes when the last exchange ends on the wire. That may be after the response was returned, and does not require its body to
-/// be read. In a typed call, it comes when the value was decoded, or with the decoding error. A body that is neither read nor abandoned
-/// keeps its exchange open.
+/// The last event, `callEnd`, is reported when the last exchange ends on the wire. The end may be after the response was returned, and
+/// does not require that its body is read. In a typed call, `callEnd` is reported when the value was decoded, or with the decoding error.
+/// A body that is neither read nor abandoned keeps its exchange open.
 ///
 /// **Per request:** `request.options.events = .off`, or `.use(sink)`.
 public struct EventsMiddleware: HTTPMiddleware {
@@ -32,7 +33,7 @@ public struct EventsMiddleware: HTTPMiddleware {
     public init(_ sink: @escaping @Sendable (Request) -> (any EventSink)?) { self.sink = sink }
 
     public var place: MiddlewarePlace { .events }
-    public var takesPartInPreparing: Bool { false }
+    public var appliesToPreparedRequests: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [

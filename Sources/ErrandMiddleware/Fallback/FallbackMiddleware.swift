@@ -8,8 +8,8 @@ public import ErrandCore
 /// stack.fallback(statuses: [503]) { request, _ in await kept.response(to: request) }   // nil: the 503 is returned
 /// ```
 ///
-/// **Place:** inside `validateStatus`, outside `retry`: it acts when all attempts are used up. A cancelled call has no fallback. If the
-/// fallback fails too, the first failure is thrown, with the second one in its `attempts`.
+/// **Place:** inside `validateStatus`, outside `retry`: the fallback acts after the last attempt has failed. A cancelled call has no
+/// fallback. If the fallback fails too, the first failure is thrown, with the second one in its `attempts`.
 ///
 /// **Two servers:** give each sender its own `server`, inside. A `server` outside of both makes the URL absolute. A `server` inside leaves
 /// a URL alone that names another origin, so the second server would get no request:
@@ -34,8 +34,8 @@ public struct FallbackMiddleware: HTTPMiddleware {
     public enum Cause: Sendable {
         /// The inner sender threw this error.
         case failure(any Error)
-        /// The inner sender returned this response, whose status is to be replaced. Its body is unread. It is released when the closure
-        /// returns another response that does not use it. A closure that reads the body must return another response.
+        /// The inner sender returned this response, whose status is in `statuses`. Its body is unread. The body is released when the
+        /// closure returns another response that does not use the body. A closure that reads the body must return another response.
         case response(Response)
     }
 
@@ -43,7 +43,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
     private let statuses: Set<Int>
     /// The share of the remaining time that is reserved for the fallback.
     private let deadlineShare: Double
-    private let answer: @Sendable (Request, Cause) async throws -> Response?
+    private let makeResponse: @Sendable (Request, Cause) async throws -> Response?
     /// Whether the other sender has a server of its own.
     private let hasServer: Bool
 
@@ -52,27 +52,28 @@ public struct FallbackMiddleware: HTTPMiddleware {
     /// - Parameters:
     ///   - name: for the stack's description.
     ///   - statuses: the status codes of the responses to replace; none by default.
-    ///   - answer: returns the other response; `nil` keeps the failure or the response.
+    ///   - makeResponse: returns the other response; `nil` keeps the failure or the response.
     public init(
         _ name: String = "closure", statuses: Set<Int> = [],
-        _ answer: @escaping @Sendable (_ request: Request, _ cause: Cause) async throws -> Response?
+        _ makeResponse: @escaping @Sendable (_ request: Request, _ cause: Cause) async throws -> Response?
     ) {
-        self.init(name: name, statuses: statuses, deadlineShare: 0, hasServer: false, answer)
+        self.init(name: name, statuses: statuses, deadlineShare: 0, hasServer: false, makeResponse)
     }
 
     private init(
         name: String, statuses: Set<Int>, deadlineShare: Double, hasServer: Bool,
-        _ answer: @escaping @Sendable (Request, Cause) async throws -> Response?
+        _ makeResponse: @escaping @Sendable (Request, Cause) async throws -> Response?
     ) {
         precondition((0..<1).contains(deadlineShare), "deadlineShare must be at least 0 and less than 1 (is \(deadlineShare))")
-        (self.name, self.statuses, self.deadlineShare, self.hasServer, self.answer) = (name, statuses, deadlineShare, hasServer, answer)
+        (self.name, self.statuses, self.makeResponse) = (name, statuses, makeResponse)
+        (self.deadlineShare, self.hasServer) = (deadlineShare, hasServer)
     }
 
     /// Creates a fallback that sends the request to another sender.
     ///
-    /// It does so only if the body can be sent again, and if the request can't be processed twice: a request that is neither idempotent
-    /// ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) nor has an `Idempotency-Key` is sent only if the
-    /// first sender's server provably did not process it.
+    /// The request is sent only if its body can be sent again, and if the request can't be processed twice: a request that is neither
+    /// idempotent ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) nor has an `Idempotency-Key` is sent
+    /// only if the first sender's server provably did not process it.
     ///
     /// - Parameters:
     ///   - sender: the sender that gets the request.
@@ -91,7 +92,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
     }
 
     public var place: MiddlewarePlace { .fallback }
-    public var takesPartInPreparing: Bool { false }
+    public var appliesToPreparedRequests: Bool { false }
     /// True: the other sender gets requests that skip the layers inside.
     public var takesDetours: Bool { true }
 
@@ -123,7 +124,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
         }
         guard statuses.contains(first.head.status.code) else { return first }
         do {
-            // The first response is dropped, not abandoned: the other one may use its body.
+            // The first response is not abandoned, because the other response may use its body.
             if case .success(let other?) = try await other(request, .response(first)) { return other }
             return first
         } catch {
@@ -146,7 +147,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
     /// - Throws: only `CancellationError`.
     private func other(_ request: Request, _ cause: Cause) async throws -> Result<Response?, any Error> {
         do {
-            var response = try await answer(request, cause)
+            var response = try await makeResponse(request, cause)
             response?.metadata.isFallback = true
             return .success(response)
         } catch {
@@ -228,9 +229,9 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - statuses: the status codes of the responses to replace; none by default.
-    ///   - answer: returns the other response; `nil` keeps the failure or the response.
+    ///   - makeResponse: returns the other response; `nil` keeps the failure or the response.
     public func fallback(
         statuses: Set<Int> = [],
-        _ answer: @escaping @Sendable (_ request: Request, _ cause: FallbackMiddleware.Cause) async throws -> Response?
-    ) -> HTTPStack { wrapped(by: FallbackMiddleware(statuses: statuses, answer)) }
+        _ makeResponse: @escaping @Sendable (_ request: Request, _ cause: FallbackMiddleware.Cause) async throws -> Response?
+    ) -> HTTPStack { wrapped(by: FallbackMiddleware(statuses: statuses, makeResponse)) }
 }

@@ -10,12 +10,12 @@ internal import Synchronization
 /// response.metadata.hedge?.winner  // 2: the second attempt was faster
 /// ```
 ///
-/// It helps where slowness is by chance: one of many servers stalls, or a packet is lost. It applies to safe methods with a body that can
-/// be sent again, and without an upgrade; other requests pass through. Each attempt after the first takes a token of a ``RetryBudget``. If
-/// the budget is empty, nothing is hedged, so that a server that is slow from overload does not get twice the load.
+/// Hedging helps if slowness is random: one of many servers stalls, or a packet is lost. Hedging applies to safe methods with a body that
+/// can be sent again, and without an upgrade; other requests pass through. Each attempt after the first takes a token of a
+/// ``RetryBudget``. If the budget is empty, nothing is hedged, so that a server that is slow from overload does not get twice the load.
 ///
-/// If an attempt fails while another one is in progress, the other one decides. If it fails alone, the failure is the result, and `retry`
-/// handles it. A response with `Retry-After` (429, 503) ends the hedging of its request.
+/// If an attempt fails while another attempt is in progress, the result of the other attempt is used. If the only attempt in progress
+/// fails, that failure is the result, and `retry` handles it. A response with `Retry-After` (429, 503) ends the hedging of its request.
 ///
 /// The response is returned when the cancelled attempts have ended. The transports and middleware of this library end immediately. A sender
 /// of your own that ignores cancellation delays the response for as long as it runs.
@@ -47,7 +47,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
     }
 
     public var place: MiddlewarePlace { .hedge }
-    public var takesPartInPreparing: Bool { false }
+    public var appliesToPreparedRequests: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [
@@ -75,8 +75,8 @@ public struct HedgeMiddleware: HTTPMiddleware {
             response = try await next.send(request)
         }
         // A refusal says nothing about how long a response takes.
-        guard !policy.failing.contains(response.head.status.code) else { return response }
-        // The duration of the call, even if another attempt won: leaving out the slow ones would shorten the delay, call by call.
+        guard !policy.failingStatuses.contains(response.head.status.code) else { return response }
+        // The duration of the call, even if another attempt won: leaving out slow calls would shorten the delay from call to call.
         latencies.add(elapsed(), policy.delay, of: origin)
         if ownsBudget { budget.deposit(origin) }
         return response
@@ -157,9 +157,9 @@ public struct HedgeMiddleware: HTTPMiddleware {
     private static func event(of result: Result<Response, any Error>, _ policy: HedgePolicy) -> HedgeRace.Event {
         switch result {
         case .failure: .failed(isPushback: false)
-        case .success(let response) where policy.failing.contains(response.head.status.code):
+        case .success(let response) where policy.failingStatuses.contains(response.head.status.code):
             .failed(isPushback: response.head.headerFields[.retryAfter] != nil)
-        case .success: .answered
+        case .success: .responded
         }
     }
 

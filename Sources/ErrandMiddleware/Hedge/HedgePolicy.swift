@@ -23,7 +23,7 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
             return Delay(kind: .fixed(delay))
         }
 
-        /// The time within which this share of the origin's recent responses arrived: a response that takes longer is one of the slow ones.
+        /// The time within which this share of the origin's recent responses arrived: a response that takes longer is slow.
         ///
         /// - Parameters:
         ///   - share: more than 0 and less than 1. About the remaining share of requests is sent twice: 0.97 costs 3 % more requests.
@@ -53,7 +53,7 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
     /// The largest number of attempts, including the first: from 2 to 5, 2 by default.
     public let maxAttempts: Int
     /// The status codes that don't end the race while another attempt is in progress: 429, 500, 502, 503 and 504 by default.
-    public var failing: Set<Int> = [429, 500, 502, 503, 504]
+    public var failingStatuses: Set<Int> = [429, 500, 502, 503, 504]
 
     /// Creates a policy.
     ///
@@ -69,7 +69,7 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
     public var description: String { "after \(delay), \(maxAttempts) attempts" }
 }
 
-/// The state machine of one request's attempts. It decides; ``HedgeMiddleware`` acts.
+/// The pure state machine of one request's attempts. ``HedgeMiddleware`` performs its decisions.
 package struct HedgeRace: Sendable {
     package enum Event: Sendable, Hashable {
         /// The delay is over.
@@ -77,7 +77,7 @@ package struct HedgeRace: Sendable {
         /// An attempt failed, or its response has a failing status.
         case failed(isPushback: Bool)
         /// An attempt has a final response.
-        case answered
+        case responded
     }
 
     package enum Step: Sendable, Hashable {
@@ -103,9 +103,9 @@ package struct HedgeRace: Sendable {
         case .failed(let isPushback):
             inFlight -= 1
             if isPushback { isPushedBack = true }
-            // A lone failure is a matter for retry.
+            // `retry` handles the failure of the only attempt.
             return inFlight == 0 ? .end : .wait
-        case .answered:
+        case .responded:
             return .end
         }
     }

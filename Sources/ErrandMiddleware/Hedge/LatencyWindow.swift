@@ -1,6 +1,6 @@
 /// The recent response times of an origin: a histogram of the last one to two halves of a window, each value to within one sixteenth.
 ///
-/// A value type of fixed size. Adding a value costs O(1), a percentile costs as much as there are cells.
+/// A value type of fixed size. Adding a value costs O(1); a percentile costs O(n) in the number of cells.
 package struct LatencyWindow: Sendable {
     /// From 1 µs to the longest distinct value, about 11 hours.
     private static let octaves = 36

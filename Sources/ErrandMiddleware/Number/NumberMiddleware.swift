@@ -19,7 +19,7 @@ public final class NumberMiddleware: HTTPMiddleware {
     public init() {}
 
     public var place: MiddlewarePlace { .number }
-    public var takesPartInPreparing: Bool { false }
+    public var appliesToPreparedRequests: Bool { false }
     public var label: String { "number" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {

@@ -29,7 +29,7 @@ public struct ProfileMiddleware: HTTPMiddleware {
     public init() {}
 
     public var place: MiddlewarePlace { .profile }
-    public var takesPartInPreparing: Bool { false }
+    public var appliesToPreparedRequests: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [

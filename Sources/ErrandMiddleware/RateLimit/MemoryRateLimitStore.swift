@@ -10,7 +10,7 @@ internal import Synchronization
 /// let writes = transport.rateLimit(.perSecond(50), store: store)  // 50 in total
 /// ```
 public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits {
-    /// The number of keys that are kept without news from their server; the same number of keys is kept with news.
+    /// The largest number of stored keys without fields of their server, and also the largest number of stored keys with such fields.
     public let maxKeys: Int
     private let elapsed: @Sendable () -> Duration
     private let machines: Mutex<TieredTable<String, RateLimitMachine>>
@@ -18,8 +18,8 @@ public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits {
     /// Creates an empty store.
     ///
     /// - Parameters:
-    ///   - maxKeys: at least 1, 1,000 by default. Beyond it, the least recently used key is removed. A key without news from its server
-    ///     never replaces one with news.
+    ///   - maxKeys: at least 1, 1,000 by default. Beyond it, the least recently used key is removed. A key without fields of its
+    ///     server never replaces a key with fields.
     ///   - clock: the clock that measures windows; the same as the middleware's.
     public init(maxKeys: Int = 1_000, clock: any Clock<Duration> = ContinuousClock()) {
         precondition(maxKeys >= 1, "maxKeys must be at least 1 (is \(maxKeys))")
@@ -33,8 +33,8 @@ public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits {
         within(key) { machine, now in machine.take(limit, at: now) }
     }
 
-    /// Records the rate-limit fields of a response; see ``RateLimitStore/observe(_:_:after:)``.
-    public func observe(_ key: String, _ fields: RateLimitFields, after grant: RateLimitGrant?) {
+    /// Records the rate-limit fields of a response; see ``RateLimitStore/observe(_:for:after:)``.
+    public func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?) {
         within(key) { machine, now in machine.observe(fields, after: grant, at: now) }
     }
 
@@ -50,7 +50,7 @@ public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits {
     /// `https://a.example` for ``/ErrandCore/RequestScope/origin``, an empty text for ``/ErrandCore/RequestScope/all``.
     public func forget(_ key: String) { machines.withLock { $0.removeValue(forKey: key) } }
 
-    /// The store itself.
+    /// This store.
     public var immediate: (any ImmediateRateLimits)? { self }
 
     /// Returns how long the next request must wait, and why; `nil` if it may be sent now.
@@ -68,7 +68,7 @@ public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits {
     /// Changes a machine in place: a copy would cost the length of its ring.
     private func within<Result: Sendable>(_ key: String, _ body: (inout RateLimitMachine, Duration) -> Result) -> Result {
         machines.withLock { machines in
-            // Under the lock, so that the instants are in order.
+            // Read the clock under the lock, so that the instants are in order.
             let now = elapsed()
             return machines.update(key, default: RateLimitMachine()) { body(&$0, now) }
         }

@@ -1,8 +1,8 @@
 internal import ErrandCore
 
-/// How many requests may be sent in any window of this length, and how many of them at once.
+/// The number of requests that may be sent in any window of a given length, and the number that may be sent at once.
 ///
-/// After a pause, `burst` requests may be sent at once, and then one for each `window / count`. In no window are more than `count` sent:
+/// After a pause, `burst` requests may be sent at once, and then one for each `window / count`. No window has more than `count` requests:
 /// with 50 in a second and a burst of 10, the first second has 50, not 60.
 ///
 /// ```swift
@@ -20,7 +20,7 @@ public struct RateLimit: Sendable, Hashable, CustomStringConvertible {
     /// Creates a limit.
     ///
     /// - Parameters:
-    ///   - count: from 1 to 100,000. Their instants are kept, sixteen bytes each.
+    ///   - count: from 1 to 100,000. Each request in the window takes 16 bytes of memory.
     ///   - window: at least a millisecond; more than 100 years count as 100 years.
     ///   - burst: the number of requests that may be sent at once: from 1 to `count`. `nil`, the default, is `count`.
     public init(_ count: Int, per window: Duration, burst: Int? = nil) {

@@ -3,9 +3,9 @@ internal import ErrandFormats
 
 /// Limits how long a server's wait is obeyed. After the limit, one probe request is sent.
 struct RateLimitBelief: Sendable {
-    /// The state of a server that asked for a longer wait than is obeyed.
+    /// The state of a server that asked for a wait beyond the limit.
     private struct Excess: Sendable {
-        /// Requests are refused until this instant; the next one is a probe.
+        /// Requests are refused until this instant; the next request is a probe.
         var until: Duration
         /// Whether the probe is in progress: requests are refused until its response arrives.
         var isProbing = false
@@ -13,7 +13,7 @@ struct RateLimitBelief: Sendable {
 
     enum Entry: Sendable, Hashable {
         case go
-        /// The request is sent. Other requests are refused until it has a response.
+        /// The request is sent. Other requests are refused until the probe has a response.
         case probe
         case refused(for: Duration)
     }
@@ -26,7 +26,7 @@ struct RateLimitBelief: Sendable {
 
     /// Decides whether a request may be sent.
     ///
-    /// - Parameter hasBetterNews: whether the server's wait has ended, as far as is known otherwise.
+    /// - Parameter hasBetterNews: returns whether newer fields or a removed key have ended the server's wait.
     mutating func enter(_ key: String, at now: Duration, hasBetterNews: () -> Bool) -> Entry {
         guard !excesses.isEmpty, let excess = excesses[key] else { return .go }
         if now >= excess.until {
@@ -40,13 +40,13 @@ struct RateLimitBelief: Sendable {
         return .refused(for: excess.until - now)
     }
 
-    /// Returns how long requests are refused because the server asked for a longer wait than is obeyed; `nil` if they are not refused.
+    /// Returns how long requests are refused because the server asked for a wait beyond the limit; `nil` if they are not refused.
     func wait(_ key: String, at now: Duration) -> Duration? { excesses[key].map { max(.zero, $0.until - now) } }
 
-    /// Ends a probe, after its response was observed. After a probe without a response, another one is sent.
-    mutating func endProbe(_ key: String, isAnswered: Bool, at now: Duration) {
+    /// Ends a probe, after its response was observed. After a probe without a response, another probe is sent.
+    mutating func endProbe(_ key: String, hasResponse: Bool, at now: Duration) {
         guard excesses[key]?.isProbing == true else { return }
-        if isAnswered { excesses.removeValue(forKey: key) } else { excesses.updateIfPresent(key) { $0 = Excess(until: now) } }
+        if hasResponse { excesses.removeValue(forKey: key) } else { excesses.updateIfPresent(key) { $0 = Excess(until: now) } }
     }
 
     /// Returns the fields with their waits shortened to the limit.

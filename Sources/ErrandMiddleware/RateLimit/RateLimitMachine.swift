@@ -1,11 +1,11 @@
 package import ErrandFormats
 
-/// Decides when a request may be sent: a pure state machine over earlier grants and the server's fields.
+/// A pure state machine that decides from earlier grants and the server's fields when a request may be sent.
 ///
-/// It is a token bucket, kept as one number: the instant at which it is full again. The instants of the last `count` grants are in a ring;
-/// the oldest must be at least a window old. Each step takes constant time, whatever the number of grants.
+/// The machine is a token bucket, stored as one number: the instant at which the bucket is full again. A ring has the instants of the last
+/// `count` grants; the oldest must be at least a window old. Each step takes constant time, whatever the number of grants.
 ///
-/// All instants are counted from any fixed one.
+/// All instants are durations from an arbitrary fixed instant.
 package struct RateLimitMachine: Sendable {
     private struct Held: Sendable {
         var quota: RateLimitFields.Quota
@@ -22,14 +22,14 @@ package struct RateLimitMachine: Sendable {
     private var held: [Held] = []
     /// The number of grants so far.
     private var granted = 0
-    /// The latest grant whose response was taken into account.
+    /// The latest grant whose response was recorded.
     private var believed = 0
 
     package init() {}
 
     /// Takes a grant, if a request may be sent at `now`.
     ///
-    /// - Parameter limit: `nil` if only the server's fields count. It may differ from call to call.
+    /// - Parameter limit: `nil` if only the server's fields count. The limit may differ from call to call.
     package mutating func take(_ limit: RateLimit?, at now: Duration) -> RateLimitDecision {
         if let (wait, cause) = wait(limit, at: now) { return .wait(wait, cause: cause) }
         granted += 1
@@ -41,7 +41,7 @@ package struct RateLimitMachine: Sendable {
         return .granted(RateLimitGrant(number: granted))
     }
 
-    /// Returns how long the next request must wait, and why; `nil` if it may be sent now. It takes no grant.
+    /// Returns how long the next request must wait, and why; `nil` if it may be sent now. Takes no grant.
     package mutating func wait(_ limit: RateLimit?, at now: Duration) -> (Duration, RateLimitDecision.Cause)? {
         renewQuotas(at: now)
         let server = max(pausedUntil ?? now, held.reduce(now) { $1.quota.remaining > 0 ? $0 : max($0, $1.until) })
@@ -67,7 +67,7 @@ package struct RateLimitMachine: Sendable {
         believed = number
         renewQuotas(at: now)
         for var quota in fields.quotas {
-            // It does not count the requests that were sent since.
+            // The quota does not count the requests that were sent since.
             quota.remaining = max(0, quota.remaining - (granted - number))
             held.removeAll { $0.quota.name == quota.name && $0.quota.partitionKey == quota.partitionKey }
             if held.count >= Self.quotaLimit, let first = held.indices.min(by: { held[$0].until < held[$1].until }) {
@@ -77,7 +77,7 @@ package struct RateLimitMachine: Sendable {
         }
     }
 
-    /// Renews a quota whose time has passed: it is full again for one window if its policy is known, and removed otherwise.
+    /// Renews a quota whose time has passed: a quota with a known policy is full again for one window; any other quota is removed.
     private mutating func renewQuotas(at now: Duration) {
         if let until = pausedUntil, until <= now { pausedUntil = nil }
         guard held.contains(where: { $0.until <= now }) else { return }

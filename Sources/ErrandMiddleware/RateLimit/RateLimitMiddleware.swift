@@ -1,8 +1,9 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// Limits the request rate to `limit`, and to what the server's rate-limit fields allow. Excess requests queue by ``/ErrandCore/RequestPriority``, then
-/// first in, first out; every tenth grant goes to the request that has queued longest, so that none queues forever.
+/// Limits the request rate to `limit` and to the rate that the server's rate-limit fields allow. Excess requests queue by
+/// ``/ErrandCore/RequestPriority``, then first in, first out; every tenth grant goes to the request that has queued longest, so that no
+/// request queues forever.
 ///
 /// ```swift
 /// let stack = transport.concurrencyLimit(6).rateLimit(.perSecond(50, burst: 10)).retry()
@@ -11,24 +12,25 @@ internal import ErrandFormats
 /// **Place:** inside `retry` (each attempt counts), the cache, `coalesce` and `circuitBreaker`; outside `concurrencyLimit`, so that no slot
 /// is held while a request queues.
 ///
-/// The rate-limit fields of every response are read (``/ErrandFormats/RateLimitFields``). After a 429 or 503 with `Retry-After`, no request of that key is
-/// sent until then, and no more requests are sent than a quota has left. Responses are returned unchanged.
+/// The rate-limit fields of every response are read (``/ErrandFormats/RateLimitFields``). After a 429 or 503 with `Retry-After`, no
+/// request of that key is sent before that time. No more requests are sent than the remaining quota allows. Responses are returned
+/// unchanged.
 ///
 /// A queued request can be cancelled at any time. If its deadline passes, it fails with the code `timedOut`, in the phase `queue`. If the
 /// wait is known to be too long, it fails immediately with ``RateLimitError``. Newer fields from the server can end a wait early:
 /// immediately if a response to this middleware has them, within a minute if another process that shares the store gets them.
 ///
-/// A server's wait is obeyed for at most `longestServerWait`, or for an hour if that is longer. Until then requests fail immediately. Then
-/// one is sent as a probe, and its response decides for the others.
+/// A server's wait is obeyed for at most `longestServerWait`, or for an hour if an hour is longer. During a longer wait, requests fail
+/// immediately. Afterward, one request is sent as a probe, whose response decides for the other requests.
 ///
 /// **Per request:** `request.options.rateLimit = .off` bypasses the queue and ignores rate-limit fields in the response;
 /// `request.options.priority` sets the order.
 public struct RateLimitMiddleware: HTTPMiddleware {
-    /// What happens to requests when the ``RateLimitStore`` fails.
+    /// The handling of requests when the ``RateLimitStore`` fails.
     public enum StoreFailure: Sendable, Hashable {
-        /// They are sent, without a limit: a failing store must not stop the client.
+        /// Requests are sent without a limit: a failing store must not stop the client.
         case failOpen
-        /// They fail with ``RateLimitStoreError``.
+        /// Requests fail with ``RateLimitStoreError``.
         case failClosed
     }
 
@@ -42,13 +44,13 @@ public struct RateLimitMiddleware: HTTPMiddleware {
     /// - Parameters:
     ///   - limit: the request rate; `nil`, the default: only the server's fields limit it.
     ///   - scope: which requests share a limit, and to which requests a response's fields apply; those of one origin by default.
-    ///   - store: shared by all stacks that share a limit; `nil`, the default, creates a ``MemoryRateLimitStore`` on `clock`.
+    ///   - store: the store of all stacks that share a limit; `nil`, the default, creates a ``MemoryRateLimitStore`` on `clock`.
     ///   - maxWait: the longest time in the queue: at least zero. `nil`, the default: bounded by the deadline only. `.zero`: fail instead
     ///     of queueing.
     ///   - obeysServer: whether the server's fields are read; true by default.
     ///   - longestServerWait: if the server asks for a longer wait, requests fail immediately instead of queueing: at least zero, an hour
     ///     by default.
-    ///   - storeFailure: what happens to requests when the store fails; by default, they are sent.
+    ///   - storeFailure: the handling of requests when the store fails; by default, requests are sent.
     ///   - clock: the clock that measures the waits.
     public init(
         _ limit: RateLimit? = nil, per scope: RequestScope = .origin, store: (any RateLimitStore)? = nil, maxWait: Duration? = nil,
@@ -65,7 +67,7 @@ public struct RateLimitMiddleware: HTTPMiddleware {
     }
 
     public var place: MiddlewarePlace { .rateLimit }
-    public var takesPartInPreparing: Bool { false }
+    public var appliesToPreparedRequests: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [
@@ -86,13 +88,13 @@ public struct RateLimitMiddleware: HTTPMiddleware {
         do {
             response = try await next.send(request)
         } catch {
-            if permit.isProbe { limiter.endProbe(key, isAnswered: false) }
+            if permit.isProbe { limiter.endProbe(key, hasResponse: false) }
             throw error
         }
         var fields = RateLimitFields()
         if obeysServer { fields = RateLimitFields(response.head, now: HTTPDate(secondsSinceEpoch: Int64(Date.now.timeIntervalSince1970))) }
-        if !fields.isEmpty { await limiter.observe(fields, key, after: permit.grant, within: request.deadline) }
-        if permit.isProbe { limiter.endProbe(key, isAnswered: true) }
+        if !fields.isEmpty { await limiter.observe(fields, for: key, after: permit.grant, within: request.deadline) }
+        if permit.isProbe { limiter.endProbe(key, hasResponse: true) }
         return response
     }
 
@@ -128,7 +130,7 @@ public struct RateLimitMiddleware: HTTPMiddleware {
 public struct RateLimitError: TemporaryRefusal {
     /// The refused request.
     public var request: Request?
-    /// The shortest duration until a request may be sent, as far as is known; `nil` if the request has queued for `maxWait`.
+    /// The shortest known duration until a request may be sent; `nil` if the request has queued for `maxWait`.
     public let retryAfter: Duration?
     /// Whether the app's own limit or the server refuses the request.
     public let cause: RateLimitDecision.Cause
@@ -171,7 +173,7 @@ public struct RateLimitStoreError: RequestFailure {
 
     init(request: Request, underlying: any Error) { (self.request, self.underlying) = (request, underlying) }
 
-    /// The description. Of the store's error, it contains only the type, because its text may contain secrets.
+    /// The description. It contains only the type of the store's error, because the text of that error may contain secrets.
     public var description: String {
         "\(request.map { "\($0): " } ?? "")refused, the store of the rate limit failed: \(type(of: underlying))"
             + " (not sent)" + shownAttempts
@@ -201,8 +203,8 @@ extension RequestOptions {
 }
 
 extension HTTPSender {
-    /// Limits the request rate to `limit`, and to what the server's rate-limit fields allow; without a limit, only the server's fields
-    /// count. See ``RateLimitMiddleware``.
+    /// Limits the request rate to `limit` and to the rate that the server's rate-limit fields allow; without a limit, only the server's
+    /// fields count. See ``RateLimitMiddleware``.
     ///
     /// ```swift
     /// transport.rateLimit(.perSecond(50, burst: 10), per: .origin)
@@ -211,11 +213,11 @@ extension HTTPSender {
     /// - Parameters:
     ///   - limit: the request rate; `nil`: only the server's fields limit it.
     ///   - scope: which requests share a limit; those of one origin by default.
-    ///   - store: shared by all stacks that share a limit; `nil` creates a ``MemoryRateLimitStore``.
+    ///   - store: the store of all stacks that share a limit; `nil` creates a ``MemoryRateLimitStore``.
     ///   - maxWait: the longest time in the queue. `nil`: bounded by the deadline only. `.zero`: fail instead of queueing.
     ///   - obeysServer: whether the server's fields are read.
     ///   - longestServerWait: if the server asks for a longer wait, requests fail immediately instead of queueing; an hour by default.
-    ///   - storeFailure: what happens to requests when the store fails; by default, they are sent.
+    ///   - storeFailure: the handling of requests when the store fails; by default, requests are sent.
     ///   - clock: the clock that measures the waits.
     public func rateLimit(
         _ limit: RateLimit? = nil, per scope: RequestScope = .origin, store: (any RateLimitStore)? = nil, maxWait: Duration? = nil,

@@ -3,34 +3,36 @@ public import ErrandFormats
 /// Stores grants and the servers' rate-limit fields by key. All middleware that use a store share its limits.
 ///
 /// ``MemoryRateLimitStore`` is for one process. To share a limit among processes, write a store over a shared engine, such as Redis or
-/// Valkey. `take` is then one script that runs there, so that it is atomic and uses the engine's clock. For each key, it keeps a sorted set
-/// of the instants of the last `count` grants, and a hash with the instant at which the bucket is full, the number of grants, and the
-/// servers' quotas by name. It implements what ``take(_:limit:)`` describes, lets both expire after the longest window, and returns a
-/// number or a wait. `observe` is a second script, which writes the quotas into the hash. Give the keys of one app a prefix.
+/// Valkey. Implement `take` as one script of the engine, so that it is atomic and uses the engine's clock. For each key, the script keeps
+/// a sorted set of the instants of the last `count` grants, and a hash with the instant at which the bucket is full, the number of
+/// grants, and the servers' quotas by name. The script implements ``take(_:limit:)``, lets both entries expire after the longest window,
+/// and returns a number or a wait. `observe` is a second script, which writes the quotas into the hash. Give the keys of one app a
+/// prefix.
 ///
-/// A store must obey cancellation and have a timeout of its own: all queued requests of a key wait for it.
+/// A store must obey cancellation and have a timeout of its own: all queued requests of a key wait for the store.
 public protocol RateLimitStore: Sendable {
-    /// Decides whether a request may be sent now. If so, it counts as sent.
+    /// Decides whether a request may be sent now. A granted request counts as sent.
     ///
-    /// It may be sent if the server's pause has ended, every quota has one left, the bucket of `limit` has a token, and the `count`th most
-    /// recent grant is at least a window old. Each of them is then reduced by one, and the grant gets the next number of its key.
+    /// A request may be sent if the server's pause has ended, every quota has at least one request left, the bucket of `limit` has a
+    /// token, and the `count`th most recent grant is at least a window old. Each quota and the bucket are then reduced by one, and the
+    /// grant gets the next number of its key.
     ///
     /// - Parameters:
     ///   - key: the text that the limit's scope makes of a request.
     ///   - limit: `nil` if only the server's fields count.
-    /// - Throws: any error if the store fails. ``RateLimitMiddleware/StoreFailure`` decides what happens then.
+    /// - Throws: any error if the store fails. ``RateLimitMiddleware/StoreFailure`` decides how the request is handled.
     func take(_ key: String, limit: RateLimit?) async throws -> RateLimitDecision
 
-    /// Records the rate-limit fields of the response to a granted request. Called only if there are any.
+    /// Records the rate-limit fields of the response to a granted request. Called only for a response with such fields.
     ///
-    /// A `retryAfter` is a pause from now on, unless a longer one is in effect. A quota replaces the one of its name, reduced by the grants
-    /// since `grant`. It is ignored if a quota from a later grant is known.
+    /// A `retryAfter` is a pause from now on, unless a longer one is in effect. A quota replaces the quota of the same name, and is
+    /// reduced by the grants since `grant`. A quota is ignored if a quota from a later grant is known.
     ///
     /// - Parameters:
     ///   - key: the text that the limit's scope makes of a request.
     ///   - fields: the fields of the response.
     ///   - grant: `nil` if the request was sent without a grant.
-    func observe(_ key: String, _ fields: RateLimitFields, after grant: RateLimitGrant?) async throws
+    func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?) async throws
 
     /// Returns the number of requests that may be sent now. `nil`, the default: nothing limits them, or the store does not report it. For
     /// gauges.
@@ -41,34 +43,36 @@ public protocol RateLimitStore: Sendable {
     var immediate: (any ImmediateRateLimits)? { get }
 }
 
-/// The limits of a ``RateLimitStore`` that decides without suspension. Both must use the same state.
+/// The limits of a ``RateLimitStore`` that decides without suspension. The store and its immediate limits must use the same state.
 ///
-/// With immediate limits, a request that may be sent neither queues nor reports events of a queue. A request that would queue for longer than it may fails by
-/// the current decision, not by the decision that the first queued request got. A change of the store, such as the removal of a key, is noticed within a
-/// minute.
+/// With immediate limits, a request that may be sent neither queues nor reports events of a queue. A request that would queue for too
+/// long fails by the current decision, not by the decision for the first queued request. A change of the store, such as the removal of a
+/// key, is noticed within a minute.
 ///
 /// ```swift
 /// struct CountingStore: RateLimitStore {
 ///     let memory = MemoryRateLimitStore()
 ///
 ///     func take(_ key: String, limit: RateLimit?) async throws -> RateLimitDecision { memory.take(key, limit: limit) }
-///     func observe(_ key: String, _ fields: RateLimitFields, after grant: RateLimitGrant?) { memory.observe(key, fields, after: grant) }
+///     func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?) {
+///         memory.observe(fields, for: key, after: grant)
+///     }
 ///     var immediate: (any ImmediateRateLimits)? { memory }
 /// }
 /// ```
 public protocol ImmediateRateLimits: Sendable {
-    /// Decides whether a request may be sent now, as ``RateLimitStore/take(_:limit:)``.
+    /// Decides whether a request may be sent now, like ``RateLimitStore/take(_:limit:)``.
     func take(_ key: String, limit: RateLimit?) -> RateLimitDecision
     /// Returns how long the next request must wait, and why; `nil` if it may be sent now. Takes no grant.
     func wait(_ key: String, limit: RateLimit?) -> (duration: Duration, cause: RateLimitDecision.Cause)?
-    /// Records the rate-limit fields of a response, as ``RateLimitStore/observe(_:_:after:)``.
-    func observe(_ key: String, _ fields: RateLimitFields, after grant: RateLimitGrant?)
+    /// Records the rate-limit fields of a response, like ``RateLimitStore/observe(_:for:after:)``.
+    func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?)
 }
 
 extension RateLimitStore {
     /// `nil`: the middleware calls the asynchronous functions.
     public var immediate: (any ImmediateRateLimits)? { nil }
-    /// Returns `nil`: the store does not report it.
+    /// Returns `nil`: the store does not report the number.
     public func available(_ key: String, limit: RateLimit?) async throws -> Int? { nil }
 }
 
@@ -90,7 +94,7 @@ public enum RateLimitDecision: Sendable, Hashable {
 
 /// Permission to send one request.
 public struct RateLimitGrant: Sendable, Hashable {
-    /// The number of the grant among those of its key: 1, 2, …. The quotas in a response count the grants up to that of its own request.
+    /// The number of the grant among those of its key: 1, 2, …. The quotas in a response count the grants up to the grant of its request.
     public let number: Int
 
     /// Creates a grant. For implementations of ``RateLimitStore``.

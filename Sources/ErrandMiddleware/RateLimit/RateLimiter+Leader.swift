@@ -14,7 +14,7 @@ extension RateLimiter {
                 if Task.isCancelled { throw CancellationError() }
                 switch settings.storeFailure {
                 case .failOpen:
-                    // All of them: each would have to wait for the failing store in turn.
+                    // Fail all waiters: otherwise each would wait for the failing store, one after the other.
                     for waiter in dissolve(key) { waiter.continuation.resume(returning: .go(nil)) }
                     return nil
                 case .failClosed:
@@ -69,8 +69,8 @@ extension RateLimiter {
         }
     }
 
-    /// Decides who gets a grant: a waiter that is more urgent than the leader, or else the leader, and the next waiter leads. Every tenth
-    /// grant goes to the waiter that has queued longest.
+    /// Selects the waiter that gets a grant: a waiter that is more urgent than the leader, or else the leader. Then the next waiter
+    /// leads. Every tenth grant goes to the waiter that has queued longest.
     private func settle(_ grant: RateLimitGrant, _ key: String, _ call: Call) -> (Waiter?, Turn) {
         within(key) { line in
             line.turns += 1
@@ -84,7 +84,7 @@ extension RateLimiter {
         }
     }
 
-    /// Fails the waiters that can't wait as long as the server asks, before their turn.
+    /// Fails the waiters that can't wait as long as the server asks, without waiting for the lead.
     private func refuseOthers(_ key: String, _ wait: Duration) {
         for waiter in removeAll(key, where: { self.refusal($0.call, wait, .server) != nil }) {
             waiter.continuation.resume(throwing: RateLimitError(request: waiter.call.request, retryAfter: wait, cause: .server))

@@ -23,20 +23,20 @@ extension RateLimiter {
     }
 
     struct Line: Sendable {
-        /// The lane of the leader; `nil` if there is none.
+        /// The lane of the leader; `nil` without a leader.
         var leader: Int?
-        /// When the leader asks the store again, and why it waits; `nil` while it asks.
+        /// The instant at which the leader asks the store again, and the cause of the wait; `nil` while the leader asks.
         var opening: Opening?
         /// The number of times that the server sent fields while there was a leader.
         var news = 0
         var queue = WaitQueue<Waiter>()
 
-        /// The number of grants since the last that went to the longest waiter.
+        /// The number of grants since the last grant to the longest waiter.
         var turns = 0
 
         var isEmpty: Bool { leader == nil && queue.isEmpty }
 
-        /// Makes the next waiter the leader, if there is one.
+        /// Makes the next waiter, if any, the leader.
         mutating func promote() -> Waiter? {
             opening = nil
             let next = popFirst()
@@ -58,11 +58,11 @@ extension RateLimiter {
         }
     }
 
-    /// When a leader asks the store again.
+    /// The next time at which a leader asks the store.
     struct Opening: Sendable {
         let at: Duration
         let cause: RateLimitDecision.Cause
-        /// Wakes the leader; `nil` if no field of the server can.
+        /// Wakes the leader; `nil` if fields of the server can't shorten the wait.
         let alarm: AsyncStream<Void>.Continuation?
     }
 }

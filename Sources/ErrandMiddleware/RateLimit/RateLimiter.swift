@@ -2,8 +2,8 @@ internal import ErrandCore
 internal import ErrandFormats
 internal import Synchronization
 
-/// The queues, by key. The first waiter is the leader: only it asks the store and sleeps. The others are suspended until the leader hands
-/// them a grant or the lead.
+/// The queues by key. The first waiter is the leader: only the leader asks the store and sleeps. The other waiters are suspended until the
+/// leader passes a grant or the lead to them.
 ///
 /// A queue without a leader is empty. A leader that ends, for whatever reason, makes the next waiter the leader.
 final class RateLimiter: Sendable {
@@ -23,13 +23,13 @@ final class RateLimiter: Sendable {
     struct Permit: Sendable {
         /// `nil` if the store failed.
         var grant: RateLimitGrant?
-        /// Whether other requests wait for its response.
+        /// Whether the request is a probe, whose response other requests need.
         var isProbe = false
     }
 
     /// A shared store may have newer fields: a leader that waits for the server asks again after this duration at the latest.
     static let longestSleep = Duration.seconds(60)
-    /// A server's wait is obeyed for this duration, or for the longest wait if that is longer.
+    /// A server's wait is obeyed for this duration, or for the longest wait if that wait is longer.
     private static let longestBelief = Duration.seconds(3600)
 
     let settings: Settings
@@ -73,14 +73,14 @@ final class RateLimiter: Sendable {
             let grant = try await racing(expiry, discard: { self.pass($0, key) }, operation: { try await self.turn(key, call) })
             return Permit(grant: grant, isProbe: isProbe)
         } catch {
-            if isProbe { endProbe(key, isAnswered: false) }
+            if isProbe { endProbe(key, hasResponse: false) }
             throw error
         }
     }
 
     /// Returns whether the queue is empty, and whether the request is the probe that finds out whether the server accepts requests again.
     ///
-    /// - Throws: ``RateLimitError`` while requests to a server are refused because it asked for a longer wait than is obeyed.
+    /// - Throws: ``RateLimitError`` while requests to a server are refused because the server asked for a wait beyond the limit.
     private func admit(_ key: String, _ request: Request) throws -> (isFree: Bool, isProbe: Bool) {
         let now = elapsed()
         let (isFree, entry) = keys.withLock { keys in
@@ -95,9 +95,9 @@ final class RateLimiter: Sendable {
     }
 
     /// Ends a probe, after the fields of its response were observed.
-    func endProbe(_ key: String, isAnswered: Bool) {
+    func endProbe(_ key: String, hasResponse: Bool) {
         let now = elapsed()
-        keys.withLock { $0.belief.endProbe(key, isAnswered: isAnswered, at: now) }
+        keys.withLock { $0.belief.endProbe(key, hasResponse: hasResponse, at: now) }
     }
 
     /// Returns how long requests are refused because the server asked for a longer wait than is obeyed.
@@ -106,7 +106,7 @@ final class RateLimiter: Sendable {
         return keys.withLock { $0.belief.wait(key, at: now) }
     }
 
-    // MARK: A request's turn
+    // MARK: The queue
 
     /// The error that ends the wait: at the deadline or after `maxWait`, whichever is earlier.
     private func expiry(of call: Call) -> (@Sendable () async throws -> TransportError)? {
@@ -184,7 +184,7 @@ final class RateLimiter: Sendable {
     private func knownWait(_ call: Call, _ key: String, in line: Line) -> (Duration, RateLimitDecision.Cause)? {
         guard let opening = line.opening, let leader = line.leader else { return nil }
         var (opens, cause) = (max(.zero, opening.at - elapsed()), opening.cause)
-        // The store's current decision counts, not the one that the leader got.
+        // The store's current decision counts, not the decision for the leader.
         if let immediate, case let (wait, why) = immediate.wait(key, limit: settings.limit) ?? (.zero, .limit), wait < opens {
             // Ignore the time between two readings of a clock.
             if opens - wait > .milliseconds(100) { opening.alarm?.yield() }
@@ -196,7 +196,7 @@ final class RateLimiter: Sendable {
         return (opens + ahead, cause)
     }
 
-    /// Returns the error of a call that must not wait that long; `nil` if it may.
+    /// Returns the error of a call that must not wait that long; `nil` if the call may wait.
     func refusal(_ call: Call, _ wait: Duration, _ cause: RateLimitDecision.Cause) -> RateLimitError? {
         let isTooLong =
             settings.maxWait.map { elapsed() - call.arrived + wait > $0 } ?? false
@@ -205,26 +205,26 @@ final class RateLimiter: Sendable {
         return isTooLong ? RateLimitError(request: call.request, retryAfter: wait, cause: cause) : nil
     }
 
-    /// Passes a grant whose owner has left to the next waiter. If there is none, the grant is lost.
+    /// Passes a grant whose owner has left to the next waiter. Without a waiter, the grant is lost.
     func pass(_ grant: RateLimitGrant?, _ key: String) {
         guard let grant else { return }
         let next = within(key) { $0.popFirst() }
         next?.continuation.resume(returning: .go(grant))
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     /// Records the fields of a response in the store. An error of the store is ignored.
-    func observe(_ fields: RateLimitFields, _ key: String, after grant: RateLimitGrant?, within deadline: Deadline?) async {
+    func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?, within deadline: Deadline?) async {
         let now = elapsed()
         let fields = keys.withLock { $0.belief.believed(fields, key, at: now) }
         defer { wakeLeader(key) }
-        if let immediate { return immediate.observe(key, fields, after: grant) }
+        if let immediate { return immediate.observe(fields, for: key, after: grant) }
         let store = store
-        guard let deadline else { return (try? await store.observe(key, fields, after: grant)) ?? () }
+        guard let deadline else { return (try? await store.observe(fields, for: key, after: grant)) ?? () }
         try? await racing(
             deadline, onTimeout: { .timedOut(.response, after: .zero, request: nil, delivery: .sent) }, discard: { _ in },
-            operation: { try await store.observe(key, fields, after: grant) })
+            operation: { try await store.observe(fields, for: key, after: grant) })
     }
 
     /// Makes the leader ask the store again, because its wait may have changed.

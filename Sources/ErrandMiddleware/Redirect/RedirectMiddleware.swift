@@ -11,8 +11,8 @@ public import ErrandCore
 /// **Place:** inside `validateStatus` and `retry`; outside `authenticate`, `cookies` and `cache`, which decide anew for each hop. The
 /// request's deadline applies to all hops together.
 ///
-/// The response's `request` is the last one, and `metadata.redirects` lists the hops. The body of a redirect is not used. If it declares at
-/// most 16 KiB and arrives within 100 ms, its connection can be reused; otherwise it is abandoned.
+/// The response's `request` is the last request, and `metadata.redirects` lists the hops. The body of a redirect is not used. If the body
+/// declares at most 16 KiB and arrives within 100 ms, its connection can be reused; otherwise the body is abandoned.
 ///
 /// **Per request:** `request.options.redirect = .off` returns the redirect itself; `.use(policy)` sets another policy.
 public struct RedirectMiddleware: HTTPMiddleware {
@@ -22,7 +22,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     ///
     /// - Parameters:
-    ///   - policy: which redirects are followed; ``RedirectPolicy/standard`` by default.
+    ///   - policy: the redirects to follow; ``RedirectPolicy/standard`` by default.
     ///   - clock: the clock that measures the wait for a redirect's own body, at most 100 ms.
     public init(_ policy: RedirectPolicy = .standard, clock: any Clock<Duration> = ContinuousClock()) {
         (self.policy, self.clock) = (policy, clock)
@@ -49,7 +49,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
         }
         var request = request
         var way: [RedirectRecord] = []
-        // What servers processed before the request became a GET: sending the call again would do it twice.
+        // Servers processed the request before it became a GET: sending the call again would repeat the work.
         var processed = CallAttempts()
         while true {
             request.options.mayFollowRedirects = true
@@ -59,7 +59,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
             } catch {
                 throw processed.finish(error)
             }
-            // What the layers inside have declared, such as a key in the query, is secret in the next URL, too.
+            // Values that inner layers have declared secret, such as a key in the query, are secret in the next URL, too.
             request.options.sensitivity.formUnion(response.request.options.sensitivity)
             let decision: RedirectPolicy.Decision
             do {

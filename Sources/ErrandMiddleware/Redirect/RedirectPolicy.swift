@@ -1,14 +1,15 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// Which redirects are followed, and what the next request is: a pure decision according to
+/// Decides which redirects are followed, and the next request: a pure decision according to
 /// [RFC 9110, section 15.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.4), and the [Fetch
 /// standard](https://fetch.spec.whatwg.org/#http-redirect-fetch).
 ///
-/// Responses with the status 301, 302, 303, 307 or 308 and a `Location` are followed. 303 changes every method but HEAD into GET. 301 and
-/// 302 change only POST. In all other cases the method and the body stay; if the body can't be sent again, the redirect is returned.
+/// Responses with the status 301, 302, 303, 307 or 308 and a `Location` are followed. 303 changes every method except HEAD into GET. 301
+/// and 302 change only POST. In all other cases the method and the body are kept; if the body can't be sent again, the redirect is
+/// returned.
 ///
-/// If the origin changes (scheme, host or port), these are removed, and stay removed on later hops: every sensitive field; `Origin`,
+/// If the origin changes (scheme, host or port), these are removed for this and all later hops: every sensitive field; `Origin`,
 /// `Referer`, `WWW-Authenticate` and `Host`; each default field that a ``ServerMiddleware`` with a base URL added; and each option that is
 /// bound to its origin (``/ErrandCore/OptionKey/crossesOrigins``), which includes options of your own unless their key says otherwise.
 public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
@@ -30,7 +31,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
 
     public var description: String { "at most \(maxHops)" }
 
-    /// The next step after a response.
+    /// The step after a response.
     public enum Decision: Sendable {
         /// Return the response: it is not a redirect, or the caller must handle it.
         case returnResponse
@@ -44,8 +45,8 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     ///   - head: the response.
     ///   - request: the request that was sent.
     ///   - hops: the number of redirects that were already followed.
-    /// - Throws: ``RedirectError`` for too many hops, a `Location` that is not an `http` or `https` URL, several `Location` fields that differ, or a
-    ///   downgrade that is not allowed.
+    /// - Throws: ``RedirectError`` for too many hops, a `Location` that is not an `http` or `https` URL, several `Location` fields that
+    ///   differ, or a downgrade that is not allowed.
     public func decision(for head: HTTPResponse, to request: Request, hops: Int) throws(RedirectError) -> Decision {
         guard head.isRedirect, let current = request.url else { return .returnResponse }
         func refused(_ reason: RedirectError.Reason) -> RedirectError { RedirectError(reason, request: request, head: head) }
@@ -88,10 +89,9 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
         return .follow(next)
     }
 
-    /// Returns the target of a `Location`, resolved against the URL that was requested. It inherits that URL's fragment if it has none
-    /// ([RFC 9110, section 10.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.2)). The `Location` is read as browsers
-    /// read it, except that a backslash is percent-encoded:
-    /// ``/ErrandCore/URLReference/init(received:)``.
+    /// Returns the target of a `Location`, resolved against the URL that was requested. A target without a fragment inherits the fragment
+    /// of that URL ([RFC 9110, section 10.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.2)). The `Location` is read as
+    /// browsers read it, except that a backslash is percent-encoded: ``/ErrandCore/URLReference/init(received:)``.
     ///
     /// - Throws: ``/ErrandCore/InvalidURLError``.
     public static func target(of location: String, from url: URLReference) throws(InvalidURLError) -> URLReference {
@@ -103,7 +103,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
 
 /// The error of a redirect that can't be followed.
 public struct RedirectError: RequestFailure {
-    /// Why a redirect can't be followed. An open set.
+    /// The reason why a redirect can't be followed. Other reasons may be added.
     public struct Reason: Sendable, CustomStringConvertible {
         /// The reason as text.
         public let description: String
@@ -115,13 +115,13 @@ public struct RedirectError: RequestFailure {
         static func invalidLocation(_ error: InvalidURLError, shown: String) -> Reason {
             Reason(description: "its Location '\(shown)' is invalid: \(error.reason)")
         }
-        /// The response has several `Location` fields with different values. Equal ones count as one.
+        /// The response has several `Location` fields with different values. Equal fields count as one field.
         public static let severalLocations = Reason(description: "\(RepeatedFieldError(name: .location))")
         /// The redirect leads from https to http, and ``RedirectPolicy/allowsDowngrade`` is false.
         public static let downgrade = Reason(description: "it leads from https to http")
     }
 
-    /// Why the redirect can't be followed.
+    /// The reason why the redirect can't be followed.
     public let reason: Reason
     /// The request that was redirected.
     public var request: Request?

@@ -1,7 +1,7 @@
 public import ErrandCore
 
-/// The settings of `standardResilience(_:)`: timeouts, retry, circuit breaker, concurrency
-/// limit and hedging. Their values fit each other, because creating a value checks them.
+/// The settings of `standardResilience(_:)`: timeouts, retry, circuit breaker, concurrency limit and hedging. The initializer checks that
+/// the settings are compatible.
 ///
 /// ```swift
 /// let stack = transport.standardResilience()                              // 30 s in total, 3 attempts of at most 10 s
@@ -22,9 +22,9 @@ public struct Resilience: Sendable, CustomStringConvertible {
     /// The hedging policy; `nil`, the default: nothing is hedged.
     public let hedge: HedgePolicy?
 
-    /// Creates settings from parts that fit each other.
+    /// Creates settings from compatible parts.
     ///
-    /// - Throws: ``ResilienceError`` if they don't, with all problems.
+    /// - Throws: ``ResilienceError`` with all problems if the parts are not compatible.
     public init(
         total: Duration = .seconds(30), attempt: Duration = .seconds(10), retry: RetryPolicy = .standard,
         circuitBreaker: CircuitBreakerPolicy = .standard, concurrencyLimit: ConcurrencyLimit = .fixed(1_000), hedge: HedgePolicy? = nil
@@ -69,7 +69,8 @@ public struct Resilience: Sendable, CustomStringConvertible {
         if let slow = circuitBreaker.slowCall {
             expect(
                 slow < attempt,
-                "circuitBreaker.slowCall must be less than attempt (are \(slow.inWords) and \(attempt.inWords)): no call would count as slow"
+                "circuitBreaker.slowCall must be less than attempt (are \(slow.inWords) and \(attempt.inWords)): "
+                    + "no call would count as slow"
             )
         }
         if case .fixed(let delay)? = hedge?.delay.kind {
@@ -88,9 +89,9 @@ public struct Resilience: Sendable, CustomStringConvertible {
     }
 }
 
-/// Settings that don't fit each other. Thrown when a ``Resilience`` is created, not when it is used.
+/// The error of incompatible settings. Thrown when a ``Resilience`` is created, not when it is used.
 public struct ResilienceError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
-    /// What does not fit: each a sentence with the values; never empty.
+    /// The problems, each a sentence with the values; never empty.
     public let problems: [String]
 
     /// All problems.
@@ -115,10 +116,10 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - resilience: the settings; ``Resilience/standard`` by default.
-    ///   - budget: the budget that retry and hedging share; one of its own by default. With `nil`, retries are not limited by a budget, and
-    ///     hedging has a budget of its own.
-    ///   - breaker: a breaker to share or to inspect. If it is set, its policy is used instead of `resilience.circuitBreaker`; `nil`, the default,
-    ///     creates one.
+    ///   - budget: the budget that retry and hedging share; a budget of its own by default. With `nil`, retries are not limited by a
+    ///     budget, and hedging has a budget of its own.
+    ///   - breaker: a breaker to share or to inspect. If it is set, its policy is used instead of `resilience.circuitBreaker`; `nil`, the
+    ///     default, creates a breaker.
     ///   - clock: the clock that measures all durations.
     public func standardResilience(
         _ resilience: Resilience = .standard, budget: RetryBudget? = RetryBudget(), breaker: CircuitBreaker? = nil,

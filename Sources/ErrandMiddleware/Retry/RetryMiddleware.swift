@@ -1,7 +1,7 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// Sends a request again after a failure that may pass, by a ``RetryPolicy``, as long as its origin's ``RetryBudget`` lasts.
+/// Sends a request again after a temporary failure, by a ``RetryPolicy``, while its origin's ``RetryBudget`` has tokens.
 ///
 /// ```swift
 /// let stack = transport.retry().validateStatus().timeout(.seconds(30))
@@ -9,28 +9,28 @@ internal import ErrandFormats
 /// ```
 ///
 /// **Place:** inside `validateStatus` and `timeout`, outside `authenticate`, so that each attempt goes through the whole inner stack
-/// again, with a fresh token. The waits obey the request's deadline: one that would pass it ends the retries at once. A stack has one `retry`: with
+/// again, with a fresh token. A wait that would pass the request's deadline ends the retries immediately. A stack has one `retry`: with
 /// two, a call makes up to the product of their attempts, 9 for twice 3.
 ///
-/// A response that is returned is final: once its body can be read, nothing is sent again. When there is no further attempt, the last
-/// response is returned or the last error thrown, with the earlier ones in its `attempts`, those of a layer inside that sends again
-/// included. Where the policy called for a further attempt that could not be made, `retryStop` says why, in the metadata of the response
-/// and in the error:
+/// A returned response is final: a failure of its body causes no retry. After the last attempt, the last response is returned or the last
+/// error thrown. Its `attempts` have the earlier attempts, including those of an inner layer that sends requests again. If the policy
+/// called for a further attempt that could not be made, `retryStop` has the reason, in the metadata of the response and in the error:
 ///
 /// ```
 /// GET https://a.example/x: status 503 Service Unavailable; no further attempt: the retry budget of this origin is used up
 /// ```
 ///
-/// The budget of a small program is used up soon: five retries, and then one for five calls that succeed. In a test of retries, pass
+/// A small program uses up its budget quickly: five retries, and then one retry for five successful calls. In a test of retries, pass
 /// `budget: nil`.
 ///
 /// A call that is cancelled is never sent again.
 ///
-/// Calls that shared an exchange (``CoalesceMiddleware``, inside) are retried together: its failure costs one token of the budget, and those with
-/// the same policy wait for the same time, so that they can share the next attempt; its success fills the budget once.
+/// Calls that shared an exchange (``CoalesceMiddleware``, inside) are retried together. A failed shared exchange costs one token of the
+/// budget. Calls with the same policy wait for the same time, so that they can share the next attempt. A successful shared exchange adds
+/// to the budget once.
 ///
-/// **Per request:** `request.options.retry = .off`, or `.use(policy)`; `request.options.idempotencyKey = .attached` lets a POST be sent
-/// again, with the same key each time.
+/// **Per request:** `request.options.retry = .off`, or `.use(policy)`; `request.options.idempotencyKey = .attached` allows to send
+/// a POST again, with the same key each time.
 public struct RetryMiddleware: HTTPMiddleware {
     private let policy: RetryPolicy
     private let budget: RetryBudget?
@@ -38,10 +38,10 @@ public struct RetryMiddleware: HTTPMiddleware {
     private let random: @Sendable () -> Double
 
     /// - Parameters:
-    ///   - policy: whether a request is sent again, and after which wait.
-    ///   - budget: shared by all calls through this middleware; one of its own by default, `nil` is unlimited.
-    ///   - clock: measures the waits.
-    ///   - random: a number from 0 up to, but not including, 1: the jitter.
+    ///   - policy: the conditions and the waits of retries.
+    ///   - budget: the budget of all calls through this middleware; a budget of its own by default. `nil`: no limit.
+    ///   - clock: the clock that measures the waits.
+    ///   - random: returns the random number for the jitter: at least 0 and less than 1.
     public init(
         _ policy: RetryPolicy = .standard, budget: RetryBudget? = RetryBudget(), clock: any Clock<Duration> = ContinuousClock(),
         random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }
@@ -57,7 +57,7 @@ public struct RetryMiddleware: HTTPMiddleware {
             .outside(.authenticate, because: "a retried request would carry an expired token"),
             .once(because: "the numbers of their attempts would be multiplied"),
         ]
-        // A policy that looks for no status has nothing to miss.
+        // A policy without statuses needs no response with a status.
         guard !policy.statuses.isEmpty else { return rules }
         return [.inside(.validateStatus, because: "retry would see an error where it looks for a status")] + rules
     }
@@ -67,7 +67,7 @@ public struct RetryMiddleware: HTTPMiddleware {
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard let policy = request.options.retry.resolved(policy) else { return try await next.send(request) }
         var request = request
-        // Left over from an earlier failure of this request, and no longer valid.
+        // From an earlier failure of this request, and no longer valid.
         if request.options.sharedRetry != nil { request.options.sharedRetry = nil }
         let hasKey = request.attachIdempotencyKey(for: policy.keyedMethods)
         var attempts = CallAttempts()
@@ -86,8 +86,8 @@ public struct RetryMiddleware: HTTPMiddleware {
                     remaining: request.deadline?.remaining, hasUsedFreeAttempt: hasUsedFreeAttempt),
                 of: request, result, random: shared?.random(random) ?? random())
             guard case .again(let delay, let counts) = decision, !counts || hasToken(for: request, shared) else {
-                // A status that the policy would retry is no success, even if the app's own decision makes it final. Of a shared success, only the
-                // caller whose request was sent deposits.
+                // A status that the policy would retry is not a success, even if the app's own decision makes it final. For a shared
+                // success, only the caller whose request was sent adds to the budget.
                 if decision == .stop(.final), case .success(let response) = result, !policy.statuses.contains(response.head.status.code),
                     response.metadata.coalescedInto == nil
                 {
@@ -137,7 +137,7 @@ public struct RetryMiddleware: HTTPMiddleware {
             return response
         case .failure(let error):
             let error = attempts.finish(error)
-            // A failure because the deadline has passed says so already.
+            // The error of a passed deadline already has the reason.
             let isTooLate =
                 stop == .deadlineTooNear && error.isTimeout && (error as? any RequestFailure)?.request?.deadline?.hasPassed == true
             guard stop != .final, !isTooLate, var failure = error as? any RequestFailure else { throw error }
@@ -154,7 +154,7 @@ public struct RetryMiddleware: HTTPMiddleware {
     }
 
     private static func kind(of error: any Error) -> RetryPolicy.Outcome {
-        // A failure of another kind, such as that of a token, is final: the layer that threw it knows better when to try again.
+        // Any other failure, such as of a token, is final: the layer that threw the error decides when to try again.
         guard let error = error as? TransportError, error.isTransient else { return .permanent }
         if error.wasLeftUnprocessed { return .unprocessed }
         return error.mayHaveBeenProcessed ? .lost : .neverSent
@@ -169,7 +169,7 @@ private enum RetryOptionKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// Another policy for this request, or `.off`, which sends it once. `.inherited` (the default) leaves it to the stack.
+    /// Another policy for this request, or `.off`, which sends the request once. `.inherited` (the default) keeps the policy of the stack.
     ///
     /// The stack must have `retry`: ``/ErrandCore/UnservedOptionError`` otherwise.
     public var retry: OptionOverride<RetryPolicy> {
@@ -186,10 +186,10 @@ extension HTTPSender {
     /// ```
     ///
     /// - Parameters:
-    ///   - policy: whether a request is sent again, and after which wait: three attempts by default.
-    ///   - budget: shared by all calls through this middleware; one of its own by default, `nil` is unlimited.
-    ///   - clock: measures the waits.
-    ///   - random: a number from 0 up to, but not including, 1: the jitter.
+    ///   - policy: the conditions and the waits of retries: three attempts by default.
+    ///   - budget: the budget of all calls through this middleware; a budget of its own by default. `nil`: no limit.
+    ///   - clock: the clock that measures the waits.
+    ///   - random: returns the random number for the jitter: at least 0 and less than 1.
     public func retry(
         _ policy: RetryPolicy = .standard, budget: RetryBudget? = RetryBudget(), clock: any Clock<Duration> = ContinuousClock(),
         random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }
@@ -197,13 +197,13 @@ extension HTTPSender {
         wrapped(by: RetryMiddleware(policy, budget: budget, clock: clock, random: random))
     }
 
-    /// Sends requests again that failed temporarily, with `maxAttempts` attempts in all: `retry(3)` sends a request at most three times.
+    /// Sends requests again after temporary failures, with at most `maxAttempts` attempts: `retry(3)` sends a request at most three times.
     ///
     /// Everything else is as in ``RetryPolicy/standard``. See ``RetryMiddleware``.
     ///
     /// - Parameters:
-    ///   - maxAttempts: the first attempt included; at least 1.
-    ///   - budget: shared by all calls through this middleware; a budget of its own by default. `nil` retries without a budget.
+    ///   - maxAttempts: the largest number of attempts, including the first; at least 1.
+    ///   - budget: the budget of all calls through this middleware; a budget of its own by default. `nil`: no limit.
     public func retry(_ maxAttempts: Int, budget: RetryBudget? = RetryBudget()) -> HTTPStack {
         retry(RetryPolicy(maxAttempts: maxAttempts), budget: budget)
     }

@@ -1,7 +1,7 @@
 public import ErrandCore
 
 extension RetryPolicy {
-    /// An attempt that has ended, with what is known of it: what a decision of your own looks at.
+    /// A finished attempt, for a decision of your own.
     public struct Attempt: Sendable {
         /// The request, as it was when the attempt began.
         public let request: Request
@@ -9,12 +9,12 @@ extension RetryPolicy {
         public let number: Int
         /// The head of the response, without its body, or the error.
         public let result: Result<HTTPResponse, any Error>
-        /// What the policy would do.
+        /// The decision of the policy.
         public let decision: Decision
 
-        /// The head of the response; `nil` where the attempt failed without one.
+        /// The head of the response; `nil` if the attempt failed without a response.
         public var response: HTTPResponse? { try? result.get() }
-        /// The error; `nil` where there is a response, with any status.
+        /// The error; `nil` for a response with any status.
         public var error: (any Error)? {
             if case .failure(let error) = result { error } else { nil }
         }
@@ -23,13 +23,13 @@ extension RetryPolicy {
         ///   - request: the request, as it was when the attempt began.
         ///   - number: the number of the attempt, from 1.
         ///   - result: the head of the response, or the error.
-        ///   - decision: what the policy would do.
+        ///   - decision: the decision of the policy.
         public init(request: Request, number: Int, result: Result<HTTPResponse, any Error>, decision: Decision) {
             (self.request, self.number, self.result, self.decision) = (request, number, result, decision)
         }
     }
 
-    /// What a decision of your own says about an attempt.
+    /// The result of a decision of your own.
     public struct Choice: Sendable, Hashable {
         enum Kind: Hashable {
             case byPolicy
@@ -39,19 +39,19 @@ extension RetryPolicy {
 
         let kind: Kind
 
-        /// What the policy decides.
+        /// The decision of the policy.
         public static let byPolicy = Choice(kind: .byPolicy)
-        /// One more attempt, after the backoff of the policy and not before `Retry-After`, whatever the method and the status.
+        /// One more attempt, after the backoff of the policy and not before `Retry-After`, for any method and any status.
         ///
-        /// The attempt counts: ``maxAttempts``, the budget, the deadline, and a body that can be read once only still end the retries.
+        /// The attempt counts: ``maxAttempts``, the budget, the deadline, and a body that can be read only once still end the retries.
         public static let retry = Choice(kind: .retry(after: nil))
-        /// The response or the error stands: there is no further attempt.
+        /// The response or the error is final: there is no further attempt.
         public static let stop = Choice(kind: .stop)
-        /// One more attempt as with ``retry``, after exactly this wait; a negative one is none.
+        /// One more attempt as with ``retry``, after exactly this wait; a negative wait counts as zero.
         public static func retry(after wait: Duration) -> Choice { Choice(kind: .retry(after: max(.zero, wait))) }
     }
 
-    /// This policy, with a decision of your own before it.
+    /// Returns this policy with a decision of your own, which comes first.
     ///
     /// ```swift
     /// stack.retry(.standard.deciding { attempt in
@@ -63,14 +63,15 @@ extension RetryPolicy {
     /// })
     /// ```
     ///
-    /// It is asked after each attempt, also after one that succeeded, and never after a cancellation. It must be quick, as the call waits
-    /// for it. A request that is not idempotent ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) may be
-    /// processed twice where it says ``Choice/retry``: ``Attempt/decision`` is what the policy, which knows that, would do.
+    /// The closure is called after each attempt, also after a successful one, but not after a cancellation. It must be quick, because the
+    /// call waits for it. A request that is not idempotent
+    /// ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) may be processed twice where it says
+    /// ``Choice/retry``: ``Attempt/decision`` is what the policy, which knows that, would do.
     ///
-    /// It takes part in the retry budget and the attempts of the policy. To wait for a result that is not ready, such as after a 202, use a
-    /// response validator with `.retry(_:atMost:)`, which counts for itself and takes nothing from the budget.
+    /// The retry budget and the number of attempts of the policy apply. To wait for a result that is not ready, such as after a 202, use a
+    /// response validator with `.retry(_:atMost:)`, which has its own count and takes nothing from the budget.
     ///
-    /// Where `retry` stands outside `validateStatus`, a status that is not accepted arrives as a `StatusError`.
+    /// If `retry` is outside `validateStatus`, an unwanted status arrives as a `StatusError`.
     ///
     /// - Parameter decide: replaces an earlier decision of this policy.
     public func deciding(_ decide: @escaping @Sendable (Attempt) -> Choice) -> RetryPolicy {
@@ -79,12 +80,12 @@ extension RetryPolicy {
         return policy
     }
 
-    /// ``decide(_:random:)``, after the decision of the app's own if there is one.
+    /// ``decide(_:random:)``, after the app's own decision, if any.
     func decision(
         on situation: Situation, of request: Request, _ result: Result<Response, any Error>, random: @autoclosure () -> Double
     ) -> Decision {
         guard let choose else { return decide(situation, random: random()) }
-        // One number for both, as callers that share an exchange draw one.
+        // Use one number for both decisions, because callers that share an exchange draw one number.
         let number = random()
         let standard = decide(situation, random: number)
         let choice = choose(Attempt(request: request, number: situation.attempt, result: result.map(\.head), decision: standard))

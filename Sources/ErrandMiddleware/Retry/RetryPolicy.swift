@@ -2,20 +2,21 @@ public import ErrandCore
 
 /// Decides whether a request is sent again, and after which wait: a pure decision.
 ///
-/// A request whose attempt failed belongs to one of three classes:
-/// - It was **never sent**: it is sent again whatever its method, after a backoff. These attempts count, and take from the budget, as any others:
-///   a host that is mistyped or refuses connections ends the call after ``maxAttempts``, with and without a deadline.
-/// - The server **did not process it**, and said so ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)), or a kept
-///   connection turned out to be closed: it is sent again at once, one time, whatever its method. That attempt does not count, and takes nothing
-///   from the budget.
-/// - It **may have been processed**: it is sent again if its method is idempotent
-///   ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2); QUERY as well) or it carries an `Idempotency-Key`, and its
-///   connection failed or the response has one of ``statuses``.
+/// A failed attempt belongs to one of three classes:
 ///
-/// A request is never sent again if its body can be read once only, if it was cancelled, or if the wait would pass the deadline.
+/// - The request was **never sent**: it is sent again after a backoff, with any method. These attempts count and take from the budget: a
+///   host that is mistyped or refuses connections ends the call after ``maxAttempts``, with and without a deadline.
+/// - The server **did not process the request**, and said so
+///   ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)), or a reused connection was closed: the request is
+///   sent again immediately and once, with any method. That attempt does not count, and takes nothing from the budget.
+/// - The request **may have been processed**: it is sent again if its method is idempotent
+///   ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2); QUERY as well) or it carries an `Idempotency-Key`,
+///   and its connection failed or the response has one of ``statuses``.
 ///
-/// A server's `Retry-After` is the shortest wait, and the jitter is added to it. One above ``retryAfterCap``, or one that passes the deadline, ends
-/// the retries at once.
+/// A request is never sent again if its body can be read only once, if the call was cancelled, or if the wait would pass the deadline.
+///
+/// A server's `Retry-After` is the shortest wait, and the jitter is added to it. A `Retry-After` that exceeds ``retryAfterCap`` or passes
+/// the deadline ends the retries immediately.
 ///
 /// ```swift
 /// stack.retry()                                                       // 3 attempts
@@ -23,35 +24,35 @@ public import ErrandCore
 /// request.options.retry = .off
 /// ```
 ///
-/// ``deciding(_:)`` puts a decision of your own before it.
+/// ``deciding(_:)`` adds a decision of your own, which comes first.
 public struct RetryPolicy: Sendable, CustomStringConvertible {
-    /// The number of attempts, the first included; at least 1, and 3 by default.
+    /// The number of attempts, including the first; at least 1, and 3 by default.
     public var maxAttempts: Int
     /// The wait before each further attempt: 100 ms, doubled each time, up to 20 s by default.
     public var backoff: Backoff
-    /// The part of a wait that is left to chance: ``/ErrandCore/Jitter/full`` by default.
-    public var jitter: Jitter
-    /// The longest `Retry-After` that is waited for: 60 s by default.
+    /// The random part of a wait: ``/ErrandCore/Backoff/Jitter/full`` by default.
+    public var jitter: Backoff.Jitter
+    /// The longest `Retry-After` that is obeyed: 60 s by default.
     public var retryAfterCap: Duration
     /// The statuses after which a request is sent again: ``defaultStatuses`` by default.
     public var statuses: Set<Int>
     /// Methods that get an `Idempotency-Key`, and may be sent again because of it: none by default. The server must know the field.
     public var keyedMethods: Set<HTTPRequest.Method>
-    /// The decision of the app's own; `nil` where there is none.
+    /// The app's own decision; `nil` without one.
     var choose: (@Sendable (Attempt) -> Choice)?
 
     /// 408, 425, 429, 500, 502, 503 and 504.
     public static let defaultStatuses: Set<Int> = HTTPResponse.Status.transientCodes
 
     /// - Parameters:
-    ///   - maxAttempts: the number of attempts, the first included; at least 1.
+    ///   - maxAttempts: the number of attempts, including the first; at least 1.
     ///   - backoff: the wait before each further attempt.
-    ///   - jitter: the part of a wait that is left to chance.
-    ///   - retryAfterCap: the longest `Retry-After` that is waited for; at least zero.
+    ///   - jitter: the random part of a wait.
+    ///   - retryAfterCap: the longest `Retry-After` that is obeyed; at least zero.
     ///   - statuses: the statuses after which a request is sent again.
     ///   - keyedMethods: methods that get an `Idempotency-Key`, and may be sent again because of it.
     public init(
-        maxAttempts: Int = 3, backoff: Backoff = .exponential(), jitter: Jitter = .full, retryAfterCap: Duration = .seconds(60),
+        maxAttempts: Int = 3, backoff: Backoff = .exponential(), jitter: Backoff.Jitter = .full, retryAfterCap: Duration = .seconds(60),
         statuses: Set<Int> = defaultStatuses, keyedMethods: Set<HTTPRequest.Method> = []
     ) {
         precondition(maxAttempts >= 1, "maxAttempts must be at least 1 (is \(maxAttempts))")
@@ -63,10 +64,10 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     /// Three attempts, 100 ms doubling up to 20 s, full jitter, `Retry-After` up to 60 s.
     public static let standard = RetryPolicy()
 
-    /// ``standard``, with an `Idempotency-Key` for POST and PATCH, which are sent again then.
+    /// ``standard`` with an `Idempotency-Key` for POST and PATCH, so that they can be sent again.
     public static let standardWithKeys = RetryPolicy(keyedMethods: [.post, .patch])
 
-    /// The attempts, the backoff and what is not the default: `3 attempts, 100 ms to 20 s`.
+    /// The attempts, the backoff and the settings that differ from the default: `3 attempts, 100 ms to 20 s`.
     public var description: String {
         "\(maxAttempts) attempts, \(backoff)" + (jitter == .full ? "" : ", \(jitter)")
             + (keyedMethods.isEmpty ? "" : ", keys for \(keyedMethods.map(\.rawValue).sorted().joined(separator: " "))")
@@ -77,33 +78,33 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     public enum Decision: Sendable, Hashable {
         /// A further attempt, after this wait. An attempt that does not count needs no budget.
         case again(after: Duration, counts: Bool)
-        /// No further attempt: the response or the failure stands.
+        /// No further attempt: the response or the failure is final.
         case stop(RetryStop)
     }
 
     // MARK: - The decision
 
-    /// What came of an attempt, as far as the decision of the policy needs it.
+    /// The outcome of an attempt, for the decision of the policy.
     package enum Outcome: Sendable, Hashable {
-        /// A response with this status, and the wait that its `Retry-After` asks for; `nil` where there is none.
+        /// A response with this status, and the wait of its `Retry-After`; `nil` without this field.
         case status(Int, retryAfter: Duration?)
-        /// Nothing of the request was sent.
+        /// No part of the request was sent.
         case neverSent
         /// The server certainly did not process the request: it said so, or the connection was closed before it was sent.
         case unprocessed
         /// No response, and whether the server processed the request is not known.
         case lost
-        /// A failure that would come again: an invalid request, a certificate, a limit.
+        /// A permanent failure: an invalid request, a certificate, a limit.
         case permanent
     }
 
-    /// All that the decision of the policy looks at.
+    /// The input of the decision of the policy.
     package struct Situation: Sendable {
         /// The number of the attempt that has ended, from 1.
         package var attempt: Int
-        /// How many of the attempts don't count.
+        /// The number of attempts that don't count.
         package var uncounted: Int
-        /// What came of the attempt.
+        /// The outcome of the attempt.
         package var outcome: Outcome
         /// The method of the request.
         package var method: HTTPRequest.Method
@@ -111,7 +112,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         package var hasKey: Bool
         /// Whether the body can be sent once more.
         package var canReplay: Bool
-        /// The time until the deadline; `nil` where there is none.
+        /// The time until the deadline; `nil` without a deadline.
         package var remaining: Duration?
         /// Whether the one attempt that does not count is used up.
         package var hasUsedFreeAttempt: Bool
@@ -128,11 +129,11 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         fileprivate var mayBeSentAgain: Bool { method.mayBeSentAgain(hasKey: hasKey) }
     }
 
-    /// Decides whether there is a further attempt. A decision of your own (``deciding(_:)``) is not asked.
+    /// Decides whether there is a further attempt. A decision of your own (``deciding(_:)``) is not called.
     ///
     /// - Parameters:
     ///   - situation: the attempt that has ended.
-    ///   - random: a number from 0 up to, but not including, 1; asked for only where there is a wait to be drawn.
+    ///   - random: returns a number that is at least 0 and less than 1; called only if a wait is drawn.
     package func decide(_ situation: Situation, random: @autoclosure () -> Double) -> Decision {
         switch situation.outcome {
         case .permanent:
@@ -155,7 +156,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     }
 
     /// - Parameters:
-    ///   - wait: in place of the backoff and `Retry-After`; `nil` leaves it to them.
+    ///   - wait: the wait in place of the backoff and `Retry-After`; `nil` keeps both.
     ///   - floor: the shortest wait.
     func waiting(
         _ situation: Situation, counts: Bool, exactly wait: Duration? = nil, atLeast floor: Duration = .zero, _ random: () -> Double

@@ -1,14 +1,15 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// What those who share an exchange that failed decide together: one token of each budget, and one random number, so that callers with the same
-/// policy wait for the same time, and their next attempts can share an exchange as well.
+/// The joint decision of callers whose shared exchange failed: one token of each budget, and one random number. Callers with the same
+/// policy then wait for the same time, so that their next attempts can share an exchange, too.
 ///
-/// The first who asks decides. Each decides by itself whether and when it goes on: by its own policy, attempts, deadline and method.
+/// The first caller draws the token and the number. Each caller decides whether and when to continue by its own policy, attempts,
+/// deadline and method.
 final class SharedRetry: Sendable {
     private struct State: Sendable {
         var random: Double?
-        /// Whether each budget had a token for them.
+        /// Whether each budget had a token for the callers.
         var tokens: [ObjectIdentifier: Bool] = [:]
     }
 
@@ -32,7 +33,7 @@ final class SharedRetry: Sendable {
         }
     }
 
-    /// That of the exchange by which an attempt failed; nil where it was nobody else's.
+    /// The decision of the exchange by which an attempt failed; `nil` if the exchange was not shared.
     static func of(_ result: Result<Response, any Error>) -> SharedRetry? {
         switch result {
         case .success(let response): response.metadata[SharedRetryMetadataKey.self]
@@ -56,7 +57,7 @@ extension ResponseMetadata {
 }
 
 extension RequestOptions {
-    /// Of the request that a failure names: a failure has no metadata.
+    /// The decision of the request that a failure names, because a failure has no metadata.
     var sharedRetry: SharedRetry? {
         get { self[SharedRetryOptionKey.self] }
         set { self[SharedRetryOptionKey.self] = newValue }

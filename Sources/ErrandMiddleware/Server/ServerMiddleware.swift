@@ -8,11 +8,11 @@ public import ErrandCore
 /// // GET https://api.example/v1/users?lang=en&page=2
 /// ```
 ///
-/// **Place:** outermost, so that all layers inside see an absolute URL. Several servers chain: the path of the outer one follows the path of the
-/// inner one, and a field that the request or an outer server has set is kept. Of two servers with whole base URLs, the outer one applies, and the inner
-/// one serves no request of another origin: use one of them.
+/// **Place:** outermost, so that all layers inside see an absolute URL. Several servers chain: the path of the outer server follows the
+/// path of the inner server, and a field that the request or an outer server has set is kept. Use only one server with a whole base URL:
+/// of two, the outer server applies, and the inner server does not change a request of another origin.
 ///
-/// **Base:** a URL, or a part of one.
+/// **Base:** a URL, or a part of a URL.
 ///
 /// | Base | Request for `/users` |
 /// |---|---|
@@ -22,26 +22,26 @@ public import ErrandCore
 /// | `server("api.example").server(path: "/v1")` | `https://api.example/v1/users` |
 /// | `server(headers: […])` | unchanged, with default fields |
 ///
-/// **Other origins:** a request that names another origin than that of the base URL passes unchanged, so that default fields, which may hold
-/// credentials, never reach a server for which they were not meant. `authenticate` gives it no credentials either. A redirect to another origin drops them. A server with a path alone passes
-/// every absolute request unchanged. A server without a base URL or a path does not know an origin: its fields go wherever the request goes, and a
-/// redirect to another origin drops those that are sensitive.
+/// **Other origins:** a request that names another origin than the base URL passes unchanged. Therefore default fields, which may contain
+/// credentials, never reach another server. `authenticate` adds no credentials to such a request either. A redirect to another origin
+/// drops the default fields. A server with only a path passes every absolute request unchanged. A server without a base URL and without a
+/// path does not know an origin: it adds its fields to every request, and a redirect to another origin drops the sensitive fields.
 ///
-/// **Per request:** `request.options.server = .off` passes the request on as it is.
+/// **Per request:** `request.options.server = .off` passes the request unchanged.
 public struct ServerMiddleware: HTTPMiddleware {
     private enum Base: Sendable {
         case url(Result<HTTPURL, InvalidURLError>)
-        /// A host alone: its URL with `https`, and with `http`, for requests that name that scheme.
+        /// Only a host: its URL with `https`, and its URL with `http` for requests that name the scheme `http`.
         case host(https: Result<HTTPURL, InvalidURLError>, http: Result<HTTPURL, InvalidURLError>)
         case scheme(Result<String, InvalidURLError>)
-        /// A base URL knows how to join; only its path and query are used.
+        /// A base URL of which only the path and the query are used.
         case path(String, Result<HTTPURL, InvalidURLError>)
         case none
     }
 
     private let base: Base
     private let headers: HTTPFields
-    /// The default query items, percent-encoded; empty where there are none.
+    /// The default query items, percent-encoded; empty without such items.
     private let query: String
     private let queryCount: Int
 
@@ -50,48 +50,50 @@ public struct ServerMiddleware: HTTPMiddleware {
         (self.query, queryCount) = (query.encoded, query.items.count)
     }
 
-    /// A base URL, or a host alone, as text.
+    /// Creates a server with a base URL or only a host, as text.
     ///
     /// - Parameters:
-    ///   - url: an `http` or `https` URL without credentials and without a fragment, or a host with or without a port (`api.example:8443`). A
-    ///     host alone means `https`, unless the request names a scheme (``init(scheme:headers:query:)``). An invalid URL fails each request, as
-    ///     the text comes from a configuration more often than from code; `HTTPURL(_:)` checks it at once.
-    ///   - headers: added where the request has no field of that name.
-    ///   - query: stands between the query of the base URL and the query of the request.
+    ///   - url: an `http` or `https` URL without credentials and without a fragment, or a host with or without a port
+    ///     (`api.example:8443`). A host without a scheme means `https`, unless the request names a scheme
+    ///     (``init(scheme:headers:query:)``). An invalid URL fails each request, because the text often comes from a configuration. To
+    ///     check a URL immediately, use `HTTPURL(_:)`.
+    ///   - headers: default fields, each added if the request has no field of that name.
+    ///   - query: default items, placed between the query of the base URL and the query of the request.
     public init(_ url: String, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) {
         func read(_ text: String) -> Result<HTTPURL, InvalidURLError> { Result { () throws(InvalidURLError) in try HTTPURL(text) } }
         let base: Base = Self.isHostAlone(url) ? .host(https: read("https://" + url), http: read("http://" + url)) : .url(read(url))
         self.init(base: base, headers: headers, query: query)
     }
 
-    /// A base URL of Foundation. Its fragment is dropped.
+    /// Creates a server with a base URL of Foundation. The fragment of the URL is dropped.
     ///
     /// - Parameters:
-    ///   - url: an absolute `http` or `https` URL without credentials. Any other fails each request; `HTTPURL(_:)` checks it at once.
-    ///   - headers: added where the request has no field of that name.
-    ///   - query: stands between the query of the base URL and the query of the request.
+    ///   - url: an absolute `http` or `https` URL without credentials. Any other URL fails each request. To check a URL immediately, use
+    ///     `HTTPURL(_:)`.
+    ///   - headers: default fields, each added if the request has no field of that name.
+    ///   - query: default items, placed between the query of the base URL and the query of the request.
     public init(_ url: URL, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) {
         self.init(base: .url(Result { () throws(InvalidURLError) in try HTTPURL(url) }), headers: headers, query: query)
     }
 
-    /// A base URL that was read before.
+    /// Creates a server with a parsed base URL.
     ///
     /// - Parameters:
     ///   - url: the base URL.
-    ///   - headers: added where the request has no field of that name.
-    ///   - query: stands between the query of the base URL and the query of the request.
+    ///   - headers: default fields, each added if the request has no field of that name.
+    ///   - query: default items, placed between the query of the base URL and the query of the request.
     public init(_ url: HTTPURL, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) {
         self.init(base: .url(.success(url)), headers: headers, query: query)
     }
 
-    /// A scheme for requests that name none, for a server inside that is a host alone.
+    /// Creates a server with a scheme for requests without a scheme, for an inner server that is only a host.
     ///
     /// A base URL inside keeps its own scheme.
     ///
     /// - Parameters:
-    ///   - scheme: `http` or `https`. Any other fails each request.
-    ///   - headers: added where the request has no field of that name.
-    ///   - query: stands before the query of the request.
+    ///   - scheme: `http` or `https`. Any other scheme fails each request.
+    ///   - headers: default fields, each added if the request has no field of that name.
+    ///   - query: default items, placed before the query of the request.
     public init(scheme: String, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) {
         let name = scheme.lowercased()
         let isKnown = name.isExactly("https") || name.isExactly("http")
@@ -100,12 +102,12 @@ public struct ServerMiddleware: HTTPMiddleware {
         self.init(base: .scheme(base), headers: headers, query: query)
     }
 
-    /// A prefix for paths, below the base URL of a server further inside.
+    /// Creates a server with a prefix for paths, below the base URL of an inner server.
     ///
     /// - Parameters:
     ///   - path: percent-encoded, with or without a query. An invalid path fails each request.
-    ///   - headers: added where the request has no field of that name.
-    ///   - query: stands between the query of `path` and the query of the request.
+    ///   - headers: default fields, each added if the request has no field of that name.
+    ///   - query: default items, placed between the query of `path` and the query of the request.
     public init(path: String, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) {
         let prefix = Result { () throws(InvalidURLError) in
             try HTTPURL("http://localhost").joined(with: path.hasOctetPrefix("/") ? path : "/" + path)
@@ -113,16 +115,16 @@ public struct ServerMiddleware: HTTPMiddleware {
         self.init(base: .path(path, prefix), headers: headers, query: query)
     }
 
-    /// Default fields and default query items alone.
+    /// Creates a server with only default fields and default query items.
     ///
     /// - Parameters:
-    ///   - headers: added where the request has no field of that name.
-    ///   - query: stands before the query of the request.
+    ///   - headers: default fields, each added if the request has no field of that name.
+    ///   - query: default items, placed before the query of the request.
     public init(headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) {
         self.init(base: .none, headers: headers, query: query)
     }
 
-    /// Whether `text` is neither a URL nor anything with a path, a query or credentials: a host, with or without a port.
+    /// Returns whether `text` is only a host, with or without a port.
     private static func isHostAlone(_ text: String) -> Bool {
         guard let last = text.utf8.last, last != UInt8(ascii: ":") else { return false }
         return !text.utf8.contains { octet in
@@ -171,7 +173,7 @@ public struct ServerMiddleware: HTTPMiddleware {
         return try await next.send(adapted(request))
     }
 
-    /// The request as it goes on.
+    /// Returns the request with the base URL and the defaults.
     ///
     /// - Throws: ``/ErrandCore/InvalidURLError``.
     func adapted(_ request: Request) throws(InvalidURLError) -> Request {
@@ -180,16 +182,16 @@ public struct ServerMiddleware: HTTPMiddleware {
             switch base {
             case .url(let result), .host(https: let result, http: _):
                 if request.origin != (try result.get()).origin {
-                    // Credentials of this server are not for that one.
+                    // The other server must not get credentials of this server.
                     request.options.hasLeftOrigin = true
                     return request
                 }
             case .scheme(let scheme): if request.head.scheme == nil { request.head.scheme = try scheme.get() }
-            // Only a server further inside knows whose origin it is.
+            // Only an inner server knows the origin.
             case .path: return request
             case .none: break
             }
-            // What is for any origin is not for one that a response has named.
+            // Fields for any origin are not meant for an origin that a response has named.
             if !knowsOrigin, request.options.hasLeftOrigin { return request }
         } else {
             switch base {
@@ -209,7 +211,7 @@ public struct ServerMiddleware: HTTPMiddleware {
         }
         var added: Set<HTTPField.Name> = []
         for field in headers where !request.head.headerFields.contains(field.name) {
-            // All values of a name that comes several times.
+            // Keep all values of a repeated name.
             request.head.headerFields[fields: field.name] = headers[fields: field.name]
             if !knowsOrigin { continue }
             added.insert(field.name)
@@ -218,7 +220,7 @@ public struct ServerMiddleware: HTTPMiddleware {
         return request
     }
 
-    /// Whether the default fields are for the origin of the base URL alone.
+    /// Whether the default fields are only for the origin of the base URL.
     private var knowsOrigin: Bool {
         switch base {
         case .url, .host, .path: true
@@ -238,9 +240,9 @@ public struct ServerMiddleware: HTTPMiddleware {
 }
 
 extension ServerMiddleware: CustomStringConvertible, CustomReflectable {
-    /// The label, as default fields and query items may be secret.
+    /// The label, because default fields and query items may be secret.
     public var description: String { label }
-    /// The label alone.
+    /// The label.
     public var customMirror: Mirror { Mirror(self, children: ["server": label]) }
 }
 
@@ -261,9 +263,9 @@ extension HTTPSender {
     /// Sends requests to paths below `url`, with default fields and query items. See ``ServerMiddleware``.
     ///
     /// - Parameters:
-    ///   - url: a base URL, or a host alone (`api.example`), which means `https`.
-    ///   - headers: added where the request has no field of that name.
-    ///   - query: stands between the query of the base URL and the query of the request.
+    ///   - url: a base URL, or only a host (`api.example`), which means `https`.
+    ///   - headers: default fields, each added if the request has no field of that name.
+    ///   - query: default items, placed between the query of the base URL and the query of the request.
     public func server(_ url: String, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) -> HTTPStack {
         wrapped(by: ServerMiddleware(url, headers: headers, query: query))
     }

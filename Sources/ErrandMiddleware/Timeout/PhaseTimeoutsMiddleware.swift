@@ -6,9 +6,10 @@ public import ErrandCore
 /// let stack = transport.phaseTimeouts(connect: .seconds(5), firstByte: .seconds(10), attempt: .seconds(20)).retry()
 /// ```
 ///
-/// **Place:** a stack that sorts puts it inside all but `sign`. Around a transport, anywhere: the transport's boundary enforces the limits. An attempt begins at this layer, so inside `retry` and `redirect`
-/// each attempt and each hop has its own time. With 3 attempts of at most 20 s, a call takes up to 60 s and the backoffs; `timeout(_:)`
-/// limits the whole call. If one of these is around another, the shorter of each limit applies.
+/// **Place:** in a stack that sorts, inside all layers except `sign`. Otherwise anywhere around a transport, whose boundary enforces the
+/// limits. An attempt begins at this layer, so inside `retry` and `redirect` each attempt and each hop has its own time. With 3 attempts
+/// of at most 20 s, a call takes up to 60 s and the backoffs; `timeout(_:)` limits the whole call. If two of these layers are nested, the
+/// shorter value of each limit applies.
 ///
 /// **Per request:** `request.options.phaseTimeouts = .off`, or `.use(PhaseTimeouts(firstByte: .seconds(2)))`, which replaces all limits of
 /// the stack; likewise `request.options.attemptTimeout`. Both also apply in a stack without this middleware; an attempt then begins at the
@@ -42,7 +43,7 @@ public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         var bounded = request
         if !limits.isEmpty {
-            // Combine them with the limits of an outer layer. The request's own limits replace both.
+            // Combine the limits with those of an outer layer. The request's own limits replace both.
             bounded.options.call.phaseLimits =
                 request.options.call.phaseLimits.map { StackLimits(limits.tightened(by: $0.limits)) } ?? shared
         }

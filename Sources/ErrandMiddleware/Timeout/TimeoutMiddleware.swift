@@ -12,7 +12,8 @@ public import ErrandCore
 /// **Per request:** `request.options.timeout = .use(.seconds(2))`, or `.off` for an endless stream. `.use` also applies in a stack without
 /// this middleware, from where the call enters the stack.
 ///
-/// It adds no task and no timer: the transport has a timer, and for a transport without deadlines each read is raced against the deadline.
+/// The layer adds no task and no timer: the transport has a timer. For a transport without deadlines, each read is raced against the
+/// deadline.
 public struct TimeoutMiddleware: HTTPMiddleware {
     private let duration: Duration
     private let clock: any Clock<Duration>
@@ -32,7 +33,8 @@ public struct TimeoutMiddleware: HTTPMiddleware {
     public var neighbors: [MiddlewareNeighbor] {
         [
             .outside(
-                .retry, because: "each attempt would have the whole time, and the call no limit; phaseTimeouts(attempt:) limits an attempt"),
+                .retry,
+                because: "each attempt would have the whole time, and the call no limit; phaseTimeouts(attempt:) limits an attempt"),
             .onceWhenOrdered(because: "both would limit the whole call; phaseTimeouts(attempt:) limits each attempt"),
         ]
     }
@@ -65,9 +67,5 @@ extension HTTPSender {
 
     /// Not available: a timeout has a unit, `timeout(.seconds(30))`.
     @available(*, unavailable, message: "write timeout(.seconds(30)): a timeout is a Duration")
-    public func timeout(_ seconds: Int) -> HTTPStack { timeout(.seconds(seconds)) }
-
-    /// Not available: a timeout has a unit, `timeout(.milliseconds(500))`.
-    @available(*, unavailable, message: "write timeout(.seconds(0.5)): a timeout is a Duration")
     public func timeout(_ seconds: Double) -> HTTPStack { timeout(.seconds(seconds)) }
 }

@@ -7,11 +7,12 @@ public import ErrandCore
 ///     .transformResponse { response in await audit.note(response.status) }
 /// ```
 ///
-/// **Place:** in a stack that sorts, inside `validateStatus` and outside `retry`: it runs once for each call, unless `wrapped(by:inside:)` names another
-/// position. Around a transport, where you put it. It sees the request as the outer layers changed it. An error of the closure reaches the caller; in a
+/// **Place:** in a stack that sorts, inside `validateStatus` and outside `retry`: the closure runs once for each call, unless
+/// `wrapped(by:inside:)` names another position. In other stacks, where you write it. The closure gets the request with the changes of the
+/// outer layers. An error of the closure reaches the caller; in a
 /// cancelled call, it becomes `CancellationError`. If the closure for a response throws, the body is released.
 ///
-/// **Per request:** `request.options.transform = .off` bypasses all of them.
+/// **Per request:** `request.options.transform = .off` bypasses all transforms.
 public struct TransformMiddleware: HTTPMiddleware {
     private enum Kind: Sendable {
         case request(@Sendable (inout Request) async throws -> Void)

@@ -10,19 +10,20 @@ public import ErrandCore
 /// ```
 ///
 /// A validator may read the whole body, of at most 64 MiB: the next reader gets the same bytes, from memory. If a validator reads only a
-/// part of it, or more than that, the next reader gets a ``/ErrandCore/BodyAlreadyUsedError``. To return a body with other bytes, set it on the response, and
-/// return that by `.accept(response)`.
+/// part of the body, or a longer body, the next reader gets a ``/ErrandCore/BodyAlreadyUsedError``. To return a body with other bytes,
+/// set the body of the response, and return `.accept(response)`.
 ///
-/// ## Which one repeats a request
+/// ## Validators and retry
 ///
-/// `.retry(_:atMost:)` is for a response that is fine and not ready yet, such as a 202: it repeats any method, counts for itself, and takes
-/// nothing from a retry budget. Failures of the server and of the network are for `retry` (``RetryMiddleware``), which knows what is safe to
-/// repeat, obeys `Retry-After`, and has a budget.
+/// Use `.retry(_:atMost:)` for a response that is valid but not ready, such as a 202: it repeats any method, has its own count, and takes
+/// nothing from a retry budget. For failures of the server and of the network, use `retry` (``RetryMiddleware``), which repeats only safe
+/// requests, obeys `Retry-After`, and has a budget.
 ///
 /// ## Refreshing a token
 ///
-/// Each call is judged by itself, so several calls that get a 401 at the same time would each refresh the token. A ``/ErrandCore/SingleFlight`` lets them share one
-/// refresh. A call whose 401 comes after the refresh finds a new token, and only sends its request again:
+/// Each call is checked alone, so several calls that get a 401 at the same time would each refresh the token. With a
+/// ``/ErrandCore/SingleFlight``, these calls share one refresh. A call whose 401 arrives after the refresh finds a new token, and only
+/// sends its request again:
 ///
 /// ```swift
 /// let refreshes = SingleFlight<String, Void>()
@@ -41,7 +42,7 @@ public import ErrandCore
 ///     .validate(signedIn)
 /// ```
 ///
-/// The token is set inside `validate`, so that the second attempt gets the new one.
+/// The token is set inside `validate`, so that the second attempt gets the new token.
 public struct ResponseValidator: Sendable {
     /// The name, for the stack's description and for failures.
     public let name: String
@@ -51,8 +52,8 @@ public struct ResponseValidator: Sendable {
     ///
     /// - Parameters:
     ///   - name: for the stack's description and for failures.
-    ///   - check: gets the request as it was sent, the response, and how many times this validator has had this call sent again. If it
-    ///     throws, the call fails with its error.
+    ///   - check: gets the request as it was sent, the response, and the number of times that this validator has repeated this call. If
+    ///     the closure throws, the call fails with its error.
     public init(
         _ name: String,
         _ check: @escaping @Sendable (_ request: Request, _ response: Response, _ retries: Int) async throws -> Verdict
@@ -60,7 +61,7 @@ public struct ResponseValidator: Sendable {
         (self.name, self.check) = (name, check)
     }
 
-    /// What happens to the call.
+    /// The decision on the call.
     public enum Verdict: Sendable {
         /// No objection: the next validator checks the response. After the last one, the response is returned.
         case next
@@ -69,9 +70,9 @@ public struct ResponseValidator: Sendable {
         /// The call fails with this error.
         case fail(any Error)
         /// The request is sent again after a wait, at most `atMost` times by this validator; then the call fails with
-        /// ``ResponseValidationError``. The wait is that of the backoff: the field `Retry-After` is not looked at.
+        /// ``ResponseValidationError``. The backoff sets the wait: the field `Retry-After` is ignored.
         case retry(Backoff, atMost: Int)
-        /// The request is sent again after a response to another request, whatever its status: to renew a session, for example. The other
+        /// The request is sent again after a response with any status to another request, for example to renew a session. The other
         /// request passes the inner layers. Its response is discarded, and if it fails, the call fails with its error. At most once by this
         /// validator.
         case retryAfterSending(Request)
@@ -85,10 +86,10 @@ public struct ResponseValidator: Sendable {
 public struct ResponseValidationError: RequestFailure {
     /// The name of the validator.
     public let name: String
-    /// The number of times that it had the call sent again.
+    /// The number of times that the validator has repeated the call.
     public let retries: Int
-    /// Why the request is not sent again: ``/ErrandCore/RetryStop/attemptsUsedUp`` for the validator's own retries, ``/ErrandCore/RetryStop/bodyCannotBeReplayed`` or
-    /// ``/ErrandCore/RetryStop/deadlineTooNear``.
+    /// The reason why the request is not sent again: ``/ErrandCore/RetryStop/attemptsUsedUp`` for the validator's own retries,
+    /// ``/ErrandCore/RetryStop/bodyCannotBeReplayed`` or ``/ErrandCore/RetryStop/deadlineTooNear``.
     public var retryStop: RetryStop?
     /// The request as it was sent.
     public var request: Request?

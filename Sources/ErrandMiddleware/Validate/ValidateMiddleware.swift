@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// Passes each response to a chain of ``ResponseValidator``s, which return it, change it, fail the call, or have the request sent again.
+/// Passes each response to a chain of ``ResponseValidator``s, which return or change the response, fail the call, or repeat the request.
 ///
 /// ```swift
 /// let ready = ResponseValidator("ready") { _, response, _ in
@@ -10,9 +10,10 @@ public import ErrandCore
 /// ```
 ///
 /// **Place:** inside `timeout` and `validateStatus`; outside `redirect`, `authenticate` and the cache. Each call counts its own retries:
-/// concurrent calls don't use up each other's. Waits obey the request's deadline.
+/// concurrent calls don't use up the retries of each other. Waits obey the request's deadline.
 ///
-/// **Per request:** `request.options.validators` come before the chain's own; `request.options.validate = .off` switches all of them off.
+/// **Per request:** `request.options.validators` come before the chain's own; `request.options.validate = .off` switches all validators
+/// off.
 public struct ValidateMiddleware: HTTPMiddleware {
     private let validators: [ResponseValidator]
     private let clock: any Clock<Duration>
@@ -49,7 +50,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
                 ruling = try await rule(on: &response, request: request, by: chain, retries: retries, next: next)
             } catch {
                 response.discard()
-                // Whatever a validator throws, a cancelled call ends as cancelled.
+                // A cancelled call ends as cancelled, regardless of the validator's error.
                 try Task.checkCancellation()
                 request.reportRefusal(of: response.head, with: error)
                 throw CallAttempts(response.metadata.attempts).finish(error)
@@ -95,7 +96,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
             guard retries[index] < limit else { throw refuse(.attemptsUsedUp) }
             guard request.body.canBeSent else { throw refuse(.bodyCannotBeReplayed) }
             if let remaining = request.deadline?.remaining, delay >= remaining { throw refuse(.deadlineTooNear) }
-            // Now: the next request may need the connection or the slot that this response holds.
+            // Discard before the next request, which may need the connection or the slot of this response.
             try await response.release(on: clock)
             if case .retryAfterSending(var other) = verdict {
                 other.deadline = .earlier(other.deadline, request.deadline)
@@ -129,14 +130,14 @@ private enum ValidationKey: OptionKey {
 
 private enum ValidatorsKey: OptionKey {
     static var defaultValue: [ResponseValidator] { [] }
-    /// The validators run outside coalescing: each caller's check the response that it got.
+    /// The validators run outside coalescing: each caller's validators check the caller's own response.
     static func identity(of value: [ResponseValidator]) -> OptionIdentity { .none }
     static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace { .validate }
 }
 
 extension RequestOptions {
-    /// Whether validators apply to this request: `.off` switches all of them off.
+    /// Whether validators apply to this request: `.off` switches all validators off.
     public var validate: OptionOverride<Never> {
         get { self[ValidationKey.self] }
         set { self[ValidationKey.self] = newValue }

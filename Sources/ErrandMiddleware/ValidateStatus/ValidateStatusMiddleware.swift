@@ -7,7 +7,7 @@ public import ErrandCore
 /// ```
 ///
 /// **Place:** outside `retry`, `redirect`, `authenticate` and `cache`, which must see the status first. Logs, spans, metrics and profiles
-/// are the same on either side: they judge a status by this rule.
+/// are the same on either side: they apply this rule to the status.
 ///
 /// **Per request:** `request.options.validateStatus = .off`, or `.use(.statuses([200, 404]))`.
 public struct ValidateStatusMiddleware: HTTPMiddleware {
@@ -17,12 +17,12 @@ public struct ValidateStatusMiddleware: HTTPMiddleware {
 
     /// Creates the middleware.
     ///
-    /// - Parameter rule: which statuses are accepted; 2xx by default.
+    /// - Parameter rule: the accepted statuses; 2xx by default.
     public init(_ rule: StatusRule = .successful) { self.init(rule, acceptsJudged: false) }
 
     private init(_ rule: StatusRule, acceptsJudged: Bool) { (self.rule, self.acceptsJudged) = (rule, acceptsJudged) }
 
-    /// Accepts only 2xx, unless an inner `validateStatus` has accepted the status: for stacks in which the inner one applies to some
+    /// Accepts only 2xx, unless an inner `validateStatus` has accepted the status: for stacks in which the inner layer applies to some
     /// requests only.
     package static let unlessJudged = ValidateStatusMiddleware(.successful, acceptsJudged: true)
 
@@ -39,7 +39,7 @@ public struct ValidateStatusMiddleware: HTTPMiddleware {
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard let rule = request.options.validateStatus.resolved(rule) else { return try await next.send(request) }
-        // Inner observers judge the status by it too.
+        // Inner observers apply the rule to the status, too.
         var judged = request
         judged.options.call.passedStatusRule = rule
         var response = try await next.send(judged)
@@ -58,6 +58,6 @@ extension HTTPSender {
     /// stack.validateStatus(.statuses([200, 404]))
     /// ```
     ///
-    /// - Parameter rule: which statuses are accepted; 2xx by default.
+    /// - Parameter rule: the accepted statuses; 2xx by default.
     public func validateStatus(_ rule: StatusRule = .successful) -> HTTPStack { wrapped(by: ValidateStatusMiddleware(rule)) }
 }

@@ -32,7 +32,7 @@ public struct RecordMiddleware: HTTPMiddleware {
     public var place: MiddlewarePlace { .record }
     public var label: String { "record(\(recording))" }
     /// False: a request that is prepared is neither recorded nor given a recorded response.
-    public var takesPartInPreparing: Bool { false }
+    public var appliesToPreparedRequests: Bool { false }
     /// True: a replay does not send the request.
     public var takesDetours: Bool { true }
 

@@ -84,7 +84,7 @@ public struct LogMiddleware: HTTPMiddleware {
     /// ``/ErrandCore/MiddlewarePlace/log``.
     public var place: MiddlewarePlace { .log }
     /// False: this middleware does not see a request that is prepared.
-    public var takesPartInPreparing: Bool { false }
+    public var appliesToPreparedRequests: Bool { false }
     /// Inside `server` and `number`: a record has the URL and the number of the request as they are at the log.
     public var neighbors: [MiddlewareNeighbor] {
         [

@@ -102,7 +102,7 @@ public struct MetricsMiddleware: HTTPMiddleware {
 
     public var place: MiddlewarePlace { .metrics }
     /// False: this middleware does not see a request that is prepared.
-    public var takesPartInPreparing: Bool { false }
+    public var appliesToPreparedRequests: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [

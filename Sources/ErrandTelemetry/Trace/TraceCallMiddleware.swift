@@ -31,7 +31,7 @@ public struct TraceCallMiddleware: HTTPMiddleware {
     /// The options of `trace`, too: a span of a call has the options of the span of an attempt.
     public var servedPlaces: Set<MiddlewarePlace> { [.traceCall, .trace] }
     /// False: this middleware does not see a request that is prepared.
-    public var takesPartInPreparing: Bool { false }
+    public var appliesToPreparedRequests: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [

@@ -49,7 +49,7 @@ public struct TraceMiddleware: HTTPMiddleware {
 
     public var place: MiddlewarePlace { .trace }
     /// False: this middleware does not see a request that is prepared.
-    public var takesPartInPreparing: Bool { false }
+    public var appliesToPreparedRequests: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
         [

@@ -29,18 +29,22 @@ public struct RequestMatcher: Sendable, CustomStringConvertible {
     /// Matches every request.
     public static let any = RequestMatcher(.all([]))
 
-    /// Matches requests with this method.
-    public static func method(_ method: HTTPRequest.Method) -> RequestMatcher {
-        RequestMatcher("method \(method.rawValue)") { $0.request.method == method }
+    /// Matches requests that meet a condition, the kind that ``/ErrandCore/HTTPSender/wrapped(by:when:)`` takes.
+    ///
+    /// ```swift
+    /// .meeting(.host("*.example.com")) && .json(["paid": true])
+    /// ```
+    public static func meeting(_ condition: RequestCondition) -> RequestMatcher {
+        RequestMatcher(condition.description) { condition.holds($0.request) }
     }
+
+    /// Matches requests with this method.
+    public static func method(_ method: HTTPRequest.Method) -> RequestMatcher { meeting(.method(method)) }
 
     /// Matches paths by a pattern. The path is percent-encoded and without its query.
     ///
     /// - Parameter pattern: literal segments, `{name}` for any one segment that is not empty, and a final `**` for any number of segments.
-    public static func path(_ pattern: String) -> RequestMatcher {
-        let path = PathPattern(pattern)
-        return RequestMatcher("path \(pattern)") { path.values(in: $0.path) != nil }
-    }
+    public static func path(_ pattern: String) -> RequestMatcher { meeting(.path(pattern)) }
 
     /// Matches requests with this URL. `ignoringQuery` compares only the part before the question mark.
     public static func url(_ url: String, ignoringQuery: Bool = false) -> RequestMatcher {

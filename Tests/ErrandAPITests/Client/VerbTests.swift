@@ -20,14 +20,14 @@ private struct User: Codable, Sendable, Equatable {
         let (client, stub) = client(.status(.ok, text: "pong"))
         try await client.get("/ping")
         try await client.head("/ping")
-        try await client.options("/ping")
+        try await client.sendOptions("/ping")
         #expect(stub.requests.map(\.method) == [.get, .head, .options])
         #expect(stub.openBodyCount == 0 && stub.requests.allSatisfy { $0.headers[.accept] == nil })
     }
 
     @Test func headAndOptionsReturnStatusAndFields() async throws {
         let (client, _) = client(.status(.noContent, headers: [.allow: "GET, PUT", .contentLength: "12"]))
-        #expect(try await client.options("/x").headers[.allow] == "GET, PUT")
+        #expect(try await client.sendOptions("/x").headers[.allow] == "GET, PUT")
         let head = try await client.head("/x")
         #expect(head.status == .noContent && head.headers[.contentLength] == "12")
     }

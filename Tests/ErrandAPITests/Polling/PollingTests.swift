@@ -245,7 +245,7 @@ import Testing
     /// Waits that no clock can count end nothing.
     @Test(arguments: [Duration.seconds(Int64.max), Duration(attoseconds: .max), .zero - .seconds(Int64.max)])
     func longWaitsAreBounded(wait: Duration) {
-        for jitter in [Jitter.none, .full] {
+        for jitter in [Backoff.Jitter.none, .full] {
             var policy = PollingPolicy(backoff: .constant(max(.zero, wait)), jitter: jitter, timeout: nil)
             policy.retryAfterCap = wait
             for retryAfter in [nil, wait, .seconds(5)] as [Duration?] {

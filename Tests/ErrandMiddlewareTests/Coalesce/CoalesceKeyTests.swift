@@ -75,16 +75,16 @@ import Testing
         field("traceparent", "00-1-2-01", "00-1-3-01", share: true), field("tracestate", "a=1", nil, share: true),
         field("baggage", "a=1", "a=2", share: true), field("X-Request-ID", "1", "2", share: true),
         field("Range", "bytes=0-1", "bytes=0-2", share: false), field("If-None-Match", "\"a\"", "\"b\"", share: false),
-        field("User-Agent", "a", "b", share: false), field("User-Agent", "a", "b", share: true, by: .all(but: [.userAgent])),
-        field("X-Request-ID", "1", "2", share: true, by: .all(but: [.userAgent])),
+        field("User-Agent", "a", "b", share: false), field("User-Agent", "a", "b", share: true, by: .all(except: [.userAgent])),
+        field("X-Request-ID", "1", "2", share: true, by: .all(except: [.userAgent])),
         field("User-Agent", "a", "b", share: true, by: .only([.accept])), field("Accept", "a/b", "b/c", share: false, by: .only([.accept])),
         // No choice leaves these out.
         field("Authorization", "Bearer 1", "Bearer 2", share: false, by: .only([])),
-        field("Authorization", "Bearer 1", "Bearer 2", share: false, by: .all(but: [.authorization])),
+        field("Authorization", "Bearer 1", "Bearer 2", share: false, by: .all(except: [.authorization])),
         field("Cookie", "a=1", "a=2", share: false, by: .only([.accept])), field("X-Api-Key", "1", "2", share: false, by: .only([])),
         field("X-Tenant", "1", "2", share: true, by: .only([])), field("X-Tenant", "1", "2", share: false, by: .only([]), secret: true),
         field("X-Request-ID", "1", "2", share: false, secret: true), field("Range", "bytes=0-1", nil, share: false, by: .only([])),
-        field("If-Modified-Since", "x", "y", share: false, by: .all(but: [.ifModifiedSince])),
+        field("If-Modified-Since", "x", "y", share: false, by: .all(except: [.ifModifiedSince])),
         field("Content-Type", "a/b", "b/c", share: false, by: .only([])),
         Pair(
             name: "a flagged field", share: false, fields: .only([]),
@@ -182,7 +182,7 @@ import Testing
     @Test func theStackShowsNameAndPlace() {
         let stack = StubTransport().coalesce()
         #expect(stack.description == "coalesce > StubTransport" && stack.contains(.coalesce))
-        #expect("\(CoalesceMiddleware.Fields.all(but: [.userAgent]))" == "all fields but User-Agent")
+        #expect("\(CoalesceMiddleware.Fields.all(except: [.userAgent]))" == "all fields but User-Agent")
         #expect("\(CoalesceMiddleware.Fields.only([.accept, .userAgent]))" == "only Accept, User-Agent")
     }
 

@@ -19,22 +19,22 @@ import Testing
 
     @Test func nobodyJoinsAfterTheFirstByteTheEndOrAFailure() throws {
         var read = SharedExchangeState()
-        _ = read.answer(.success(try Self.streamed()))
+        _ = read.receive(.success(try Self.streamed()))
         #expect(read.join(mayWait: false) != nil)
         _ = read.receive(Data("a".utf8), limitBytes: 10)
         #expect(read.join(mayWait: true) == nil)
 
         var ended = SharedExchangeState()
-        _ = ended.answer(.success(try Self.streamed()))
+        _ = ended.receive(.success(try Self.streamed()))
         _ = ended.end(.complete)
         #expect(ended.join(mayWait: true) == nil)
 
         var buffered = SharedExchangeState()
-        _ = buffered.answer(.success(Response(head: HTTPResponse(status: .ok), request: try request())))
+        _ = buffered.receive(.success(Response(head: HTTPResponse(status: .ok), request: try request())))
         #expect(buffered.join(mayWait: true) == nil)
 
         var failed = SharedExchangeState()
-        _ = failed.answer(.failure(CancellationError()))
+        _ = failed.receive(.failure(CancellationError()))
         #expect(failed.join(mayWait: true) == nil)
     }
 

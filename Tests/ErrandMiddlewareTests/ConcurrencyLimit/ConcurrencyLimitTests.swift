@@ -279,9 +279,9 @@ import Testing
 
     @Test(
         arguments: [
-            (.answered(after: .seconds(1)), 20, 10, 21), (.answered(after: .seconds(1)), 20, 9, 20),
-            (.answered(after: .seconds(6)), 20, 20, 18),
-            (.dropped, 20, 1, 18), (.dropped, 1, 1, 1), (.answered(after: .zero), 200, 200, 200), (.cancelled, 20, 20, 20),
+            (.responded(after: .seconds(1)), 20, 10, 21), (.responded(after: .seconds(1)), 20, 9, 20),
+            (.responded(after: .seconds(6)), 20, 20, 18),
+            (.dropped, 20, 1, 18), (.dropped, 1, 1, 1), (.responded(after: .zero), 200, 200, 200), (.cancelled, 20, 20, 20),
         ] as [(ConcurrencyLimit.Outcome, Double, Int, Double)])
     func anAdaptiveLimitFollowsWhatTheOtherSideBears(_ outcome: ConcurrencyLimit.Outcome, _ limit: Double, _ inUse: Int, _ next: Double) {
         #expect(ConcurrencyLimit.adaptive().next(after: outcome, limit: limit, inUse: inUse) == next)

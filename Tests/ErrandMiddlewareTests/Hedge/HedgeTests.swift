@@ -229,13 +229,13 @@ import Testing
     }
 
     static let races: [([HedgeRace.Event], [HedgeRace.Step])] = [
-        ([.answered], [.end]),
+        ([.responded], [.end]),
         ([.failed(isPushback: false)], [.end]),
-        ([.timeUp, .answered], [.begin(thenTime: true), .end]),
-        ([.timeUp, .failed(isPushback: false), .answered], [.begin(thenTime: true), .wait, .end]),
+        ([.timeUp, .responded], [.begin(thenTime: true), .end]),
+        ([.timeUp, .failed(isPushback: false), .responded], [.begin(thenTime: true), .wait, .end]),
         ([.timeUp, .failed(isPushback: false), .failed(isPushback: false)], [.begin(thenTime: true), .wait, .end]),
-        ([.timeUp, .failed(isPushback: true), .timeUp, .answered], [.begin(thenTime: true), .wait, .wait, .end]),
-        ([.timeUp, .timeUp, .timeUp, .answered], [.begin(thenTime: true), .begin(thenTime: false), .wait, .end]),
+        ([.timeUp, .failed(isPushback: true), .timeUp, .responded], [.begin(thenTime: true), .wait, .wait, .end]),
+        ([.timeUp, .timeUp, .timeUp, .responded], [.begin(thenTime: true), .begin(thenTime: false), .wait, .end]),
     ]
 
     @Test(arguments: races) func theRaceByTable(_ events: [HedgeRace.Event], _ steps: [HedgeRace.Step]) {

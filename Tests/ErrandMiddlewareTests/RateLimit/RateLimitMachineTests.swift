@@ -221,7 +221,7 @@ import Testing
 
     @Test func keysThatAreIdleMakeRoomForOthers() {
         let store = MemoryRateLimitStore(maxKeys: 10, clock: clock)
-        store.observe("paused", RateLimitFields(retryAfter: .seconds(3600)), after: nil)
+        store.observe(RateLimitFields(retryAfter: .seconds(3600)), for: "paused", after: nil)
         for number in 0..<500 {
             clock.advance(by: .seconds(2))
             _ = store.take("\(number)", limit: .perSecond(1))

@@ -227,12 +227,12 @@ import Testing
         let store = MemoryRateLimitStore(clock: clock)
         let middleware = RateLimitMiddleware(.perSecond(1), store: store, clock: clock)
         let stack = stub.wrapped(by: middleware)
-        store.observe(origin, RateLimitFields(retryAfter: .seconds(10)), after: nil)
+        store.observe(RateLimitFields(retryAfter: .seconds(10)), for: origin, after: nil)
         let leader = await queued(try call(), on: stack, middleware)
         var short = try call()
         short.deadline = Deadline(after: .seconds(100), clock: clock)
         let (parked, bounded) = (await queued(try call(), on: stack, middleware), await queued(short, on: stack, middleware))
-        store.observe(origin, RateLimitFields(retryAfter: .seconds(3700)), after: nil)
+        store.observe(RateLimitFields(retryAfter: .seconds(3700)), for: origin, after: nil)
         clock.advance(by: .seconds(10))
         for task in [leader, parked, bounded] {
             let refused = await #expect(throws: RateLimitError.self) { try await task.value }
@@ -296,9 +296,9 @@ import Testing
         let middleware = RateLimitMiddleware(store: store, clock: clock)
         let stack = stub.wrapped(by: middleware)
         let none = RateLimitFields(quotas: [.init(remaining: 0, reset: .seconds(3000))])
-        store.observe(origin, none, after: nil)
+        store.observe(none, for: origin, after: nil)
         let waiting = await queued(try call(), on: stack, middleware)
-        store.observe(origin, RateLimitFields(quotas: [.init(remaining: 500, reset: .seconds(3000))]), after: nil)
+        store.observe(RateLimitFields(quotas: [.init(remaining: 500, reset: .seconds(3000))]), for: origin, after: nil)
         #expect(clock.nextSleeper == .seconds(60))
         clock.advance(by: .seconds(60))
         #expect(try await waiting.value.status == .ok)
@@ -536,7 +536,7 @@ private final class OwnStore: RateLimitStore, ImmediateRateLimits {
         return self.immediate?.take(key, limit: limit) ?? .granted(RateLimitGrant(number: 0))
     }
 
-    func observe(_ key: String, _ fields: RateLimitFields, after grant: RateLimitGrant?) { pause = fields.retryAfter }
+    func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?) { pause = fields.retryAfter }
 }
 
 /// Answers in order, the last again and again; it can't be told anything.
@@ -573,5 +573,5 @@ private final class ScriptedStore: RateLimitStore {
         }
     }
 
-    func observe(_ key: String, _ fields: RateLimitFields, after grant: RateLimitGrant?) async throws { throw Broken() }
+    func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?) async throws { throw Broken() }
 }

@@ -117,7 +117,7 @@ import Logging
     @Test func aMiddlewareOfYourOwnMayStayOut() async throws {
         struct Counting: HTTPMiddleware {
             let count: Watched<Int>
-            var takesPartInPreparing: Bool
+            var appliesToPreparedRequests: Bool
             func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
                 count.change { $0 += 1 }
                 return try await next.send(request)
@@ -125,7 +125,7 @@ import Logging
         }
         for isPart in [true, false] {
             let count = Watched(0)
-            let stack = stub.wrapped(by: Counting(count: count, takesPartInPreparing: isPart), when: .method(.post)).server(
+            let stack = stub.wrapped(by: Counting(count: count, appliesToPreparedRequests: isPart), when: .method(.post)).server(
                 "https://a.example")
             _ = try await stack.prepared(request())
             #expect(count.value == (isPart ? 1 : 0))

@@ -336,7 +336,7 @@ import Logging
         }
     }
 
-    // MARK: Who takes part in preparing
+    // MARK: Prepared requests
 
     @Test func eachMiddlewareSaysWhetherPreparedRequestsPassIt() {
         var passing: [any HTTPMiddleware] = [
@@ -358,8 +358,8 @@ import Logging
             LogMiddleware(Logger(label: "order")), MetricsMiddleware(), TraceMiddleware(), TraceCallMiddleware(),
         ]
         #endif
-        for middleware in passing { #expect(middleware.takesPartInPreparing, "\(middleware.label)") }
-        for middleware in bypassed { #expect(!middleware.takesPartInPreparing, "\(middleware.label)") }
+        for middleware in passing { #expect(middleware.appliesToPreparedRequests, "\(middleware.label)") }
+        for middleware in bypassed { #expect(!middleware.appliesToPreparedRequests, "\(middleware.label)") }
         let placed = Set((passing + bypassed).map(\.place))
         let toCome: Set<MiddlewarePlace> = [.unplaced, .hsts, .cookies, .record, .cache, .waitForNetwork, .sign]
         #expect(placed.union(toCome) == Set(MiddlewarePlace.canonicalOrder).union(toCome), "each place of the order has a row")

@@ -21,6 +21,12 @@ import Testing
         #expect(matcher.matches(try recorded(.get, "/x?q=1")) == matches, "\(matcher)")
     }
 
+    @Test func conditionsOfAStackMatchToo() throws {
+        let matcher: RequestMatcher = .meeting(.host("*.example") && !.method(.get))
+        #expect(matcher.matches(try recorded(.post)) && !matcher.matches(try recorded(.get)))
+        #expect(matcher.description == "host *.example and not (method GET)")
+    }
+
     @Test func fieldsMatchByAnExpression() throws {
         var headers: HTTPFields = [.accept: "text/html"]
         headers.append(HTTPField(name: .accept, value: "application/json;q=0.5"))

@@ -1,0 +1,32 @@
+internal import ErrandCore
+
+/// A page of a list.
+public struct ResultPage<Output: Sendable>: Sendable {
+    /// The decoded page.
+    public let value: Output
+    /// The page with the head and the metadata of its response.
+    public let response: TypedResponse<Output>
+    /// The position of this page.
+    public let position: PagePosition
+    /// The position of the next page; `nil` at the end of the list, and if ``NextPage`` has failed. To continue later, pass the position as
+    /// `from`.
+    ///
+    /// If the server has named a page that must not be requested, the position is that of the forbidden page, and a request for it fails.
+    /// If, after a redirect, an origin that is not allowed has named the forbidden page, the position is `nil`.
+    public internal(set) var next: PagePosition?
+    /// The origin of the call, the only origin that gets its credentials; `nil` if the origin is not known.
+    let home: Origin?
+}
+
+extension ResultPage: CustomStringConvertible, CustomReflectable {
+    /// The position and the response, without the value, which is content of the body:
+    /// `the first page: 200, Items, to GET https://a.example/items`.
+    public var description: String { "\(shown(position)): \(response)" }
+    /// The description, and the next position.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["page": description, "next": next.map { shown($0) } ?? "none"] as KeyValuePairs<String, Any>)
+    }
+
+    /// Returns the position without the values that the request declares secret.
+    private func shown(_ position: PagePosition) -> String { position.shown(by: response.request.options.sensitivity) }
+}

@@ -1,0 +1,23 @@
+extension Backoff {
+    /// The random part of a wait. It prevents clients whose requests failed together from retrying together.
+    public struct Jitter: Sendable, Hashable, CustomStringConvertible {
+        /// The part of a wait that is random: 0 to 1.
+        private let share: Double
+        /// The jitter in words: `full jitter`.
+        public let description: String
+
+        /// A wait from zero to the whole wait of the backoff. The default, because it spreads load best.
+        public static let full = Jitter(share: 1, description: "full jitter")
+        /// A wait from half the wait of the backoff to the whole.
+        public static let equal = Jitter(share: 0.5, description: "equal jitter")
+        /// Always the whole wait of the backoff.
+        public static let none = Jitter(share: 0, description: "no jitter")
+
+        /// Returns the wait with its jitter.
+        ///
+        /// - Parameters:
+        ///   - wait: the wait of the backoff.
+        ///   - random: a number from 0 up to, but not including, 1.
+        public func applied(to wait: Duration, random: Double) -> Duration { wait * (1 - share + share * random) }
+    }
+}
