@@ -25,8 +25,7 @@ extension HTTPFields {
     /// Not available, because a field name is not a `String`. Write `headers[.custom("X-Tenant")]`.
     @available(
         *, unavailable,
-        message:
-            "write headers[.custom(\"X-Tenant\")]; a name that is known only when the program runs is HTTPField.Name(name), which may be nil"
+        message: "write headers[.custom(\"X-Tenant\")]; if the name is known only at run time, use HTTPField.Name(name), which may be nil"
     )
     public subscript(name: String) -> String? {
         get { HTTPField.Name(name).flatMap { self[$0] } }
