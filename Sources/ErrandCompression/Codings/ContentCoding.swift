@@ -160,8 +160,8 @@ enum ContentCoding: String, CaseIterable, Sendable {
     }
 
     /// Returns whether the `Accept-Encoding` of a response accepts the coding in requests
-    /// ([RFC 9110, section 12.5.3](https://www.rfc-editor.org/rfc/rfc9110#section-12.5.3)); `nil` if the field is missing, or has
-    /// more than 8 KiB.
+    /// ([RFC 9110, section 12.5.3](https://www.rfc-editor.org/rfc/rfc9110#section-12.5.3)). Returns `nil` if the field is missing, or
+    /// has more than 8 KiB.
     func isAccepted(by fields: HTTPFields) -> Bool? {
         let values = fields[values: .acceptEncoding]
         guard !values.isEmpty, values.allSatisfy({ $0.utf8.count <= FieldLimits.valueBytes }) else { return nil }

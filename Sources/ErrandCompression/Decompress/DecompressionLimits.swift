@@ -2,8 +2,8 @@
 ///
 /// Two more limits are fixed: the window of Brotli and Zstandard, and 1,000 members or frames in a row without content.
 public struct DecompressionLimits: Sendable, Hashable {
-    /// The default limits: 100 decoded bytes for each received byte after the first 1 MiB of decoded bytes, no size limit, and at
-    /// most 5 codings.
+    /// The default limits: 100 decoded bytes for each received byte, checked from 1 MiB of decoded bytes on. No size limit. At most 5
+    /// codings.
     public static let standard = DecompressionLimits()
 
     /// The largest number of bytes that each coding of a body may produce: at least 0. `nil`, the default: no limit.

@@ -1,12 +1,12 @@
 /// Extracts the needed members of a JSON object whose other members may be unreadable.
 ///
-/// A response with a rotated token must not be lost because of an unneeded member that nests too deeply, has a long run of combining
-/// marks, or is not UTF-8.
+/// A response with a rotated token must not be lost because of an unneeded member. Such a member may nest too deeply, have a long run
+/// of combining marks, or not be UTF-8.
 ///
 /// Works in linear time, without recursion, with one bit for each level of nesting.
 package enum JSONMembers {
-    /// Returns a JSON object with those members of a JSON text whose names are in `names`, in their order; `nil` if the text has no
-    /// complete object.
+    /// Returns a JSON object with the members of a JSON text whose names are in `names`, in their order. Returns `nil` if the text
+    /// has no complete object.
     ///
     /// - A needed member whose value is unreadable, an array or an object is left out.
     /// - In the other members, quotation marks and brackets must be in pairs. Nothing else is checked.

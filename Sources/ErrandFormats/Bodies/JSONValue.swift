@@ -40,8 +40,8 @@ public enum JSONValue: Sendable, Hashable, Codable {
     case array([JSONValue])
     /// An object. Its members have no order. Of several members with one name, the last counts. A `Decodable` type gets the first.
     ///
-    /// Names are compared as Swift compares texts: an `é` in one code point and an `e` with a combining accent are the same name,
-    /// although they are two names in JSON ([RFC 8259, section 8.3](https://www.rfc-editor.org/rfc/rfc8259#section-8.3)).
+    /// Names are compared as Swift compares texts. An `é` in one code point and an `e` with a combining accent are the same name
+    /// here, but two names in JSON ([RFC 8259, section 8.3](https://www.rfc-editor.org/rfc/rfc8259#section-8.3)).
     case object([String: JSONValue])
 
     /// A text.

@@ -185,8 +185,8 @@ private struct BinaryList {
     /// often as it is referred to.
     private static let sizeLimitBytes = 64 * 1024 * 1024
 
-    /// Follows each reference once. A list that a program wrote refers to an array or a dictionary once, but may refer to the same
-    /// text or number any number of times.
+    /// Follows each reference once. Lists from programs refer to each array or dictionary once. They may refer to a text or a number
+    /// any number of times.
     mutating func problem() -> String? {
         var containers: Set<Int> = []
         // The size of the objects in bytes. Each object counts as often as it is referred to.

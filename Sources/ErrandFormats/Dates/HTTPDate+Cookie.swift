@@ -1,7 +1,7 @@
 extension HTTPDate {
     /// Reads the date of a cookie, as in the attribute `Expires` of a `Set-Cookie` field
-    /// ([RFC 6265, section 5.1.1](https://www.rfc-editor.org/rfc/rfc6265#section-5.1.1)): a time, a day, a month and a year in any
-    /// order.
+    /// ([RFC 6265, section 5.1.1](https://www.rfc-editor.org/rfc/rfc6265#section-5.1.1)). The text has a time, a day, a month and a
+    /// year in any order.
     ///
     /// ```swift
     /// HTTPDate(cookieDate: "Wed Dec 12 2007 08:44:07 GMT-0500 (EST)")     // Wed, 12 Dec 2007 08:44:07 GMT

@@ -17,7 +17,7 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
     /// - `Sunday, 06-Nov-94 08:49:37 GMT` (obsolete)
     /// - `Sun Nov  6 08:49:37 1994` (obsolete)
     ///
-    /// The reading is lenient: the name of the day is not checked, commas and spaces may be missing or repeated, and the day may have
+    /// The reading is lenient. The name of the day is not checked, commas and spaces may be missing or repeated, and the day may have
     /// one digit. ``init(strict:now:)`` reads only dates that follow the grammar. ``init(cookieDate:)`` reads the dates of cookies.
     ///
     /// - Parameters:

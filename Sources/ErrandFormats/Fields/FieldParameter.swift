@@ -33,7 +33,7 @@ extension FieldReader {
             guard take(";") else { break }
             skip(\.isOptionalSpace)
             end = position
-            // A semicolon alone is harmless.
+            // A semicolon without a parameter is ignored.
             guard let name = token() else { continue }
             skip(\.isOptionalSpace)
             var value: String?

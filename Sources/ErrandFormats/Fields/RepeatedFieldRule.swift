@@ -20,7 +20,7 @@ package enum RepeatedFieldRule: Sendable {
     /// | `Age` ([RFC 9111, section 5.1](https://www.rfc-editor.org/rfc/rfc9111#section-5.1)), `Expires`, `Server` | the first counts |
     /// | the older fields of ``RateLimitFields`` that end in `-Remaining`, `-Reset` and `-Reset-After` | the first counts |
     ///
-    /// `Content-Length` belongs to the framing of a message, where each version of HTTP refuses different values.
+    /// `Content-Length` belongs to the framing of a message. Each version of HTTP refuses different values in the framing.
     package static func of(_ name: HTTPField.Name) -> RepeatedFieldRule? { table[name] }
 
     private static let table: [HTTPField.Name: RepeatedFieldRule] = {
@@ -73,7 +73,7 @@ extension HTTPFields {
         return first
     }
 
-    /// Returns the value of a field that must occur once, by the rule of ``RepeatedFieldRule/of(_:)``; `nil` if the field is missing,
-    /// and for different values of a field whose rule is ``RepeatedFieldRule/refuse``.
+    /// Returns the value of a field that must occur once, by the rule of ``RepeatedFieldRule/of(_:)``; `nil` if the field is missing.
+    /// Different values give `nil`, too, if the rule is ``RepeatedFieldRule/refuse``.
     package func single(_ name: HTTPField.Name) -> String? { try? checkedSingle(name) }
 }

@@ -7,7 +7,7 @@ struct LineFinder: Sendable {
     enum Ending: Sendable {
         /// LF, CR LF or CR.
         case any
-        /// LF alone; a CR before it is part of the line.
+        /// Only LF. A CR before the LF is part of the line.
         case lineFeed
     }
 

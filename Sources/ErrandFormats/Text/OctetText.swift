@@ -1,7 +1,7 @@
 // Comparing and searching text by its octets. Swift compares texts in a normal form, which takes quadratic time for a long run of
-// combining marks, and a mark after a quotation mark or a slash forms a different `Character` with it. For text from outside, use
-// these functions in place of `==`, `contains`, `split` and `Set<String>`. `scripts/check-octets` refuses `==`, `contains`, `split`
-// and `Set<String>` in the files that read text from outside.
+// combining marks. Also, a combining mark after a quotation mark or a slash forms a different `Character` with it. For text from
+// outside, use these functions in place of `==`, `contains`, `split` and `Set<String>`. `scripts/check-octets` refuses `==`,
+// `contains`, `split` and `Set<String>` in the files that read text from outside.
 
 extension StringProtocol {
     /// Returns whether this text has the same octets in UTF-8 as `other`. The lengths are compared first.

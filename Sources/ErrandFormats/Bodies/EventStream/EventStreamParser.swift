@@ -11,8 +11,8 @@
 /// }
 /// ```
 ///
-/// The parser refuses a text with more than 128 combining marks in a row, because Swift takes quadratic time to compare such a text,
-/// as in `event.type == "added"`.
+/// The parser refuses a text with more than 128 combining marks in a row. Swift takes quadratic time to compare such a text, as in
+/// `event.type == "added"`.
 ///
 /// The parser does no I/O. Chunks can end anywhere, also within a character or between CR and LF. The same bytes give the same items.
 /// A byte order mark at the beginning is removed. Octets that are not valid UTF-8 become U+FFFD. An event is complete at its empty

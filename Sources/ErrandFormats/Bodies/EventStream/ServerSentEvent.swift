@@ -4,7 +4,7 @@ public struct ServerSentEvent: Sendable, Hashable, CustomStringConvertible, Cust
     /// The type of an event that names no type.
     public static let defaultType = "message"
 
-    /// The last event ID of the stream at this event: the ID of this event, or of an earlier event; empty if the stream has no ID.
+    /// The last event ID of the stream at this event: the ID of this event, or of an earlier event. Empty if the stream has no ID.
     ///
     /// A client that connects again sends the ID as `Last-Event-ID`, so that the server continues after this event.
     public var lastEventID: String

@@ -14,8 +14,8 @@ public struct JSONSequenceSplitter: Sendable {
         public let number: Int
         /// The bytes of the text, with its white space.
         public let bytes: [UInt8]
-        /// Whether the text is cut off: the text does not end where its outermost value ends, or the text is a number, `true`,
-        /// `false` or `null` without white space after it ([section 2.4](https://www.rfc-editor.org/rfc/rfc7464#section-2.4)).
+        /// Whether the text is cut off, because it does not end where its outermost value ends. A number, `true`, `false` or `null`
+        /// without white space after it is cut off, too ([section 2.4](https://www.rfc-editor.org/rfc/rfc7464#section-2.4)).
         public let isCutOff: Bool
     }
 

@@ -16,7 +16,7 @@ public enum StructuredBareItem: Sendable, Hashable {
     case boolean(Bool)
     /// A date of at most 15 digits. Other implementations may not read dates outside the years 1 to 9999.
     case date(secondsSinceEpoch: Int64)
-    /// Any text. It is meant for people, and may imitate other text: don't compare it.
+    /// Any text for people. The text may imitate other text: don't compare it.
     case displayString(String)
 
     /// The value of an integer; otherwise `nil`.
