@@ -9,6 +9,6 @@
 @_exported public import ErrandTelemetry
 
 #if canImport(FoundationInternationalization)
-// Linked for its conversion of host names in other scripts (UTS 46), which URLs ask for; Apple's Foundation has it built in.
+// URLs need this module to convert host names in other scripts (UTS 46). Apple's Foundation has the conversion built in.
 internal import FoundationInternationalization
 #endif

@@ -2,7 +2,7 @@
 public import ErrandCore
 public import ServiceLifecycle
 
-/// A transport as a service of a server: it runs until the graceful shutdown of the server, which shuts it down.
+/// A service that shuts a transport down when its server shuts down gracefully.
 ///
 /// ```swift
 /// let transport = NIOTransport()
@@ -10,16 +10,17 @@ public import ServiceLifecycle
 /// try await group.run()
 /// ```
 ///
-/// Services are shut down in reverse order, so list it before the services that send requests by it. It needs the trait `ServiceLifecycle`.
+/// Services are shut down in reverse order. List this service before the services that send requests through the transport. The
+/// service requires the trait `ServiceLifecycle`.
 public struct TransportService: Service {
     private let transport: any HTTPTransport
 
-    /// A service that shuts `transport` down.
+    /// Creates a service that shuts `transport` down.
     public init(_ transport: some HTTPTransport) { self.transport = transport }
 
     /// Waits for the graceful shutdown, or for the task to be cancelled, and then shuts the transport down.
     public func run() async throws {
-        // A task that is cancelled shuts the transport down as well.
+        // Cancellation ends the wait with an error, and must shut the transport down, too.
         try? await gracefulShutdown()
         try await transport.shutdown()
     }

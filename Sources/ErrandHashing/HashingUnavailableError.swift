@@ -1,16 +1,17 @@
-/// The error of a feature that needs a hash function, in a build without the trait `Crypto`.
+/// The error for a feature that needs a hash function, in a build without the trait `Crypto`.
 package struct HashingUnavailableError: Error, Hashable, CustomStringConvertible {
-    /// What needs the hash function, as an app names it.
+    /// The feature that needs the hash function, in the words of the API.
     package let feature: String
 
     private init(feature: String) { self.feature = feature }
 
-    /// What is missing, and how an app gets it: `a durable partition needs a hash function: switch on the trait Crypto of the package Errand`.
+    /// The problem, and how to solve it:
+    /// `a durable partition needs a hash function: switch on the trait Crypto of the package Errand`.
     package var description: String { "\(feature) needs a hash function: switch on the trait Crypto of the package Errand" }
 
-    /// Refuses a feature in a build without the trait `Crypto`.
+    /// Throws an error in a build without the trait `Crypto`.
     ///
-    /// - Parameter feature: what needs the hash function, as an app names it.
+    /// - Parameter feature: the feature that needs the hash function, in the words of the API.
     package static func check(_ feature: StaticString) throws(HashingUnavailableError) {
         #if !Crypto
         throw HashingUnavailableError(feature: "\(feature)")

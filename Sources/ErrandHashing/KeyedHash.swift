@@ -1,7 +1,7 @@
 #if Crypto
 internal import Crypto
 
-/// The code of a message by a shared secret: HMAC ([RFC 2104](https://www.rfc-editor.org/rfc/rfc2104)).
+/// A message authentication code that uses a shared secret: HMAC ([RFC 2104](https://www.rfc-editor.org/rfc/rfc2104)).
 package enum KeyedHash: Sendable, Hashable, CaseIterable {
     /// HMAC with SHA-256: 32 octets.
     case hmacSHA256

@@ -1,7 +1,7 @@
 #if Crypto
 internal import Crypto
 
-/// A hash of octets that are fed piece by piece.
+/// A hash of octets that are added piece by piece.
 ///
 /// ```swift
 /// var hash = OctetHash(.sha256)
@@ -10,8 +10,9 @@ internal import Crypto
 /// ```
 package struct OctetHash: Sendable {
     package enum Algorithm: Sendable, Hashable, CaseIterable {
-        /// SHA-1 ([FIPS 180-4](https://nvlpubs.nist.gov/nistpubs/FIPS/NIST.FIPS.180-4.pdf)): 20 octets. Broken: only where a protocol prescribes it,
-        /// such as the handshake of WebSocket ([RFC 6455, section 4.2.2](https://www.rfc-editor.org/rfc/rfc6455#section-4.2.2)).
+        /// SHA-1 ([FIPS 180-4](https://nvlpubs.nist.gov/nistpubs/FIPS/NIST.FIPS.180-4.pdf)): 20 octets. SHA-1 is broken: use it only
+        /// if a protocol requires it, as the handshake of WebSocket does
+        /// ([RFC 6455, section 4.2.2](https://www.rfc-editor.org/rfc/rfc6455#section-4.2.2)).
         case sha1
         /// SHA-256: 32 octets.
         case sha256
@@ -27,7 +28,7 @@ package struct OctetHash: Sendable {
 
     private var state: State
 
-    /// Creates a hash that was fed nothing.
+    /// Creates a hash of no octets.
     package init(_ algorithm: Algorithm) {
         state =
             switch algorithm {
@@ -37,7 +38,7 @@ package struct OctetHash: Sendable {
             }
     }
 
-    /// Feeds octets.
+    /// Adds octets to the hash.
     package mutating func update(_ octets: some Sequence<UInt8>) {
         if octets.withContiguousStorageIfAvailable({ update(UnsafeRawBufferPointer($0)) }) == nil {
             Array(octets).withUnsafeBytes { update($0) }
@@ -58,7 +59,7 @@ package struct OctetHash: Sendable {
         }
     }
 
-    /// Returns the hash of what was fed so far. More can be fed afterwards.
+    /// Returns the hash of the octets added so far. More octets can be added afterwards.
     package func finalized() -> [UInt8] {
         switch state {
         case .sha1(let hash): Array(hash.finalize())

@@ -1,11 +1,12 @@
 #if Brotli
 internal import CBrotli
 
-/// Decodes Brotli ([RFC 7932](https://www.rfc-editor.org/rfc/rfc7932)). Its window is at most 16 MiB: large windows are off.
+/// Decodes Brotli ([RFC 7932](https://www.rfc-editor.org/rfc/rfc7932)). The window is at most 16 MiB, because large windows are
+/// switched off.
 struct BrotliDecoding: ~Copyable, CodecState {
     private let decoder: OpaquePointer
 
-    /// - Returns: `nil` if there is no memory for it.
+    /// Creates the state; `nil` if there is not enough memory.
     init?() {
         guard let decoder = BrotliDecoderCreateInstance(nil, nil, nil) else { return nil }
         self.decoder = decoder
@@ -31,13 +32,13 @@ struct BrotliDecoding: ~Copyable, CodecState {
     }
 }
 
-/// Encodes Brotli in the quality 5, which takes about as long as gzip and makes less.
+/// Encodes Brotli with quality 5, which takes about as long as gzip and produces fewer bytes.
 struct BrotliEncoding: ~Copyable, CodecState {
     private static let quality: UInt32 = 5
 
     private let encoder: OpaquePointer
 
-    /// - Returns: `nil` if there is no memory for it.
+    /// Creates the state; `nil` if there is not enough memory.
     init?() {
         guard let encoder = BrotliEncoderCreateInstance(nil, nil, nil) else { return nil }
         _ = BrotliEncoderSetParameter(encoder, BROTLI_PARAM_QUALITY, Self.quality)

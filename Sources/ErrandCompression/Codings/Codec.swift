@@ -1,26 +1,28 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// An encoder or a decoder of one content coding, over a library of the system.
+/// An encoder or a decoder of one content coding, based on a library of the system.
 protocol Codec: AnyObject, Sendable {
-    /// Uses some bytes from the front of `input`, and makes some bytes.
+    /// Uses bytes from the front of `input`, and produces bytes.
     ///
     /// - Parameters:
-    ///   - limitBytes: the most that it makes, at least 1. If it makes as many, it may hold more.
-    ///   - isLast: whether nothing follows `input`. An encoder ends then; a decoder finds the end by itself.
+    ///   - limitBytes: the largest number of bytes to produce, at least 1. If the codec produces this number of bytes, it may hold
+    ///     more.
+    ///   - isLast: whether no bytes follow `input`. If true, an encoder ends the content. A decoder finds the end in the input.
     func step(_ input: Data, upTo limitBytes: Int, isLast: Bool) -> CodecStep
 
-    /// Begins anew, for the next member of a coding with members. Only their decoders can: see ``ContentCoding/hasMember(beginningWith:)``.
+    /// Prepares for the next member of a coding with members. Only decoders of such codings can be reset: see
+    /// ``ContentCoding/hasMember(beginningWith:)``.
     func reset()
 }
 
-/// What a ``Codec`` did in one step.
+/// The result of one step of a ``Codec``.
 struct CodecStep: Sendable {
     enum Status: Sendable, Equatable {
         case more
-        /// The last byte of the content was made.
+        /// The last byte of the content was produced.
         case end
-        /// The input is invalid, or there is no memory: the reason in words.
+        /// The input is invalid, or there is not enough memory. The reason is in words.
         case failed(String)
 
         static let noMemory = Status.failed("there is not enough memory")
@@ -29,7 +31,7 @@ struct CodecStep: Sendable {
     var status: Status
     /// The number of bytes of the input that were used.
     var used: Int
-    /// What was made.
+    /// The produced bytes.
     var output: Data
 }
 
@@ -39,15 +41,16 @@ protocol CodecState: ~Copyable {
         _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer, isLast: Bool
     ) -> (status: CodecStep.Status, used: Int, made: Int)
 
-    /// Begins anew. By default, it stops the program: no coding without members, and no encoder, begins anew.
+    /// Prepares for the next member. The default implementation stops the program, because only decoders of codings with members are
+    /// reset.
     mutating func reset()
 }
 
 extension CodecState where Self: ~Copyable {
-    mutating func reset() { preconditionFailure("only the decoder of a coding with members begins anew") }
+    mutating func reset() { preconditionFailure("only the decoder of a coding with members can be reset") }
 }
 
-/// A codec over a state that one caller at a time uses.
+/// A codec whose state only one caller uses at a time.
 final class LockedCodec<State: CodecState & ~Copyable>: Codec {
     private let state: Mutex<State>
 
@@ -61,7 +64,7 @@ final class LockedCodec<State: CodecState & ~Copyable>: Codec {
             let (status, used, made) = input.withUnsafeBytes { source in
                 output.withUnsafeMutableBytes { state.step(source, $0, isLast: isLast) }
             }
-            // A slice would keep the memory of the whole.
+            // A small slice would keep the memory of the whole buffer.
             if made < limitBytes { output = made > limitBytes / 2 ? output.prefix(made) : Data(output.prefix(made)) }
             return CodecStep(status: status, used: used, output: output)
         }

@@ -1,11 +1,12 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// A content coding of this library, both ways: gzip ([RFC 1952](https://www.rfc-editor.org/rfc/rfc1952)), deflate, and those of the traits
-/// `Brotli` and `Zstandard`.
+/// A content coding that this library encodes and decodes: gzip ([RFC 1952](https://www.rfc-editor.org/rfc/rfc1952)), deflate, and
+/// the codings of the traits `Brotli` and `Zstandard`.
 ///
-/// `deflate` is the format of zlib ([RFC 1950](https://www.rfc-editor.org/rfc/rfc1950)). Some servers send its content without that format
-/// ([RFC 9110, section 8.4.1.2](https://www.rfc-editor.org/rfc/rfc9110#section-8.4.1.2)): the first two bytes tell them apart.
+/// `deflate` is the format of zlib ([RFC 1950](https://www.rfc-editor.org/rfc/rfc1950)). Some servers send the compressed content
+/// without the format of zlib ([RFC 9110, section 8.4.1.2](https://www.rfc-editor.org/rfc/rfc9110#section-8.4.1.2)). The first two
+/// bytes of a body show its format.
 enum ContentCoding: String, CaseIterable, Sendable {
     case gzip, deflate
     #if Brotli
@@ -18,7 +19,8 @@ enum ContentCoding: String, CaseIterable, Sendable {
     /// The value of `Accept-Encoding`: every coding that is compiled in.
     static let accepted = allCases.map(\.rawValue).joined(separator: ", ")
 
-    /// - Parameter name: in any case. `x-gzip` is `gzip` ([RFC 9110, section 8.4.1](https://www.rfc-editor.org/rfc/rfc9110#section-8.4.1)).
+    /// - Parameter name: the name of a coding, in any case. `x-gzip` is `gzip`
+    ///   ([RFC 9110, section 8.4.1](https://www.rfc-editor.org/rfc/rfc9110#section-8.4.1)).
     init?(named name: some StringProtocol) {
         if name.isExactlyIgnoringCase("x-gzip") {
             self = .gzip
@@ -30,7 +32,7 @@ enum ContentCoding: String, CaseIterable, Sendable {
 
     // MARK: Codecs
 
-    /// The number of bytes that ``decoder(for:)`` looks at.
+    /// The number of bytes that ``decoder(for:)`` examines.
     var bytesToBegin: Int {
         switch self {
         case .gzip: return 1
@@ -47,7 +49,7 @@ enum ContentCoding: String, CaseIterable, Sendable {
     /// Returns a new decoder.
     ///
     /// - Parameter input: the first bytes, at least ``bytesToBegin``.
-    /// - Throws: `.corrupt` if a body can't begin with these bytes, or if there is no memory for the decoder.
+    /// - Throws: `.corrupt` if a body can't begin with these bytes, or if there is not enough memory for the decoder.
     func decoder(for input: Data) throws(ContentDecodingError.Reason) -> any Codec {
         guard let decoder = try newDecoder(for: input) else { throw .corrupt(self, "there is not enough memory") }
         return decoder
@@ -74,7 +76,7 @@ enum ContentCoding: String, CaseIterable, Sendable {
         }
     }
 
-    /// Returns a new encoder; `nil` if there is no memory for it.
+    /// Returns a new encoder; `nil` if there is not enough memory.
     func encoder() -> (any Codec)? {
         switch self {
         case .gzip: return Self.zlib(.encode, windowBits: 31)
@@ -97,7 +99,7 @@ enum ContentCoding: String, CaseIterable, Sendable {
         return LockedCodec(state)
     }
 
-    /// Whether a member (gzip) or a frame (Zstandard) begins with these bytes; `nil` if there are too few to tell.
+    /// Returns whether a member (gzip) or a frame (Zstandard) begins with these bytes; `nil` if more bytes are needed to decide.
     func hasMember(beginningWith input: Data) -> Bool? {
         switch self {
         case .gzip: return input.first.map { $0 == 0x1F }
@@ -111,12 +113,13 @@ enum ContentCoding: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether zeros may follow the end of the content. A gzip file that was copied in blocks, as to a tape, ends with them.
+    /// Whether zeros may follow the end of the content. A gzip file that was copied in blocks, as to a tape, ends with zeros.
     var mayHavePadding: Bool { self == .gzip }
 
     #if Zstandard
-    /// A frame of content, or one to skip ([RFC 8878, sections 3.1.1 and 3.1.2](https://www.rfc-editor.org/rfc/rfc8878#section-3.1.1)). The library would
-    /// decode formats that are older than the standard, too, without the limit of the window.
+    /// Returns whether a frame of content, or a skippable frame, begins with these bytes
+    /// ([RFC 8878, sections 3.1.1 and 3.1.2](https://www.rfc-editor.org/rfc/rfc8878#section-3.1.1)). Without this check, the library
+    /// would also decode formats that are older than the standard, without the limit of the window.
     private static func hasFrame(beginningWith input: Data) -> Bool? {
         let bytes = Array(input.prefix(4))
         guard let first = bytes.first else { return nil }
@@ -128,10 +131,10 @@ enum ContentCoding: String, CaseIterable, Sendable {
 
     // MARK: Fields
 
-    /// Returns the codings to decode, in the order in which the server applied them. Returns none if one of them is another one, and for a
-    /// response without a body or with an empty one.
+    /// Returns the codings to decode, in the order in which the server applied them. Returns no codings if a coding is unknown, and
+    /// for a response without a body or with an empty body.
     ///
-    /// `identity` and empty members count as none. A field of more than 8 KiB counts as an unknown coding.
+    /// `identity` and empty members are ignored. A field of more than 8 KiB counts as an unknown coding.
     ///
     /// - Throws: `.tooManyCodings` for more than `limit` codings.
     static func toDecode(
@@ -156,8 +159,9 @@ enum ContentCoding: String, CaseIterable, Sendable {
         return codings.count == count ? codings : []
     }
 
-    /// Whether the `Accept-Encoding` of a response accepts the coding in requests
-    /// ([RFC 9110, section 12.5.3](https://www.rfc-editor.org/rfc/rfc9110#section-12.5.3)); `nil` without the field, or if it has more than 8 KiB.
+    /// Returns whether the `Accept-Encoding` of a response accepts the coding in requests
+    /// ([RFC 9110, section 12.5.3](https://www.rfc-editor.org/rfc/rfc9110#section-12.5.3)). Returns `nil` if the field is missing, or
+    /// has more than 8 KiB.
     func isAccepted(by fields: HTTPFields) -> Bool? {
         let values = fields[values: .acceptEncoding]
         guard !values.isEmpty, values.allSatisfy({ $0.utf8.count <= FieldLimits.valueBytes }) else { return nil }

@@ -1,14 +1,14 @@
 internal import CZlib
 
-/// A stream of zlib at a fixed address, because zlib keeps a pointer to it.
+/// A stream of zlib at a fixed address, because zlib keeps a pointer to the stream.
 struct ZlibState: ~Copyable, CodecState {
     enum Direction { case decode, encode }
 
     private let stream: UnsafeMutablePointer<z_stream>
     private let direction: Direction
 
-    /// - Parameter windowBits: 15 for the format of zlib, 31 for gzip, -15 for neither.
-    /// - Returns: `nil` if there is no memory for it: 40 KiB or so to decode, 256 KiB or so to encode.
+    /// - Parameter windowBits: 15 for the format of zlib, 31 for gzip, -15 for deflate without a format.
+    /// - Returns: `nil` if there is not enough memory. Decoding needs about 40 KiB, and encoding about 256 KiB.
     init?(_ direction: Direction, windowBits: Int32) {
         self.direction = direction
         stream = .allocate(capacity: 1)
@@ -34,7 +34,7 @@ struct ZlibState: ~Copyable, CodecState {
     }
 
     mutating func reset() {
-        precondition(direction == .decode, "only a decoder begins anew")
+        precondition(direction == .decode, "only a decoder can be reset")
         _ = inflateReset(stream)
     }
 

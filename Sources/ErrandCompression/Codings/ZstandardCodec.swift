@@ -1,14 +1,14 @@
 #if Zstandard
 internal import CZstd
 
-/// Decodes Zstandard ([RFC 8878](https://www.rfc-editor.org/rfc/rfc8878)), one frame or several. Its window is at most 8 MiB
+/// Decodes Zstandard ([RFC 8878](https://www.rfc-editor.org/rfc/rfc8878)), one or more frames. The window is at most 8 MiB
 /// ([RFC 9659](https://www.rfc-editor.org/rfc/rfc9659)).
 struct ZstandardDecoding: ~Copyable, CodecState {
     private static let maxWindowLog: Int32 = 23
 
     private let context: OpaquePointer
 
-    /// - Returns: `nil` if there is no memory for it.
+    /// Creates the state; `nil` if there is not enough memory.
     init?() {
         guard let context = ZSTD_createDCtx() else { return nil }
         self.context = context
@@ -29,11 +29,11 @@ struct ZstandardDecoding: ~Copyable, CodecState {
     }
 }
 
-/// Encodes Zstandard in its default level, 3, whose window is at most 2 MiB.
+/// Encodes Zstandard at the default level, 3. The window is at most 2 MiB.
 struct ZstandardEncoding: ~Copyable, CodecState {
     private let context: OpaquePointer
 
-    /// - Returns: `nil` if there is no memory for it.
+    /// Creates the state; `nil` if there is not enough memory.
     init?() {
         guard let context = ZSTD_createCCtx() else { return nil }
         self.context = context

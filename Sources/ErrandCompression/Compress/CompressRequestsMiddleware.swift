@@ -11,28 +11,33 @@ internal import ErrandFormats
 /// let logs = HTTPStack.default.compressRequests(.gzip).retry()        // all
 /// ```
 ///
-/// It sets `Content-Encoding`. Bytes in memory, at most 64 KiB of them, are compressed at once, and are sent uncompressed unless compression
-/// makes them fewer. Any other body is compressed while it is sent: its length is not known before its end, so that it is sent in chunks. A body that can
-/// be sent again still can, from its first byte.
+/// The middleware sets `Content-Encoding`. A body in memory of at most 64 KiB is compressed before the request is sent. If
+/// compression does not make the body smaller, the body is sent uncompressed.
 ///
-/// A request is left as it is if its body is empty, if it has a `Content-Encoding` already, or if a field describes the bytes of its body:
-/// `Content-Range`, `Content-Digest`, `Repr-Digest`, `Digest` and `Content-MD5`.
+/// Any other body is compressed while it is sent. The length of the compressed body is unknown until its end, so the body is sent in
+/// chunks. If a body can be sent again, the compressed body can be sent again, too, from its first byte.
 ///
-/// **Refusals:** a server responds with the status 415 to a coding that it does not know, and should list those that it knows in
-/// `Accept-Encoding` ([RFC 7694, section 3](https://www.rfc-editor.org/rfc/rfc7694#section-3)). Then the request is sent once more,
-/// uncompressed, if its body can be sent again. The first response is one of the `attempts` in the metadata. If the field lists the coding, the
-/// reason must be another, and the response is returned.
+/// A request is sent unchanged in these cases:
+/// - The body is empty.
+/// - The request has a `Content-Encoding` already.
+/// - A field describes the bytes of the body: `Content-Range`, `Content-Digest`, `Repr-Digest`, `Digest` or `Content-MD5`.
 ///
-/// An origin that refuses a coding gets uncompressed bodies for an hour, or until one of its responses lists the coding in `Accept-Encoding`. A
-/// 415 without that field may have another reason: it counts as a refusal only if the uncompressed request gets another status, or can't be
-/// sent. At most 1,000 refusals are remembered.
+/// **Refusals:** a server responds with status 415 to an unknown coding, and should list the known codings in `Accept-Encoding`
+/// ([RFC 7694, section 3](https://www.rfc-editor.org/rfc/rfc7694#section-3)). If the body can be sent again, the request is then sent
+/// once more, uncompressed. The first response is one of the `attempts` in the metadata. If `Accept-Encoding` lists the coding, the
+/// status has a different reason, and the response is returned.
 ///
-/// **Place:** inside `validateStatus`. Inside `redirect` and `retry`, each hop and each attempt is compressed for its own origin. Everything
-/// that signs a body, computes its digest, or counts bytes on the wire belongs inside.
+/// An origin that refuses a coding gets uncompressed bodies for an hour, or until one of its responses lists the coding in
+/// `Accept-Encoding`. A 415 without `Accept-Encoding` may have a different reason. Such a 415 counts as a refusal only if the
+/// uncompressed request gets a different status, or can't be sent. At most 1,000 refusals are remembered.
 ///
-/// **Per request:** `request.options.compress = .gzip` compresses this request; `.off` does not.
+/// **Place:** inside `validateStatus`. Inside `redirect` and `retry`, each hop and each attempt is compressed for its own origin.
+/// Middleware that signs a body, computes its digest, or counts bytes on the wire belongs inside.
+///
+/// **Per request:** `request.options.compress = .gzip` compresses this request. `.off` sends it uncompressed.
 public struct CompressRequestsMiddleware: HTTPMiddleware {
-    /// The most bytes in memory that are compressed before the request is sent. This takes a millisecond or two.
+    /// The largest body in memory that is compressed before the request is sent, in bytes. Compressing 64 KiB takes one or two
+    /// milliseconds.
     static let atOnceLimitBytes = 64 * 1024
 
     private let compression: RequestCompression?
@@ -42,7 +47,8 @@ public struct CompressRequestsMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     ///
     /// - Parameters:
-    ///   - compression: for all requests; ``RequestCompression/gzip`` by default. `nil` compresses only requests with an option.
+    ///   - compression: the compression of all requests; ``RequestCompression/gzip`` by default. `nil`: only requests with an option
+    ///     are compressed.
     ///   - clock: measures how long refusals are remembered, and the wait for a refusal's own body, at most 100 ms.
     public init(_ compression: RequestCompression? = .gzip, clock: any Clock<Duration> = ContinuousClock()) {
         (self.compression, self.clock) = (compression, clock)
@@ -102,13 +108,13 @@ public struct CompressRequestsMiddleware: HTTPMiddleware {
 }
 
 extension Request {
-    /// Whether the body may be compressed: it has bytes, it has no coding yet, and no field describes its bytes.
+    /// Whether the body may be compressed: the body has bytes and no coding yet, and no field describes its bytes.
     fileprivate var isCompressible: Bool {
         let describing: [HTTPField.Name] = [.contentEncoding, .contentRange, .contentDigest, .reprDigest, .digest, .contentMD5]
         return !body.isEmpty && !describing.contains { head.headerFields.contains($0) }
     }
 
-    /// Returns the request with a compressed body; `nil` if that would not make the body smaller.
+    /// Returns the request with a compressed body; `nil` if compression does not make the body smaller.
     fileprivate func compressed(in coding: ContentCoding) -> Request? {
         var request = self
         if let data = body.bufferedData, data.count <= CompressRequestsMiddleware.atOnceLimitBytes {
@@ -137,9 +143,10 @@ private enum CompressOptionKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// How the body of this request is compressed, such as `.gzip`, or `.off`. `.inherited` (the default) leaves it to the stack.
+    /// How the body of this request is compressed, such as `.gzip`, or `.off`. `.inherited` (the default) uses the compression of the
+    /// stack.
     ///
-    /// The stack must have `compressRequests`: ``/ErrandCore/UnservedOptionError`` otherwise.
+    /// If the stack has no `compressRequests`, the request fails with ``/ErrandCore/UnservedOptionError``.
     public var compress: OptionOverride<RequestCompression> {
         get { self[CompressOptionKey.self] }
         set { self[CompressOptionKey.self] = newValue }
@@ -154,7 +161,7 @@ extension HTTPSender {
     /// ```
     ///
     /// - Parameters:
-    ///   - compression: for all requests; gzip by default. `nil` compresses only requests with an option.
+    ///   - compression: the compression of all requests; gzip by default. `nil`: only requests with an option are compressed.
     ///   - clock: measures how long refusals are remembered, and the wait for a refusal's own body, at most 100 ms.
     public func compressRequests(
         _ compression: RequestCompression? = .gzip, clock: any Clock<Duration> = ContinuousClock()

@@ -1,9 +1,9 @@
 internal import ErrandCore
 
-/// Encodes a body in a content coding. It makes at most 64 KiB at a time.
+/// Encodes a body in a content coding. Each step produces at most 64 KiB.
 struct ContentEncoder: BodyTransform {
     private let coding: ContentCoding
-    /// `nil` before the first bytes. Copies of an encoder that has begun share it.
+    /// The codec; `nil` before the first bytes. After the first bytes, copies of the encoder share the codec.
     private var codec: (any Codec)?
     private var isAtEnd = false
 
@@ -45,7 +45,7 @@ struct ContentEncoder: BodyTransform {
     }
 }
 
-/// The body of a request can't be encoded.
+/// The error for a request body that can't be encoded.
 struct ContentEncodingError: SafelyDescribedError {
     let coding: ContentCoding
     let reason: String

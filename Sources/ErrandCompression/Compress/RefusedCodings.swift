@@ -8,9 +8,9 @@ final class RefusedCodings: Sendable {
         let coding: ContentCoding
     }
 
-    /// The most entries; the one that was used least recently is forgotten.
+    /// The largest number of entries. If the table is full, the least recently used entry is removed.
     static let limit = 1000
-    /// After this time, the coding is tried again: a server may have learned it.
+    /// The duration after which a coding is tried again, because the server may support the coding by then.
     static let lifetime: Duration = .seconds(3600)
 
     private let entries = Mutex(BoundedTable<Key, Duration>(limit: limit))

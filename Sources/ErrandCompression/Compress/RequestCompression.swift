@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// How the bodies of requests are compressed: a content coding, which the server must know.
+/// A content coding for the bodies of requests, which the server must support.
 ///
 /// ```swift
 /// request.options.compress = .gzip
@@ -11,11 +11,11 @@ public struct RequestCompression: Sendable, Hashable, CustomStringConvertible {
     /// The coding `deflate`, in the format of zlib ([RFC 1950](https://www.rfc-editor.org/rfc/rfc1950)).
     public static let deflate = RequestCompression(coding: .deflate)
     #if Brotli
-    /// The coding `br` ([RFC 7932](https://www.rfc-editor.org/rfc/rfc7932)). For the package's trait `Brotli`.
+    /// The coding `br` ([RFC 7932](https://www.rfc-editor.org/rfc/rfc7932)). Requires the package's trait `Brotli`.
     public static let brotli = RequestCompression(coding: .brotli)
     #endif
     #if Zstandard
-    /// The coding `zstd` ([RFC 8878](https://www.rfc-editor.org/rfc/rfc8878)). For the package's trait `Zstandard`.
+    /// The coding `zstd` ([RFC 8878](https://www.rfc-editor.org/rfc/rfc8878)). Requires the package's trait `Zstandard`.
     public static let zstandard = RequestCompression(coding: .zstandard)
     #endif
 
@@ -26,16 +26,16 @@ public struct RequestCompression: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension OptionOverride where Value == RequestCompression {
-    /// The body is compressed with gzip: `request.options.compress = .gzip`.
+    /// Compresses the body with gzip: `request.options.compress = .gzip`.
     public static var gzip: Self { .use(.gzip) }
-    /// The body is compressed with deflate.
+    /// Compresses the body with deflate.
     public static var deflate: Self { .use(.deflate) }
     #if Brotli
-    /// The body is compressed with Brotli.
+    /// Compresses the body with Brotli.
     public static var brotli: Self { .use(.brotli) }
     #endif
     #if Zstandard
-    /// The body is compressed with Zstandard.
+    /// Compresses the body with Zstandard.
     public static var zstandard: Self { .use(.zstandard) }
     #endif
 }

@@ -1,30 +1,32 @@
 internal import ErrandCore
 
-/// Decodes one content coding, piece by piece. It makes at most 64 KiB at a time.
+/// Decodes one content coding, piece by piece. Each step produces at most 64 KiB.
 ///
-/// A body in gzip may have several members, and one in Zstandard several frames. Zeros after the last member of gzip are padding, as for gzip(1).
+/// A gzip body may have several members, and a Zstandard body several frames. Zeros after the last member of gzip are padding, as for
+/// gzip(1).
 struct CodingDecoder: Sendable {
-    /// The most members in a row without content: each costs far more than its bytes.
+    /// The largest number of members in a row without content. Decoding an empty member costs far more time than its few bytes
+    /// suggest.
     static let emptyMemberLimit = 1_000
 
     let coding: ContentCoding
-    /// `nil` before the first bytes. Copies of a decoder that has begun share it.
+    /// The codec; `nil` before the first bytes. After the first bytes, copies of the decoder share the codec.
     private var codec: (any Codec)?
     /// Whether the last byte of the content, or of the last member, was decoded.
     private(set) var isAtEnd = false
-    /// The number of bytes that were made.
+    /// The number of decoded bytes.
     private(set) var decodedBytes = 0
-    /// The members in a row without content, and whether the current one has any.
+    /// The number of members in a row without content, and whether the current member has content.
     private var emptyMembers = 0
     private var memberHasContent = false
-    /// Whether there were zeros after the end. Only zeros may follow them.
+    /// Whether there were zeros after the end. Only further zeros may follow.
     private var hasPadding = false
-    /// Whether the codec may hold decoded bytes that had no room.
+    /// Whether the codec may hold decoded bytes that did not fit into the last output.
     private var mayHoldMore = false
 
     init(_ coding: ContentCoding) { self.coding = coding }
 
-    /// Returns the next decoded bytes, and removes the bytes that it used from the front of `input`. Returns `nil` if it needs more.
+    /// Returns the next decoded bytes, and removes the used bytes from the front of `input`. Returns `nil` if more bytes are needed.
     mutating func decode(_ input: inout Data) throws(ContentDecodingError.Reason) -> Data? {
         while !input.isEmpty || mayHoldMore {
             if isAtEnd {

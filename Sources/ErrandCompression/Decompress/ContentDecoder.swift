@@ -1,8 +1,8 @@
 internal import ErrandCore
 
-/// Decodes a body in one or more content codings, within limits. It makes at most 64 KiB at a time.
+/// Decodes a body in one or more content codings, within limits. Each step produces at most 64 KiB.
 struct ContentDecoder: BodyTransform {
-    /// One for each coding, in the order of decoding.
+    /// One stage for each coding, in the order of decoding.
     private var stages: [Stage]
     private let limits: DecompressionLimits
     private let request: Request
@@ -11,7 +11,7 @@ struct ContentDecoder: BodyTransform {
 
     private struct Stage {
         var decoder: CodingDecoder
-        /// The bytes that the stage before has made and that are not used yet. The first stage takes those of the body.
+        /// The unused bytes from the previous stage. The first stage uses the bytes of the body instead.
         var input = Data()
 
         mutating func decode() throws(ContentDecodingError.Reason) -> Data? { try decoder.decode(&input) }
@@ -29,7 +29,7 @@ struct ContentDecoder: BodyTransform {
         // A body without any bytes is empty, whatever its coding.
         guard receivedBytes > 0 || !input.isEmpty else { return nil }
         for (index, stage) in stages.enumerated() {
-            // What is left begins a member, of which it is a part.
+            // The remaining bytes are the beginning of a member.
             if !stage.decoder.isAtEnd || !(index == 0 ? input : stage.input).isEmpty {
                 throw ContentDecodingError(.truncated(stage.decoder.coding), request: request, response: response)
             }
@@ -45,7 +45,7 @@ struct ContentDecoder: BodyTransform {
         }
     }
 
-    /// Returns the next bytes of a stage; `nil` if it needs more input than there is.
+    /// Returns the next bytes of a stage; `nil` if more input is needed.
     private mutating func output(of index: Int, _ input: inout Data) throws(ContentDecodingError.Reason) -> Data? {
         while true {
             let output: Data?

@@ -1,12 +1,12 @@
 public import ErrandCore
 
-/// The body of a response can't be decoded.
+/// The error for a response body that can't be decoded.
 ///
 /// ```
 /// GET https://a.example/: status 200, the body can't be decoded: gzip: the body ends early
 /// ```
 public struct ContentDecodingError: RequestFailure {
-    /// What is wrong with the body. An open set: match the reasons that you handle.
+    /// The problem of the body. Reasons may be added: match only the reasons that you handle.
     public struct Reason: Error, Sendable, Hashable, CustomStringConvertible {
         /// The reason in words, such as `gzip: the body ends early`.
         public let description: String
@@ -28,7 +28,7 @@ public struct ContentDecodingError: RequestFailure {
         static func tooManyCodings(limit: Int) -> Reason { Reason("it has more than \(limit) content codings (maxCodings)", isLimit: true) }
     }
 
-    /// What is wrong.
+    /// The problem of the body.
     public let reason: Reason
     public var request: Request?
     /// The head of the response, as the server sent it.
@@ -47,7 +47,7 @@ public struct ContentDecodingError: RequestFailure {
 
     private var happened: String { "\(response.map { "status \($0.status.code), " } ?? "")the body can't be decoded: \(reason)" }
 
-    /// A sentence for people.
+    /// A sentence to show to users.
     public var errorDescription: String? { "The response of \(shownServer) can't be read." }
     public var failureReason: String? { happened.asSentence }
     public var recoverySuggestion: String? { nil }

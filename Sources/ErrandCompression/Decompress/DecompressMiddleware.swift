@@ -8,31 +8,36 @@ public import ErrandCore
 /// print(response.metadata)        // HTTP/2, body was gzip
 /// ```
 ///
-/// It adds `Accept-Encoding: gzip, deflate`; with the package's trait `Brotli`, also `br`
-/// ([RFC 7932](https://www.rfc-editor.org/rfc/rfc7932)), and with `Zstandard`, also `zstd` with a window of at most 8 MiB
-/// ([RFC 9659](https://www.rfc-editor.org/rfc/rfc9659)). Several codings are decoded in reverse order, the last one first
+/// The middleware adds `Accept-Encoding: gzip, deflate`. With the package's trait `Brotli`, the field also has `br`
+/// ([RFC 7932](https://www.rfc-editor.org/rfc/rfc7932)). With the trait `Zstandard`, the field also has `zstd`, with a window of at
+/// most 8 MiB ([RFC 9659](https://www.rfc-editor.org/rfc/rfc9659)). Several codings are decoded in reverse order, the last one first
 /// ([RFC 9110, section 8.4](https://www.rfc-editor.org/rfc/rfc9110#section-8.4)).
 ///
-/// A decoded response has no `Content-Encoding` and no `Content-Length`. Its metadata has the coding that it had
+/// A decoded response has no `Content-Encoding` and no `Content-Length`. Its metadata has the codings of the body
 /// (``/ErrandCore/ResponseMetadata/contentCoding``) and both fields as the server sent them
 /// (``/ErrandCore/ResponseMetadata/encodedFields``).
 ///
-/// A response is returned as it is if its request had an `Accept-Encoding` or a `Range` of its own, if one of its codings is not supported,
-/// if its status is 206, and if it has no body: in response to HEAD, with the status 204 or 304, or with a length of 0. An event stream of a client
-/// asks for `Accept-Encoding: identity`; if the server compresses the stream nevertheless, it is decoded.
+/// A response is returned unchanged in these cases:
+/// - The request already had an `Accept-Encoding` or a `Range`.
+/// - A coding of the response is not supported.
+/// - The status is 206.
+/// - The response has no body: in response to HEAD, with status 204 or 304, or with a length of 0.
 ///
-/// A body that can't be decoded, that ends early, or that exceeds the ``DecompressionLimits`` fails with ``ContentDecodingError``.
+/// An event stream of a client sends `Accept-Encoding: identity`. If the server compresses the stream nevertheless, the stream is
+/// decoded.
 ///
-/// **Place:** outside `cache`, which stores bytes as they were sent; inside `redirect` and `validateStatus`. Observers of sizes on the wire,
-/// such as `metrics`, belong inside.
+/// If a body can't be decoded, ends early, or exceeds the ``DecompressionLimits``, reading the body throws ``ContentDecodingError``.
 ///
-/// **Per request:** `request.options.decompress = .off` requests and decodes nothing; `.use(limits)` sets other limits.
+/// **Place:** outside `cache`, which stores bytes as they were sent; inside `redirect` and `validateStatus`. Observers of sizes on
+/// the wire, such as `metrics`, belong inside.
+///
+/// **Per request:** `request.options.decompress = .off` requests and decodes no compressed content. `.use(limits)` sets other limits.
 public struct DecompressMiddleware: HTTPMiddleware {
     private let limits: DecompressionLimits
 
     /// Creates the middleware.
     ///
-    /// - Parameter limits: against decompression bombs; ``DecompressionLimits/standard`` by default.
+    /// - Parameter limits: the limits against decompression bombs; ``DecompressionLimits/standard`` by default.
     public init(_ limits: DecompressionLimits = .standard) { self.limits = limits }
 
     public var place: MiddlewarePlace { .decompress }
@@ -83,7 +88,7 @@ private enum DecompressOptionKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// Other limits for this request, or `.off`: then the body is returned as it was sent.
+    /// Other limits for this request. `.off`: the body is returned as the server sent it.
     public var decompress: OptionOverride<DecompressionLimits> {
         get { self[DecompressOptionKey.self] }
         set { self[DecompressOptionKey.self] = newValue }

@@ -2,16 +2,18 @@
 ///
 /// Two more limits are fixed: the window of Brotli and Zstandard, and 1,000 members or frames in a row without content.
 public struct DecompressionLimits: Sendable, Hashable {
-    /// 100 decoded bytes for each received byte, after the first 1 MiB; no size limit; at most 5 codings.
+    /// The default limits: 100 decoded bytes for each received byte, checked from 1 MiB of decoded bytes on. No size limit. At most 5
+    /// codings.
     public static let standard = DecompressionLimits()
 
-    /// The most bytes that any one coding of a body may produce: at least 0; `nil`, the default, is no limit.
+    /// The largest number of bytes that each coding of a body may produce: at least 0. `nil`, the default: no limit.
     public var maxBytes: Int?
-    /// The most decoded bytes for each received byte: 100 by default, at least 1; `nil` is no limit.
+    /// The largest number of decoded bytes for each received byte: 100 by default, at least 1. `nil`: no limit.
     public var maxRatio: Int?
-    /// How many decoded bytes are free of ``maxRatio``, because small bodies may be very regular: 1 MiB by default, at least 0.
+    /// The number of decoded bytes to which ``maxRatio`` does not apply, because small bodies may be very regular: 1 MiB by default,
+    /// at least 0.
     public var ratioFreeBytes: Int
-    /// The most content codings of one body: 5 by default, at least 1.
+    /// The largest number of content codings of one body: 5 by default, at least 1.
     public var maxCodings: Int
 
     /// Creates limits.
@@ -29,7 +31,7 @@ public struct DecompressionLimits: Sendable, Hashable {
         (self.maxBytes, self.maxRatio, self.ratioFreeBytes, self.maxCodings) = (maxBytes, maxRatio, ratioFreeBytes, maxCodings)
     }
 
-    /// Returns the limit that a body exceeds; `nil` if it exceeds none.
+    /// Returns the limit that a body exceeds; `nil` if the body exceeds no limit.
     ///
     /// - Parameters:
     ///   - decoded: the number of bytes that one coding has produced so far.

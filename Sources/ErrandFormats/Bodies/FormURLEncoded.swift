@@ -9,7 +9,7 @@ public enum FormURLEncoded {
     /// The name of the media type.
     public static let mediaType = "application/x-www-form-urlencoded"
 
-    /// The pairs in their order, joined by `&`.
+    /// Returns the pairs in their order, joined by `&`.
     ///
     /// A space becomes `+`. Everything except letters, digits and `*-._` is escaped as UTF-8.
     public static func encode(_ pairs: some Sequence<(name: String, value: String)>) -> String {
@@ -23,7 +23,7 @@ public enum FormURLEncoded {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The members of a dictionary, sorted by name, as a dictionary has no order of its own.
+    /// Returns the members of a dictionary, sorted by name, because a dictionary has no order.
     public static func encode(_ dictionary: [String: String]) -> String {
         encode(dictionary.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) })
     }
@@ -35,18 +35,19 @@ public enum FormURLEncoded {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The pairs in their order, with escapes resolved. A value is `nil` if there is no `=`; empty items are left out.
+    /// Returns the pairs in their order, with escapes resolved. A value is `nil` if the item has no `=`. Empty items are left out.
     ///
     /// A name or value with a broken escape, or whose octets are not UTF-8, keeps its escapes.
     ///
-    /// - Parameter plusIsSpace: whether `+` is a space, as in a form. In the query of a URL, which has the same pairs, it may be a plus sign.
+    /// - Parameter plusIsSpace: whether `+` is a space, as in a form. In the query of a URL, which has the same form, `+` may be a
+    ///   plus sign.
     package static func decode(_ text: some StringProtocol, plusIsSpace: Bool = true) -> [(name: String, value: String?)] {
         func decoded(_ octets: ArraySlice<UInt8>) -> String {
             let octets = plusIsSpace ? octets.map { $0 == UInt8(ascii: "+") ? 0x20 : $0 } : Array(octets)
             let text = String(decoding: octets, as: UTF8.self)
             return PercentEncoding.decode(text) ?? text
         }
-        // By octets: a combining character after a separator must not hide it.
+        // Splits octets, because a combining character after a separator must not hide the separator.
         return Array(text.utf8).split(separator: UInt8(ascii: "&")).map { item in
             guard let equals = item.firstIndex(of: UInt8(ascii: "=")) else { return (decoded(item), nil) }
             return (decoded(item[..<equals]), decoded(item[(equals + 1)...]))

@@ -1,18 +1,21 @@
 /// Checks JSON text from the network before it is decoded, in linear time and without recursion.
 ///
-/// A first pass checks nesting and names. A second pass, for text of more than 256 bytes, searches for long runs of combining marks, and skips ASCII text
-/// eight bytes at a time.
+/// A first pass checks nesting and names. In text of more than 256 bytes, a second pass searches for long runs of combining marks.
+/// The second pass skips ASCII text eight bytes at a time.
 ///
-/// A recursive decoder, Foundation's decoder and the values themselves use stack for each level, and threads may have as little as 512 KiB.
-/// A decoder that stores members by name compares the names as Unicode text, which takes quadratic time in a run of combining marks. An app
-/// compares the values in the same way, as raw values and as elements of sets.
+/// The nesting is limited because a recursive decoder, Foundation's decoder and the values themselves use stack for each level. A
+/// thread may have a stack of only 512 KiB.
+///
+/// Runs of combining marks are limited because comparing such a run as Unicode text takes quadratic time. A decoder that stores
+/// members by name compares the names as Unicode text. An app compares the values in the same way, as raw values and as elements of
+/// sets.
 package enum JSONDepth {
     /// The limit for the app's own types: 128 levels.
     package static let limit = 128
 
-    /// Returns the problem of the text; `nil` if it may be decoded. Text that is not JSON may be reported as too deep.
+    /// Returns the problem of the text; `nil` if the text may be decoded. Text that is not JSON may be reported as too deep.
     ///
-    /// The type is concrete, because a generic scan is several times slower from another module.
+    /// The type of `bytes` is concrete, because a generic scan is several times slower from another module.
     package static func problem(in bytes: UnsafeRawBufferPointer, limit: Int = limit) -> String? {
         // UTF-16 and UTF-32 have a zero among the first four bytes of JSON, or a byte order mark.
         if bytes.prefix(4).contains(0) || bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF]) {

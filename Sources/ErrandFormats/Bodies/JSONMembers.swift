@@ -1,16 +1,17 @@
-/// Takes the members of a JSON object that a reader needs out of a text whose other members can't be read.
+/// Extracts the needed members of a JSON object whose other members may be unreadable.
 ///
-/// A response with a rotated token must not be lost because of a member that nobody needs: a member that nests too deeply, has a long run of combining
-/// marks, or is not UTF-8.
+/// A response with a rotated token must not be lost because of an unneeded member. Such a member may nest too deeply, have a long run
+/// of combining marks, or not be UTF-8.
 ///
 /// Works in linear time, without recursion, with one bit for each level of nesting.
 package enum JSONMembers {
-    /// Returns a JSON object with the members of a JSON text that are named in `names`, in their order; `nil` if there is no whole object.
+    /// Returns a JSON object with the members of a JSON text whose names are in `names`, in their order. Returns `nil` if the text
+    /// has no complete object.
     ///
-    /// - A member whose own value can't be read, or is an array or an object, is left out.
-    /// - Other members need quotation marks and brackets in pairs, and nothing more.
-    /// - A byte order mark before the object is ignored. Text after the object is ignored too, unless that text has another `{`: then it is not known which
-    ///   object is meant.
+    /// - A needed member whose value is unreadable, an array or an object is left out.
+    /// - In the other members, quotation marks and brackets must be in pairs. Nothing else is checked.
+    /// - A byte order mark before the object is ignored. Text after the object is ignored, too. If that text has another `{`, the
+    ///   result is `nil`, because it is unknown which object is meant.
     package static func needed(_ names: [String], in bytes: UnsafeRawBufferPointer) -> [UInt8]? {
         var scan = JSONScan(bytes)
         guard let members = scan.members(where: { name in names.contains { $0.utf8.elementsEqual(bytes[name]) } }) else { return nil }
@@ -28,7 +29,7 @@ package enum JSONMembers {
         return object
     }
 
-    /// Whether a decoder reads the value: one value that can't be read would spoil the whole object.
+    /// Whether a decoder can read the value. One unreadable value would make the whole object unreadable.
     private static func isReadable(_ value: UnsafeRawBufferPointer) -> Bool {
         guard let first = value.first, first != UInt8(ascii: "["), first != UInt8(ascii: "{") else { return false }
         return (try? JSONValue(parsing: value)) != nil
@@ -53,7 +54,7 @@ private struct JSONScan {
 
     private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
 
-    /// Returns the members whose names satisfy `isNeeded`, in their order; `nil` if there is no whole object.
+    /// Returns the members whose names satisfy `isNeeded`, in their order; `nil` if the text has no complete object.
     mutating func members(where isNeeded: (Range<Int>) -> Bool) -> [Member]? {
         skipSpaces()
         guard take("{") else { return nil }
@@ -85,7 +86,7 @@ private struct JSONScan {
         while let byte = next, [0x20, 0x09, 0x0A, 0x0D].contains(byte) { position += 1 }
     }
 
-    /// Returns the bytes between quotation marks.
+    /// Reads a string, and returns the bytes between its quotation marks.
     private mutating func string() -> Range<Int>? {
         guard take("\"") else { return nil }
         let start = position
@@ -97,7 +98,7 @@ private struct JSONScan {
         return nil
     }
 
-    /// Returns the bytes of a text, a number or another word, an array or an object.
+    /// Reads a string, a number or another word, an array or an object, and returns its bytes.
     private mutating func value() -> Range<Int>? {
         let start = position
         switch next {
@@ -118,7 +119,7 @@ private struct JSONScan {
         }
     }
 
-    /// Returns whether the brackets are in pairs.
+    /// Skips an array or an object. Returns whether its brackets are in pairs.
     private mutating func skipBrackets() -> Bool {
         var open = BitStack()
         while let byte = next {
@@ -138,7 +139,7 @@ private struct JSONScan {
     }
 }
 
-/// Bits that are taken in the opposite order.
+/// A stack of bits.
 private struct BitStack {
     private var words: [UInt64] = []
     private var count = 0
@@ -151,7 +152,7 @@ private struct BitStack {
         count += 1
     }
 
-    /// Returns the last bit; `nil` if there is none.
+    /// Removes the last bit and returns it; `nil` if the stack is empty.
     mutating func pop() -> Bool? {
         guard count > 0 else { return nil }
         count -= 1

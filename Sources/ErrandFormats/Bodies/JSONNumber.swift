@@ -6,11 +6,14 @@
 /// Int(exactly: id)                                    // 9007199254740993
 /// ```
 ///
-/// Numbers are equal if their values are equal: 1, 1.0 and 10e-1 are one number, and all three print as `1`.
+/// Numbers are equal if their values are equal: 1, 1.0 and 10e-1 are equal, and all three print as `1`.
 ///
-/// Swift's own coders know no number with more digits than `Int64`, `UInt64` and `Double` hold. A ``JSONValue`` inside another `Codable` type therefore
-/// keeps whole numbers of 64 bits and about 16 digits of any other number. A `JSONValue` that is the whole body keeps all digits. They also know no
-/// number beyond the range of `Double` at either end: `1e400` and `1e-400` inside a `Codable` type are a `DecodingError`.
+/// Swift's coders support only the digits that `Int64`, `UInt64` and `Double` can hold. A ``JSONValue`` inside another `Codable` type
+/// therefore keeps whole numbers of 64 bits, and about 16 digits of any other number. A `JSONValue` that is the whole body keeps all
+/// digits.
+///
+/// Swift's coders support no numbers beyond the range of `Double` at either end. Inside a `Codable` type, `1e400` and `1e-400` cause
+/// a `DecodingError`.
 public struct JSONNumber: Sendable, Hashable {
     /// One representation for each value, so that equal numbers have equal representations.
     private enum Storage: Sendable, Hashable {
@@ -23,7 +26,7 @@ public struct JSONNumber: Sendable, Hashable {
 
     private init(integer: Int64) { storage = .integer(integer) }
 
-    /// A whole number.
+    /// Creates a whole number.
     public init(_ value: some BinaryInteger) {
         if let integer = Int64(exactly: value) {
             self.init(integer: integer)
@@ -32,7 +35,8 @@ public struct JSONNumber: Sendable, Hashable {
         }
     }
 
-    /// The number that a `Double` prints as: 0.1 is exactly 0.1. `nil` for a value that JSON cannot hold: infinity and NaN.
+    /// Creates the number that the `Double` prints as: 0.1 is exactly 0.1. Returns `nil` for infinity and NaN, which JSON can't
+    /// represent.
     public init?(exactly value: Double) {
         if let integer = Int64(exactly: value) {
             self.init(integer: integer)
@@ -41,7 +45,7 @@ public struct JSONNumber: Sendable, Hashable {
         }
     }
 
-    /// A number from its parts: `digits` as ASCII, times ten to the power of `exponent`.
+    /// Creates a number from its parts: `digits` as ASCII, times ten to the power of `exponent`.
     init(isNegative: Bool, digits: some BidirectionalCollection<UInt8>, exponent: Int) {
         let zero = UInt8(ascii: "0")
         var digits = Array(digits.drop { $0 == zero })
@@ -62,11 +66,11 @@ public struct JSONNumber: Sendable, Hashable {
         }
     }
 
-    /// The canonical text of digits without zeros at either end. It depends on the value alone.
+    /// Returns the canonical text of digits that have no zeros at either end. The text depends only on the value of the number.
     private static func plain(_ digits: [UInt8], exponent: Int) -> String {
         func text(_ digits: some Sequence<UInt8>) -> String { String(decoding: Array(digits), as: UTF8.self) }
         func zeros(_ count: Int) -> String { String(repeating: "0", count: count) }
-        // How many digits stand before the point.
+        // The number of digits before the point.
         let whole = digits.count + exponent
         if exponent >= 0, exponent <= 38 { return text(digits) + zeros(exponent) }
         if exponent < 0, whole > 0 { return text(digits.prefix(whole)) + "." + text(digits.dropFirst(whole)) }
@@ -75,17 +79,18 @@ public struct JSONNumber: Sendable, Hashable {
         return text(digits.prefix(1)) + fraction + "e\(whole - 1)"
     }
 
-    /// The value as an `Int`; `nil` for a fraction and for a number out of its range. See also ``Swift/FixedWidthInteger/init(exactly:)-(JSONNumber)``.
+    /// The value as an `Int`; `nil` for a fraction and for a number out of the range of `Int`. See also
+    /// ``Swift/FixedWidthInteger/init(exactly:)-(JSONNumber)``.
     public var intValue: Int? { Int(exactly: self) }
 
-    /// The number as text with at most `limit` digits that count, halves rounded away from zero.
+    /// Returns the number as text with at most `limit` significant digits. Halves are rounded away from zero.
     package func text(roundedTo limit: Int) -> String {
         let text = description
         let exponent = text.utf8.firstIndex(of: UInt8(ascii: "e")) ?? text.utf8.endIndex
         let zero = UInt8(ascii: "0")
         var digits = text.utf8[..<exponent].filter { (zero...UInt8(ascii: "9")).contains($0) }.drop { $0 == zero }.map { $0 - zero }
         guard digits.count > limit else { return text }
-        // The value of the last digit is ten to the power of this.
+        // The last digit is multiplied by ten to the power of `power`.
         let point = text.utf8[..<exponent].firstIndex(of: UInt8(ascii: "."))
         var power = point.map { -text.utf8.distance(from: $0, to: exponent) + 1 } ?? 0
         power += Int(text[exponent...].dropFirst()) ?? 0
@@ -101,7 +106,7 @@ public struct JSONNumber: Sendable, Hashable {
             }
             if index >= 0 { digits[index] += 1 } else { digits.insert(1, at: 0) }
         }
-        // Without the zeros at the end: one more digit may not fit.
+        // Zeros at the end are removed, because rounding up may have added a digit.
         while digits.last == 0 {
             digits.removeLast()
             power += 1
@@ -109,7 +114,7 @@ public struct JSONNumber: Sendable, Hashable {
         return (text.utf8.first == UInt8(ascii: "-") ? "-" : "") + digits.map { String($0) }.joined() + "e\(power)"
     }
 
-    /// The nearest `Double`; 0 for a number that is too small for one.
+    /// The nearest `Double`; 0 for a number that is too small for a `Double`.
     public var doubleValue: Double {
         switch storage {
         case .integer(let integer): Double(integer)
@@ -121,12 +126,12 @@ public struct JSONNumber: Sendable, Hashable {
     public var isWhole: Bool {
         switch storage {
         case .integer: true
-        // A fraction is written with a point alone, or with a negative exponent.
+        // The text of a fraction has either a point and no exponent, or a negative exponent.
         case .text(let text): text.utf8.contains(UInt8(ascii: "e")) ? !text.containsOctets("e-") : !text.utf8.contains(UInt8(ascii: "."))
         }
     }
 
-    /// What Swift's coders can hold of the number.
+    /// The number as Swift's coders can hold it.
     enum CodedValue {
         case integer(Int64)
         case unsigned(UInt64)
@@ -149,7 +154,7 @@ public struct JSONNumber: Sendable, Hashable {
 }
 
 extension FixedWidthInteger {
-    /// The value of a JSON number; `nil` for a fraction and for a number out of range.
+    /// Creates the value of a JSON number; `nil` for a fraction and for a number out of range.
     ///
     /// ```swift
     /// UInt64(exactly: number)
@@ -161,8 +166,8 @@ extension FixedWidthInteger {
 }
 
 extension JSONNumber: LosslessStringConvertible, CustomReflectable {
-    /// The number that `description` writes, by JSON's grammar; `nil` for any other text, for more than 1,024 characters, and for a number beyond the
-    /// range of `Double`.
+    /// Reads a number by JSON's grammar; `nil` for any other text, for more than 1,024 characters, and for a number beyond the range
+    /// of `Double`.
     public init?(_ description: String) {
         guard let number = JSONParser.number(Array(description.utf8)) else { return nil }
         self = number
@@ -181,10 +186,10 @@ extension JSONNumber: LosslessStringConvertible, CustomReflectable {
 }
 
 extension JSONNumber: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral {
-    /// The number of an integer literal, such as `7`.
+    /// Creates the number of an integer literal, such as `7`.
     public init(integerLiteral value: Int) { self.init(value) }
 
-    /// The number of a floating-point literal, such as `0.1`.
+    /// Creates the number of a floating-point literal, such as `0.1`.
     ///
     /// - Precondition: `value` is finite.
     public init(floatLiteral value: Double) {

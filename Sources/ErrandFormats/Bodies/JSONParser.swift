@@ -1,5 +1,5 @@
-/// The error of text that is not JSON ([RFC 8259](https://www.rfc-editor.org/rfc/rfc8259)), that nests deeper than ``JSONValue/depthLimit``, or that is too
-/// long. It contains nothing of the text.
+/// The error for text that is not JSON ([RFC 8259](https://www.rfc-editor.org/rfc/rfc8259)), that nests deeper than
+/// ``JSONValue/depthLimit``, or that exceeds another limit. The error contains no part of the text.
 public struct JSONParsingError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The problem, in words.
     public let message: String
@@ -21,8 +21,8 @@ extension JSONValue {
     /// The largest number of nested arrays and objects: 64.
     public static let depthLimit = 64
 
-    /// Creates a value from JSON text in UTF-8, in linear time. All digits of numbers are kept. A number that is too large for a `Double` is an error, and so is
-    /// one that is longer than 1,024 characters.
+    /// Creates a value from JSON text in UTF-8, in linear time. All digits of numbers are kept. A number that is too large for a
+    /// `Double`, or longer than 1,024 characters, is an error.
     ///
     /// ```swift
     /// let json = try JSONValue(parsing: data)
@@ -30,10 +30,11 @@ extension JSONValue {
     ///
     /// - Parameters:
     ///   - bytes: the text. A byte order mark is skipped.
-    ///   - limitBytes: the most bytes that are read: 64 MiB by default. The value takes up to about 25 times as much memory, as for an array of small
-    ///     objects.
-    /// - Throws: ``JSONParsingError``, also for text that nests deeper than ``depthLimit``, and for what is slow to compare: a member's name that is
-    ///   longer than 256 bytes and not ASCII, and a string with more than 128 combining marks in a row.
+    ///   - limitBytes: the largest size of the text, in bytes; 64 MiB by default. The value takes up to about 25 times as much
+    ///     memory, for example for an array of small objects.
+    /// - Throws: ``JSONParsingError`` for text that is not JSON, is larger than `limitBytes`, or nests deeper than ``depthLimit``.
+    ///   Names and strings that are slow to compare also throw the error: a member's name that is longer than 256 bytes and not
+    ///   ASCII, and a string with more than 128 combining marks in a row.
     public init(parsing bytes: some Sequence<UInt8>, limitBytes: Int = 64 * 1024 * 1024) throws(JSONParsingError) {
         func parsed(_ bytes: UnsafeBufferPointer<UInt8>) -> Result<JSONValue, JSONParsingError> {
             guard bytes.count <= limitBytes else {
@@ -53,13 +54,13 @@ extension JSONValue {
 
 /// Reads JSON byte by byte, each byte once.
 struct JSONParser {
-    /// They outlive the parser.
+    /// The caller keeps the memory valid for the lifetime of the parser.
     private let bytes: UnsafeBufferPointer<UInt8>
     private var offset = 0
 
     init(bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
 
-    /// Reads a number alone; `nil` if the text is not one.
+    /// Reads a text that is only a number; `nil` for any other text.
     static func number(_ bytes: [UInt8]) -> JSONNumber? {
         bytes.withUnsafeBufferPointer { bytes in
             var parser = JSONParser(bytes: bytes)
@@ -173,14 +174,14 @@ struct JSONParser {
             let value = bytes[whole].reduce(into: Int64(0)) { $0 = $0 * 10 + Int64($1 - UInt8(ascii: "0")) }
             return JSONNumber(isNegative ? -value : value)
         }
-        // More digits than that cost more than linear time, and no number needs them.
+        // More digits cost more than linear time, and no number needs them.
         guard offset - start <= 1024 else { throw limit("a number longer than 1,024 characters") }
         let digits = Array(bytes[whole]) + bytes[fraction]
-        // How many digits stand before the point in the number without zeros at its beginning.
+        // The place of the point, counted from the first digit that is not zero.
         guard let zeros = digits.firstIndex(where: { $0 != UInt8(ascii: "0") }) else { return 0 }
         let power = exponent.isEmpty ? 0 : Int(String(decoding: bytes[exponent], as: UTF8.self)) ?? .max
         let place = (exponentIsNegative ? -power : power).addingReportingOverflow(whole.count - zeros)
-        // `Double` has no such number, or the exponent has more than seven digits.
+        // The number is beyond the range of `Double`, or the place of the point is beyond 1,000,000.
         guard !place.overflow, place.partialValue.magnitude <= 1_000_000,
             Double(String(decoding: bytes[start..<offset], as: UTF8.self))?.isFinite == true
         else { throw limit("a number out of range") }
@@ -210,7 +211,7 @@ struct JSONParser {
             (string, isSlow) = (String(validating: text, as: UTF8.self), MarkRun.isTooLong(in: UnsafeRawBufferPointer(text)))
         }
         guard let string else { throw error("a string that is not UTF-8") }
-        // Values are compared, too, by the app and by `==` of JSON values.
+        // The app and `==` of JSON values compare strings, too.
         guard !isSlow else { throw limit(MarkRun.problem) }
         return string
     }
@@ -225,7 +226,7 @@ struct JSONParser {
                 index += 1
                 continue
             }
-            // A backslash is never the last byte: it would have escaped the closing quotation mark.
+            // A backslash is never the last byte, because it would have escaped the closing quotation mark.
             switch text[index + 1] {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): plain.append(text[index + 1])
             case UInt8(ascii: "b"): plain.append(0x08)
@@ -250,7 +251,7 @@ struct JSONParser {
         return plain
     }
 
-    /// Returns the code unit of the escape `\u1234` at `index`; `nil` if there is none.
+    /// Returns the code unit of the escape `\u1234` at `index`; `nil` if no such escape begins there.
     private func unit(in text: UnsafeBufferPointer<UInt8>, at index: Int) -> UInt16? {
         guard index + 6 <= text.endIndex, text[index] == UInt8(ascii: "\\"), text[index + 1] == UInt8(ascii: "u") else { return nil }
         var unit: UInt16 = 0

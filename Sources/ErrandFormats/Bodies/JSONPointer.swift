@@ -1,19 +1,21 @@
-/// A place in a JSON value ([RFC 6901](https://www.rfc-editor.org/rfc/rfc6901)): the names and indices that lead there from the outside.
+/// A place in a JSON value ([RFC 6901](https://www.rfc-editor.org/rfc/rfc6901)): the names and indices on the path from the outermost
+/// value.
 ///
 /// ```swift
 /// json[at: "/user/tags/0"]?.stringValue
 /// json[at: JSONPointer(["user", name])]           // with any names: they are escaped
 /// ```
 public struct JSONPointer: Sendable, Hashable {
-    /// The names and indices, unescaped. None for the whole value.
+    /// The names and indices, unescaped. Empty for the whole value.
     public let tokens: [String]
 
-    /// A place by its names and indices, unescaped.
+    /// Creates a place from names and indices, unescaped.
     public init(_ tokens: [String]) { self.tokens = tokens }
 
-    /// A place from its text, such as `/user/tags/0`: `~1` is a slash in a name, and `~0` a tilde. Empty for the whole value.
+    /// Creates a place from its text, such as `/user/tags/0`. In a name, `~1` is a slash, and `~0` is a tilde. The empty text is the
+    /// whole value.
     ///
-    /// - Returns: `nil` for a text that begins with no slash, or has a tilde before anything else than `0` or `1`.
+    /// - Returns: `nil` for a text that does not begin with a slash, or that has a tilde without `0` or `1` after it.
     public init?(_ text: String) {
         guard !text.isEmpty else {
             tokens = []
@@ -40,18 +42,18 @@ public struct JSONPointer: Sendable, Hashable {
         self.tokens = tokens
     }
 
-    /// A place from the fragment of a URL ([section 6](https://www.rfc-editor.org/rfc/rfc6901#section-6)), such as `#/a%20b`, with or without the number
-    /// sign; `nil` for any other text.
+    /// Creates a place from the fragment of a URL ([section 6](https://www.rfc-editor.org/rfc/rfc6901#section-6)), such as `#/a%20b`,
+    /// with or without the number sign; `nil` for any other text.
     public init?(fragment: String) {
         let text = fragment.hasOctetPrefix("#") ? Substring(fragment.utf8.dropFirst()) : fragment[...]
         guard let decoded = PercentEncoding.decode(text) else { return nil }
         self.init(decoded)
     }
 
-    /// The place of a member, or of an element, inside this one.
+    /// Returns the place of a member or an element of the value at this place.
     public func appending(_ token: String) -> JSONPointer { JSONPointer(tokens + [token]) }
 
-    /// The index that a token is in an array: digits without a leading zero; `nil` for any other token.
+    /// Returns the index that a token is in an array. `nil` unless the token consists of digits without a leading zero.
     static func index(_ token: String) -> Int? {
         guard token.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
             token.isExactly("0") || !token.hasOctetPrefix("0")
@@ -65,7 +67,7 @@ public struct JSONPointer: Sendable, Hashable {
 extension JSONPointer: CustomStringConvertible {
     /// The text, with its escapes.
     public var description: String {
-        // By octets: a combining character after a slash must not hide it.
+        // Escapes octets, because a combining character after a slash must not hide the slash.
         var text: [UInt8] = []
         for token in tokens {
             text.append(UInt8(ascii: "/"))
@@ -82,7 +84,7 @@ extension JSONPointer: CustomStringConvertible {
 }
 
 extension JSONPointer: ExpressibleByStringLiteral {
-    /// A place from a literal.
+    /// Creates a place from a literal.
     ///
     /// - Precondition: the text is a pointer: see ``init(_:)-(String)``.
     public init(stringLiteral text: String) {

@@ -1,17 +1,17 @@
 /// Finds the bytes of a JSON text ([RFC 8259](https://www.rfc-editor.org/rfc/rfc8259)) that are the values of members with secret names.
 /// All other bytes stay as they are.
 ///
-/// A string becomes the placeholder, a number `0`, an array `[]` and an object `{}`, so that the text can still be decoded; `null`, `true`,
-/// `false` and the empty string stay. Names are compared with their escapes resolved.
+/// A string becomes the placeholder, a number `0`, an array `[]` and an object `{}`, so that the text can still be decoded. `null`,
+/// `true`, `false` and the empty string stay. Names are compared with their escapes resolved.
 ///
 /// Text that is truncated or malformed is redacted up to the problem, and everything from there on is replaced by one placeholder. So is
 /// everything from a secret value that is not followed by a comma, a bracket or the end.
 ///
-/// It takes linear time and constant stack. `rewrite` is called on the same stack: one that reads JSON within a string must limit the
-/// nesting by ``nestedTextLimit``.
+/// Redaction takes linear time and constant stack. `rewrite` is called on the same stack, so a `rewrite` that reads JSON within a
+/// string must limit the nesting by ``nestedTextLimit``.
 package struct JSONRedaction: Sendable {
-    /// The largest number of texts nested in each other's strings. A text that is nested deeper is replaced completely. With escapes, the
-    /// nesting can grow with the number of bytes.
+    /// The deepest nesting of JSON texts in strings of other JSON texts. A text that is nested deeper is replaced completely. With
+    /// escapes, the nesting can grow with the number of bytes.
     package static let nestedTextLimit = 8
 
     /// The replacements.
@@ -58,16 +58,17 @@ private struct JSONScanner {
     var index = 0
     var edits: [ByteEdit] = []
     var values: [String] = []
-    /// The start of the secret value that is being read; `nil` outside of one.
+    /// The start of the secret value that is being read; `nil` outside secret values.
     var secretStart: Int?
-    /// The start of the last secret value, until the next token confirms its end: a quotation mark in a password ends a string too early.
+    /// The start of the last secret value, until the next token confirms the end of the value. An unescaped quotation mark in a
+    /// password ends a string too early.
     var unconfirmedStart: Int?
 
     init(bytes: [UInt8], placeholder: [UInt8], isSensitive: @escaping (String) -> Bool, rewrite: @escaping (String) -> String?) {
         (self.bytes, self.placeholder, self.isSensitive, self.rewrite) = (bytes, placeholder, isSensitive, rewrite)
     }
 
-    /// Returns whether it was one complete JSON text.
+    /// Examines all bytes. Returns whether they are one complete JSON text.
     mutating func scan() -> Bool {
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { index = 3 }
         var safe = index
@@ -80,14 +81,14 @@ private struct JSONScanner {
                 skipSpace()
                 if index == bytes.count { return isOne }
                 isOne = false
-                // Further texts are examined too. After a string or a number, the next token may make a name of it.
+                // Further texts are examined, too. A string or a number may turn out to be a name, depending on the next token.
                 guard "{[".utf8.contains(bytes[start]) else {
                     safe = start
                     throw Malformed()
                 }
             }
         } catch {
-            // Up to `safe`, the text was read as it was meant.
+            // Up to `safe`, the text was read correctly.
         }
         safe = min(safe, unconfirmedStart ?? safe)
         edits.removeAll { $0.range.lowerBound >= safe }
@@ -120,14 +121,14 @@ private struct JSONScanner {
     /// An array or an object that is being read.
     private struct Level {
         let isObject: Bool
-        /// Whether it is the value of a sensitive name, and not within another such value.
+        /// Whether the array or object is the value of a sensitive name, and not within another such value.
         let beginsSecret: Bool
         let start: Int
     }
 
-    /// Reads one value. The open arrays and objects are in a list instead of on the stack, which may be small.
+    /// Reads one value. The open arrays and objects are in a list, because the stack may be small.
     ///
-    /// - Parameter safe: the start of the bytes that were not examined.
+    /// - Parameter safe: the start of the unexamined bytes.
     private mutating func value(safe: inout Int) throws(Malformed) {
         var levels: [Level] = []
         var isSecret = false
@@ -154,7 +155,7 @@ private struct JSONScanner {
             } else {
                 end(start, beginsSecret: beginsSecret, replacement: try scalar(first, from: start), safe: &safe)
             }
-            // The value has ended, and with it each level of which it was the last.
+            // The value has ended. Each level whose last value it was ends, too.
             while true {
                 guard let level = levels.last else { return }
                 skipSpace()
@@ -183,7 +184,7 @@ private struct JSONScanner {
         if secretStart == nil { safe = index }
     }
 
-    /// Reads a string, a number or a word. Returns its replacement if it is secret; `nil` if it stays.
+    /// Reads a string, a number or a word. Returns the replacement of a secret; `nil` if the text stays unchanged.
     private mutating func scalar(_ first: UInt8, from start: Int) throws(Malformed) -> [UInt8]? {
         switch first {
         case UInt8(ascii: "\""):

@@ -1,10 +1,10 @@
-// Reading a value without a type of its own.
+// Reading a value without a Swift type for it.
 
 extension JSONValue {
-    /// The member with this name; ``null`` if there is none, or if this value is not an object.
+    /// The member with this name; ``null`` if there is no such member, or if this value is not an object.
     ///
-    /// Setting a member adds or replaces it. As in a merge patch, a value that is not an object becomes one. ``null`` is set as `null`: `remove(at:)` removes
-    /// a member.
+    /// Setting a member adds or replaces it. As in a merge patch, a value that is not an object becomes an object. Setting ``null``
+    /// sets the member to `null`. To remove a member, call `remove(at:)`.
     public subscript(name: String) -> JSONValue {
         get { if case .object(let members) = self { members[name] ?? .null } else { .null } }
         set {
@@ -15,14 +15,16 @@ extension JSONValue {
         }
     }
 
-    /// The member with this name, as a property: `json.user.name = "Ada"`. A member that has the name of a property of ``JSONValue``, such as `description` or
-    /// `isNull`, needs the subscript. The members of an array are in ``arrayValue``: `json.tags.count` is a member with the name `count`.
+    /// The member with this name, as a property: `json.user.name = "Ada"`. A member that has the name of a property of ``JSONValue``,
+    /// such as `description` or `isNull`, needs the subscript. The members of an array are in ``arrayValue``: `json.tags.count` is a
+    /// member with the name `count`.
     public subscript(dynamicMember name: String) -> JSONValue {
         get { self[name] }
         set { self[name] = newValue }
     }
 
-    /// The value at a place; `nil` if there is none. Unlike the other subscripts, it distinguishes a member that is `null` from a missing member.
+    /// The value at a place; `nil` if there is no value. Unlike the other subscripts, this subscript distinguishes a member that is
+    /// `null` from a missing member.
     public subscript(at pointer: JSONPointer) -> JSONValue? {
         var value = self
         for token in pointer.tokens {
@@ -55,7 +57,8 @@ extension JSONValue {
     /// The number with all its digits; `nil` for a value that is not a number.
     public var numberValue: JSONNumber? { if case .number(let number) = self { number } else { nil } }
 
-    /// The number as an `Int`; `nil` for a value that is not a number, for a fraction, and for a number out of the range of `Int`. 7.0 is 7.
+    /// The number as an `Int`; `nil` for a value that is not a number, for a fraction, and for a number out of the range of `Int`.
+    /// 7.0 is 7.
     public var intValue: Int? { numberValue?.intValue }
 
     /// The `Double` that is nearest to the number; `nil` for a value that is not a number.

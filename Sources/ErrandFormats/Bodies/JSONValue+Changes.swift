@@ -1,8 +1,9 @@
-// Changing a value without a type of its own.
+// Changing a value without a Swift type for it.
 
 extension JSONValue {
-    /// Changes the value by a merge patch ([RFC 7396](https://www.rfc-editor.org/rfc/rfc7396)): the members of `patch` replace those of the same name, in all
-    /// objects inside; a member that is `null` is removed. A patch that is not an object replaces the whole value.
+    /// Changes the value by a merge patch ([RFC 7396](https://www.rfc-editor.org/rfc/rfc7396)): the members of `patch` replace the
+    /// members of the same name, also in nested objects. If a member of `patch` is `null`, the member of the same name is removed. A
+    /// patch that is not an object replaces the whole value.
     ///
     /// ```swift
     /// json.merge(["user": ["name": "Ada", "nickname": nil]])
@@ -24,16 +25,17 @@ extension JSONValue {
         self = .object(members)
     }
 
-    /// The value after a merge patch: see ``merge(_:)``.
+    /// Returns the value after a merge patch. See ``merge(_:)``.
     public func merged(with patch: JSONValue) -> JSONValue {
         var value = self
         value.merge(patch)
         return value
     }
 
-    /// The patch that makes `other` of this value: `merged(with: patch) == other`. Arrays are replaced as a whole.
+    /// Returns the patch that changes this value to `other`: `merged(with: patch) == other`. Arrays are replaced as a whole.
     ///
-    /// A merge patch can't set a member to `null`: such a member of `other` is left out by the patch, or removed.
+    /// A merge patch can't set a member to `null`. If a member of `other` is `null`, the patch does not add the member, or removes
+    /// it.
     public func mergePatch(to other: JSONValue) -> JSONValue {
         guard case .object(let old) = self, case .object(let new) = other else { return other }
         var patch: [String: JSONValue] = [:]
@@ -48,21 +50,22 @@ extension JSONValue {
         return .object(patch)
     }
 
-    /// Sets the value at a place. A member is replaced or added; an element is replaced, or added if the last token is `-` or the number of elements
-    /// ([RFC 6901, section 4](https://www.rfc-editor.org/rfc/rfc6901#section-4)).
+    /// Sets the value at a place. A member is replaced or added. An element is replaced, or added if the last token is `-` or the
+    /// number of elements ([RFC 6901, section 4](https://www.rfc-editor.org/rfc/rfc6901#section-4)).
     ///
     /// ```swift
     /// try json.set("Ada", at: "/user/name")
     /// ```
     ///
-    /// - Throws: ``JSONPointerError`` if what holds the place is missing, or is neither an object nor an array.
+    /// - Throws: ``JSONPointerError`` if the value that contains the place is missing, or is neither an object nor an array.
     public mutating func set(_ value: JSONValue, at pointer: JSONPointer) throws(JSONPointerError) {
         try change(pointer.tokens[...], pointer) { _ in value }
     }
 
-    /// Removes the value at a place, and returns it; `nil` if what holds the place has no such member or element.
+    /// Removes the value at a place, and returns it; `nil` if there is no such member or element.
     ///
-    /// - Throws: ``JSONPointerError`` if what holds the place is missing, or is neither an object nor an array; for the whole value.
+    /// - Throws: ``JSONPointerError`` if the value that contains the place is missing, or is neither an object nor an array, and for
+    ///   the whole value.
     @discardableResult
     public mutating func remove(at pointer: JSONPointer) throws(JSONPointerError) -> JSONValue? {
         guard !pointer.tokens.isEmpty else { throw JSONPointerError(pointer, "the whole value can't be removed") }
@@ -71,7 +74,7 @@ extension JSONValue {
         return old
     }
 
-    /// - Parameter make: returns the new value of a place, by the old one; `nil` to have none there.
+    /// - Parameter make: returns the new value for the old value of the place; `nil` to remove the value.
     private mutating func change(
         _ tokens: ArraySlice<String>, _ pointer: JSONPointer, _ make: (JSONValue?) -> JSONValue?
     ) throws(JSONPointerError) {
@@ -80,7 +83,7 @@ extension JSONValue {
             return
         }
         let isLast = tokens.count == 1
-        // The only owner changes what it has in place.
+        // Only the sole owner of a collection can change it without a copy.
         if var members = objectValue {
             self = .null
             defer { self = .object(members) }
@@ -97,7 +100,7 @@ extension JSONValue {
             defer { self = .array(elements) }
             let index = token.isExactly("-") ? elements.count : JSONPointer.index(token)
             guard let index, index < elements.count else {
-                // There is nothing: an element may come at the end, and one that is to be removed is not there already.
+                // There is no element. A new element may be added at the end, and an element to remove is already missing.
                 let new = isLast ? make(nil) : nil
                 guard isLast, new == nil || index == elements.count else {
                     throw JSONPointerError(pointer, "there is no element '\(token.shownSafely(limit: 80))'")
@@ -118,11 +121,11 @@ extension JSONValue {
     }
 }
 
-/// A place of a JSON value that can't be changed.
+/// The error for a place of a JSON value that can't be changed.
 public struct JSONPointerError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The place.
     public let pointer: JSONPointer
-    /// Why it can't be changed.
+    /// The reason why the place can't be changed.
     public let message: String
 
     init(_ pointer: JSONPointer, _ message: String) { (self.pointer, self.message) = (pointer, message) }

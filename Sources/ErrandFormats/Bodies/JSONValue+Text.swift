@@ -3,7 +3,7 @@
 extension JSONValue: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The value as JSON: compact, with the names of members sorted.
     ///
-    /// It shows everything that the value holds, secrets too.
+    /// The description shows everything that the value holds, secrets included.
     public var description: String { String(decoding: bytes(), as: UTF8.self) }
 
     /// The value as JSON, indented by two spaces, with the names of members sorted.

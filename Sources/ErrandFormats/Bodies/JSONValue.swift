@@ -9,8 +9,8 @@
 /// print(json)                             // {"scores":[1.5],"user":{"name":"Ada"}}
 /// ```
 ///
-/// A subscript never fails: what is missing is ``null``, and so is everything inside it. A getter returns `nil` for a value of another type; nothing is
-/// converted.
+/// A subscript never fails. A missing member is ``null``, and so is every member of a missing member. A getter returns `nil` for a
+/// value of another type. No value is converted.
 ///
 /// Values are written as literals:
 ///
@@ -18,10 +18,14 @@
 /// let body: JSONValue = ["name": "Ada", "age": 36, "tags": ["x", "y"], "address": nil]
 /// ```
 ///
-/// From variables, by ``init(_:)-(String)`` and the other initializers without a label: `["name": JSONValue(name), "age": JSONValue(age)]`.
+/// For variables, use ``init(_:)-(String)`` and the other initializers without a label:
+/// `["name": JSONValue(name), "age": JSONValue(age)]`.
 ///
-/// A decoded value nests at most ``depthLimit`` levels deep, counted from the outside of the body that it is in. A value that is made in code has no limit:
-/// keep it within the same depth, as describing, comparing and encoding it use stack for each level. A property of the type `JSONValue` in a `Decodable` type is ``null`` if its member is missing.
+/// A decoded value nests at most ``depthLimit`` levels deep, counted from the outermost value of the body. A value that is made in
+/// code has no limit. Keep such a value within the same depth, because describing, comparing and encoding it use stack for each
+/// level.
+///
+/// A property of the type `JSONValue` in a `Decodable` type is ``null`` if its member is missing.
 @dynamicMemberLookup
 public enum JSONValue: Sendable, Hashable, Codable {
     /// `null`, or a value that is missing.
@@ -34,10 +38,10 @@ public enum JSONValue: Sendable, Hashable, Codable {
     case string(String)
     /// An array.
     case array([JSONValue])
-    /// An object. Its members have no order. Of several members with one name, the last counts; a `Decodable` type gets the first.
+    /// An object. Its members have no order. Of several members with one name, the last counts. A `Decodable` type gets the first.
     ///
-    /// Names are compared as Swift compares texts: an `é` in one code point and an `e` with a combining accent are one name, although they are two
-    /// in JSON ([RFC 8259, section 8.3](https://www.rfc-editor.org/rfc/rfc8259#section-8.3)).
+    /// Names are compared as Swift compares texts. An `é` in one code point and an `e` with a combining accent are the same name
+    /// here, but two names in JSON ([RFC 8259, section 8.3](https://www.rfc-editor.org/rfc/rfc8259#section-8.3)).
     case object([String: JSONValue])
 
     /// A text.
@@ -48,7 +52,7 @@ public enum JSONValue: Sendable, Hashable, Codable {
     public init(_ number: JSONNumber) { self = .number(number) }
     /// `true` or `false`.
     public init(_ value: Bool) { self = .bool(value) }
-    /// The number that a `Double` prints as; `nil` for infinity and NaN, which JSON cannot hold.
+    /// Creates the number that the `Double` prints as; `nil` for infinity and NaN, which JSON can't represent.
     public init?(exactly number: Double) {
         guard let number = JSONNumber(exactly: number) else { return nil }
         self = .number(number)
@@ -69,7 +73,8 @@ public enum JSONValue: Sendable, Hashable, Codable {
         }
         guard depth <= Self.depthLimit else { throw tooDeep() }
         let container = try decoder.singleValueContainer()
-        // A decoder does not say what comes next, and each wrong guess costs an error, which holds the coding path. The path is short.
+        // A decoder does not report the type of the next value. Each wrong guess creates an error that holds the coding path, but the
+        // path is short.
         if container.decodeNil() {
             self = .null
         } else if let value = try? container.decode(Bool.self) {
@@ -79,7 +84,7 @@ public enum JSONValue: Sendable, Hashable, Codable {
         } else if let value = try? container.decode(String.self) {
             self = .string(value)
         } else if depth == Self.depthLimit {
-            throw tooDeep()  // what is left is a container
+            throw tooDeep()  // the value can only be a container
         } else if var list = try? decoder.unkeyedContainer() {
             var elements: [JSONValue] = []
             while !list.isAtEnd { elements.append(try list.decode(JSONValue.self)) }
@@ -88,15 +93,16 @@ public enum JSONValue: Sendable, Hashable, Codable {
             do {
                 self = .object(try container.decode([String: JSONValue].self))
             } catch DecodingError.typeMismatch {
-                // It is nothing else either. A value inside has reported its own problem as corrupted data.
+                // The value has no other type either. A nested value reports its own problem as corrupted data.
                 throw DecodingError.dataCorruptedError(in: container, debugDescription: "a number out of the range of Double")
             }
         }
     }
 
-    /// The number that `container` holds, whose nearest `Double` is `value`.
+    /// Returns the number in `container`, whose nearest `Double` is `value`.
     private static func number(_ value: Double, in container: any SingleValueDecodingContainer) -> JSONNumber? {
-        // Up to 2^53 a `Double` has every whole number. Beyond, the decoder is asked once more, for the digits.
+        // Up to 2^53, a `Double` can represent every whole number. Beyond 2^53, the value is decoded again as an integer, to keep its
+        // digits.
         if value.magnitude >= 0x1p53 {
             if let integer = try? container.decode(Int64.self) { return JSONNumber(integer) }
             if let integer = try? container.decode(UInt64.self) { return JSONNumber(integer) }
@@ -117,7 +123,7 @@ public enum JSONValue: Sendable, Hashable, Codable {
             case .integer(let value): try container.encode(value)
             case .unsigned(let value): try container.encode(value)
             case .double(let value):
-                // Zero itself is a whole number.
+                // The number is not zero itself, because zero is a whole number.
                 guard value != 0 else {
                     let text = "a number that is too small for a Double"
                     throw EncodingError.invalidValue(number, .init(codingPath: encoder.codingPath, debugDescription: text))
@@ -130,7 +136,7 @@ public enum JSONValue: Sendable, Hashable, Codable {
         }
     }
 
-    /// Whether every member and element of this value is in `other` with the same value.
+    /// Returns whether every member and element of this value is in `other` with the same value.
     ///
     /// Objects in `other` may have more members. Arrays must have the same length.
     public func isSubset(of other: JSONValue) -> Bool {
@@ -145,7 +151,7 @@ public enum JSONValue: Sendable, Hashable, Codable {
 }
 
 extension KeyedDecodingContainer {
-    /// The JSON value of a member; ``JSONValue/null`` if the member is missing.
+    /// Decodes the JSON value of a member; ``JSONValue/null`` if the member is missing.
     ///
     /// Synthesized `Decodable` conformances call this for each property of the type ``JSONValue``.
     public func decode(_ type: JSONValue.Type, forKey key: Key) throws -> JSONValue { try decodeIfPresent(type, forKey: key) ?? .null }

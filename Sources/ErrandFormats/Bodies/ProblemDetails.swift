@@ -6,13 +6,14 @@
 /// }
 /// ```
 ///
-/// Members of the wrong type are ignored ([RFC 9457, section 3.1](https://www.rfc-editor.org/rfc/rfc9457#section-3.1)). Members beyond the
-/// five are in ``extensions``. To read them as types of your own, decode the same bytes.
+/// Members of the wrong type are ignored ([RFC 9457, section 3.1](https://www.rfc-editor.org/rfc/rfc9457#section-3.1)). Members other
+/// than the five standard members are in ``extensions``. To read the extensions as your own types, decode the same bytes.
 public struct ProblemDetails: Sendable, Hashable, Decodable, CustomStringConvertible {
     /// The media type of problem details.
     public static let mediaType = "application/problem+json"
 
-    /// A URI reference that identifies the kind of problem. `about:blank`, the default, adds nothing to the status.
+    /// A URI reference that identifies the kind of problem. `about:blank`, the default, means that the status alone describes the
+    /// problem.
     public let type: String
     /// A short text that is the same for each problem of this kind; `nil` if it is missing.
     public let title: String?

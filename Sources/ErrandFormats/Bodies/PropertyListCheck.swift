@@ -1,13 +1,17 @@
 /// Checks a property list from the network before Foundation reads it, without recursion.
 ///
-/// Foundation reads nested containers by recursion, whose stack has no guard of its own. In a binary list, it reads an object again for each reference to it:
-/// a few hundred bytes may stand for any number of objects, or contain themselves. It ends the process at some bytes that are not UTF-8. A long name that is
-/// not ASCII is slow to compare, and so is a long run of combining marks in a value: see `JSONDepth`.
+/// The check protects against these problems:
+/// - Foundation reads nested containers by recursion, without a limit for the stack.
+/// - In a binary list, Foundation reads an object again for each reference to the object. A few hundred bytes may represent any
+///   number of objects, or contain themselves.
+/// - Foundation ends the process at some bytes that are not UTF-8.
+/// - A long name that is not ASCII, and a long run of combining marks in a value, are slow to compare: see `JSONDepth`.
 package enum PropertyListCheck {
     /// The deepest nesting that is read: 128 levels.
     package static let depthLimit = 128
 
-    /// Returns the problem of a list; `nil` if Foundation may read it. Only XML in UTF-8 and the binary format are property lists here.
+    /// Returns the problem of a list; `nil` if Foundation may read the list. Only XML in UTF-8 and the binary format are property
+    /// lists here.
     package static func problem(in bytes: UnsafeRawBufferPointer) -> String? {
         if bytes.starts(with: "bplist00".utf8) {
             guard var list = BinaryList(bytes) else { return "it is damaged" }
@@ -21,7 +25,7 @@ package enum PropertyListCheck {
     static let longName = "a name is longer than \(FieldLimits.nameBytes) bytes, and not ASCII"
 }
 
-/// A property list in XML. Refuses a text in which Foundation could see a tag that this check does not.
+/// A property list in XML. Refuses a text in which Foundation could find a tag that this check does not find.
 private struct XMLList {
     let bytes: UnsafeRawBufferPointer
     private var offset = 0
@@ -36,21 +40,21 @@ private struct XMLList {
         }
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { offset = 3 }
         while offset < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[offset]) { offset += 1 }
-        // Foundation takes any other text for a list of an older format.
+        // Foundation reads any other text as a list of an older format.
         guard offset < bytes.count, bytes[offset] == UInt8(ascii: "<") else { return "it is neither XML nor binary" }
         guard hasKnownEncoding() else { return "it is not UTF-8" }
         guard String(validating: bytes, as: UTF8.self) != nil else { return "it is not UTF-8" }
-        /// The names of the elements that are open, as they are written.
+        /// The names of the open elements, as written.
         var open: [Slice<UnsafeRawBufferPointer>] = []
-        /// The tags in comments and the like, since another reader may see the ends of these elsewhere.
+        /// The number of tags in comments and similar text. Another reader may find the ends of such text elsewhere.
         var hidden = 0
-        /// Where the text of a name begins.
+        /// The start of the text of a name.
         var nameStart = 0
         while let start = bytes[offset...].firstIndex(of: UInt8(ascii: "<")) {
             offset = start
             if let (opening, closing) = Self.hiding.first(where: { bytes[start...].starts(with: $0.opening.utf8) }) {
                 offset += opening.utf8.count
-                // `<?>` and `<!-->`: whole to some readers, and a beginning to others.
+                // Some readers take `<?>` and `<!-->` as complete, and others as a beginning.
                 let text = bytes[offset...]
                 guard !text.starts(with: ">".utf8), !text.starts(with: "->".utf8), let end = endOf(closing) else { return Self.malformed }
                 hidden += tags(in: text[..<end])
@@ -59,7 +63,7 @@ private struct XMLList {
                 guard let end = endOfTag() else { return Self.malformed }
                 switch bytes[start + 1] {
                 case UInt8(ascii: "!"):
-                    // A document type with declarations of its own.
+                    // A document type that has declarations is refused.
                     guard !bytes[start..<end].contains(UInt8(ascii: "[")) else { return Self.malformed }
                 case UInt8(ascii: "/"):
                     let name = name(in: (start + 2)..<end)
@@ -78,7 +82,7 @@ private struct XMLList {
         return MarkRun.isTooLong(in: bytes, .xml) ? MarkRun.problem : nil
     }
 
-    /// What begins and ends text in which nothing is a tag.
+    /// The beginnings and ends of text without tags.
     private static let hiding: [(opening: String, closing: String)] = [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>")]
 
     /// The name at the beginning of a tag.
@@ -86,7 +90,7 @@ private struct XMLList {
         bytes[tag].prefix { ![0x20, 0x09, 0x0A, 0x0D, UInt8(ascii: "/")].contains($0) }
     }
 
-    /// How many tags begin in a text that hides them.
+    /// Returns the number of tags that begin in a comment or similar text.
     private func tags(in text: Slice<UnsafeRawBufferPointer>) -> Int {
         var (count, previous) = (0, UInt8(0))
         for byte in text {
@@ -96,7 +100,7 @@ private struct XMLList {
         return count
     }
 
-    /// Whether a text is a date as programs write it: Foundation ends the process at some years of more than four digits.
+    /// Whether a text is a date in the usual form. Foundation ends the process at some years of more than four digits.
     private func isDate(_ text: Slice<UnsafeRawBufferPointer>) -> Bool {
         let pattern = "0000-00-00T00:00:00Z".utf8
         return text.count == pattern.count
@@ -105,12 +109,12 @@ private struct XMLList {
             }
     }
 
-    /// A reference such as `&#x301;` may mean any character.
+    /// Whether a name may be slow to compare. A reference such as `&#x301;` may represent any character.
     private func isLongName(_ text: Slice<UnsafeRawBufferPointer>) -> Bool {
         text.isSlowName || (text.count > FieldLimits.nameBytes && text.contains(UInt8(ascii: "&")))
     }
 
-    /// Whether the declaration at the beginning names no encoding, or once one in which tags are ASCII.
+    /// Whether the declaration at the beginning names no encoding, or exactly one encoding in which tags are ASCII.
     private func hasKnownEncoding() -> Bool {
         guard bytes[offset...].starts(with: "<?xml".utf8) else { return true }
         let declaration = bytes[offset...].prefix(1024).prefix { $0 != UInt8(ascii: ">") }
@@ -122,7 +126,7 @@ private struct XMLList {
         return places.count == 1 && ["utf-8", "utf8", "us-ascii"].contains { name.elementsEqual($0.utf8) }
     }
 
-    /// Returns the place after the next `text`; `nil` if it does not come.
+    /// Returns the place after the next `text`; `nil` if `text` does not follow.
     private func endOf(_ text: String) -> Int? {
         var rest = bytes[offset...]
         while let index = rest.firstIndex(where: { $0 == text.utf8.first }) {
@@ -133,8 +137,8 @@ private struct XMLList {
         return nil
     }
 
-    /// Returns the place of the `>` that ends the tag which begins here. `nil` if the tag has no end, if another tag begins before its end, or if a
-    /// quotation in it has a `>`.
+    /// Returns the place of the `>` that ends the tag which begins here. `nil` if the tag has no end, if another tag begins before
+    /// its end, or if a quotation in the tag has a `>`.
     private func endOfTag() -> Int? {
         var quote: UInt8?
         for index in (offset + 1)..<bytes.count {
@@ -159,7 +163,7 @@ private struct BinaryList {
     private let top: Int
     private let table: Int
 
-    /// `nil` for a trailer that does not fit.
+    /// Returns `nil` if the trailer does not fit the list.
     init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= 40 else { return nil }
         let trailer = bytes.count - 32
@@ -177,17 +181,19 @@ private struct BinaryList {
         (self.count, self.top, self.table) = (count, top, table)
     }
 
-    /// The most bytes that a list may represent if it is long: 64 MiB.
+    /// The largest size of the objects of a list: 64 MiB, or the size of the list itself if that is larger. Each object counts as
+    /// often as it is referred to.
     private static let sizeLimitBytes = 64 * 1024 * 1024
 
-    /// Follows each reference once. A list of a program refers to an array or a dictionary once, and to the same text or number as often as it likes.
+    /// Follows each reference once. Lists from programs refer to each array or dictionary once. They may refer to a text or a number
+    /// any number of times.
     mutating func problem() -> String? {
         var containers: Set<Int> = []
-        // What the objects stand for in bytes, each as often as it is referred to.
+        // The size of the objects in bytes. Each object counts as often as it is referred to.
         let (hundredfold, isTooLarge) = bytes.count.multipliedReportingOverflow(by: 100)
         let sizeLimit = max(min(isTooLarge ? .max : max(hundredfold, 1 << 20), Self.sizeLimitBytes), bytes.count)
         var size = 0
-        /// The containers that are open, each with the references that are left of it.
+        /// The open containers, each with the number of its next reference.
         var open: [(container: Content, next: Int)] = []
         var object = top
         while true {
@@ -212,26 +218,28 @@ private struct BinaryList {
 
     private struct Content {
         var isContainer = false
-        /// Whether it is a text that is not ASCII.
+        /// Whether the object is a text that is not ASCII.
         var isUnicode = false
-        /// Whether the text is in UTF-16; otherwise it is in UTF-8.
+        /// Whether the text is in UTF-16. Otherwise the text is in UTF-8.
         var isUTF16 = false
-        /// Where the text begins, or the references of a container; how many references there are, and how many of these are names.
+        /// The start of the text, or of a container's references. Then the number of references, and the number of these that are
+        /// names.
         var start = 0
         var references = 0
         var names = 0
-        /// The bytes of the object.
+        /// The number of bytes of the object.
         var length: Int
     }
 
-    /// Whether a text has a long run of marks. The sum of what is scanned is limited as the size is, also if a list refers to a text again and again.
+    /// Whether a text has a long run of marks. The size limit also limits the number of scanned bytes, even if a list refers to the
+    /// same text many times.
     private func isSlow(_ text: Content) -> Bool {
         guard text.length > 2 * MarkRun.limit else { return false }
         let octets = UnsafeRawBufferPointer(rebasing: bytes[text.start..<(text.start + text.length - 1)])
         return text.isUTF16 ? MarkRun.isTooLong(inUTF16: octets) : MarkRun.isTooLong(in: octets)
     }
 
-    /// `nil` for an object that is not there, or does not fit.
+    /// Returns an object; `nil` if the object is missing, or does not fit the list.
     private func content(of object: Int) -> Content? {
         guard object >= 0, object < count else { return nil }
         var place = number(at: table + object * offsetSize, size: offsetSize)
@@ -239,7 +247,7 @@ private struct BinaryList {
         let marker = bytes[place]
         place += 1
         var length = Int(marker & 0x0F)
-        // The length of what has more than 14 elements is an integer of its own.
+        // If an object has more than 14 elements, its length is a separate integer.
         if marker >> 4 >= 0x4, marker >> 4 != 0x8, length == 0x0F {
             guard place < table, bytes[place] >> 4 == 0x1 else { return nil }
             let size = 1 << Int(bytes[place] & 0x0F)
@@ -276,7 +284,7 @@ private struct BinaryList {
         Double(bitPattern: (0..<8).reduce(UInt64(0)) { $0 << 8 | UInt64(bytes[place + $1]) }).isFinite
     }
 
-    /// A number of up to 8 bytes; negative for one that is larger than any place.
+    /// Returns a number of up to 8 bytes; -1 if the number is out of the range of `Int`.
     private func number(at place: Int, size: Int) -> Int {
         Int(exactly: (0..<size).reduce(UInt64(0)) { $0 << 8 | UInt64(bytes[place + $1]) }) ?? -1
     }

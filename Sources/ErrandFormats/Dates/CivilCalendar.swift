@@ -1,4 +1,4 @@
-/// Arithmetic with days of the Gregorian calendar, which also counts the days before its introduction.
+/// Arithmetic with days of the Gregorian calendar, also for the days before its introduction.
 package enum CivilCalendar {
     private static func isLeap(_ year: Int) -> Bool { year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) }
 

@@ -1,16 +1,17 @@
 extension HTTPDate {
-    /// Reads the date of a cookie, as the attribute `Expires` of a `Set-Cookie` field has it
-    /// ([RFC 6265, section 5.1.1](https://www.rfc-editor.org/rfc/rfc6265#section-5.1.1)): a time, a day, a month and a year in any order.
+    /// Reads the date of a cookie, as in the attribute `Expires` of a `Set-Cookie` field
+    /// ([RFC 6265, section 5.1.1](https://www.rfc-editor.org/rfc/rfc6265#section-5.1.1)). The text has a time, a day, a month and a
+    /// year in any order.
     ///
     /// ```swift
     /// HTTPDate(cookieDate: "Wed Dec 12 2007 08:44:07 GMT-0500 (EST)")     // Wed, 12 Dec 2007 08:44:07 GMT
     /// ```
     ///
-    /// Everything else in the text is ignored, time zones included: the time is in UTC. A year of two digits is from 1970 to 2069. There are no leap
-    /// seconds.
+    /// Everything else in the text is ignored, time zones included. The time is in UTC. A year of two digits is from 1970 to 2069.
+    /// Leap seconds are not supported.
     ///
     /// - Parameter text: the value of the attribute, of any length.
-    /// - Returns: `nil` if a part is missing, if there is no such day or time, and for a year before 1601.
+    /// - Returns: `nil` if a part is missing, if the day or the time does not exist, and for a year before 1601.
     public init?(cookieDate text: some StringProtocol) {
         var time: (hour: Int, minute: Int, second: Int)?
         var (day, month, year): (Int?, Int?, Int?)
@@ -35,7 +36,7 @@ extension HTTPDate {
         self.init(year: year, month: month, day: day, time: time)
     }
 
-    /// The number at the front of a token; `nil` if the count of its digits is not in `digits`.
+    /// Returns the number at the front of a token; `nil` if its number of digits is not in `digits`.
     private static func leadingNumber(_ token: Substring.UTF8View.SubSequence, digits: ClosedRange<Int>) -> Int? {
         let number = token.prefix(digits.upperBound + 1).prefix(while: \.isASCIIDigit)
         guard digits.contains(number.count) else { return nil }
@@ -44,7 +45,7 @@ extension HTTPDate {
 
     private static func cookieTime(_ token: Substring.UTF8View.SubSequence) -> (hour: Int, minute: Int, second: Int)? {
         let parts = token.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
-        // What follows a number must not be in the hour and the minute.
+        // Only the second may have other octets after its digits.
         guard parts.count == 3, parts[0].count <= 2, parts[1].count <= 2, parts[0].allSatisfy(\.isASCIIDigit),
             parts[1].allSatisfy(\.isASCIIDigit), let hour = leadingNumber(parts[0], digits: 1...2),
             let minute = leadingNumber(parts[1], digits: 1...2), let second = leadingNumber(parts[2], digits: 1...2)

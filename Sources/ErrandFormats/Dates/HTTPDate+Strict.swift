@@ -1,21 +1,22 @@
 extension HTTPDate {
-    /// Reads a date by the grammar of [RFC 9110, section 5.6.7](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7), octet by octet, in any of the
-    /// three forms:
+    /// Reads a date by the grammar of [RFC 9110, section 5.6.7](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7), octet by
+    /// octet, in any of the three forms:
     ///
     /// - `Sun, 06 Nov 1994 08:49:37 GMT` (IMF-fixdate)
     /// - `Sunday, 06-Nov-94 08:49:37 GMT` (obsolete, RFC 850)
     /// - `Sun Nov  6 08:49:37 1994` (obsolete, asctime)
     ///
-    /// Upper and lower case differ, each space is one space, and the numbers have all their digits. The name of the day must be a name, but need not be
-    /// that of the date.
+    /// Upper and lower case differ, each space is one space, and the numbers have all their digits. The name of the day must be
+    /// valid, but is not compared with the date.
     ///
-    /// Use this reading for `Expires`: a value that is not a date means that the response has expired
+    /// Use this initializer for `Expires`: a value that is not a date means that the response has expired
     /// ([RFC 9111, section 5.3](https://www.rfc-editor.org/rfc/rfc9111#section-5.3)).
     ///
     /// - Parameters:
     ///   - text: the field's value, without white space around it.
-    ///   - now: the reference for a year of two digits: one that would be more than 50 years in the future is in the previous century.
-    /// - Returns: `nil` for any other text, and if there is no such day or time.
+    ///   - now: the reference for a year of two digits. A year that would be more than 50 years in the future is in the previous
+    ///     century.
+    /// - Returns: `nil` for any other text, and if the day or the time does not exist.
     public init?(strict text: some StringProtocol, now: HTTPDate) {
         // The longest form has 33 octets.
         guard text.utf8.count <= FieldLimits.shortValueBytes else { return nil }
@@ -47,21 +48,21 @@ extension HTTPDate {
 }
 
 extension FieldReader {
-    /// Reads these octets. Returns false, and reads nothing, if others stand there.
+    /// Reads the octets of `text`. Returns false and reads nothing if other octets follow.
     fileprivate mutating func take(_ text: String) -> Bool {
         guard bytes[position...].starts(with: text.utf8) else { return false }
         position += text.utf8.count
         return true
     }
 
-    /// Reads a number of exactly this many digits, unless a further digit follows.
+    /// Reads a number of exactly `count` digits; `nil` for fewer or more digits.
     fileprivate mutating func digits(_ count: Int) -> Int? {
         let start = position
         skip(\.isASCIIDigit)
         return position - start == count ? Int(text(start..<position)) : nil
     }
 
-    /// Reads the name of a month. Returns its number, from 1.
+    /// Reads the name of a month. Returns the number of the month, from 1; `nil` if the name is unknown.
     fileprivate mutating func month() -> Int? {
         let start = position
         skip(\.isASCIILetter)

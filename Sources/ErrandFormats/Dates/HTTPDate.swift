@@ -1,5 +1,5 @@
-/// A date as in fields such as `Date`, `Expires` and `Retry-After`
-/// ([RFC 9110, section 5.6.7](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7)): in UTC, to the second.
+/// A date in UTC, to the second, as in fields such as `Date`, `Expires` and `Retry-After`
+/// ([RFC 9110, section 5.6.7](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7)).
 ///
 /// ```swift
 /// HTTPDate(secondsSinceEpoch: 784_111_777).description  // "Sun, 06 Nov 1994 08:49:37 GMT"
@@ -11,16 +11,19 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
     /// Creates a date from the seconds since 1970-01-01T00:00:00Z.
     public init(secondsSinceEpoch: Int64) { self.secondsSinceEpoch = secondsSinceEpoch }
 
-    /// Reads a date in any of the three forms: `Sun, 06 Nov 1994 08:49:37 GMT`, and the obsolete `Sunday, 06-Nov-94 08:49:37 GMT` and `Sun
-    /// Nov  6 08:49:37 1994`. `nil` for any other text.
+    /// Reads a date in any of the three forms; `nil` for any other text.
     ///
-    /// The reading is lenient: the name of the day is not checked, commas and spaces may be missing or repeated, and the day may have one digit.
-    /// ``init(strict:now:)`` reads the grammar alone. ``init(cookieDate:)`` reads what cookies have.
+    /// - `Sun, 06 Nov 1994 08:49:37 GMT`
+    /// - `Sunday, 06-Nov-94 08:49:37 GMT` (obsolete)
+    /// - `Sun Nov  6 08:49:37 1994` (obsolete)
+    ///
+    /// The reading is lenient. The name of the day is not checked, commas and spaces may be missing or repeated, and the day may have
+    /// one digit. ``init(strict:now:)`` reads only dates that follow the grammar. ``init(cookieDate:)`` reads the dates of cookies.
     ///
     /// - Parameters:
     ///   - text: the field's value.
-    ///   - now: the reference for a year of two digits: one that would be more than 50 years in the future is in the previous century ([RFC
-    ///     9110, section 5.6.7](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7)).
+    ///   - now: the reference for a year of two digits. A year that would be more than 50 years in the future is in the previous
+    ///     century ([RFC 9110, section 5.6.7](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7)).
     public init?(_ text: some StringProtocol, now: HTTPDate) {
         // The longest form has 33 octets; further octets can only be spaces.
         guard text.utf8.count <= FieldLimits.shortValueBytes else { return nil }
@@ -44,7 +47,8 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
         self.init(year: year, month: month + 1, day: day, time: (hour, minute, second))
     }
 
-    /// The instant with these parts; `nil` if there is no such day or time. The second 60 is a leap second: the first second of the next minute.
+    /// Creates a date from its parts; `nil` if the day or the time does not exist. The second 60 is a leap second: the first second
+    /// of the next minute.
     init?(year: Int, month: Int, day: Int, time: (hour: Int, minute: Int, second: Int)) {
         guard (1...CivilCalendar.length(ofMonth: month, year: year)).contains(day), time.hour < 24, time.minute < 60, time.second <= 60
         else { return nil }
@@ -71,7 +75,7 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
         return "\(weekday), \(Self.two(day)) \(Self.months[month - 1]) \(Self.four(year)) \(time(separator: ":")) GMT"
     }
 
-    /// The date in the basic format of ISO 8601, as signatures have it: `19941106T084937Z`.
+    /// The date in the basic format of ISO 8601, as in signatures: `19941106T084937Z`.
     package var basicISO8601: String {
         let (year, month, day) = CivilCalendar.date(ofDay: secondsSinceEpoch.flooredQuotient(86_400))
         return Self.four(year) + Self.two(month) + Self.two(day) + "T" + time(separator: "") + "Z"

@@ -1,13 +1,14 @@
 /// An instant as in [RFC 3339, section 5.6](https://www.rfc-editor.org/rfc/rfc3339#section-5.6): `2026-11-21T12:36:00Z`.
 ///
-/// The letters may be lower case, and a space may be in place of the `T`. An offset may lack its colon (`+0100`) or its minutes (`+01`), as some
-/// servers write it. `-00:00` is UTC. A fraction has any number of digits; the digits after the ninth are checked and dropped.
+/// The letters may be lower case, and a space may be in place of the `T`. An offset may lack its colon (`+0100`) or its minutes
+/// (`+01`), as some servers write it. `-00:00` is UTC. A fraction has any number of digits; the digits after the ninth are checked
+/// and dropped.
 ///
-/// A day that does not exist, an hour of 24 and text after the end are refused. A second of 60 is the first second of the next month. It is
-/// accepted only in the last minute of a month in UTC
+/// A day that does not exist, an hour of 24 and text after the end are refused. A second of 60 counts as the first second of the next
+/// month. A second of 60 is accepted only in the last minute of a month in UTC
 /// ([RFC 3339, section 5.7](https://www.rfc-editor.org/rfc/rfc3339#section-5.7)).
 package struct RFC3339Date: Sendable, Hashable {
-    /// The problem of a date. It contains no part of the text.
+    /// The problem of a date, without any part of the text.
     package enum Problem: Error, Sendable, Hashable, CustomStringConvertible {
         case form, tooLong, missingTime, missingTimeZone, invalidTimeZone, noSuchMonth, noSuchDay, noSuchTime, noSuchLeapSecond
 
@@ -28,7 +29,7 @@ package struct RFC3339Date: Sendable, Hashable {
 
     /// The seconds since 1970-01-01T00:00:00Z, rounded down.
     package let secondsSinceEpoch: Int64
-    /// The rest: 0 to 999,999,999.
+    /// The nanoseconds after ``secondsSinceEpoch``: 0 to 999,999,999.
     package let nanoseconds: Int
 
     /// Reads a date of at most 128 bytes, in the years 0000 to 9999.
@@ -46,7 +47,7 @@ package struct RFC3339Date: Sendable, Hashable {
         guard (1...CivilCalendar.length(ofMonth: month, year: year)).contains(day) else { throw .noSuchDay }
         guard hour <= 23, minute <= 59, second <= 60 else { throw .noSuchTime }
         let minutes = CivilCalendar.days(year: year, month: month, day: day) * 1440 + hour * 60 + minute - offset
-        // The second after it begins a day, and that day begins a month.
+        // A leap second is valid only if the next minute begins a month.
         if second == 60, (minutes + 1) % 1440 != 0 || CivilCalendar.date(ofDay: Int64((minutes + 1) / 1440)).day != 1 {
             throw .noSuchLeapSecond
         }
@@ -72,7 +73,7 @@ package struct RFC3339Date: Sendable, Hashable {
             return (hour, minute, second)
         }
 
-        /// Returns the fraction of a second in nanoseconds: 0 without one.
+        /// Reads the fraction of a second, and returns it in nanoseconds; 0 if there is no fraction.
         mutating func fraction() throws(Problem) -> Int {
             guard skip(".") else { return 0 }
             let digits = rest.prefix(while: \.isASCIIDigit)
@@ -81,7 +82,7 @@ package struct RFC3339Date: Sendable, Hashable {
             return (0..<9).reduce(0) { sum, place in sum * 10 + (place < digits.count ? Int(digits[digits.startIndex + place] - 0x30) : 0) }
         }
 
-        /// Returns the offset from UTC in minutes, and refuses text after it.
+        /// Reads the offset from UTC, and returns it in minutes. Refuses text after the offset.
         mutating func offset() throws(Problem) -> Int {
             if skip("Zz") {
                 guard isAtEnd else { throw .invalidTimeZone }
@@ -95,7 +96,7 @@ package struct RFC3339Date: Sendable, Hashable {
             return (hours * 60 + minutes) * (isWest ? -1 : 1)
         }
 
-        /// Skips one byte of `choice`; returns whether there was one.
+        /// Skips the next byte if it is in `choice`. Returns whether a byte was skipped.
         mutating func skip(_ choice: StaticString) -> Bool {
             guard let first = rest.first, choice.withUTF8Buffer({ $0.contains(first) }) else { return false }
             rest = rest.dropFirst()

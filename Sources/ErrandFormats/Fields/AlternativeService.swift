@@ -1,4 +1,4 @@
-/// Where else an origin is served, and by which protocol: a part of `Alt-Svc` ([RFC 7838](https://www.rfc-editor.org/rfc/rfc7838)).
+/// An additional host, port and protocol for an origin: a part of `Alt-Svc` ([RFC 7838](https://www.rfc-editor.org/rfc/rfc7838)).
 ///
 /// ```swift
 /// let services = AlternativeService.parse(#"h3=":443"; ma=3600, h2="b.example:8443""#)
@@ -11,9 +11,9 @@
 public struct AlternativeService: Sendable, Hashable, CustomStringConvertible {
     /// The default of ``maxAge``: 24 hours.
     public static let defaultMaxAge = Duration.seconds(86_400)
-    /// The most services of one value.
+    /// The largest number of services that are read from one value.
     static let countLimit = 32
-    /// The longest ``maxAge``. A longer one is endless in practice.
+    /// The longest ``maxAge``. A longer duration never ends in practice.
     private static let longestAgeSeconds: Int64 = 1 << 31
 
     /// The ALPN identifier of the protocol: `h3` for HTTP/3, `h2` for HTTP/2 over TLS, `http/1.1`.
@@ -22,7 +22,7 @@ public struct AlternativeService: Sendable, Hashable, CustomStringConvertible {
     public let host: String?
     /// The port, from 1 to 65535.
     public let port: Int
-    /// For how long the service may be used after the response was made, in whole seconds: 24 hours where the field does not say it.
+    /// The duration after the response in which the service may be used, in whole seconds. 24 hours if the field states no duration.
     public var maxAge: Duration
     /// Whether the service may still be used after the network has changed.
     public let isPersistent: Bool
@@ -42,8 +42,8 @@ public struct AlternativeService: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads a value of `Alt-Svc` ([RFC 7838, section 3](https://www.rfc-editor.org/rfc/rfc7838#section-3)).
     ///
-    /// - Returns: the services in their order, which is that of the server's preference. Empty for `clear`, by which a server takes back
-    ///   what it has said before, and for a value of more than 8 KiB. A service that is not valid is left out. At most 32 are read.
+    /// - Returns: the services, in the server's order of preference. Empty for `clear`, which withdraws the server's earlier
+    ///   services, and for a value of more than 8 KiB. Invalid services are left out. At most 32 services are read.
     public static func parse(_ value: String) -> [AlternativeService] {
         guard value.utf8.count <= FieldLimits.valueBytes, !value.trimmingOptionalWhitespace().isExactly("clear") else { return [] }
         var reader = FieldReader(value)
@@ -62,7 +62,7 @@ public struct AlternativeService: Sendable, Hashable, CustomStringConvertible {
         return .seconds(min(Int64(text) ?? longestAgeSeconds, longestAgeSeconds))
     }
 
-    /// Reads `host:port`, both parts of which may be missing, but not the colon.
+    /// Reads `host:port`. The host may be missing, but the colon and the port may not.
     fileprivate static func authority(_ text: String) -> (host: String?, port: Int)? {
         guard let colon = text.utf8.lastIndex(of: UInt8(ascii: ":")) else { return nil }
         let (host, digits) = (text[..<colon], text[colon...].dropFirst())
@@ -79,7 +79,7 @@ public struct AlternativeService: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension URLCharacterSet {
-    /// What an identifier of a protocol contains as it is: the octets of a token without `%`
+    /// The octets that a protocol identifier contains unencoded: the octets of a token, except `%`
     /// ([RFC 7838, section 3](https://www.rfc-editor.org/rfc/rfc7838#section-3)).
     fileprivate static let protocolID = URLCharacterSet("!#$&'*+-.^_`|~")
     /// The octets of an IPv6 address.
@@ -97,7 +97,8 @@ extension FieldReader {
         return services
     }
 
-    /// `nil` if it is not valid: then the position is anywhere within it, but not within a quoted string.
+    /// Reads a service; `nil` if the service is not valid. In that case the position is somewhere in the service, but not in a quoted
+    /// string.
     private mutating func service() -> AlternativeService? {
         guard let name = token(), take("="), next == UInt8(ascii: "\"") else { return nil }
         let text = quoted()
@@ -110,7 +111,7 @@ extension FieldReader {
             guard take(";") else { break }
             skip(\.isOptionalSpace)
             guard let parameter = token(), take("="), let value = next == UInt8(ascii: "\"") ? quoted() : token() else { return nil }
-            // Names of parameters don't depend on case, and those that are not known are ignored.
+            // Parameter names are case-insensitive. Unknown parameters are ignored.
             switch parameter.lowercased() {  // octets: a token is ASCII
             case "ma":
                 guard let seconds = AlternativeService.age(value) else { return nil }
@@ -123,7 +124,7 @@ extension FieldReader {
         return AlternativeService(protocolID, host: host, port: port, maxAge: age, isPersistent: isPersistent)
     }
 
-    /// Goes on to the next comma that is not within a quoted string.
+    /// Skips to the next comma outside quoted strings.
     private mutating func skipMember() {
         while let byte = next, byte != UInt8(ascii: ",") {
             if byte == UInt8(ascii: "\"") { _ = quoted() } else { position += 1 }

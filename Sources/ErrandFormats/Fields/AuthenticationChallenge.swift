@@ -17,23 +17,23 @@ public struct AuthenticationChallenge: Sendable, Hashable, CustomStringConvertib
         public let value: String
     }
 
-    /// The most challenges of one value, and the most parameters of one challenge.
+    /// The largest number of challenges that are read from one value, and of parameters that are read from one challenge.
     static let countLimit = 32
 
     /// The name of the scheme, as written. Case does not matter: see ``isScheme(_:)``.
     public let scheme: String
-    /// The text after the scheme, in place of parameters, such as that of `Negotiate`; `nil` if there is none.
+    /// The text that follows the scheme in place of parameters, for example with `Negotiate`; `nil` if there is no such text.
     public let token68: String?
     /// The parameters in their order, each name once.
     public let parameters: [Parameter]
 
-    /// The value of a parameter, whose name is in lower case; `nil` if there is none.
+    /// The value of the parameter with this name, which must be in lower case; `nil` if there is no such parameter.
     public subscript(name: String) -> String? { parameters.first { $0.name.isExactly(name) }?.value }
 
     /// The part of the server or of the proxy that the credentials are for; `nil` if the challenge does not name one.
     public var realm: String? { self["realm"] }
 
-    /// Whether this is the name of the scheme, in any case.
+    /// Returns whether `name` is the name of the scheme. Case does not matter.
     public func isScheme(_ name: String) -> Bool { scheme.isExactlyIgnoringCase(name) }
 
     /// The scheme, and the names of the parameters.
@@ -43,17 +43,19 @@ public struct AuthenticationChallenge: Sendable, Hashable, CustomStringConvertib
 
     /// Reads the values of all fields `WWW-Authenticate` or `Proxy-Authenticate` of a response.
     ///
-    /// A parameter that stands twice with the same value is one parameter. If a value is not valid, the rest after that point is left out. A value of
-    /// more than 8 KiB is left out. At most 32 challenges of a value are read.
+    /// A parameter that occurs twice with the same value counts once. If a challenge is not valid, that challenge and the rest of the
+    /// value are left out. A value of more than 8 KiB is left out. At most 32 challenges of a value are read.
     ///
-    /// If a parameter of another scheme than Digest has two values, the challenge is left out.
+    /// If a parameter has two different values, the challenge is left out, unless its scheme is Digest.
     ///
-    /// Digest is never left out, so that a password is not sent to a server that offers Digest in an unusual form. Browsers, curl and this library read:
+    /// A Digest challenge is never left out. Otherwise the client could use Basic, and send the password to a server that offers
+    /// Digest in an unusual form. As browsers and curl do, this library reads in Digest challenges:
     /// - values in single quotes or without quotation marks
     /// - semicolons or spaces in place of commas
     /// - a list of qualities without quotation marks
     ///
-    /// An unreadable Digest challenge has no parameters. A parameter with two values is left out.
+    /// An unreadable Digest challenge is returned without parameters. A Digest parameter with two different values is left out,
+    /// unless the parameter is a list.
     ///
     /// - Returns: the challenges in their order.
     public static func parse(_ values: some Sequence<String>) -> [AuthenticationChallenge] {

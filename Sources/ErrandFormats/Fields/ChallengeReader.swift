@@ -1,4 +1,5 @@
-/// Reads the challenges of one value, for ``AuthenticationChallenge/parse(_:)``. It examines every byte a few times for each challenge, and reads at most 32.
+/// Reads the challenges of one value, for ``AuthenticationChallenge/parse(_:)``. For each of at most 32 challenges, the reader
+/// examines every byte a few times.
 struct ChallengeReader {
     private static let digest = "Digest"
     private static let unreadableDigest = AuthenticationChallenge(scheme: digest, token68: nil, parameters: [])
@@ -28,7 +29,8 @@ struct ChallengeReader {
         return unread()
     }
 
-    /// Returns the challenges that were read, and a Digest without parameters if the rest of the value names Digest, in whatever form.
+    /// Returns the challenges read so far. If none is a Digest challenge, but the rest of the value has the word Digest, a Digest
+    /// challenge without parameters is added.
     mutating func unread() -> [AuthenticationChallenge] {
         guard bytes.indices.dropFirst(reader.position).contains(where: { isWordDigest(at: $0) }),
             !read.contains(where: { $0.isScheme(Self.digest) })
@@ -47,7 +49,7 @@ struct ChallengeReader {
 
     // MARK: One challenge
 
-    /// Returns false where the value is not valid.
+    /// Reads one challenge. Returns false if the value is not valid.
     private mutating func readChallenge() -> Bool {
         guard let scheme = reader.token() else { return false }
         let start = reader.position
@@ -70,7 +72,7 @@ struct ChallengeReader {
         return true
     }
 
-    /// `nil`, and reads nothing, if parameters follow.
+    /// Reads the text in place of parameters. Returns `nil` and reads nothing if parameters follow.
     private mutating func token68() -> String? {
         let start = reader.position
         reader.skip { $0.isASCIILetter || $0.isASCIIDigit || "-._~+/".utf8.contains($0) }
@@ -85,7 +87,7 @@ struct ChallengeReader {
         return reader.text(start..<end)
     }
 
-    /// `nil` if they are not valid.
+    /// Reads parameters; `nil` if the parameters are not valid.
     private mutating func parameters() -> [Parameter]? {
         var parameters: [Parameter] = []
         while let name = parameterName() {
@@ -101,7 +103,8 @@ struct ChallengeReader {
         return parameters.isEmpty ? nil : parameters
     }
 
-    /// A name in lower case up to the value after it; `nil`, and reads nothing, if the next challenge follows.
+    /// Reads the name of a parameter and its equals sign, and returns the name in lower case. Returns `nil` and reads nothing if the
+    /// next challenge follows.
     private mutating func parameterName() -> String? {
         let start = reader.position
         if let name = reader.token() {
@@ -116,7 +119,7 @@ struct ChallengeReader {
         return nil
     }
 
-    /// `nil` if a parameter has two values.
+    /// Returns the parameters with each name once; `nil` if a parameter has two different values.
     private static func withoutRepeats(_ parameters: [Parameter]) -> [Parameter]? {
         var kept: [Parameter] = []
         for parameter in parameters {
@@ -131,7 +134,7 @@ struct ChallengeReader {
 
     // MARK: Digest, as servers write it
 
-    /// Reads a Digest in any form. What can't be read is left to ``challenges()``.
+    /// Reads a Digest challenge in any form. ``challenges()`` handles the unreadable rest.
     private mutating func readDigest(_ scheme: String, isApart: Bool) {
         let start = reader.position
         // One equals sign may follow the name of a parameter without a value.
@@ -150,7 +153,7 @@ struct ChallengeReader {
         if let next = reader.next, next != UInt8(ascii: ",") { _ = skipToDigest() }
     }
 
-    /// `nil` if there are none, and for a quotation mark that is not closed.
+    /// Reads parameters in any form; `nil` if there are no parameters, or if a quotation mark is not closed.
     private mutating func looseParameters() -> [Parameter]? {
         var parameters: [Parameter] = []
         while true {
@@ -166,7 +169,8 @@ struct ChallengeReader {
         }
     }
 
-    /// The next word of a list without quotation marks, as in `qop=auth,auth-int`; `nil`, and reads nothing, if another parameter or challenge follows.
+    /// Reads the next word of a list without quotation marks, as in `qop=auth,auth-int`. Returns `nil` and reads nothing if another
+    /// parameter or challenge follows.
     private mutating func nextWord(of name: String) -> String? {
         let start = reader.position
         if let word = reader.token() {
@@ -182,7 +186,7 @@ struct ChallengeReader {
         return nil
     }
 
-    /// A value with or without quotation marks; `nil` if the mark is not closed.
+    /// Reads a value with or without quotation marks; `nil` if a quotation mark is not closed.
     private mutating func looseValue() -> String? {
         if reader.next == UInt8(ascii: "\"") { return reader.quoted() }
         if reader.next == UInt8(ascii: "'"), let value = valueInSingleQuotes() { return value }
@@ -203,7 +207,7 @@ struct ChallengeReader {
 
     private static func endsWord(_ byte: UInt8) -> Bool { ",;\"".utf8.contains(byte) }
 
-    /// `nil`, and reads nothing, if the mark is not closed.
+    /// Reads a value in single quotes. Returns `nil` and reads nothing if the quote is not closed.
     private mutating func valueInSingleQuotes() -> String? {
         let start = reader.position + 1
         for index in start..<max(start, bytes.count) where bytes[index] == UInt8(ascii: "'") {
@@ -216,7 +220,8 @@ struct ChallengeReader {
         return nil
     }
 
-    /// Parameters with each name once. Two lists are one; any other parameter with two values is missing.
+    /// Returns the parameters with each name once. Two values of a list are joined. Any other parameter with two different values is
+    /// left out.
     private static func joined(_ parameters: [Parameter]) -> [Parameter] {
         var kept: [Parameter] = []
         var doubtful: [String] = []
@@ -237,7 +242,7 @@ struct ChallengeReader {
 
     // MARK: After what is not valid
 
-    /// Goes to the next word `Digest` that is not within quotation marks. Returns false if there is none.
+    /// Skips to the next word `Digest` outside quotation marks. Returns false if there is no such word.
     private mutating func skipToDigest() -> Bool {
         while let byte = reader.next {
             if byte == UInt8(ascii: "\"") {

@@ -12,9 +12,10 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
 
     /// The type in lower case: `attachment`, `inline` or `form-data`.
     public let type: String
-    /// The name of the field of a form ([RFC 7578, section 4.2](https://www.rfc-editor.org/rfc/rfc7578#section-4.2)); `nil` if it is missing.
+    /// The name of the field of a form ([RFC 7578, section 4.2](https://www.rfc-editor.org/rfc/rfc7578#section-4.2)); `nil` if it is
+    /// missing.
     public let name: String?
-    /// The name that the sender gives the file; `nil` if it is missing. It may be anything: don't save a file under it, use
+    /// The name that the sender gives the file; `nil` if it is missing. The sender may choose any text: to save a file, use
     /// ``safeFileName(default:)``.
     public let fileName: String?
 
@@ -30,9 +31,9 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads a field's value; `nil` if it has no type, or is longer than 8 KiB.
     ///
-    /// `filename*` ([RFC 8187](https://www.rfc-editor.org/rfc/rfc8187)) counts before `filename`, unless it is invalid. Of several parameters with
-    /// one name, the first counts, and those after an invalid one are left out. A backslash is data unless a quotation mark or another backslash
-    /// follows it.
+    /// `filename*` ([RFC 8187](https://www.rfc-editor.org/rfc/rfc8187)) takes precedence over `filename`, unless `filename*` is
+    /// invalid. Of several parameters with one name, the first counts. Parameters after an invalid parameter are left out. A
+    /// backslash is data unless a quotation mark or another backslash follows it.
     public init?(_ text: some StringProtocol) {
         guard text.utf8.count <= FieldLimits.valueBytes else { return nil }
         var reader = FieldReader(text)
@@ -44,15 +45,19 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
         self.init(type: type, name: parameters["name"], fileName: parameters.extendedValue(of: "filename"))
     }
 
-    /// The file's name in a form that is safe to save a file under, in a folder that you choose.
+    /// Returns the file's name in a form that is safe for saving a file in a folder that you choose.
     ///
-    /// It is the last component of the path that the name may be, with `/` and `\` as separators. It is never empty, `.` or `..`, and has at most 200
-    /// bytes, its extension included. Control characters, those that change the direction of text and invisible ones are left out, as are dots and spaces at its
-    /// beginning and spaces and dots at its end. The characters `:*?"<>|`, which some file systems refuse, become `_`.
+    /// The name changes as follows:
+    /// - Only the last path component stays. Both `/` and `\` are separators.
+    /// - Control characters, characters that change the direction of text, and invisible characters are removed.
+    /// - Dots and spaces at the beginning and at the end are removed.
+    /// - The characters `:*?"<>|`, which some file systems refuse, become `_`.
+    /// - A name of more than 200 bytes is shortened before its extension.
     ///
-    /// Names that only Windows reserves, such as `NUL.txt`, stay.
+    /// The result is never empty, `.` or `..`. Names that only Windows reserves, such as `NUL.txt`, stay.
     ///
-    /// - Parameter name: the name to use if nothing is left; the same rule applies to it. `download` by default, and if the rule leaves nothing of `name`.
+    /// - Parameter name: the name to use if nothing is left of the file's name. The same changes apply to `name`. `download` by
+    ///   default, and if nothing is left of `name`.
     public func safeFileName(default name: String = "download") -> String {
         Self.safeFileName(fileName ?? "") ?? Self.safeFileName(name) ?? "download"
     }
@@ -63,7 +68,7 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
         for scalar in last {
             switch scalar.properties.generalCategory {
             case .control, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned, .privateUse: continue
-            // Those of direction and of no width: they make a name look like another one.
+            // Characters of direction and of no width make a name look like a different name.
             case .format: continue
             case _ where scalar.properties.isDefaultIgnorableCodePoint: continue
             default: scalars.append(":*?\"<>|".unicodeScalars.contains(scalar) ? "_" : scalar)
@@ -82,7 +87,7 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
         return kept
     }
 
-    /// Cuts the name before its extension, so that the kind of file stays.
+    /// Shortens the name before its extension, so that the extension stays.
     private static func shortened(_ name: ArraySlice<Unicode.Scalar>, toBytes limit: Int) -> String {
         func text(_ scalars: ArraySlice<Unicode.Scalar>) -> String { String(String.UnicodeScalarView(scalars)) }
         let whole = text(name)
@@ -97,13 +102,14 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
             length += UTF8.width(stem[end])
             end += 1
         }
-        // Without an extension, the cut is the end of the name.
+        // Without an extension, the shortened name can end in a dot or a space.
         return suffix.isEmpty ? text(trimmedAtEnd(stem[..<end])) : text(stem[..<end]) + suffix
     }
 
-    /// The field's value. A file's name that is not ASCII is written as `filename*` too, after one for old readers.
+    /// The field's value. A file's name that is not ASCII is written twice: as an ASCII `filename` for old readers, then as
+    /// `filename*`.
     ///
-    /// Control characters in names become `_`: a field can't hold them.
+    /// Control characters in quoted names become `_`, because a field can't contain control characters.
     public var description: String {
         func quoted(_ text: String) -> String { text.escapingOctets(Self.controls) { _ in "_" }.quotedString }
         var text = type

@@ -1,5 +1,5 @@
-/// The value of a `Content-Range` field ([RFC 9110, section 14.4](https://www.rfc-editor.org/rfc/rfc9110#section-14.4)): which bytes of a
-/// representation a body has.
+/// The value of a `Content-Range` field ([RFC 9110, section 14.4](https://www.rfc-editor.org/rfc/rfc9110#section-14.4)): the bytes of
+/// a representation that a body contains.
 ///
 /// ```swift
 /// let part = ContentRange("bytes 500-999/8000")
@@ -8,14 +8,15 @@
 /// ContentRange("bytes */8000")?.range      // nil: the requested range is not there
 /// ```
 public struct ContentRange: Sendable, Hashable, CustomStringConvertible {
-    /// The bytes; `nil` for a range that could not be satisfied, in a response with the status 416.
+    /// The positions of the bytes; `nil` if the server could not satisfy the requested range, in a response with status 416.
     public let range: Range<Int64>?
-    /// The length of the whole representation, in bytes; `nil` if it is not known.
+    /// The length of the whole representation, in bytes; `nil` if the length is unknown.
     public let completeLength: Int64?
 
-    /// The bytes in `range`, of a representation with this length, or of an unknown one.
+    /// Creates a value for the bytes in `range` of a representation. `completeLength` is in bytes, and `nil` if the length is
+    /// unknown.
     ///
-    /// `nil` if `range` is empty, begins before 0, or ends after `completeLength`.
+    /// Returns `nil` if `range` is empty, begins before 0, or ends after `completeLength`.
     public init?(_ range: Range<Int64>, completeLength: Int64?) {
         guard !range.isEmpty, range.lowerBound >= 0, range.upperBound <= completeLength ?? .max else { return nil }
         (self.range, self.completeLength) = (range, completeLength)
@@ -23,7 +24,7 @@ public struct ContentRange: Sendable, Hashable, CustomStringConvertible {
 
     private init(lengthOnly length: Int64) { (range, completeLength) = (nil, length) }
 
-    /// Reads a field's value; `nil` if it is not a valid range of bytes.
+    /// Reads a field's value; `nil` if the value is not a valid range of bytes.
     public init?(_ text: some StringProtocol) {
         guard text.utf8.count <= FieldLimits.shortValueBytes else { return nil }
         var reader = FieldReader(text)
@@ -63,25 +64,25 @@ public struct ContentRange: Sendable, Hashable, CustomStringConvertible {
 /// request.headers[.range] = ByteRange.field([.bytes(0..<500), .last(500)])      // bytes=0-499, -500
 /// ```
 public enum ByteRange: Sendable, Hashable, CustomStringConvertible {
-    /// These bytes, which are at least one; the first byte has the position 0.
+    /// The bytes at these positions, at least one byte. The first byte has position 0.
     case bytes(Range<Int64>)
     /// The bytes from this position on.
     case from(Int64)
-    /// The last bytes, as many as this number.
+    /// This number of bytes at the end.
     case last(Int64)
 
-    /// The most ranges of one value.
+    /// The largest number of ranges in one value.
     static let countLimit = 128
 
-    /// Returns the value of a `Range` field; `nil` without ranges, and if one of them has no bytes or a negative number.
+    /// Returns the value of a `Range` field; `nil` if `ranges` is empty, or if a range has no bytes or a negative number.
     ///
-    /// `.last(0)` is an exception, because the field can hold it: `-0`, which no server can satisfy.
+    /// `.last(0)` is an exception: the field can contain it as `-0`, although no server can satisfy it.
     public static func field(_ ranges: [ByteRange]) -> String? {
         guard !ranges.isEmpty, ranges.allSatisfy(\.isValid) else { return nil }
         return "bytes=" + ranges.map(\.description).joined(separator: ", ")
     }
 
-    /// Reads the value of a `Range` field; `nil` if it is not valid, longer than 8 KiB, or has more than 128 ranges.
+    /// Reads the value of a `Range` field; `nil` if the value is not valid, is longer than 8 KiB, or has more than 128 ranges.
     public static func parse(_ text: some StringProtocol) -> [ByteRange]? {
         guard text.utf8.count <= FieldLimits.valueBytes else { return nil }
         var reader = FieldReader(text)
@@ -107,7 +108,8 @@ public enum ByteRange: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Returns the bytes of a representation with this length, in bytes; `nil` if it has none of them.
+    /// Returns the positions of this range's bytes in a representation of `length` bytes; `nil` if the representation has none of the
+    /// bytes.
     public func resolved(length: Int64) -> Range<Int64>? {
         guard isValid, length > 0 else { return nil }
         let range: Range<Int64>
@@ -126,7 +128,7 @@ public enum ByteRange: Sendable, Hashable, CustomStringConvertible {
     /// The range as it is sent: `0-499`, `500-` or `-500`.
     public var description: String {
         switch self {
-        // Wrapping, because an invalid range can be described, too.
+        // The subtraction wraps, because the description of an invalid range must not trap.
         case .bytes(let range): "\(range.lowerBound)-\(range.upperBound &- 1)"
         case .from(let first): "\(first)-"
         case .last(let count): "-\(count)"
@@ -135,7 +137,7 @@ public enum ByteRange: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension FieldReader {
-    /// Reads digits; `nil` if there are none, or if the number is too large.
+    /// Reads digits; `nil` if there are no digits, or if the number is too large.
     fileprivate mutating func number() -> Int64? {
         let start = position
         skip(\.isASCIIDigit)

@@ -7,7 +7,8 @@
 /// tag?.opaque          // v17
 /// ```
 ///
-/// Two tags are equal (`==`) if they have the same octets, and both or neither are weak. To decide about a response, use ``matches(_:by:)``.
+/// Two tags are equal (`==`) if they have the same octets, and both or neither are weak. To decide about a response, use
+/// ``matches(_:by:)``.
 public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     /// How two tags are compared ([RFC 9110, section 8.8.3.2](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3.2)).
     public enum Comparison: Sendable, Hashable {
@@ -35,7 +36,7 @@ public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads a field's value.
     ///
-    /// Spaces and tabs within the quotation marks are kept: the grammar has none there, but some servers send them.
+    /// Spaces and tabs within the quotation marks are kept: the grammar does not allow them, but some servers send them.
     ///
     /// - Returns: `nil` if the value is not one entity tag, such as `*` or a text without quotation marks, or has more than 8 KiB.
     public init?(_ text: some StringProtocol) {
@@ -50,7 +51,7 @@ public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
 
     fileprivate init(unchecked opaque: String, isWeak: Bool) { (self.opaque, self.isWeak) = (opaque, isWeak) }
 
-    /// Returns whether this tag and `other` are the same by a comparison.
+    /// Returns whether this tag matches `other` by a comparison.
     public func matches(_ other: EntityTag, by comparison: Comparison) -> Bool {
         opaque.isExactly(other.opaque) && (comparison == .weak || !(isWeak || other.isWeak))
     }
@@ -82,7 +83,7 @@ public enum EntityTagCondition: Sendable, Hashable, CustomStringConvertible {
     /// The representations with these tags; at least one.
     case tags([EntityTag])
 
-    /// The most tags of one value.
+    /// The largest number of tags in one value.
     static let countLimit = 128
 
     /// Reads a field's value.
@@ -133,7 +134,7 @@ public enum EntityTagCondition: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension FieldReader {
-    /// Reads an entity tag. Returns `nil` if none begins at the position, or if it does not end.
+    /// Reads an entity tag; `nil` if no tag begins at the position, or if the tag does not end.
     fileprivate mutating func entityTag() -> EntityTag? {
         let isWeak = take("W")
         guard !isWeak || take("/"), take("\"") else { return nil }
@@ -145,7 +146,7 @@ extension FieldReader {
 }
 
 extension UInt8 {
-    /// Whether it may stand between the quotation marks of an entity tag: `etagc` of
+    /// Whether the byte is allowed between the quotation marks of an entity tag: `etagc` of
     /// [RFC 9110, section 8.8.3](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3), a space, or a tab.
     fileprivate var isInEntityTag: Bool { isOptionalSpace || (self > 0x20 && self != UInt8(ascii: "\"") && self != 0x7F) }
 }

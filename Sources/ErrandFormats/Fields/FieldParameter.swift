@@ -1,11 +1,11 @@
 /// A parameter of a field's value: `; name=value` or `; name="value"`.
 struct FieldParameter: Sendable, Hashable {
-    /// The most parameters of one value that are read.
+    /// The largest number of parameters that are read from one value.
     static let countLimit = 32
 
     /// The name in lower case.
     let name: String
-    /// The value without quotation marks; `nil` for a name alone.
+    /// The value without quotation marks; `nil` if the parameter is only a name.
     let value: String?
 }
 
@@ -13,17 +13,18 @@ extension [FieldParameter] {
     /// The value of the first parameter with this name, which is in lower case.
     subscript(name: String) -> String? { first { $0.name == name }?.value }
 
-    /// The value of `name*`, if it is valid, and otherwise that of `name`.
+    /// The value of `name*`, if it is valid, and otherwise the value of `name`.
     func extendedValue(of name: String) -> String? { self[name + "*"].flatMap { ExtendedValue.decode($0) } ?? self[name] }
 }
 
 extension FieldReader {
-    /// Reads parameters, each after its semicolon. It stops before the first thing that is not one.
+    /// Reads parameters, each after its semicolon. Stops before the first text that is not a parameter.
     ///
     /// - Parameters:
     ///   - keepingBackslashes: as for `quoted(keepingBackslashes:)`.
-    ///   - keepingSpaces: whether spaces within a value without quotation marks belong to it, as in RFC 8288, appendix B.3: `rel=next last`.
-    /// - Returns: the first 32; others are read, and left out.
+    ///   - keepingSpaces: whether spaces within a value without quotation marks belong to the value, as in RFC 8288, appendix B.3:
+    ///     `rel=next last`.
+    /// - Returns: the first 32 parameters. Further parameters are read, but left out.
     mutating func semicolonParameters(keepingBackslashes: Bool = false, keepingSpaces: Bool = false) -> [FieldParameter] {
         var parameters: [FieldParameter] = []
         var end = position
@@ -32,7 +33,7 @@ extension FieldReader {
             guard take(";") else { break }
             skip(\.isOptionalSpace)
             end = position
-            // A semicolon alone is harmless.
+            // A semicolon without a parameter is ignored.
             guard let name = token() else { continue }
             skip(\.isOptionalSpace)
             var value: String?
@@ -42,7 +43,7 @@ extension FieldReader {
                     value = quoted(keepingBackslashes: keepingBackslashes)
                     if value == nil { break }
                 } else {
-                    // More than a token: many senders leave the quotation marks out.
+                    // Reads more than a token, because many senders leave out the quotation marks.
                     let start = position
                     if keepingSpaces {
                         skip { !";,\"".utf8.contains($0) }

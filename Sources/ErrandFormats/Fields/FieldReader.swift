@@ -1,4 +1,4 @@
-/// Reads the value of a field from its first byte to its last: tokens, quoted strings and what is between them
+/// Reads the value of a field from its first byte to its last: tokens, quoted strings and separators
 /// ([RFC 9110, section 5.6](https://www.rfc-editor.org/rfc/rfc9110#section-5.6)).
 struct FieldReader {
     let bytes: [UInt8]
@@ -9,17 +9,18 @@ struct FieldReader {
     /// The byte at the position; `nil` at the end.
     var next: UInt8? { position < bytes.count ? bytes[position] : nil }
 
-    /// Reads a token. Returns `nil`, and reads nothing, where no token begins.
+    /// Reads a token. Returns `nil` and reads nothing if no token begins at the position.
     mutating func token() -> String? {
         let start = position
         skip(\.isTokenOctet)
         return position > start ? text(start..<position) : nil
     }
 
-    /// Reads a quoted string, which begins at the position. Returns it without the quotation marks; `nil` if it does not end.
+    /// Reads the quoted string that begins at the position, and returns its text without quotation marks. Returns `nil` if the string
+    /// does not end.
     ///
-    /// - Parameter keepingBackslashes: whether a backslash is data unless a quotation mark or a backslash follows it, as in the names of files
-    ///   of senders that escape neither. False by default.
+    /// - Parameter keepingBackslashes: whether a backslash is data unless a quotation mark or a backslash follows it. In file names,
+    ///   some senders escape neither. False by default.
     mutating func quoted(keepingBackslashes: Bool = false) -> String? {
         position += 1
         var value: [UInt8] = []
@@ -38,7 +39,7 @@ struct FieldReader {
         return nil
     }
 
-    /// Reads this byte, if it is the next.
+    /// Reads `byte` if it is the next byte. Returns whether `byte` was read.
     mutating func take(_ byte: Character) -> Bool {
         guard next == byte.asciiValue else { return false }
         position += 1

@@ -1,14 +1,16 @@
 package import HTTPTypes
 
 extension HTTPField {
-    /// The value as text that keeps the URLs in it.
+    /// The value as text that keeps the octets of URLs.
     ///
-    /// In a value that is not UTF-8, the octets of a URL that are not ASCII are percent-encoded, as ``value`` would lose them: `/caf\xE9` becomes
-    /// `/caf%E9`, and a request to it has the octets that the server has sent. `Link` has its URLs in angle brackets; outside them, the value is
-    /// ISO 8859-1. The value of any other field is a URL.
+    /// If the value is not UTF-8, the octets of a URL that are not ASCII are percent-encoded, because ``value`` would lose them.
+    /// `/caf\xE9` becomes `/caf%E9`, so a request to the URL has the octets that the server sent.
+    ///
+    /// In a `Link` field, the text in angle brackets is a URL, and the rest is read as ISO 8859-1. The value of any other field is a
+    /// URL.
     package var referenceValue: String { withUnsafeBytesOfValue { Self.referenceText($0, of: name) } }
 
-    /// Returns the octets of a value as ``referenceValue``.
+    /// Returns the octets of a field's value as text, as ``referenceValue`` does.
     package static func referenceText(_ octets: UnsafeBufferPointer<UInt8>, of name: Name) -> String {
         if let text = String(validating: octets, as: UTF8.self) { return text }
         let isLink = name == link

@@ -10,7 +10,7 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
     public let type: String
     /// The subtype in lower case, such as `problem+json`.
     public let subtype: String
-    /// The parameters in order. Of several with one name, only the first is kept.
+    /// The parameters in order. Of several parameters with one name, only the first is kept.
     public let parameters: [Parameter]
 
     /// A parameter of a media type.
@@ -21,15 +21,17 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         public let value: String
     }
 
-    /// The largest number of parameters that is read.
+    /// The largest number of parameters that are read.
     private static let parameterLimit = 32
 
-    /// Reads a field's value; `nil` if it isn't a media type. Invalid parameters are ignored, as are those after the first 32, and those
-    /// that end after the first 8 KiB.
+    /// Reads a field's value; `nil` if the value isn't a media type.
+    ///
+    /// Invalid parameters are ignored. Parameters after the first 32, and parameters that end after the first 8 KiB, are ignored,
+    /// too.
     public init?(_ text: some StringProtocol) {
         let parts = Self.splitUnquoted(text)
         guard let essence = parts.first else { return nil }
-        // By octets: a combining character after a separator must not hide it.
+        // Searches octets, because a combining character after a separator must not hide the separator.
         let names = essence.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         guard names.count == 2, Self.isToken(names[0]), Self.isToken(names[1]) else { return nil }
         type = Substring(names[0]).lowercased()
@@ -46,7 +48,7 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         self.parameters = parameters
     }
 
-    /// The value of the parameter with this name; `nil` if there is none. The case of the name does not matter.
+    /// The value of the parameter with this name; `nil` if there is no such parameter. The case of the name does not matter.
     public subscript(parameter name: String) -> String? {
         let name = name.lowercased()
         return parameters.first { $0.name == name }?.value
@@ -55,7 +57,7 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
     /// The type and the subtype, without parameters.
     public var essence: String { "\(type)/\(subtype)" }
 
-    /// Whether it is JSON: `application/json`, `text/json`, or a subtype that ends in `+json`
+    /// Whether the type is JSON: `application/json`, `text/json`, or a subtype that ends in `+json`
     /// ([RFC 6839, section 3.1](https://www.rfc-editor.org/rfc/rfc6839#section-3.1)).
     public var isJSON: Bool {
         subtype.hasOctetSuffix("+json") || (subtype.isExactly("json") && (type.isExactly("application") || type.isExactly("text")))

@@ -8,13 +8,17 @@ public import HTTPTypes
 /// fields.quotas.first?.remaining
 /// ```
 ///
-/// These fields are read, in this order: `Retry-After` ([RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3))
-/// and `X-RateLimit-Retry-After`, only with 429 and 503; `RateLimit` with `RateLimit-Policy`
-/// ([draft-ietf-httpapi-ratelimit-headers](https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/), also in the form of its
-/// revision 7); then the older triples `RateLimit-Limit`, `-Remaining` and `-Reset`, the same with the prefix `X-`, and `X-Rate-Limit-…`.
-/// The first valid one applies. Invalid fields are ignored. Of several fields with one name, the first counts, unless the field is a list.
+/// These fields are read, in this order. The first valid field applies:
+/// - `Retry-After` ([RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)) and `X-RateLimit-Retry-After`,
+///   only with status 429 and 503
+/// - `RateLimit` with `RateLimit-Policy`
+///   ([draft-ietf-httpapi-ratelimit-headers](https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/), also in the
+///   form of revision 7 of the draft)
+/// - the older triples `RateLimit-Limit`, `-Remaining` and `-Reset`, the same fields with the prefix `X-`, and `X-Rate-Limit-…`
+///
+/// Invalid fields are ignored. Of several fields with one name, the first counts, unless the field is a list.
 public struct RateLimitFields: Sendable, Hashable {
-    /// A number of requests that may be sent within a duration. It is not a promise: the server may refuse earlier.
+    /// A number of requests that may be sent within a duration. The number is not a promise: the server may refuse requests earlier.
     public struct Quota: Sendable, Hashable {
         /// The name that distinguishes quotas of one server; empty for the older fields.
         public var name: String
@@ -26,7 +30,7 @@ public struct RateLimitFields: Sendable, Hashable {
         public var limit: Int?
         /// The length of a window; `nil` if the server does not state it.
         public var window: Duration?
-        /// The part of the quota, for example that of one user; `nil` if there are no parts.
+        /// The key of a part of the quota, for example the part of one user; `nil` if the quota has no parts.
         public var partitionKey: [UInt8]?
 
         /// Creates a quota. For each parameter, see the property of the same name.
@@ -38,7 +42,7 @@ public struct RateLimitFields: Sendable, Hashable {
         }
     }
 
-    /// The duration in which the server wants no request; `nil` if it does not state one.
+    /// The duration in which the server wants no request; `nil` if the server states no duration.
     public var retryAfter: Duration?
     /// The quotas, at most eight. Empty if there is a `retryAfter`, which takes precedence.
     public var quotas: [Quota]
@@ -72,7 +76,7 @@ public struct RateLimitFields: Sendable, Hashable {
 
     private static let quotaLimit = 8
 
-    /// Returns the value, or `nil` if it is longer than the limit: it counts as invalid.
+    /// Returns the value; `nil` if the value is longer than the limit, and counts as invalid.
     private static func short(_ value: String?) -> String? { value.flatMap { $0.utf8.count <= FieldLimits.valueBytes ? $0 : nil } }
 
     // MARK: The draft
@@ -144,13 +148,13 @@ public struct RateLimitFields: Sendable, Hashable {
 
     private static func older(_ fields: HTTPFields, _ names: Names, isRefused: Bool, now: HTTPDate) -> Quota? {
         guard let reset = names.reset.lazy.compactMap({ fields.single($0).flatMap { wait($0, now: now) } }).first else { return nil }
-        // A server that refuses has no requests left, even if it does not state it.
+        // A server that refuses a request allows no further requests, even if no field states the remaining number.
         guard let remaining = fields.single(names.remaining).map(count) ?? (isRefused ? 0 : nil) else { return nil }
         let (limit, window) = short(fields[names.limit]).map(policy) ?? (nil, nil)
         return Quota(remaining: remaining, reset: reset, limit: limit, window: window)
     }
 
-    /// Reads `100`, and `100, 100;w=60` as in earlier revisions.
+    /// Reads a limit: `100`, or `100, 100;w=60` as in earlier revisions of the draft.
     private static func policy(_ value: String) -> (limit: Int?, window: Duration?) {
         guard let members = try? StructuredList(parsing: value).members, let limit = count(members.first?.item?.value) else {
             return (nil, nil)
@@ -161,7 +165,8 @@ public struct RateLimitFields: Sendable, Hashable {
 
     private static func count(_ value: String) -> Int? { number(value).map { Int(min($0, 1e15)) } }
 
-    /// Returns the duration from now: a small number is in seconds, a large one is an instant, in seconds or milliseconds since 1970.
+    /// Returns the duration from now. A number below 10⁹ is a duration in seconds. A larger number is an instant since 1970: in
+    /// seconds, or in milliseconds from 10¹².
     private static func wait(_ value: String, now: HTTPDate) -> Duration? {
         guard let number = number(value) else { return nil }
         switch number {

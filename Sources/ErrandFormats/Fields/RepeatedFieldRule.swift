@@ -1,13 +1,14 @@
 public import HTTPTypes
 
-/// What is done with the different values of a response field that stands once.
+/// How to handle a response field that must occur once, but occurs several times with different values.
 ///
-/// A server must send such a field once ([RFC 9110, section 5.3](https://www.rfc-editor.org/rfc/rfc9110#section-5.3)). Proxies and frameworks
-/// add it a second time. Equal repetitions count as one field. `HTTPFields` would join them by commas, which is a value that no server has sent.
+/// A server must send such a field once ([RFC 9110, section 5.3](https://www.rfc-editor.org/rfc/rfc9110#section-5.3)). Proxies and
+/// frameworks sometimes add the field a second time. Equal values count as one field. `HTTPFields` would join the values by commas,
+/// into a value that no server sent.
 package enum RepeatedFieldRule: Sendable {
     /// The first value counts.
     case first
-    /// No value counts: to choose one would send a request, or bytes, to the wrong place.
+    /// No value counts, because the wrong choice could send a request, or write bytes, to the wrong place.
     case refuse
 
     /// Returns the rule for a field; `nil` if its values form a list.
@@ -19,7 +20,7 @@ package enum RepeatedFieldRule: Sendable {
     /// | `Age` ([RFC 9111, section 5.1](https://www.rfc-editor.org/rfc/rfc9111#section-5.1)), `Expires`, `Server` | the first counts |
     /// | the older fields of ``RateLimitFields`` that end in `-Remaining`, `-Reset` and `-Reset-After` | the first counts |
     ///
-    /// `Content-Length` belongs to the framing of a message, where each version of HTTP refuses different values.
+    /// `Content-Length` belongs to the framing of a message. Each version of HTTP refuses different values in the framing.
     package static func of(_ name: HTTPField.Name) -> RepeatedFieldRule? { table[name] }
 
     private static let table: [HTTPField.Name: RepeatedFieldRule] = {
@@ -36,13 +37,15 @@ package enum RepeatedFieldRule: Sendable {
     }()
 }
 
-/// The error of a field that must stand once, and stands several times with different values.
+/// The error for a response field that must occur once, but occurs several times with different values.
 ///
 /// The description has no value, because the values may be secret.
 public struct RepeatedFieldError: Error, Hashable, CustomStringConvertible {
     /// The name of the field.
     public let name: HTTPField.Name
 
+    /// Creates an error.
+    ///
     /// - Parameter name: the name of the field.
     public init(name: HTTPField.Name) { self.name = name }
 
@@ -51,8 +54,8 @@ public struct RepeatedFieldError: Error, Hashable, CustomStringConvertible {
 }
 
 extension HTTPFields {
-    /// Returns the value of a field that stands once, by the rule of ``RepeatedFieldRule/of(_:)``; `nil` if the field is missing. The values of
-    /// any other field are joined.
+    /// Returns the value of a field that must occur once, by the rule of ``RepeatedFieldRule/of(_:)``; `nil` if the field is missing.
+    /// The values of any other field are joined.
     ///
     /// - Throws: ``RepeatedFieldError`` for different values of a field whose rule is ``RepeatedFieldRule/refuse``.
     public func checkedSingle(_ name: HTTPField.Name) throws(RepeatedFieldError) -> String? {
@@ -70,7 +73,7 @@ extension HTTPFields {
         return first
     }
 
-    /// Returns the value of a field that stands once, by the rule of ``RepeatedFieldRule/of(_:)``; `nil` if the field is missing, and for
-    /// different values of a field whose rule is ``RepeatedFieldRule/refuse``.
+    /// Returns the value of a field that must occur once, by the rule of ``RepeatedFieldRule/of(_:)``; `nil` if the field is missing.
+    /// Different values give `nil`, too, if the rule is ``RepeatedFieldRule/refuse``.
     package func single(_ name: HTTPField.Name) -> String? { try? checkedSingle(name) }
 }

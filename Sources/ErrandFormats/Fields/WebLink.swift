@@ -5,26 +5,27 @@
 /// links.first { $0.isRelated(as: "next") }?.target       // https://api.example/items?page=2
 /// ```
 public struct WebLink: Sendable, Hashable {
-    /// The most links of one value.
+    /// The largest number of links that are read from one value.
     package static let countLimit = 128
 
-    /// The URL as it was sent, which may be relative to that of the response.
+    /// The URL as it was sent, which may be relative to the URL of the response.
     public let target: String
-    /// The relations, in lower case, such as `next`; at least one. Those that are URLs are in lower case, too.
+    /// The relations, in lower case, such as `next`; at least one. Relations that are URLs are in lower case, too.
     public let relations: [String]
-    /// The URL of what the link belongs to, as it was sent; `nil`: the resource of the response. A reader that does not support it must ignore the
-    /// link ([RFC 8288, section 3.2](https://www.rfc-editor.org/rfc/rfc8288#section-3.2)).
+    /// The URL of the resource that the link belongs to, as it was sent; `nil`: the resource of the response. A reader that does not
+    /// support anchors must ignore a link with an anchor
+    /// ([RFC 8288, section 3.2](https://www.rfc-editor.org/rfc/rfc8288#section-3.2)).
     public let anchor: String?
     /// The title; `title*` takes precedence over `title`; `nil` if it is missing.
     public let title: String?
-    /// The languages of the target; empty if they are not known.
+    /// The languages of the target; empty if the languages are unknown.
     public let languages: [String]
     /// The media type of the target, as it was sent; `nil` if it is missing.
     public let type: String?
-    /// The other parameters, each name once and in lower case. A name alone has an empty value.
+    /// The other parameters, each name once and in lower case. A parameter that is only a name has an empty value.
     public let extensions: [String: String]
 
-    /// Whether the target has this relation, in any case.
+    /// Returns whether the target has this relation. Case does not matter.
     public func isRelated(as relation: String) -> Bool {
         let wanted = relation.lowercased()
         return relations.contains { $0.isExactly(wanted) }
@@ -45,9 +46,9 @@ public struct WebLink: Sendable, Hashable {
     ///
     /// Inexact values are read, too: relations in single quotation marks, and several relations without quotation marks.
     ///
-    /// - Returns: the links in order, and false for `isComplete` if a part of a value was left out: a malformed link, a value of more than 8 KiB, the
-    ///   links after the first 128, or the parameters after the first 32 if none of the first ones is the relation. A link that names no relation is
-    ///   left out, and is not unreadable.
+    /// - Returns: the links in order. `isComplete` is false if a malformed link or a value of more than 8 KiB was left out, or links
+    ///   after the first 128. `isComplete` is also false if a link has parameters after the first 32, and the relation is not among
+    ///   the first 32. A link without a relation is left out, but counts as readable.
     public static func parse(checking values: some Sequence<String>) -> (links: [WebLink], isComplete: Bool) {
         var links: [WebLink] = []
         var isComplete = true
@@ -75,7 +76,8 @@ public struct WebLink: Sendable, Hashable {
         extensions = Dictionary(others) { first, _ in first }
     }
 
-    /// Some senders write `rel='next'`. No relation begins and ends with such a mark.
+    /// Removes single quotes around the relations, because some senders write `rel='next'`. No relation begins and ends with a single
+    /// quote.
     private static func withoutSingleQuotes(_ relations: String) -> String {
         let (octets, quote) = (relations.utf8, UInt8(ascii: "'"))
         guard octets.count >= 2, octets.first == quote, octets.last == quote else { return relations }
@@ -109,7 +111,7 @@ extension FieldReader {
         return links
     }
 
-    /// The text between angle brackets; `nil` if there is none.
+    /// Reads the text between angle brackets; `nil` if there is no such text.
     private mutating func target() -> String? {
         guard take("<") else { return nil }
         let start = position
@@ -118,7 +120,7 @@ extension FieldReader {
         return take(">") ? target.trimmingOptionalWhitespace() : nil
     }
 
-    /// Up to the next comma outside quotation marks and angle brackets.
+    /// Skips to the next comma outside quotation marks and angle brackets.
     private mutating func skipRest() {
         while let byte = next, byte != UInt8(ascii: ",") {
             switch byte {

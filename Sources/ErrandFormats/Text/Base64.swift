@@ -17,7 +17,7 @@ enum Base64 {
     }
 
     /// Returns the bytes; `nil` if `text` isn't valid base64. Padding may be missing, and bits after the last byte may be set
-    /// ([RFC 9651, section 4.2.7](https://www.rfc-editor.org/rfc/rfc9651#section-4.2.7)), but padding that is there must be correct.
+    /// ([RFC 9651, section 4.2.7](https://www.rfc-editor.org/rfc/rfc9651#section-4.2.7)), but existing padding must be correct.
     static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         var digits = text
         while digits.last == UInt8(ascii: "="), text.count - digits.count < 2 { digits.removeLast() }

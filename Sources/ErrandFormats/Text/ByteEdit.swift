@@ -1,6 +1,6 @@
 /// One replacement within bytes. The edits of a list are in order and don't overlap.
 package struct ByteEdit: Sendable, Hashable {
-    /// The offsets in the original bytes.
+    /// The position in the original bytes.
     package var range: Range<Int>
     package var replacement: [UInt8]
 
@@ -22,7 +22,7 @@ extension [ByteEdit] {
         return edited + bytes[done...]
     }
 
-    /// Returns one list with the effect of these edits, followed by `next` on the result. It takes linear time.
+    /// Returns one list with the effect of these edits, followed by `next` on the result. Works in linear time.
     ///
     /// - Parameter edited: the result of these edits.
     package func followed(by next: [ByteEdit], in edited: [UInt8]) -> [ByteEdit] {

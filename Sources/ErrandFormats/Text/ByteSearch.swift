@@ -1,8 +1,8 @@
-/// Finds a sequence of bytes within others. It examines only some of the bytes that it searches (Horspool's algorithm).
+/// Finds a sequence of bytes in other bytes. The search examines only a part of the bytes (Horspool's algorithm).
 package struct ByteSearch: Sendable {
-    /// What is searched for; at least one byte.
+    /// The bytes to find; at least one byte.
     package let pattern: [UInt8]
-    /// How far the search may move on after each value of the byte at the end of the window.
+    /// The number of bytes by which the search advances, for each value of the byte at the end of the window.
     private let shifts: [Int]
 
     /// - Precondition: `pattern` has at least one byte.
@@ -14,7 +14,7 @@ package struct ByteSearch: Sendable {
         self.shifts = shifts
     }
 
-    /// Returns the first position of the whole pattern from `start` on; `nil` if it is not there.
+    /// Returns the first position of the whole pattern from `start` on; `nil` if the pattern is not found.
     package func firstIndex(in bytes: UnsafeRawBufferPointer, from start: Int = 0) -> Int? {
         pattern.withUnsafeBytes { pattern in
             shifts.withUnsafeBufferPointer { shifts in
@@ -33,7 +33,7 @@ package struct ByteSearch: Sendable {
         }
     }
 
-    /// Returns where a match begins that the end of `bytes` cuts off; `bytes.count` if there is none.
+    /// Returns the start of a match that the end of `bytes` cuts off; `bytes.count` if there is no such match.
     package func firstPartialIndex(in bytes: UnsafeRawBufferPointer, from start: Int = 0) -> Int {
         pattern.withUnsafeBytes { pattern in
             var index = max(start, bytes.count - pattern.count + 1)

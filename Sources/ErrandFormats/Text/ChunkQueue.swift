@@ -1,28 +1,28 @@
-/// A first-in, first-out queue of chunks that counts the bytes in it.
+/// A first-in, first-out queue of chunks that counts its bytes.
 ///
-/// Its methods are compiled for the chunks of each user: unspecialized they cost thousands of instructions. A chunk is released as soon as it is
-/// taken. Appending and taking cost constant time on average, and storage that is free is reused.
+/// The methods are inlinable, so that they are specialized in each module. Unspecialized methods cost thousands of instructions. A
+/// taken chunk is released at once. Appending and taking cost constant time on average, and free storage is reused.
 @usableFromInline package struct ChunkQueue<Chunk: Sendable>: Sendable {
     @usableFromInline var slots: [(chunk: Chunk, bytes: Int)?] = []
-    /// The index of the first chunk that was not taken.
+    /// The index of the first queued chunk.
     @usableFromInline var first = 0
-    /// How many bytes the queued chunks have together.
+    /// The number of bytes of all queued chunks.
     @usableFromInline package internal(set) var bytes = 0
 
     @inlinable package init() {}
 
     @inlinable package var isEmpty: Bool { first == slots.count }
 
-    /// How many chunks are queued.
+    /// The number of queued chunks.
     @inlinable package var count: Int { slots.count - first }
 
-    /// - Parameter bytes: how many bytes the chunk counts for.
+    /// - Parameter bytes: the number of bytes that the chunk counts for.
     @inlinable package mutating func append(_ chunk: Chunk, bytes: Int) {
         slots.append((chunk, bytes))
         self.bytes += bytes
     }
 
-    /// Takes the oldest chunk; nil if the queue is empty.
+    /// Removes and returns the oldest chunk; `nil` if the queue is empty.
     @inlinable package mutating func popFirst() -> Chunk? {
         guard first < slots.count, let (chunk, bytes) = slots[first] else { return nil }
         slots[first] = nil
@@ -32,7 +32,7 @@
             slots.removeAll(keepingCapacity: true)
             first = 0
         } else if first > 32, first * 2 > slots.count {
-            // Each chunk is moved once for each time that the queue has doubled.
+            // Chunks move only when more than half of the slots are free, so all moves together take linear time.
             slots.removeFirst(first)
             first = 0
         }
@@ -43,6 +43,6 @@
 }
 
 extension ChunkQueue where Chunk: Collection {
-    /// Appends `chunk`, which counts for its elements.
+    /// Appends `chunk`. Its number of bytes is its number of elements.
     @inlinable package mutating func append(_ chunk: Chunk) { append(chunk, bytes: chunk.count) }
 }

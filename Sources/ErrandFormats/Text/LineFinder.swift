@@ -1,17 +1,18 @@
 /// Finds lines in bytes that arrive in chunks.
 ///
-/// Each byte is examined once, and copied once or twice. A line is a range of ``bytes``, which is valid until the next chunk is appended.
+/// Each byte is examined once, and copied once or twice. A line is a range of ``bytes``. The range is valid until the next chunk is
+/// appended.
 struct LineFinder: Sendable {
-    /// What ends a line.
+    /// The line endings to find.
     enum Ending: Sendable {
         /// LF, CR LF or CR.
         case any
-        /// LF alone; a CR before it is part of the line.
+        /// Only LF. A CR before the LF is part of the line.
         case lineFeed
     }
 
     private let ending: Ending
-    /// The bytes that were not used, after some that were.
+    /// The unused bytes, after some used bytes.
     private(set) var bytes: [UInt8] = []
     private var start = 0  // of the current line
     private var scanned = 0  // the end of the bytes without a line ending
@@ -23,7 +24,7 @@ struct LineFinder: Sendable {
     var pending: Range<Int> { start..<bytes.count }
 
     mutating func append(_ chunk: UnsafeBufferPointer<UInt8>) {
-        // The rest moves only while it is shorter than what was used, so that all moves together take linear time.
+        // The unused bytes move only if they are fewer than the used bytes, so all moves together take linear time.
         if start > 0, start * 2 >= bytes.count {
             bytes.removeSubrange(..<start)
             scanned -= start
@@ -32,7 +33,7 @@ struct LineFinder: Sendable {
         bytes.append(contentsOf: chunk)
     }
 
-    /// Uses `count` bytes of the incomplete line, of which none was searched for a line ending.
+    /// Uses the first `count` bytes of the incomplete line, without a search for line endings.
     mutating func drop(_ count: Int) {
         start += count
         scanned = start

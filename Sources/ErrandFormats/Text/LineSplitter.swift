@@ -1,11 +1,11 @@
-/// Splits bytes into lines at LF, CR LF and CR, however the chunks divide them.
+/// Splits bytes into lines at LF, CR LF and CR. Chunks can end anywhere.
 package struct LineSplitter: Sendable {
-    /// The limit of a line for a reader that sets no other: 1 MiB. The splitter itself has no limit.
+    /// The default limit of a line for readers: 1 MiB. The splitter itself has no limit.
     package static let defaultMaxLineBytes = 1024 * 1024
 
     private var lines = LineFinder(.any)
 
-    /// The length of the last line in bytes on the wire. The text may be longer: invalid UTF-8 grows when it is repaired.
+    /// The length of the last line in bytes on the wire. The text may be longer, because U+FFFD replaces invalid UTF-8.
     package private(set) var lineBytes = 0
 
     /// Whether the last line has more combining marks in a row than ``MarkRun/limit``.

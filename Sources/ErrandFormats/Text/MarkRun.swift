@@ -1,13 +1,13 @@
 /// Runs of combining marks, which make a text slow to compare, to hash and to sort.
 ///
-/// Swift compares texts in a normal form ([UAX 15](https://www.unicode.org/reports/tr15/)), and sorts each run of marks by insertion. A run of n
-/// marks takes n² steps. No language has runs of more than a few marks; texts that people write for fun have some twenty.
+/// Swift compares texts in a normal form ([UAX 15](https://www.unicode.org/reports/tr15/)), and sorts each run of marks by insertion.
+/// A run of n marks takes n² steps. No language has runs of more than a few marks. Playful texts have about twenty.
 package enum MarkRun {
-    /// The longest run that is read: 128 marks.
+    /// The longest accepted run: 128 marks.
     package static let limit = 128
-    /// The problem of a text that has a longer run.
+    /// The problem of a text with a longer run, in words.
     package static let problem = "a text has \(excess)"
-    /// What a text has whose run is too long.
+    /// The excess of a text with a longer run, in words.
     package static let excess = "more than \(limit) combining marks in a row"
 
     /// The escapes that a text may contain.
@@ -44,13 +44,13 @@ package enum MarkRun {
         return false
     }
 
-    /// Whether normalization moves a scalar: it has a combining class, or its decomposition consists of scalars that have one.
+    /// Whether normalization moves a scalar. Such a scalar has a combining class, or decomposes into scalars with combining classes.
     static func isMark(_ value: UInt32) -> Bool {
-        // Most texts are in these ranges, which have no marks.
+        // Most scalars of texts are in these ranges, which have no marks.
         if value < 0x300 || (0x370...0x482).contains(value) || (0x3100...0xA66E).contains(value) || (0xAC00...0xD7FF).contains(value) {
             return false
         }
-        // Tibetan vowels without a class of their own, whose two parts have one.
+        // Tibetan vowels have no combining class, but their two parts have combining classes.
         if value == 0x0F73 || value == 0x0F75 || value == 0x0F81 { return true }
         return Unicode.Scalar(value).map { $0.properties.canonicalCombiningClass.rawValue != 0 } ?? false
     }
@@ -58,15 +58,15 @@ package enum MarkRun {
     fileprivate static func combined(_ lead: UInt32, _ trail: UInt32) -> UInt32 { 0x10000 + (lead - 0xD800) << 10 + trail - 0xDC00 }
 }
 
-/// Stops at the octets that may begin a mark, and skips all others, eight at a time.
+/// Reads the octets that may begin a mark, and skips all other octets, eight at a time.
 private struct Scanner {
     let text: UnsafeRawBufferPointer
     let syntax: MarkRun.Syntax
 
-    /// What was found at a stop.
+    /// The result of reading at a stop.
     private enum Found {
         case scalar(UInt32)
-        /// Something that the text does not contain when it is read.
+        /// Octets that a reader removes from the text.
         case nothing
     }
 
@@ -98,7 +98,7 @@ private struct Scanner {
         if index < text.count, text[index] >= 0x80 { return index }
         while index &+ 8 <= text.count {
             let word = UInt64(littleEndian: text.loadUnaligned(fromByteOffset: index, as: UInt64.self))
-            // The lowest bit that is set belongs to a true hit, as a borrow comes from below.
+            // The lowest set bit is always a true hit, because a borrow only affects higher bytes.
             let other = word ^ specials
             let found = (word | (other &- ones) & ~other) & (ones &* 0x80)
             if found != 0 { return index &+ found.trailingZeroBitCount / 8 }
@@ -111,7 +111,7 @@ private struct Scanner {
         return nil
     }
 
-    /// Whether a reader joins the texts on both sides of ASCII text.
+    /// Whether a reader removes an ASCII text, and joins the texts on both sides.
     private func isInvisible(_ range: Range<Int>) -> Bool {
         guard syntax == .xml else { return false }
         var rest = text[range]
@@ -135,7 +135,7 @@ private struct Scanner {
         }
     }
 
-    /// A scalar in UTF-8. An octet that does not belong to one ends a run.
+    /// Reads a scalar in UTF-8. An octet that belongs to no scalar ends a run.
     private func scalar(at place: Int) -> (Found, length: Int) {
         let first = text[place]
         let length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2
@@ -157,7 +157,7 @@ private struct Scanner {
                 return (.scalar(MarkRun.combined(first, second)), 12)
             }
             return (.scalar(first), 6)
-        // JSON5: the end of a line is left out, and any other character stands for itself.
+        // In JSON5, an escaped line ending is left out, and any other escaped character represents itself.
         case 0x0A, 0x0D: return (.nothing, text[place + 1] == 0x0D && place + 2 < text.count && text[place + 2] == 0x0A ? 3 : 2)
         case 0x80...:
             let isLineEnd = text[(place + 1)...].starts(with: [0xE2, 0x80, 0xA8]) || text[(place + 1)...].starts(with: [0xE2, 0x80, 0xA9])
@@ -166,7 +166,7 @@ private struct Scanner {
         }
     }
 
-    /// The code unit of the escape `\u1234`; `nil` if there is none.
+    /// Returns the code unit of the escape `\u1234`; `nil` if no such escape begins there.
     private func unit(at place: Int) -> UInt32? {
         guard place + 6 <= text.count, text[place] == UInt8(ascii: "\\"), text[place + 1] == UInt8(ascii: "u") else { return nil }
         var value: UInt32 = 0
@@ -177,7 +177,7 @@ private struct Scanner {
         return value
     }
 
-    /// A reference such as `&#769;` or `&#x301;`, with any number of zeros.
+    /// Reads a reference such as `&#769;` or `&#x301;`, with any number of leading zeros.
     private func reference(at place: Int) -> (Found, length: Int) {
         var index = place + 1
         guard index < text.count, text[index] == UInt8(ascii: "#") else { return (.scalar(0), 1) }

@@ -1,6 +1,7 @@
-// Comparing and searching text by its octets. Swift compares texts in a normal form, which takes quadratic time for a long run of combining
-// marks, and a mark after a quotation mark or a slash makes another `Character` of it. For text from outside, use these functions in place of
-// `==`, `contains`, `split` and `Set<String>`. `scripts/check-octets` refuses the others in the files that read such text.
+// Comparing and searching text by its octets. Swift compares texts in a normal form, which takes quadratic time for a long run of
+// combining marks. Also, a combining mark after a quotation mark or a slash forms a different `Character` with it. For text from
+// outside, use these functions in place of `==`, `contains`, `split` and `Set<String>`. `scripts/check-octets` refuses `==`,
+// `contains`, `split` and `Set<String>` in the files that read text from outside.
 
 extension StringProtocol {
     /// Returns whether this text has the same octets in UTF-8 as `other`. The lengths are compared first.
@@ -53,8 +54,8 @@ extension String? {
 }
 
 extension String {
-    /// This text as a quoted string ([RFC 9110, section 5.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.4)): in quotation marks, with a
-    /// backslash before each quotation mark and each backslash.
+    /// The text as a quoted string ([RFC 9110, section 5.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.4)): in quotation
+    /// marks, with a backslash before each quotation mark and each backslash.
     package var quotedString: String {
         "\"" + escapingOctets(.quotedPairs) { $0 == UInt8(ascii: "\"") ? #"\""# : #"\\"# } + "\""
     }
@@ -78,7 +79,7 @@ extension UInt8 {
     package var asciiLowercased: UInt8 { (0x41...0x5A).contains(self) ? self | 0x20 : self }
 }
 
-/// A text that is compared and hashed by its octets: the key of a `Set` or a `Dictionary` for text from outside.
+/// A text that is compared and hashed by its octets, for use as the key of a `Set` or a `Dictionary` for text from outside.
 package struct OctetKey: Hashable, Sendable {
     /// The text.
     package let text: String

@@ -30,10 +30,10 @@ package struct URLCharacterSet: Sendable {
     package static let path = URLCharacterSet("-._~!$&'()*+,;=:@/")
     /// `query` ([RFC 3986, section 3.4](https://www.rfc-editor.org/rfc/rfc3986#section-3.4)).
     package static let query = URLCharacterSet("-._~!$&'()*+,;=:@/?")
-    /// The octets of a name or a value within a query: without `&`, `=` and `;` (which separate pairs), and without `+` (which many servers
-    /// read as a space).
+    /// The octets of a name or a value within a query. `&`, `=` and `;` are not included, because they separate pairs. `+` is not
+    /// included, because many servers read it as a space.
     package static let queryComponent = URLCharacterSet("-._~!$'()*,:@/?")
-    /// The octets of a redacted URL that was percent-encoded within another one.
+    /// The octets of a redacted URL that was percent-encoded within another URL.
     package static let shownURL = URLCharacterSet("-._~!$'()*,:@/?=;")
     /// `reg-name` without percent-encoding ([RFC 3986, section 3.2.2](https://www.rfc-editor.org/rfc/rfc3986#section-3.2.2)).
     package static let host = URLCharacterSet("-._~!$&'()*+,;=")
@@ -54,7 +54,7 @@ package enum PercentEncoding {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Returns `text` as UTF-8, with every octet outside `allowed` percent-encoded. A percent sign is data, and is encoded too.
+    /// Returns `text` as UTF-8, with every octet outside `allowed` percent-encoded. A percent sign is data, and is encoded, too.
     package static func encode(_ text: some StringProtocol, allowing allowed: URLCharacterSet) -> String {
         if text.withUTF8Bytes({ bytes in bytes.allSatisfy { allowed.contains($0) } }) { return String(text) }
         var bytes: [UInt8] = []
@@ -69,8 +69,8 @@ package enum PercentEncoding {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Returns the first byte of `text` that is neither in `allowed` nor part of a complete escape (`%41`), and its offset; `nil` if there
-    /// is none.
+    /// Returns the first byte of `text` that is neither in `allowed` nor part of a complete escape (`%41`), and its offset. Returns
+    /// `nil` if there is no such byte.
     package static func firstInvalidByte(
         in text: some StringProtocol, allowing allowed: URLCharacterSet
     ) -> (byte: UInt8, offset: Int)? {

@@ -1,9 +1,11 @@
 extension StringProtocol {
-    /// This text as it may stand in a message, where it comes from outside: on one line, without control characters, at most `limit` characters
-    /// (200 by default), none of which has more than a few combining marks. The work does not grow with the part that is cut off.
+    /// Returns the text in a form that is safe to show in a message, for text from outside.
+    ///
+    /// The result is on one line, and has no control characters. It has at most `limit` characters (200 by default), each with only a
+    /// few combining marks. The work does not grow with the part that is cut off.
     public func shownSafely(limit: Int = 200) -> String {
         var text = ""
-        // One more than is shown, so that it is known whether something is cut off.
+        // One more scalar than shown is read, to find out whether text is cut off.
         let (scalarLimit, isUnlimited) = limit.multipliedReportingOverflow(by: 4)
         var count = 0
         for scalar in unicodeScalars {
@@ -25,7 +27,7 @@ extension String {
 }
 
 extension Unicode.Scalar {
-    /// Whether it may move a terminal's cursor, end a line or change the direction of text; also invisible ones.
+    /// Whether the scalar is invisible, or may move a terminal's cursor, end a line or change the direction of text.
     package var isControl: Bool {
         switch properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator, .format: true

@@ -1,5 +1,5 @@
 extension StringProtocol {
-    /// Lends the text's octets, which are copied only where they do not stand in one piece.
+    /// Calls `body` with the text's octets. The octets are copied only if they are not contiguous in memory.
     @inlinable package func withUTF8Bytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
         utf8.withContiguousStorageIfAvailable(body) ?? Array(utf8).withUnsafeBufferPointer(body)
     }

@@ -1,5 +1,6 @@
 extension UnsafeBufferPointer<UInt8> {
-    /// Returns the offset of the first byte from `start` on that is `first` or `second`; `nil` if there is none. It looks at eight bytes at a time.
+    /// Returns the offset of the first byte from `start` on that is `first` or `second`; `nil` if there is no such byte. Examines
+    /// eight bytes at a time.
     func firstOffset(of first: UInt8, or second: UInt8, from start: Int) -> Int? {
         let bytes = UnsafeRawBufferPointer(self)
         let ones: UInt64 = 0x0101_0101_0101_0101
@@ -7,7 +8,8 @@ extension UnsafeBufferPointer<UInt8> {
         var index = start
         while index &+ 8 <= bytes.count {
             let word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
-            // Zero where the byte is found. A zero sets the top bit of its byte; no byte below the first zero is set.
+            // A byte is zero where it equals the searched byte. A zero sets the top bit of its byte in `found`. No byte below the
+            // first zero is set.
             let (one, other) = (word ^ firsts, word ^ seconds)
             let found = ((one &- ones) & ~one | (other &- ones) & ~other) & (ones &* 0x80)
             if found != 0 { return index &+ found.trailingZeroBitCount / 8 }
@@ -22,7 +24,7 @@ extension UnsafeBufferPointer<UInt8> {
 }
 
 extension Sequence<UInt8> {
-    /// Lends the bytes, which are copied only where they do not stand in one piece.
+    /// Calls `body` with the bytes. The bytes are copied only if they are not contiguous in memory.
     func withContiguousBytes(_ body: (UnsafeBufferPointer<UInt8>) -> Void) {
         if withContiguousStorageIfAvailable(body) == nil { Array(self).withUnsafeBufferPointer(body) }
     }

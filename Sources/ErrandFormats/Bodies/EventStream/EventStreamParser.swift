@@ -11,64 +11,66 @@
 /// }
 /// ```
 ///
-/// The parser refuses a text with more than 128 combining marks in a row, as Swift takes quadratic time to compare it: `event.type == "added"`.
+/// The parser refuses a text with more than 128 combining marks in a row. Swift takes quadratic time to compare such a text, as in
+/// `event.type == "added"`.
 ///
-/// It does no I/O. Chunks can end anywhere, also within a character or between CR and LF: the same bytes give the same items. A byte order mark at the
-/// beginning is removed. Octets that are not valid UTF-8 become U+FFFD. An event is complete at its empty line: an event that the end of the
-/// stream cuts off is dropped, together with its ID.
+/// The parser does no I/O. Chunks can end anywhere, also within a character or between CR and LF. The same bytes give the same items.
+/// A byte order mark at the beginning is removed. Octets that are not valid UTF-8 become U+FFFD. An event is complete at its empty
+/// line. If the stream ends before the empty line, the event and its ID are dropped.
 public struct EventStreamParser: Sendable {
     /// The default limit of an event: 1 MiB.
     public static let defaultMaxEventBytes = 1024 * 1024
 
-    /// What the parser finds in a stream.
+    /// A part of a stream: an event or a comment.
     public enum Item: Sendable, Hashable {
-        /// An event with its empty line.
+        /// A complete event.
         case event(ServerSentEvent)
         /// A comment: the text after the colon. Servers send empty comments to keep a connection open.
         case comment(String)
     }
 
-    /// The ID of the last complete event, even if that event had no data; empty if there is none. A client sends it as `Last-Event-ID` when it
-    /// connects again, unless it is empty.
+    /// The ID of the last complete event, even if that event had no data; empty if the stream has no ID. When a client connects
+    /// again, it sends the ID as `Last-Event-ID`, unless the ID is empty.
     public private(set) var lastEventID: String
-    /// The wait before a client connects again, from the stream's last `retry` field; `nil` if there was none. More than `Int64.max` milliseconds
-    /// count as that many.
+    /// The wait before a client connects again, from the stream's last `retry` field; `nil` if there was no such field. At most
+    /// `Int64.max` milliseconds.
     public private(set) var reconnectionTime: Duration?
 
     private let maxEventBytes: Int
     private let reportsComments: Bool
     private var lines = LineFinder(.any)
-    /// Whether the beginning of the stream was searched for a byte order mark.
+    /// Whether the beginning of the stream was checked for a byte order mark.
     private var isBegun = false
     private var failure: EventTooLargeError?
 
-    // The event that is not complete.
+    // The incomplete event.
     private var id: String
     private var type: String?
     /// The values of the `data` lines, joined by LF.
     private var data: [UInt8] = []
     private var hasData = false
-    /// The bytes of the lines.
+    /// The number of bytes of the event's lines.
     private var eventBytes = 0
 
     /// Creates a parser at the beginning of a stream.
     ///
     /// - Parameters:
-    ///   - maxEventBytes: the largest size of an event, in bytes; at least 1, 1 MiB by default. Comments and line endings do not count. The same limit
-    ///     applies to each comment.
-    ///   - reportsComments: whether comments are items; `false` by default: they are dropped.
+    ///   - maxEventBytes: the largest size of an event, in bytes; at least 1, 1 MiB by default. Comments and line endings do not
+    ///     count. The same limit applies to each comment.
+    ///   - reportsComments: whether comments are items. `false` by default: comments are dropped.
     ///   - lastEventID: the last event ID of an earlier connection, which events without an ID keep; empty by default.
     public init(maxEventBytes: Int = defaultMaxEventBytes, reportsComments: Bool = false, lastEventID: String = "") {
         precondition(maxEventBytes > 0, "maxEventBytes must be at least 1 (is \(maxEventBytes))")
         (self.maxEventBytes, self.reportsComments, self.lastEventID, id) = (maxEventBytes, reportsComments, lastEventID, lastEventID)
     }
 
-    /// Adds the next bytes of the stream. Call ``next()`` until it returns `nil` before you add more: bytes that are not parsed take memory.
+    /// Adds the next bytes of the stream. Before you add more, call ``next()`` until it returns `nil`, because unparsed bytes take
+    /// memory.
     public mutating func append(_ chunk: some Sequence<UInt8>) { chunk.withContiguousBytes { lines.append($0) } }
 
     /// Returns the next item; `nil` if more bytes are needed.
     ///
-    /// - Throws: ``EventTooLargeError`` for an event or a comment that exceeds a limit, also at each later call.
+    /// - Throws: ``EventTooLargeError`` for an event or a comment that exceeds a limit. Each later call throws the same error.
     public mutating func next() throws(EventTooLargeError) -> Item? {
         if let failure { throw failure }
         guard isBegun || removeByteOrderMark() else { return nil }
@@ -83,7 +85,7 @@ public struct EventStreamParser: Sendable {
         return nil
     }
 
-    /// Returns false while the bytes may be a part of a byte order mark.
+    /// Removes a byte order mark. Returns false if the bytes may be an incomplete byte order mark.
     private mutating func removeByteOrderMark() -> Bool {
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
         let first = lines.bytes[lines.pending].prefix(mark.count)
@@ -93,7 +95,7 @@ public struct EventStreamParser: Sendable {
         return true
     }
 
-    /// Checks the limit for a line, which may be incomplete. Returns whether it is a comment.
+    /// Checks the limit for a line, which may be incomplete. Returns whether the line is a comment.
     @discardableResult
     private mutating func checkSize(_ line: Range<Int>) throws(EventTooLargeError) -> Bool {
         let isComment = !line.isEmpty && lines.bytes[line.lowerBound] == UInt8(ascii: ":")
@@ -111,13 +113,13 @@ public struct EventStreamParser: Sendable {
         return error
     }
 
-    /// Returns octets as a text.
+    /// Returns octets as text.
     private mutating func text(_ octets: ArraySlice<UInt8>) throws(EventTooLargeError) -> String {
         if octets.withUnsafeBytes({ MarkRun.isTooLong(in: $0) }) { throw fail(.combiningMarks(MarkRun.limit)) }
         return String(decoding: octets, as: UTF8.self)
     }
 
-    /// Reads a line that is not empty. Returns its text if it is a comment that is reported.
+    /// Reads a line that is not empty. Returns the text of a comment, if the parser reports comments.
     private mutating func read(_ line: Range<Int>) throws(EventTooLargeError) -> String? {
         if try checkSize(line) {
             return reportsComments ? try text(lines.bytes[line].dropFirst()) : nil
@@ -174,13 +176,13 @@ public struct EventStreamParser: Sendable {
         return true
     }
 
-    /// ASCII digits alone; a number out of the range of `Int64` counts as the largest.
+    /// Reads milliseconds; `nil` unless all octets are ASCII digits. A number beyond the range of `Int64` counts as `Int64.max`.
     private func milliseconds(_ digits: ArraySlice<UInt8>) -> Duration? {
         guard !digits.isEmpty, digits.allSatisfy(\.isASCIIDigit) else { return nil }
         return .milliseconds(Int64(String(decoding: digits, as: UTF8.self)) ?? .max)
     }
 
-    /// Ends the event at its empty line. Returns it if it has data.
+    /// Ends the event at its empty line. Returns the event if it has data.
     private mutating func completeEvent() throws(EventTooLargeError) -> ServerSentEvent? {
         defer { (type, hasData, eventBytes) = (nil, false, 0) }
         lastEventID = id
@@ -191,6 +193,6 @@ public struct EventStreamParser: Sendable {
 }
 
 extension EventStreamParser: CustomReflectable {
-    /// The limit, and nothing of the stream.
+    /// The limit, without any bytes of the stream.
     public var customMirror: Mirror { Mirror(self, children: ["maxEventBytes": maxEventBytes]) }
 }

@@ -1,12 +1,12 @@
 /// An event of an event stream
 /// ([HTML, section 9.2](https://html.spec.whatwg.org/multipage/server-sent-events.html)).
 public struct ServerSentEvent: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
-    /// The type of an event that has none of its own.
+    /// The type of an event that names no type.
     public static let defaultType = "message"
 
-    /// The last event ID of the stream at this event: its own, or that of an earlier event; empty if there is none.
+    /// The last event ID of the stream at this event: the ID of this event, or of an earlier event. Empty if the stream has no ID.
     ///
-    /// A client that connects again sends it as `Last-Event-ID`, so that the server continues after this event.
+    /// A client that connects again sends the ID as `Last-Event-ID`, so that the server continues after this event.
     public var lastEventID: String
     /// The type of the event: `message` by default.
     public var type: String
@@ -31,7 +31,7 @@ public struct ServerSentEvent: Sendable, Hashable, CustomStringConvertible, Cust
     /// The description.
     public var customMirror: Mirror { Mirror(self, children: ["event": description]) }
 
-    /// Text of the server on one line, at most 80 characters.
+    /// Returns text of the server on one line, with at most 80 characters.
     private static func shown(_ text: String) -> String {
         let shown = text.unicodeScalars.prefix(80).map { scalar -> Unicode.Scalar in
             switch scalar.properties.generalCategory {

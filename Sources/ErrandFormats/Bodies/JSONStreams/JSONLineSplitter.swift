@@ -1,7 +1,7 @@
-/// Splits newline-delimited JSON (`application/x-ndjson`, JSON Lines) into its lines, however the chunks divide them.
+/// Splits newline-delimited JSON (`application/x-ndjson`, JSON Lines) into its lines. Chunks can end anywhere.
 ///
-/// A line ends with LF; a CR before it is white space of JSON. Lines of white space alone are dropped, but count. A byte order mark is not
-/// removed ([RFC 8259, section 8.1](https://www.rfc-editor.org/rfc/rfc8259#section-8.1)).
+/// A line ends with LF; a CR before it is white space of JSON. Lines of only white space are dropped, but counted. A byte order mark
+/// is not removed ([RFC 8259, section 8.1](https://www.rfc-editor.org/rfc/rfc8259#section-8.1)).
 public struct JSONLineSplitter: Sendable {
     /// The default limit of a line: 1 MiB.
     public static let defaultMaxLineBytes = 1024 * 1024
@@ -10,7 +10,7 @@ public struct JSONLineSplitter: Sendable {
     public struct Line: Sendable, Hashable {
         /// The number of the line in the text, from 1.
         public let number: Int
-        /// The bytes of the line without its ending. They may end with a CR.
+        /// The bytes of the line without its ending. The bytes may end with a CR.
         public let bytes: [UInt8]
     }
 
@@ -27,12 +27,13 @@ public struct JSONLineSplitter: Sendable {
         self.maxLineBytes = maxLineBytes
     }
 
-    /// Adds the next bytes of the text. Call ``next()`` until it returns `nil` before you add more: bytes that are not split take memory.
+    /// Adds the next bytes of the text. Before you add more, call ``next()`` until it returns `nil`, because unsplit bytes take
+    /// memory.
     public mutating func append(_ chunk: some Sequence<UInt8>) { chunk.withContiguousBytes { lines.append($0) } }
 
     /// Returns the next complete line; `nil` if more bytes are needed.
     ///
-    /// - Throws: ``JSONTextTooLargeError``, also at each later call.
+    /// - Throws: ``JSONTextTooLargeError`` for a line that exceeds the limit. Each later call throws the same error.
     public mutating func next() throws(JSONTextTooLargeError) -> Line? {
         if let failure { throw failure }
         while let line = lines.next() {
@@ -42,9 +43,10 @@ public struct JSONLineSplitter: Sendable {
         return nil
     }
 
-    /// Returns the last line if it has no ending, and is not empty. Call it at the end of the text, after ``next()`` returned `nil`.
+    /// Returns the last line if it has no ending, and is not empty. Call this method at the end of the text, after ``next()``
+    /// returned `nil`.
     ///
-    /// - Throws: ``JSONTextTooLargeError`` if ``next()`` has thrown it.
+    /// - Throws: ``JSONTextTooLargeError`` if ``next()`` has thrown it, or if the last line exceeds the limit.
     public mutating func finish() throws(JSONTextTooLargeError) -> Line? {
         if let failure { throw failure }
         guard let line = lines.finish() else { return nil }
@@ -67,7 +69,7 @@ public struct JSONLineSplitter: Sendable {
 }
 
 extension JSONLineSplitter: CustomReflectable {
-    /// The limit, and nothing of the text.
+    /// The limit, without any bytes of the text.
     public var customMirror: Mirror { Mirror(self, children: ["maxLineBytes": maxLineBytes]) }
 }
 

@@ -1,9 +1,9 @@
-/// Splits a JSON text sequence (`application/json-seq`, [RFC 7464](https://www.rfc-editor.org/rfc/rfc7464)) into its texts, however the chunks
-/// divide them.
+/// Splits a JSON text sequence (`application/json-seq`, [RFC 7464](https://www.rfc-editor.org/rfc/rfc7464)) into its texts. Chunks
+/// can end anywhere.
 ///
-/// Each text follows a record separator (0x1E) and ends with LF. A text is delivered as soon as its LF arrives. A
-/// text that is cut off is an item of its own, since another text may follow it
-/// ([section 2.3](https://www.rfc-editor.org/rfc/rfc7464#section-2.3)). The texts are not parsed: they may be invalid.
+/// Each text follows a record separator (0x1E) and ends with LF. A text is delivered as soon as its LF arrives. A text that is cut
+/// off is a separate item, because another text may follow ([section 2.3](https://www.rfc-editor.org/rfc/rfc7464#section-2.3)). The
+/// texts are not parsed, and may be invalid.
 public struct JSONSequenceSplitter: Sendable {
     /// The default limit of a text: 1 MiB.
     public static let defaultMaxTextBytes = 1024 * 1024
@@ -14,8 +14,8 @@ public struct JSONSequenceSplitter: Sendable {
         public let number: Int
         /// The bytes of the text, with its white space.
         public let bytes: [UInt8]
-        /// Whether the text is cut off: it does not end where its outermost value ends, or it is a number, `true`, `false` or `null`
-        /// without white space after it ([section 2.4](https://www.rfc-editor.org/rfc/rfc7464#section-2.4)).
+        /// Whether the text is cut off, because it does not end where its outermost value ends. A number, `true`, `false` or `null`
+        /// without white space after it is cut off, too ([section 2.4](https://www.rfc-editor.org/rfc/rfc7464#section-2.4)).
         public let isCutOff: Bool
     }
 
@@ -26,7 +26,7 @@ public struct JSONSequenceSplitter: Sendable {
     private var number = 0
     private var failure: JSONTextTooLargeError?
 
-    // Where the end of the text stands in its value.
+    // The state of the value at the end of the text so far.
     private var depth = 0
     private var isInString = false
     private var isEscaped = false
@@ -42,7 +42,8 @@ public struct JSONSequenceSplitter: Sendable {
         self.maxTextBytes = maxTextBytes
     }
 
-    /// Adds the next bytes of the sequence. Call ``next()`` until it returns `nil` before you add more: bytes that are not split take memory.
+    /// Adds the next bytes of the sequence. Before you add more, call ``next()`` until it returns `nil`, because unsplit bytes take
+    /// memory.
     public mutating func append(_ chunk: some Sequence<UInt8>) {
         if start > 0, start * 2 >= input.count {
             input.removeSubrange(..<start)
@@ -53,7 +54,7 @@ public struct JSONSequenceSplitter: Sendable {
 
     /// Returns the next text; `nil` if more bytes are needed.
     ///
-    /// - Throws: ``JSONTextTooLargeError``, also at each later call.
+    /// - Throws: ``JSONTextTooLargeError`` for a text that exceeds the limit. Each later call throws the same error.
     public mutating func next() throws(JSONTextTooLargeError) -> Item? {
         if let failure { throw failure }
         while start < input.count {
@@ -77,7 +78,7 @@ public struct JSONSequenceSplitter: Sendable {
         return nil
     }
 
-    /// Returns the text that the end of the sequence ends, if there is one. Call it after ``next()`` returned `nil`.
+    /// Returns the last text, if the end of the sequence ends a text. Call this method after ``next()`` returned `nil`.
     ///
     /// - Throws: ``JSONTextTooLargeError`` if ``next()`` has thrown it.
     public mutating func finish() throws(JSONTextTooLargeError) -> Item? {
@@ -116,7 +117,7 @@ public struct JSONSequenceSplitter: Sendable {
 }
 
 extension JSONSequenceSplitter: CustomReflectable {
-    /// The limit, and nothing of the sequence.
+    /// The limit, without any bytes of the sequence.
     public var customMirror: Mirror { Mirror(self, children: ["maxTextBytes": maxTextBytes]) }
 }
 

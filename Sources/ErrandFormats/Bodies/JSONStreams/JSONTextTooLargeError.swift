@@ -1,4 +1,4 @@
-/// A line of newline-delimited JSON, or a text of a JSON text sequence, is larger than the limit.
+/// The error for a line of newline-delimited JSON, or a text of a JSON text sequence, that is larger than the limit.
 public struct JSONTextTooLargeError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The limit in bytes.
     public let limitBytes: Int

@@ -1,6 +1,7 @@
 /// The text that separates the parts of a multipart body ([RFC 2046, section 5.1.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1.1)).
 ///
-/// It must not occur in the parts at the beginning of a line. A random boundary has 128 random bits, which no part contains by chance.
+/// The boundary must not occur in the parts at the beginning of a line. A random boundary has 128 random bits, so no part contains it
+/// by chance.
 public struct MultipartBoundary: Sendable, Hashable, CustomStringConvertible {
     /// The longest boundary, in bytes ([RFC 2046, section 5.1.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1.1)).
     static let maxBytes = 70
@@ -8,9 +9,10 @@ public struct MultipartBoundary: Sendable, Hashable, CustomStringConvertible {
     /// The text, without the hyphens before it.
     public let text: String
 
-    /// A boundary of your own, for a body that must always have the same bytes.
+    /// Creates a boundary with a fixed text, for a body that must always have the same bytes.
     ///
-    /// `nil` unless `text` has 1 to 70 characters, each of them a letter, a digit, a space or one of `'()+_,-./:=?`, and does not end with a space.
+    /// `text` must have 1 to 70 characters, each of them a letter, a digit, a space or one of `'()+_,-./:=?`. The last character must
+    /// not be a space. For any other text, the result is `nil`.
     public init?(_ text: some StringProtocol) {
         let text = String(text)
         guard (1...Self.maxBytes).contains(text.utf8.count), text.utf8.last != 0x20,

@@ -1,11 +1,11 @@
-/// A multipart body can't be read or made.
+/// The error for a multipart body that can't be read or created.
 public struct MultipartError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The problem.
     public struct Reason: Sendable, Hashable, CustomStringConvertible {
         private let name: String
-        /// The body ended before its closing delimiter: it is incomplete, or it has another boundary.
+        /// The body ended before its closing delimiter. The body is incomplete, or has a different boundary.
         public static let missingEnd = Reason(name: "missingEnd")
-        /// The fields of a part are longer than the limit, or more than 64.
+        /// The fields of a part are longer than the limit, or a part has more than 64 fields.
         public static let headTooLong = Reason(name: "headTooLong")
         /// There are more parts than the limit.
         public static let tooManyParts = Reason(name: "tooManyParts")
@@ -15,7 +15,7 @@ public struct MultipartError: Error, Sendable, Hashable, CustomStringConvertible
         public static let invalidDelimiter = Reason(name: "invalidDelimiter")
         /// The media type of a body is not multipart, or has no valid boundary.
         public static let notMultipart = Reason(name: "notMultipart")
-        /// The content of a part was read after the next part was asked for.
+        /// The content of a part was read after the next part was requested.
         public static let partIsOver = Reason(name: "partIsOver")
         /// The media type of a part to be sent can't be the value of a field.
         public static let invalidContentType = Reason(name: "invalidContentType")
@@ -28,7 +28,7 @@ public struct MultipartError: Error, Sendable, Hashable, CustomStringConvertible
 
     /// The problem.
     public let reason: Reason
-    /// The problem in words, and what to do.
+    /// The problem in words, and how to solve it.
     public let description: String
 
     package init(_ reason: Reason, _ description: String) { (self.reason, self.description) = (reason, description) }

@@ -12,23 +12,24 @@ public struct MultipartHead: Sendable, Hashable {
     public var disposition: ContentDisposition? { headers.single(.contentDisposition).flatMap { ContentDisposition($0) } }
     /// The name of the form's field, as it was sent: browsers and this library send a quotation mark as `%22`. `nil` if it is missing.
     public var name: String? { disposition?.name }
-    /// The file's name, as it was sent; `filename*` takes precedence over `filename`; `nil` if it is missing. Don't save a file under it: see
+    /// The file's name, as it was sent; `filename*` takes precedence over `filename`; `nil` if it is missing. To save a file, use
     /// ``ContentDisposition/safeFileName(default:)``.
     public var fileName: String? { disposition?.fileName }
     /// The media type; `nil` if it is missing or invalid. Of several fields, the first counts.
     public var contentType: MediaType? { headers.single(.contentType).flatMap { MediaType($0) } }
 
-    /// The most fields of one head.
+    /// The largest number of fields in one head.
     static let maxFields = 64
 
-    /// Reads the lines of a head, which have a CR LF between them. A line that begins with a space continues the line before it.
+    /// Reads the lines of a head, separated by CR LF. A line that begins with a space continues the line before it.
     ///
-    /// - Parameter isDelimiter: returns whether a line is a delimiter. Such a head is refused, because other readers end the part there.
+    /// - Parameter isDelimiter: returns whether a line is a delimiter. A head with a delimiter is refused, because other readers end
+    ///   the part at the delimiter.
     init(_ bytes: ArraySlice<UInt8>, isDelimiter: (ArraySlice<UInt8>) -> Bool) throws(MultipartError) {
         var lines: [[UInt8]] = []
         var start = bytes.startIndex
         while start < bytes.endIndex {
-            // A lone LF or CR is within a line, where it is invalid.
+            // A single LF or CR does not end a line, and is invalid within a line.
             var end = start
             while end < bytes.endIndex, !(bytes[end] == 0x0D && end + 1 < bytes.endIndex && bytes[end + 1] == 0x0A) { end += 1 }
             let line = bytes[start..<end]

@@ -1,5 +1,5 @@
-/// Reads a multipart body ([RFC 2046, section 5.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1)) piece by piece, however its bytes are
-/// divided into chunks.
+/// Reads a multipart body ([RFC 2046, section 5.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1)) piece by piece. Chunks can
+/// end anywhere.
 ///
 /// ```swift
 /// var reader = MultipartReader(boundary: boundary)
@@ -16,17 +16,18 @@
 /// try reader.finish()
 /// ```
 ///
-/// Text before the first delimiter and after the closing one is ignored. A delimiter stands at the beginning of a line, after CR LF. Spaces and
-/// tabs may follow it on its line.
+/// Text before the first delimiter and after the closing one is ignored. A delimiter is at the beginning of a line, after CR LF.
+/// Spaces and tabs may follow the delimiter on its line.
 ///
-/// It keeps at most one chunk, and less than the longest head. The content of parts is not limited: the code that reads it limits what it keeps.
+/// The reader keeps at most one chunk, and less than the longest head. The content of parts is not limited. Code that keeps the
+/// content must limit its size.
 public struct MultipartReader: Sendable {
     /// The default limit of the head of a part: 16 KiB.
     public static let defaultMaxHeadBytes = 16 * 1024
     /// The default limit of the number of parts: 1000.
     public static let defaultMaxParts = 1000
 
-    /// What comes next in the body.
+    /// The next element of the body.
     public enum Event: Sendable, Hashable {
         /// A part begins.
         case head(MultipartHead)
@@ -40,7 +41,8 @@ public struct MultipartReader: Sendable {
         case preamble
         /// After the delimiter, on its line.
         ///
-        /// - Parameter isPadded: whether spaces were read after it: then it is not the closing one.
+        /// - Parameter isPadded: whether spaces were read after the delimiter. In that case the delimiter is not the closing
+        ///   delimiter.
         case delimiter(isPadded: Bool)
         case head
         /// - Parameter isAtStart: whether the buffer begins with the end of the empty line, which may also begin the next delimiter.
@@ -51,7 +53,7 @@ public struct MultipartReader: Sendable {
 
     private enum Delimiter {
         case found(Int)
-        /// Up to this position, there is none.
+        /// There is no delimiter up to this position.
         case noneUpTo(Int)
     }
 
@@ -63,7 +65,7 @@ public struct MultipartReader: Sendable {
     private var state = State.preamble
     // Starts with a line ending, so that a delimiter on the first line is found, too.
     private var buffer: [UInt8] = [0x0D, 0x0A]
-    /// The first byte that is not used.
+    /// The first unused byte.
     private var start = 0
     /// Where the search of the buffer continues.
     private var searched = 0
@@ -74,7 +76,7 @@ public struct MultipartReader: Sendable {
     /// - Parameters:
     ///   - boundary: the parameter `boundary` of the body's media type.
     ///   - maxHeadBytes: the longest head of a part, in bytes; at least 0, 16 KiB by default. A head has at most 64 fields.
-    ///   - maxParts: the most parts; at least 0, 1000 by default.
+    ///   - maxParts: the largest number of parts; at least 0, 1000 by default.
     public init(boundary: MultipartBoundary, maxHeadBytes: Int = defaultMaxHeadBytes, maxParts: Int = defaultMaxParts) {
         precondition(maxHeadBytes >= 0, "maxHeadBytes must be at least 0 (is \(maxHeadBytes))")
         precondition(maxParts >= 0, "maxParts must be at least 0 (is \(maxParts))")
@@ -85,7 +87,7 @@ public struct MultipartReader: Sendable {
     /// Whether the closing delimiter was read.
     public var isComplete: Bool { if case .epilogue = state { true } else { false } }
 
-    /// Adds bytes. Call ``next()`` until it returns `nil` before you add more: bytes that are not parsed take memory.
+    /// Adds bytes. Before you add more, call ``next()`` until it returns `nil`, because unparsed bytes take memory.
     public mutating func append(_ chunk: some Sequence<UInt8>) {
         switch state {
         case .epilogue, .failed: return
@@ -99,9 +101,9 @@ public struct MultipartReader: Sendable {
         buffer.append(contentsOf: chunk)
     }
 
-    /// Returns what comes next; `nil` if more bytes are needed, and after the closing delimiter.
+    /// Returns the next event; `nil` if more bytes are needed, and after the closing delimiter.
     ///
-    /// - Throws: ``MultipartError``, again at each later call.
+    /// - Throws: ``MultipartError`` if the body is invalid. Each later call throws the same error.
     public mutating func next() throws(MultipartError) -> Event? {
         do {
             return try step()
@@ -113,9 +115,9 @@ public struct MultipartReader: Sendable {
         }
     }
 
-    /// Checks that the body is complete. Call it at the end of the body, after ``next()`` has returned `nil`.
+    /// Checks that the body is complete. Call this method at the end of the body, after ``next()`` has returned `nil`.
     ///
-    /// - Throws: ``MultipartError`` without a closing delimiter, and if the body was invalid.
+    /// - Throws: ``MultipartError`` if the closing delimiter is missing, and if the body was invalid.
     public func finish() throws(MultipartError) {
         switch state {
         case .epilogue: return
@@ -160,7 +162,8 @@ public struct MultipartReader: Sendable {
         state = .delimiter(isPadded: false)
     }
 
-    /// Finds the next delimiter: the boundary at the beginning of a line, if the octets after it do not make it a longer one.
+    /// Finds the next delimiter: the boundary at the beginning of a line, unless the octets after the boundary belong to a longer
+    /// boundary.
     private mutating func delimiter() -> Delimiter {
         let from = max(start, searched)
         let found: Delimiter = buffer.withUnsafeBytes { bytes in
@@ -187,7 +190,7 @@ public struct MultipartReader: Sendable {
     private mutating func delimiterLine(isPadded: Bool) throws(MultipartError) -> Bool {
         guard start < buffer.count else { return false }
         if !isPadded, buffer[start] == UInt8(ascii: "-") {
-            // Two of them, as `delimiter()` has seen.
+            // There are two hyphens, because `delimiter()` has checked the second.
             state = .epilogue
             buffer = []
             (start, searched) = (0, 0)
@@ -218,7 +221,7 @@ public struct MultipartReader: Sendable {
     private mutating func head() throws(MultipartError) -> MultipartHead? {
         let from = max(start, searched)
         let end = buffer.withUnsafeBytes { Self.headEnd.firstIndex(in: $0, from: from) }
-        // Without its end, the last bytes may be a beginning of it.
+        // If the end of the head is missing, the last bytes may be the beginning of that end.
         guard (end ?? max(start, buffer.count - 3)) - start <= maxHeadBytes else {
             throw MultipartError(.headTooLong, "the fields of a part are longer than the limit of \(maxHeadBytes) bytes")
         }
@@ -238,7 +241,8 @@ public struct MultipartReader: Sendable {
         return head
     }
 
-    /// Returns a piece of the content; `nil` if more bytes are needed, and at a delimiter, which it has then entered.
+    /// Returns a piece of the content; `nil` if more bytes are needed, and at a delimiter. At a delimiter, the state is then
+    /// `delimiter`.
     private mutating func content(isAtStart: Bool) -> Event? {
         let found = delimiter()
         let end =

@@ -1,27 +1,30 @@
 /// A part of a multipart body ([RFC 2046, section 5.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1)): its position, name and type.
 ///
-/// For readers of external data, see ``MultipartReader``, which is strict. This one finds all that any reader could take for a part.
+/// For readers of external data, see ``MultipartReader``, which is strict. `MultipartSection` finds everything that any reader could
+/// take for a part.
 ///
-/// Delimiters are found only at the beginning of lines, and a boundary has at most 70 bytes, so that reading takes linear time.
+/// Delimiters are found only at the beginning of lines, and a boundary has at most 70 bytes, so reading takes linear time.
 package struct MultipartSection: Sendable {
-    /// The largest depth of multipart bodies within each other that is examined.
+    /// The deepest nesting of multipart bodies that is examined.
     package static let maxDepth = 8
 
-    /// The name in its `Content-Disposition` ([RFC 7578, section 4.2](https://www.rfc-editor.org/rfc/rfc7578#section-4.2)); `nil` if there
-    /// is none.
+    /// The name in the part's `Content-Disposition` ([RFC 7578, section 4.2](https://www.rfc-editor.org/rfc/rfc7578#section-4.2));
+    /// `nil` if the part has no name.
     package let name: String?
-    /// All names that a reader could find in its `Content-Disposition`, however they are written.
+    /// All names that a reader could find in the part's `Content-Disposition`, in any notation.
     package let names: [String]
-    /// Its `Content-Type`; `nil` if there is none.
+    /// The part's `Content-Type`; `nil` if it is missing.
     package let type: String?
-    /// The position of its fields in the body.
+    /// The position of the part's fields in the body.
     package let head: Range<Int>
-    /// The position of its content in the body.
+    /// The position of the part's content in the body.
     package let content: Range<Int>
-    /// Whether the empty line after its fields is missing: its fields then extend to its end, and its content is empty.
+    /// Whether the empty line after the part's fields is missing. In that case the fields extend to the end of the part, and the
+    /// content is empty.
     package let isFragment: Bool
 
-    /// Returns the parts whose fields are in `bytes`, which may be truncated; none without a boundary of 1 to 70 octets.
+    /// Returns the parts whose fields are in `bytes`, which may be truncated. Returns no parts if `boundary` does not have 1 to 70
+    /// octets.
     ///
     /// - Parameter includingFragments: whether to include parts whose fields do not end, and the text after the closing delimiter.
     package static func parts(of bytes: [UInt8], boundary: String?, includingFragments: Bool = false) -> [MultipartSection] {
@@ -61,19 +64,19 @@ package struct MultipartSection: Sendable {
         let lines = unfoldedLines(bytes[head])
         let dispositions = values(of: "content-disposition", in: lines)
         return MultipartSection(
-            // As lenient as media types are: redaction must find a name that `ContentDisposition` refuses.
+            // Reads the field as leniently as a media type, because redaction must find names that `ContentDisposition` refuses.
             name: dispositions.first.flatMap { MediaType("part/" + $0) }?[parameter: "name"], names: dispositions.flatMap(names),
             type: values(of: "content-type", in: lines).first, head: head, content: content, isFragment: blank == nil)
     }
 
-    /// Returns the positions of lines that begin with the delimiter; none without a boundary of 1 to 70 octets.
+    /// Returns the positions of lines that begin with the delimiter. Returns no positions if `boundary` does not have 1 to 70 octets.
     package static func delimiters(of boundary: String?, in bytes: [UInt8]) -> [Int] {
         guard let boundary, !boundary.isEmpty, !MultipartBoundary.isTooLong(boundary) else { return [] }
         var steps = 0
         return delimiters(of: boundary, in: bytes, steps: &steps)
     }
 
-    /// Returns the positions of lines that begin with the delimiter, unless the next octets make it another boundary.
+    /// Returns the positions of lines that begin with the delimiter, unless the next octets belong to a longer boundary.
     ///
     /// - Parameter steps: grows by one for each byte that is examined.
     package static func delimiters(of boundary: String, in bytes: [UInt8], steps: inout Int) -> [Int] {
@@ -89,7 +92,7 @@ package struct MultipartSection: Sendable {
                 steps += 1 + index - line
                 if index - line == delimiter.count {
                     let follows = index < range.upperBound ? bytes[index] : 0x0A
-                    // A single hyphen begins the rest of a longer boundary, for example that of a nested body.
+                    // A single hyphen begins the rest of a longer boundary, for example the boundary of a nested body.
                     let isClosing =
                         follows == UInt8(ascii: "-") && (index + 1 == range.upperBound || bytes[index + 1] == UInt8(ascii: "-"))
                     if isClosing || [0x20, 0x09, 0x0A, 0x0D].contains(follows) { found.append(line) }
@@ -144,8 +147,8 @@ package struct MultipartSection: Sendable {
         }
     }
 
-    /// Returns the value after each `name` and its equals sign in a disposition, also if it is extended ([RFC
-    /// 8187](https://www.rfc-editor.org/rfc/rfc8187)), repeated or badly quoted.
+    /// Returns the value after each `name` and its equals sign in a disposition, also if the value is extended
+    /// ([RFC 8187](https://www.rfc-editor.org/rfc/rfc8187)), repeated or badly quoted.
     private static func names(in disposition: String) -> [String] {
         let bytes = Array(disposition.utf8)
         var names: [String] = []

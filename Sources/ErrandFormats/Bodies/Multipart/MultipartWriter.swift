@@ -1,7 +1,7 @@
 package import HTTPTypes
 
-/// Writes what stands between the parts of a form ([RFC 7578](https://www.rfc-editor.org/rfc/rfc7578)). The contents are not needed for it, so
-/// that the length of the whole body is known before any of them is read.
+/// Writes the delimiters and the heads of a form's parts ([RFC 7578](https://www.rfc-editor.org/rfc/rfc7578)). The writer does not
+/// need the contents of the parts, so the length of the whole body is known before any content is read.
 package struct MultipartWriter: Sendable {
     private let boundary: MultipartBoundary
     private let search: ByteSearch
@@ -14,7 +14,7 @@ package struct MultipartWriter: Sendable {
     /// Returns the bytes before a part's content: the delimiter, the fields and the empty line.
     ///
     /// - Parameters:
-    ///   - isFirst: whether no part stands before it.
+    ///   - isFirst: whether this is the first part.
     ///   - name: the name of the form's field, which is escaped.
     ///   - fileName: the name of the file, which is escaped; `nil` for a part that is not a file.
     ///   - contentType: the value of `Content-Type`; `nil` leaves it out.
@@ -42,14 +42,14 @@ package struct MultipartWriter: Sendable {
     /// - Parameter isEmpty: whether there are no parts.
     package func end(isEmpty: Bool) -> [UInt8] { Array(((isEmpty ? "" : "\r\n") + "--\(boundary.text)--\r\n").utf8) }
 
-    /// Whether `bytes` can't stand in a part, because they contain the boundary after two hyphens.
+    /// Returns whether `bytes` contain the boundary after two hyphens, and so can't be in a part.
     package func isDelimiter(in bytes: UnsafeRawBufferPointer) -> Bool { search.firstIndex(in: bytes) != nil }
 
-    /// Returns a name as it stands between quotation marks: `"`, CR and LF are escaped, and nothing else
+    /// Returns a name in the form for quotation marks: only `"`, CR and LF are escaped
     /// ([HTML, multipart/form-data encoding algorithm](https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data)).
     ///
-    /// Strict readers, such as ``MultipartReader``, refuse the other control characters. Readers that take a backslash for an escape misread a name that
-    /// ends with one.
+    /// Strict readers, such as ``MultipartReader``, refuse the other control characters. Readers that take a backslash for an escape
+    /// misread a name that ends with a backslash.
     static func escaped(_ name: String) -> String {
         name.escapingOctets(escapedInNames, by: PercentEncoding.escape(of:))
     }

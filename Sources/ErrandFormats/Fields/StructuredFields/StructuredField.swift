@@ -16,7 +16,7 @@ public enum StructuredBareItem: Sendable, Hashable {
     case boolean(Bool)
     /// A date of at most 15 digits. Other implementations may not read dates outside the years 1 to 9999.
     case date(secondsSinceEpoch: Int64)
-    /// Any text. It is meant for people, and may imitate other text: don't compare it.
+    /// Any text for people. The text may imitate other text: don't compare it.
     case displayString(String)
 
     /// The value of an integer; otherwise `nil`.
@@ -158,8 +158,8 @@ public struct StructuredList: Sendable, Hashable {
 public typealias StructuredDictionary = StructuredPairs<StructuredMember>
 
 extension StructuredPairs where Value == StructuredMember {
-    /// Reads the value of a field that is a dictionary. An empty value is an empty dictionary. Of several members with one key, the last
-    /// one's value is kept, at the position of the first. See ``StructuredItem/init(parsing:)``.
+    /// Reads the value of a field that is a dictionary. An empty value is an empty dictionary. Of several members with one key, the
+    /// value of the last is kept, at the position of the first. See ``StructuredItem/init(parsing:)``.
     ///
     /// - Throws: ``StructuredFieldError``.
     public init(parsing text: some StringProtocol) throws(StructuredFieldError) {
@@ -190,7 +190,8 @@ extension StructuredPairs where Value == StructuredMember {
     }
 }
 
-/// The error of a field that isn't a valid structured field, or of a value that can't be serialized. It contains nothing of the field.
+/// The error of a field that isn't a valid structured field, or of a value that can't be serialized. The error contains no text of
+/// the field.
 public struct StructuredFieldError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The problem, in words.
     public let message: String

@@ -14,7 +14,7 @@ struct StructuredFieldParser {
         StructuredFieldError(message: message, offset: place ?? offset)
     }
 
-    /// Returns whether the next byte is this one, and skips it if so.
+    /// Skips the next byte if it is `byte`. Returns whether the byte was skipped.
     mutating func skip(_ byte: Unicode.Scalar) -> Bool {
         guard next == UInt8(ascii: byte) else { return false }
         offset += 1
@@ -58,7 +58,7 @@ struct StructuredFieldParser {
             skipSpaces()
             if skip(")") { return StructuredInnerList(items, parameters: try parameters()) }
             items.append(try item())
-            guard next == 0x20 || next == UInt8(ascii: ")") else { throw error("neither a space nor the end behind an inner item") }
+            guard next == 0x20 || next == UInt8(ascii: ")") else { throw error("neither a space nor the end after an inner item") }
         }
     }
 
@@ -82,7 +82,7 @@ struct StructuredFieldParser {
         return text { $0.continuesStructuredKey }
     }
 
-    /// Reads the next byte, whatever it is, and the bytes after it for which the condition holds.
+    /// Reads the next byte without a check, and the following bytes while the condition holds.
     private mutating func text(while isPart: (UInt8) -> Bool) -> String {
         let start = offset
         offset += 1
@@ -119,7 +119,7 @@ struct StructuredFieldParser {
         var fraction = try digits()
         guard fraction.count <= 3 else { throw error("a decimal with more than 3 digits after the point", at: start) }
         for _ in fraction.count..<3 { fraction.value *= 10 }
-        // Both are whole and small: the quotient is the nearest number to the one in the text.
+        // Numerator and denominator are whole and small, so the quotient is the nearest `Double` to the number in the text.
         return .decimal(Double(signed(whole.value * 1000 + fraction.value)) / 1000)
     }
 

@@ -21,7 +21,7 @@ public struct StructuredPairs<Value: Sendable & Hashable>: Sendable, RandomAcces
     /// The pair at `position`, which is from 0 to ``endIndex`` - 1.
     public subscript(position: Int) -> (key: String, value: Value) { pairs[position] }
 
-    /// The value of `key`; `nil` if there is none. A new key is added at the end; an existing key keeps its position.
+    /// The value of `key`; `nil` if the key is missing. A new key is added at the end; an existing key keeps its position.
     public subscript(key: String) -> Value? {
         get { place(of: key).map { pairs[$0].value } }
         set {

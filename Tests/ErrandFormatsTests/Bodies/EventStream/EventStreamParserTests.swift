@@ -86,7 +86,7 @@ import Testing
         parser.append("data: too long\n\ndata\n\n".utf8)
         for _ in 1...2 {
             let error = #expect(throws: EventTooLargeError.self) { try parser.next() }
-            #expect(error?.description == "an event of the stream is larger than the limit of 4 bytes; maxEventBytes sets another one")
+            #expect(error?.description == "an event of the stream is larger than the limit of 4 bytes; maxEventBytes sets the limit")
             parser.append("\n\ndata\n\n".utf8)
         }
     }
