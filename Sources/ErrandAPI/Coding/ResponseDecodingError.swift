@@ -268,7 +268,7 @@ extension HTTPResponse {
     }
 }
 
-extension ResponseDecodingError: CustomReflectable {
+extension ResponseDecodingError {
     public var customMirror: Mirror {
         Mirror(self, children: ["failure": description, "body": "\(bodyPrefix.count) bytes kept"] as KeyValuePairs<String, Any>)
     }

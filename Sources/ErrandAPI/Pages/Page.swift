@@ -1,4 +1,4 @@
-internal import ErrandCore
+public import ErrandCore
 
 /// A page of a list.
 public struct Page<Output: Sendable>: Sendable {
@@ -17,13 +17,11 @@ public struct Page<Output: Sendable>: Sendable {
     let home: Origin?
 }
 
-extension Page: CustomStringConvertible, CustomReflectable {
+extension Page: CustomStringConvertible, HidesStorage {
     /// The position and the response, without the value, as it is the body: `the first page: 200, Items, to GET https://a.example/items`.
     public var description: String { "\(shown(position)): \(response)" }
     /// The description, and the next position.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["page": description, "next": next.map { shown($0) } ?? "none"] as KeyValuePairs<String, Any>)
-    }
+    package var shownFields: KeyValuePairs<String, Any> { ["page": description, "next": next.map { shown($0) } ?? "none"] }
 
     /// By the names that the request, too, declares secret.
     private func shown(_ position: PagePosition) -> String { position.shown(by: response.request.options.sensitivity) }

@@ -192,7 +192,7 @@ public struct RequestBody: Sendable {
     }
 }
 
-extension RequestBody: CustomStringConvertible, CustomReflectable {
+extension RequestBody: CustomStringConvertible, HidesStorage {
     /// The kind and the length, never the bytes.
     public var description: String {
         let size = length.map { "\($0) bytes" } ?? "unknown length"
@@ -203,8 +203,6 @@ extension RequestBody: CustomStringConvertible, CustomReflectable {
         case .stream: "stream, \(size), \(replay)"
         }
     }
-
-    public var customMirror: Mirror { Mirror(self, children: ["body": description]) }
 }
 
 private final class OpenedOnce: Sendable {

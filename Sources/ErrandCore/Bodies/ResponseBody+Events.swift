@@ -59,10 +59,7 @@ extension ResponseBody {
     }
 }
 
-extension ResponseBody.Events.Iterator: CustomReflectable {
-    /// Nothing of the body.
-    public var customMirror: Mirror { Mirror(self, children: []) }
-}
+extension ResponseBody.Events.Iterator: HidesStorage {}
 
 extension EventTooLargeError: LocalizedError, SafelyDescribedError {
     /// A sentence for people.

@@ -111,10 +111,7 @@ extension ResponseBody {
     }
 }
 
-extension ResponseBody.JSONTexts.Iterator: CustomReflectable {
-    /// The type of the values, and nothing of the body.
-    public var customMirror: Mirror { Mirror(self, children: ["value": typeName(Value.self)]) }
-}
+extension ResponseBody.JSONTexts.Iterator: HidesStorage {}
 
 /// Either way to divide a body into JSON texts.
 enum JSONTextSplitter: Sendable {

@@ -74,7 +74,4 @@ extension ResponseBody {
     }
 }
 
-extension ResponseBody.Lines.Iterator: CustomReflectable {
-    /// The limit, and nothing of the body.
-    public var customMirror: Mirror { Mirror(self, children: ["limitBytes": limitBytes]) }
-}
+extension ResponseBody.Lines.Iterator: HidesStorage {}

@@ -282,7 +282,7 @@ private struct ForwardedBodySource: BodySource {
     var trailers: HTTPFields? { body.trailers }
 }
 
-extension ResponseBody: CustomStringConvertible, CustomReflectable {
+extension ResponseBody: CustomStringConvertible, HidesStorage {
     /// The kind and the length, never the bytes.
     public var description: String {
         switch storage {
@@ -290,11 +290,6 @@ extension ResponseBody: CustomStringConvertible, CustomReflectable {
         case .stream: "stream, \(expectedLength.map { "\($0) bytes" } ?? "unknown length")"
         }
     }
-
-    public var customMirror: Mirror { Mirror(self, children: ["body": description]) }
 }
 
-extension ResponseBody.Iterator: CustomReflectable {
-    /// Nothing of the body.
-    public var customMirror: Mirror { Mirror(self, children: ["isStream": isStream]) }
-}
+extension ResponseBody.Iterator: HidesStorage {}

@@ -100,7 +100,7 @@ public struct CallOutcome: Sendable {
     public let refusedHead: HTTPResponse?
 }
 
-extension CallOutcome: CustomStringConvertible, CustomReflectable {
+extension CallOutcome: CustomStringConvertible, HidesStorage {
     /// The status and the failure, without secrets: `200, connection lost in body (sent)`.
     public var description: String {
         var parts: [String] = []
@@ -111,9 +111,6 @@ extension CallOutcome: CustomStringConvertible, CustomReflectable {
         if let failure { parts.append(shownError(failure)) } else if let exchange, !isUpgraded { parts.append("\(exchange)") }
         return parts.joined(separator: ", ")
     }
-
-    /// The description.
-    public var customMirror: Mirror { Mirror(self, children: ["outcome": description]) }
 }
 
 extension HTTPSender {

@@ -178,7 +178,7 @@ public struct ExchangeEvent: Sendable {
     public static func nextExchange() -> Int { lastExchange.add(1, ordering: .relaxed).newValue }
 }
 
-extension ExchangeEvent: CustomStringConvertible, CustomReflectable {
+extension ExchangeEvent: CustomStringConvertible, HidesStorage {
     /// The kind, the exchange and their values, without secrets: the status of a response, the type of an error that is not this library's.
     public var description: String {
         var parts = [kind.description + (exchange.map { " of exchange \($0)" } ?? "")]
@@ -189,9 +189,6 @@ extension ExchangeEvent: CustomStringConvertible, CustomReflectable {
         if let failure { parts.append(shownError(failure)) }
         return parts.joined(separator: ", ")
     }
-
-    /// The description.
-    public var customMirror: Mirror { Mirror(self, children: ["event": description]) }
 }
 
 /// Receives the events of calls. See ``ExchangeEvent`` for an example.

@@ -123,14 +123,12 @@ public struct ExchangeLifetime: Sendable {
     }
 }
 
-extension ExchangeLifetime: CustomStringConvertible, CustomReflectable {
+extension ExchangeLifetime: CustomStringConvertible, HidesStorage {
     /// How it ended, without secrets; `in progress` until then.
     public var description: String { outcome.map(\.description) ?? "in progress" }
-    /// The description.
-    public var customMirror: Mirror { Mirror(self, children: ["state": description]) }
 }
 
-extension ExchangeLifetime.Outcome: CustomStringConvertible, CustomReflectable {
+extension ExchangeLifetime.Outcome: CustomStringConvertible, HidesStorage {
     /// How it ended: `complete`, `abandoned`, or `failed:` with the error. Of an error that is not this library's, only the type is shown.
     public var description: String {
         switch self {
@@ -139,7 +137,4 @@ extension ExchangeLifetime.Outcome: CustomStringConvertible, CustomReflectable {
         case .abandoned: "abandoned"
         }
     }
-
-    /// The description.
-    public var customMirror: Mirror { Mirror(self, children: ["end": description]) }
 }

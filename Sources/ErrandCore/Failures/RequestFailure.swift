@@ -19,7 +19,7 @@ package import ErrandFormats
 /// has its type's name as the domain and the code 1.
 ///
 /// Cancellation is never a failure: it stays `CancellationError`.
-public protocol RequestFailure: LocalizedError, CustomStringConvertible {
+public protocol RequestFailure: LocalizedError, CustomStringConvertible, CustomReflectable {
     /// The request, as far as it had come; `nil` if a body failed that does not know its request.
     ///
     /// Layers set it, to give it back the deadline and the event sink that it had outside of them. If a body fails, the request keeps those of its
@@ -49,6 +49,8 @@ extension RequestFailure {
     }
     /// A sentence for people: ``description`` by default.
     public var errorDescription: String? { description }
+    /// Shows ``description`` alone by default, so that `dump` and debuggers show no secret.
+    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
     /// ``description`` by default.
     public var failureReason: String? { description }
 

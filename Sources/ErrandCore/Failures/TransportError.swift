@@ -146,7 +146,3 @@ extension Delivery {
         }
     }
 }
-
-extension TransportError: CustomReflectable {
-    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
-}

@@ -13,7 +13,7 @@ internal import ErrandFormats
 ///   ``canonicalOctets``.
 ///
 /// The description and the mirror show the scheme alone.
-public struct CredentialIdentity: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
+public struct CredentialIdentity: Sendable, Hashable, CustomStringConvertible, HidesStorage {
     private let scheme: OctetKey
     private let account: OctetKey?
     private let parts: [OctetKey]
@@ -65,8 +65,6 @@ public struct CredentialIdentity: Sendable, Hashable, CustomStringConvertible, C
 
     /// The name of the scheme.
     public var description: String { "\(scheme.text) identity" }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["identity": description]) }
 }
 
 private enum CredentialIdentityKey: OptionKey {

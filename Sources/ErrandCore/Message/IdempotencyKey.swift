@@ -31,10 +31,9 @@ public struct IdempotencyKey: Sendable, Hashable {
     }
 }
 
-extension IdempotencyKey: CustomStringConvertible, CustomReflectable {
+extension IdempotencyKey: CustomStringConvertible, HidesStorage {
     /// Whether it is a random key. The value of another one is not shown, as it lets anyone ask what became of the call.
     public var description: String { value == nil ? "attached" : "value(\(Sensitivity.urlPlaceholder))" }
-    public var customMirror: Mirror { Mirror(self, children: ["key": description]) }
 }
 
 private enum IdempotencyKeyOption: OptionKey {

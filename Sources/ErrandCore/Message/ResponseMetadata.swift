@@ -25,7 +25,7 @@ public struct ResponseMetadata: Sendable {
     }
 }
 
-extension ResponseMetadata: CustomStringConvertible, CustomReflectable {
+extension ResponseMetadata: CustomStringConvertible, HidesStorage {
     /// The values that the library knows, in words, without secrets: `HTTP/2, request 7, 2 earlier attempts, 1 redirect, body was gzip`.
     ///
     /// Values with keys of your own are not shown.
@@ -39,9 +39,7 @@ extension ResponseMetadata: CustomStringConvertible, CustomReflectable {
     }
 
     /// How many values there are, and the attempts: the values may hold anything.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["values": count, "attempts": attempts.map(\.description)] as KeyValuePairs<String, Any>)
-    }
+    package var shownFields: KeyValuePairs<String, Any> { ["values": count, "attempts": attempts.map(\.description)] }
 }
 
 private enum ContentCodingKey: MetadataKey { static var defaultValue: String? { nil } }

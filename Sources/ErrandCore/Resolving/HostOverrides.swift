@@ -6,7 +6,7 @@
 ///
 /// The request keeps its host: in the `Host` field, in TLS and in the check of the certificate. Only the address differs. A host of its own
 /// goes before `*`, which means every host with that port.
-public struct HostOverrides: HostResolver, CustomStringConvertible, CustomReflectable {
+public struct HostOverrides: HostResolver, CustomStringConvertible, HidesStorage {
     private struct Target: Hashable, Sendable {
         /// `*` for every host.
         let host: String
@@ -99,9 +99,6 @@ public struct HostOverrides: HostResolver, CustomStringConvertible, CustomReflec
             "\(target.host):\(target.port):" + addresses.map { $0.isIPv4 ? "\($0)" : "[\($0)]" }.joined(separator: ",")
         }.sorted().joined(separator: " ")
     }
-
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["overrides": description]) }
 }
 
 /// Text is not an entry of ``HostOverrides``.

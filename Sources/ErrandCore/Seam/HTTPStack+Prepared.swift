@@ -67,11 +67,6 @@ public struct PreparationError: RequestFailure {
     public var failureReason: String? { "A middleware returned a response of its own and did not pass the request on." }
 }
 
-extension PreparationError: CustomReflectable {
-    /// The description alone: the request may hold secrets.
-    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
-}
-
 /// Keeps the request that reaches the end of a stack while it is prepared.
 final class Preparation: Sendable {
     /// The identity of the request that is prepared: a middleware may send others.

@@ -101,9 +101,7 @@ extension Origin: Hashable {
     }
 }
 
-extension Origin: CustomStringConvertible, CustomReflectable {
+extension Origin: CustomStringConvertible, HidesStorage {
     /// The origin as ``init(_:)`` reads it: `https://a.example`.
     public var description: String { "\(scheme)://\(authority)" }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["origin": description]) }
 }

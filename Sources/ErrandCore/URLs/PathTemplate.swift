@@ -17,7 +17,7 @@
 /// (`url.template`).
 ///
 /// A whole path in a variable is not a value: write `PathTemplate(verbatim: path)`. Interpolated alone (`"\(path)"`), it is refused.
-public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation, CustomStringConvertible {
+public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation, CustomStringConvertible, HidesStorage {
     enum Part: Sendable, Hashable {
         case literal(String)
         case value(String, name: String?)
@@ -46,7 +46,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
     /// A path and query that are ready to be sent.
     ///
     /// Its description and its mirror are the template: values may be secret.
-    public struct Resolved: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
+    public struct Resolved: Sendable, Hashable, CustomStringConvertible, HidesStorage {
         /// The path, percent-encoded, with its leading slash unless it is empty, and the query.
         public let target: String
         /// The template that it was made from, for `url.template`.
@@ -54,8 +54,6 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
 
         /// The template, without secrets.
         public var description: String { Sensitivity.standard.redactedURL(template) }
-        /// The description alone: values may be secret.
-        public var customMirror: Mirror { Mirror(self, children: ["template": description]) }
     }
 
     /// Fills in the values, percent-encoded, and appends `query` to the query of the path.
@@ -176,11 +174,9 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
     public var description: String { template }
 
     /// The parts of a literal, as the compiler collects them.
-    public struct StringInterpolation: StringInterpolationProtocol, CustomStringConvertible, CustomReflectable {
+    public struct StringInterpolation: StringInterpolationProtocol, CustomStringConvertible, HidesStorage {
         /// The number of parts, as values may be secret.
         public var description: String { "\(parts.count) parts" }
-        /// The number of parts alone.
-        public var customMirror: Mirror { Mirror(self, children: ["parts": parts.count]) }
 
         var parts: [Part] = []
 
@@ -226,11 +222,6 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
             parts.append(.segments(segments, name: name))
         }
     }
-}
-
-extension PathTemplate: CustomReflectable {
-    /// The template alone: values may be secret.
-    public var customMirror: Mirror { Mirror(self, children: ["template": template]) }
 }
 
 extension InvalidURLError.Reason {

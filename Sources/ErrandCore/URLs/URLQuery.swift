@@ -14,7 +14,7 @@
 ///
 /// The query of a request is ``Request/query``. There, and after ``init(percentEncoded:)``, an item that you do not change keeps its octets
 /// exactly as they were.
-public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, CustomStringConvertible {
+public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, CustomStringConvertible, HidesStorage {
     /// A name and its value; a value of `nil` is a name alone, without `=`.
     public struct Item: Sendable, Hashable {
         /// The name, without escapes.
@@ -232,14 +232,7 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
     public var description: String { Sensitivity.standard.redactedQuery(encoded).shownSafely(limit: .max) }
 }
 
-extension URLQuery: CustomReflectable {
-    /// The description alone: values may be secret.
-    public var customMirror: Mirror { Mirror(self, children: ["query": description]) }
-}
-
-extension URLQuery.Item: CustomStringConvertible, CustomReflectable {
+extension URLQuery.Item: CustomStringConvertible, HidesStorage {
     /// Name and value, percent-encoded; the value of a sensitive name is replaced, and control characters are shown as `\u{a}`.
     public var description: String { Sensitivity.standard.redactedQuery(encoded).shownSafely(limit: .max) }
-    /// The description alone: the value may be secret.
-    public var customMirror: Mirror { Mirror(self, children: ["item": description]) }
 }

@@ -237,11 +237,9 @@ public struct ServerMiddleware: HTTPMiddleware {
     }
 }
 
-extension ServerMiddleware: CustomStringConvertible, CustomReflectable {
+extension ServerMiddleware: CustomStringConvertible, HidesStorage {
     /// The label, as default fields and query items may be secret.
     public var description: String { label }
-    /// The label alone.
-    public var customMirror: Mirror { Mirror(self, children: ["server": label]) }
 }
 
 private enum ServerOptionKey: OptionKey {

@@ -1,6 +1,6 @@
 #if MockServer
 internal import Crypto
-internal import ErrandCore
+public import ErrandCore
 internal import NIOSSL
 internal import SwiftASN1
 internal import X509
@@ -160,9 +160,9 @@ public struct TestCertificate: Sendable, CustomStringConvertible {
     public var description: String { "TestCertificate" }
 }
 
-extension TestCertificate: CustomReflectable {
+extension TestCertificate: HidesStorage {
     /// A mirror without the key.
-    public var customMirror: Mirror { Mirror(self, children: ["certificate": certificatePEM]) }
+    package var shownFields: KeyValuePairs<String, Any> { ["certificate": certificatePEM] }
 }
 
 extension MockServer.TLS {

@@ -31,7 +31,7 @@ internal import Synchronization
 ///
 /// To an origin that was not connected to before, one connection is opened first, and all requests wait for it: over TLS, the server may choose
 /// HTTP/2, and then they share it. If it does not, the others are opened at once. What the last 1024 origins have chosen is remembered.
-public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringConvertible, CustomReflectable {
+public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringConvertible, HidesStorage {
     private let owner: TransportOwner
     /// A task executor for each event loop. A call that runs on one needs no change of threads.
     public let executors: [EventLoopExecutor]
@@ -93,7 +93,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     /// The type's name.
     public var description: String { "NIOTransport" }
     /// The open connections alone.
-    public var customMirror: Mirror { Mirror(self, children: ["openConnections": openConnections]) }
+    package var shownFields: KeyValuePairs<String, Any> { ["openConnections": openConnections] }
 
     /// Sends a request, and returns its response as soon as the head has been received.
     ///

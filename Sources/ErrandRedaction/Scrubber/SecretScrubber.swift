@@ -184,10 +184,9 @@ package struct SecretScrubber {
     }
 }
 
-extension SecretScrubber: CustomStringConvertible, CustomReflectable {
+extension SecretScrubber: CustomStringConvertible, HidesStorage {
     /// The number of secrets, and nothing of them.
     package var description: String { "\(replacements.count) secrets" }
-    package var customMirror: Mirror { Mirror(self, children: ["count": replacements.count]) }
 }
 
 /// The first eight bytes of many texts.
