@@ -184,9 +184,10 @@ package struct SecretScrubber {
     }
 }
 
-extension SecretScrubber: CustomStringConvertible, HidesStorage {
+extension SecretScrubber: CustomStringConvertible, CustomReflectable {
     /// The number of secrets, and nothing of them.
     package var description: String { "\(replacements.count) secrets" }
+    package var customMirror: Mirror { Mirror(self, children: ["count": replacements.count]) }
 }
 
 /// The first eight bytes of many texts.
