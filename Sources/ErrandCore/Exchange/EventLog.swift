@@ -1,3 +1,4 @@
+internal import ErrandFormats
 internal import Synchronization
 
 /// Hands events to a sink one after another, in the order in which they are made.
@@ -14,9 +15,7 @@ private struct SerialSink<Progress: Sendable>: ~Copyable {
     private struct State: Sendable {
         /// What the maker of the events keeps in mind.
         var progress: Progress
-        /// From `first` on; the events before it have been handed over.
-        private var waiting: [ExchangeEvent] = []
-        private var first = 0
+        private var waiting = FIFOQueue<ExchangeEvent>()
         var isReporting = false
         var last: ContinuousClock.Instant?
         /// The exchanges whose first response with the status 104 has come.
@@ -38,27 +37,14 @@ private struct SerialSink<Progress: Sendable>: ~Copyable {
 
         /// - Parameter mustStay: whether the event waits also beyond the limit.
         mutating func append(_ event: ExchangeEvent, mustStay: Bool) {
-            let count = waiting.count - first
-            if event.kind.isProgress, count > 0, let previous = waiting.last, previous.kind == event.kind,
-                previous.exchange == event.exchange
-            {
-                waiting[waiting.count - 1] = event
-            } else if count < ExchangeEvent.waitingLimit || mustStay || !(event.kind.isProgress || event.kind == .informationalResponse) {
+            if event.kind.isProgress, let previous = waiting.last, previous.kind == event.kind, previous.exchange == event.exchange {
+                waiting.replaceLast(by: event)
+            } else if waiting.count < ExchangeEvent.waitingLimit || mustStay || !(event.kind.isProgress || event.kind == .informationalResponse) {
                 waiting.append(event)
             }
         }
 
-        mutating func popFirst() -> ExchangeEvent? {
-            guard first < waiting.count else { return nil }
-            let event = waiting[first]
-            first += 1
-            // Each event is moved once for each time that the list has doubled.
-            if first == waiting.count || first >= 64 && first * 2 >= waiting.count {
-                waiting.removeFirst(first)
-                first = 0
-            }
-            return event
-        }
+        mutating func popFirst() -> ExchangeEvent? { waiting.popFirst() }
     }
 
     private let sink: any EventSink

@@ -1,4 +1,5 @@
 internal import Dispatch
+internal import ErrandFormats
 internal import Synchronization
 
 /// Runs calls of the system that block, such as writing a file, on threads that are not those of Swift's cooperative pool.
@@ -14,22 +15,7 @@ final class BlockingWork: Sendable {
 
     private struct State {
         var idle: [DispatchQueue]
-        /// The work that waits; what stands before `next` is done.
-        var queued: [(@Sendable () -> Void)?] = []
-        var next = 0
-
-        mutating func takeNext() -> (@Sendable () -> Void)? {
-            guard next < queued.count else { return nil }
-            defer {
-                next += 1
-                // Seldom, so that each is moved about once.
-                if next * 2 >= queued.count {
-                    queued.removeFirst(next)
-                    next = 0
-                }
-            }
-            return queued[next].take()
-        }
+        var queued = FIFOQueue<@Sendable () -> Void>()
     }
 
     private let state: Mutex<State>
@@ -79,7 +65,7 @@ final class BlockingWork: Sendable {
         work()
         // Each in a block of its own, so that it is released when it is done.
         let next = state.withLock { state in
-            let next = state.takeNext()
+            let next = state.queued.popFirst()
             if next == nil { state.idle.append(queue) }
             return next
         }
