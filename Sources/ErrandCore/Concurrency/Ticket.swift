@@ -17,12 +17,18 @@ public final class Ticket: Sendable {
     }
 }
 
+extension Ticket: Hashable {
+    public static func == (one: Ticket, other: Ticket) -> Bool { one === other }
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
 /// Waits in a queue for a turn, or for the caller's cancellation.
 ///
 /// - Parameters:
 ///   - enter: called under the queue's lock. Returns the result, if there is one immediately; `nil` if the continuation was queued and the
 ///     ticket has its place.
-///   - leave: called under the queue's lock. Marks the ticket, and removes the continuation from the queue if it is there.
+///   - leave: called under the queue's lock when the caller is cancelled, once or twice, and possibly before `enter`. Removes the continuation
+///     from the queue if it is there.
 /// - Throws: `CancellationError`; the error of the turn.
 public func parked<Turn: Sendable>(
     _ enter: (Ticket, CheckedContinuation<Turn, any Error>) -> Result<Turn, any Error>?,
@@ -31,7 +37,12 @@ public func parked<Turn: Sendable>(
     let ticket = Ticket()
     return try await withTaskCancellationHandler {
         try await withCheckedThrowingContinuation { continuation in
-            if let result = enter(ticket, continuation) { continuation.resume(with: result) }
+            if let result = enter(ticket, continuation) {
+                continuation.resume(with: result)
+            } else if Task.isCancelled {
+                // The handler may have run before the continuation was queued.
+                leave(ticket)?.resume(throwing: CancellationError())
+            }
         }
     } onCancel: {
         leave(ticket)?.resume(throwing: CancellationError())

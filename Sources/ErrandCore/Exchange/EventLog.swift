@@ -39,7 +39,9 @@ private struct SerialSink<Progress: Sendable>: ~Copyable {
         mutating func append(_ event: ExchangeEvent, mustStay: Bool) {
             if event.kind.isProgress, let previous = waiting.last, previous.kind == event.kind, previous.exchange == event.exchange {
                 waiting.replaceLast(by: event)
-            } else if waiting.count < ExchangeEvent.waitingLimit || mustStay || !(event.kind.isProgress || event.kind == .informationalResponse) {
+            } else if waiting.count < ExchangeEvent.waitingLimit || mustStay
+                || !(event.kind.isProgress || event.kind == .informationalResponse)
+            {
                 waiting.append(event)
             }
         }

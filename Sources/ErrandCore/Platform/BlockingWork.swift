@@ -40,14 +40,9 @@ final class BlockingWork: Sendable {
 
     /// Does the same on the threads of this object, for work that must not hold up all other.
     func runUntilCancelled<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
-        let outcome = Outcome<Value>()
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                outcome.wait(continuation)
-                add { if !outcome.isDecided { outcome.decide(Result(catching: work)) } }
-            }
-        } onCancel: {
-            outcome.decide(.failure(CancellationError()))
+        let outcome = FirstResult<Value>()
+        return try await outcome.wait {
+            add { if !outcome.isDecided { outcome.decide(Result(catching: work)) } }
         }
     }
 
@@ -70,49 +65,5 @@ final class BlockingWork: Sendable {
             return next
         }
         if let next { queue.async { self.perform(next, on: queue) } }
-    }
-}
-
-/// The first result of several, for one task that waits.
-private final class Outcome<Value: Sendable>: Sendable {
-    private enum State {
-        case open
-        case awaited(CheckedContinuation<Value, any Error>)
-        /// With the result, until the task has it.
-        case decided(Result<Value, any Error>?)
-    }
-
-    private let state = Mutex(State.open)
-
-    var isDecided: Bool {
-        state.withLock { if case .decided = $0 { true } else { false } }
-    }
-
-    func wait(_ continuation: CheckedContinuation<Value, any Error>) {
-        let result = state.withLock { state -> Result<Value, any Error>? in
-            guard case .decided(let result) = state else {
-                state = .awaited(continuation)
-                return nil
-            }
-            state = .decided(nil)
-            return result
-        }
-        if let result { continuation.resume(with: result) }
-    }
-
-    /// Does nothing after the first time.
-    func decide(_ result: Result<Value, any Error>) {
-        let continuation = state.withLock { state -> CheckedContinuation<Value, any Error>? in
-            switch state {
-            case .open:
-                state = .decided(result)
-                return nil
-            case .awaited(let continuation):
-                state = .decided(nil)
-                return continuation
-            case .decided: return nil
-            }
-        }
-        continuation?.resume(with: result)
     }
 }
