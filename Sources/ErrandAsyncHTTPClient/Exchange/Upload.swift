@@ -3,6 +3,7 @@ internal import AsyncHTTPClient
 internal import ErrandCore
 internal import NIOCore
 internal import NIOFoundationEssentialsCompat
+internal import Synchronization
 
 extension Exchange {
     func clientBody(on group: any EventLoopGroup) -> HTTPClient.Body? {
