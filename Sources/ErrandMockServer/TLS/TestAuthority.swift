@@ -142,7 +142,7 @@ public struct TestAuthority: Sendable {
 }
 
 /// A certificate that a ``TestAuthority`` issued, with its key. Both are for tests only.
-public struct TestCertificate: Sendable, CustomStringConvertible {
+public struct TestCertificate: Sendable, CustomStringConvertible, HidesStorage {
     /// The certificate, in PEM.
     public let certificatePEM: String
     /// The private key, in PEM (PKCS #8).
@@ -158,9 +158,6 @@ public struct TestCertificate: Sendable, CustomStringConvertible {
 
     /// A description without the key.
     public var description: String { "TestCertificate" }
-}
-
-extension TestCertificate: HidesStorage {
     /// A mirror without the key.
     package var shownFields: KeyValuePairs<String, Any> { ["certificate": certificatePEM] }
 }
