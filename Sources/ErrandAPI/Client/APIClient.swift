@@ -245,35 +245,30 @@ public struct TypedResponse<Value: Sendable>: Sendable {
     public var headers: HTTPFields { head.headerFields }
 }
 
-extension APIClient: CustomStringConvertible, CustomReflectable {
+extension APIClient: CustomStringConvertible, HidesStorage {
     /// The layers of the stack, outermost first, without secrets: `APIClient(server(https://a.example/) > retry(…) > …)`.
     public var description: String { "APIClient(\(stack))" }
 
     /// The layers of the stack, the JSON coding and the limit.
-    public var customMirror: Mirror {
-        Mirror(
-            self,
-            children: [
-                "stack": stack.description, "json": jsonCoding.description, "envelope": envelope.map { typeName($0) } ?? "none",
-                "bodyLimitBytes": bodyLimitBytes,
-            ] as KeyValuePairs<String, Any>
-        )
+    package var shownFields: KeyValuePairs<String, Any> {
+        [
+            "stack": stack.description, "json": jsonCoding.description, "envelope": envelope.map { typeName($0) } ?? "none",
+            "bodyLimitBytes": bodyLimitBytes,
+        ]
     }
 }
 
-extension TypedResponse: CustomStringConvertible, CustomReflectable {
+extension TypedResponse: CustomStringConvertible, HidesStorage {
     /// The status, the type of the value and the request, without secrets: `200, User, to GET https://a.example/users/7`.
     ///
     /// The value is not shown, because it is the content of the body.
     public var description: String { "\(head.status.code), \(typeName(Value.self)), to \(request)" }
 
     /// The description's parts and the header fields, without secrets.
-    public var customMirror: Mirror {
-        Mirror(
-            self,
-            children: [
-                "value": typeName(Value.self), "status": head.status.code,
-                "headers": request.options.sensitivity.shown(head.headerFields).map { "\($0.name): \($0.value)" }, "request": request,
-            ] as KeyValuePairs<String, Any>)
+    package var shownFields: KeyValuePairs<String, Any> {
+        [
+            "value": typeName(Value.self), "status": head.status.code,
+            "headers": request.options.sensitivity.shown(head.headerFields).map { "\($0.name): \($0.value)" }, "request": request,
+        ]
     }
 }

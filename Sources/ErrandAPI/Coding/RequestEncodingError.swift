@@ -67,7 +67,3 @@ public struct RequestEncodingError: RequestFailure {
     /// `nil`: only a developer can help.
     public var recoverySuggestion: String? { nil }
 }
-
-extension RequestEncodingError: CustomReflectable {
-    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
-}

@@ -269,7 +269,7 @@ extension HTTPResponse {
     }
 }
 
-extension ResponseDecodingError: CustomReflectable {
+extension ResponseDecodingError {
     public var customMirror: Mirror {
         Mirror(self, children: ["failure": description, "body": "\(bodyPrefix.count) bytes kept"] as KeyValuePairs<String, Any>)
     }

@@ -131,7 +131,7 @@ public struct Endpoint<Output: Sendable>: Sendable {
     }
 }
 
-extension Endpoint: CustomStringConvertible, CustomReflectable {
+extension Endpoint: CustomStringConvertible, HidesStorage {
     /// Method, template and query, without secrets: `GET /orgs/{owner}/repos?page=1`.
     public var description: String {
         let target = path.description + (query.isEmpty ? "" : (path.description.contains("?") ? "&" : "?") + query.encoded)
@@ -139,12 +139,10 @@ extension Endpoint: CustomStringConvertible, CustomReflectable {
     }
 
     /// The description, the header fields without secrets, the output's type and the options.
-    public var customMirror: Mirror {
-        Mirror(
-            self,
-            children: [
-                "call": description, "headers": options.sensitivity.shown(headers).map { "\($0.name): \($0.value)" },
-                "output": typeName(Output.self), "options": options.description,
-            ] as KeyValuePairs<String, Any>)
+    package var shownFields: KeyValuePairs<String, Any> {
+        [
+            "call": description, "headers": options.sensitivity.shown(headers).map { "\($0.name): \($0.value)" },
+            "output": typeName(Output.self), "options": options.description,
+        ]
     }
 }

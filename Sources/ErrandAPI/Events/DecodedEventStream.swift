@@ -1,4 +1,4 @@
-internal import ErrandCore
+public import ErrandCore
 internal import ErrandFormats
 
 /// The events of a server, each decoded from JSON.
@@ -87,14 +87,12 @@ public struct DecodedEventStream<Value: Decodable & Sendable>: AsyncSequence, Se
     }
 }
 
-extension DecodedEventStream: CustomStringConvertible, CustomReflectable {
+extension DecodedEventStream: CustomStringConvertible, HidesStorage {
     /// The type of the values, and the policy.
     public var description: String { "\(events) of \(typeName(Value.self))" }
-    /// The description.
-    public var customMirror: Mirror { Mirror(self, children: ["stream": description]) }
 }
 
-extension DecodedEventStream.Iterator: CustomReflectable {
+extension DecodedEventStream.Iterator: HidesStorage {
     /// The type of the values, and nothing of the events.
-    public var customMirror: Mirror { Mirror(self, children: ["value": typeName(Value.self)]) }
+    package var shownFields: KeyValuePairs<String, Any> { ["value": typeName(Value.self)] }
 }

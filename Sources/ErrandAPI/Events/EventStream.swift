@@ -1,4 +1,4 @@
-internal import ErrandCore
+public import ErrandCore
 public import ErrandFormats
 
 /// The events of a server. The stream connects again when a connection ends.
@@ -96,14 +96,12 @@ public struct EventStream: AsyncSequence, Sendable {
     }
 }
 
-extension EventStream: CustomStringConvertible, CustomReflectable {
+extension EventStream: CustomStringConvertible, HidesStorage {
     /// The policy: `EventStream(reconnects after 3 s plus 1 s to 30 s, silence 5 min)`.
     public var description: String { "EventStream(\(policy))" }
-    /// The description.
-    public var customMirror: Mirror { Mirror(self, children: ["stream": description]) }
 }
 
-extension EventStream.Iterator: CustomReflectable {
+extension EventStream.Iterator: HidesStorage {
     /// The policy. The events are not shown.
-    public var customMirror: Mirror { Mirror(self, children: ["stream": stream.description]) }
+    package var shownFields: KeyValuePairs<String, Any> { ["stream": stream.description] }
 }

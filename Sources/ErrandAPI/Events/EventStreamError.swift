@@ -8,7 +8,7 @@ internal import ErrandFormats
 /// GET https://a.example/prices: silent event stream: no byte came within 5 min; a proxy on the way may buffer the response, … (status 200)
 /// POST https://a.example/chat: incomplete event stream: it ended before its terminator (status 200)
 /// ```
-public struct EventStreamError: RequestFailure, CustomReflectable {
+public struct EventStreamError: RequestFailure {
     /// What happened. Other codes may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words, such as `not an event stream`.
@@ -98,7 +98,4 @@ public struct EventStreamError: RequestFailure, CustomReflectable {
     public var failureReason: String? { happened.asSentence }
     /// `nil` for a response that is not an event stream, because another attempt would get the same response.
     public var recoverySuggestion: String? { code == .notAnEventStream ? nil : "Try again later." }
-
-    /// The description.
-    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }

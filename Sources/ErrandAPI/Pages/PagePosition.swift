@@ -1,4 +1,4 @@
-internal import ErrandCore
+public import ErrandCore
 internal import ErrandFormats
 
 /// The position of a page in a list: the changes to the call that request the page.
@@ -100,7 +100,7 @@ extension PagePosition: Codable {
     }
 }
 
-extension PagePosition: CustomStringConvertible, CustomReflectable {
+extension PagePosition: CustomStringConvertible, HidesStorage {
     /// The names of the query items, or the URL with the names of its items: `?page=…`, `https://a.example/items?cursor=…`. Any value may
     /// be secret.
     public var description: String {
@@ -115,7 +115,4 @@ extension PagePosition: CustomStringConvertible, CustomReflectable {
         let names = FormURLEncoded.decode(url[url.utf8.index(after: mark)...], plusIsSpace: false).map { "\($0.name)=…" }
         return (url[..<mark] + "?" + names.joined(separator: "&")).shownSafely(limit: 200)
     }
-
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["position": description]) }
 }

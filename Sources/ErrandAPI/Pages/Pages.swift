@@ -150,9 +150,7 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
     }
 }
 
-extension Pages: CustomStringConvertible, CustomReflectable {
+extension Pages: CustomStringConvertible, HidesStorage {
     /// The call and its first position, without secrets: `pages of GET /items?size=2 from the first page`.
     public var description: String { "pages of \(endpoint) from \(start.shown(by: endpoint.options.sensitivity))" }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["pages": description]) }
 }

@@ -5,7 +5,7 @@ public import ErrandCore
 /// ```
 /// GET https://a.example/items?page=3: pages in a loop: ?page=1 was read already
 /// ```
-public struct PaginationError: RequestFailure, CustomReflectable {
+public struct PaginationError: RequestFailure {
     /// What is wrong. Other codes may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words, such as `pages in a loop`.
@@ -47,6 +47,4 @@ public struct PaginationError: RequestFailure, CustomReflectable {
     public var failureReason: String? { "\(code): \(message)".asSentence }
     /// `nil`: only a developer can help.
     public var recoverySuggestion: String? { nil }
-    /// The description.
-    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }

@@ -1,4 +1,4 @@
-internal import ErrandCore
+public import ErrandCore
 
 /// A page of a list.
 public struct ResultPage<Output: Sendable>: Sendable {
@@ -18,14 +18,12 @@ public struct ResultPage<Output: Sendable>: Sendable {
     let home: Origin?
 }
 
-extension ResultPage: CustomStringConvertible, CustomReflectable {
+extension ResultPage: CustomStringConvertible, HidesStorage {
     /// The position and the response, without the value, which is content of the body:
     /// `the first page: 200, Items, to GET https://a.example/items`.
     public var description: String { "\(shown(position)): \(response)" }
     /// The description, and the next position.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["page": description, "next": next.map { shown($0) } ?? "none"] as KeyValuePairs<String, Any>)
-    }
+    package var shownFields: KeyValuePairs<String, Any> { ["page": description, "next": next.map { shown($0) } ?? "none"] }
 
     /// Returns the position without the values that the request declares secret.
     private func shown(_ position: PagePosition) -> String { position.shown(by: response.request.options.sensitivity) }

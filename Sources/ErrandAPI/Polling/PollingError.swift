@@ -5,7 +5,7 @@ public import ErrandCore
 /// ```
 /// GET https://a.example/jobs/7: polling timed out: not done after 10 min and 34 requests
 /// ```
-public struct PollingError: RequestFailure, CustomReflectable {
+public struct PollingError: RequestFailure {
     /// What is wrong. Other codes may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words, such as `polling timed out`.
@@ -56,8 +56,6 @@ public struct PollingError: RequestFailure, CustomReflectable {
     public var failureReason: String? { "\(code): \(message)".asSentence }
     /// What a person can do; `nil` if only a developer can help.
     public var recoverySuggestion: String? { code == .timedOut ? "Try again later." : nil }
-    /// The description.
-    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }
 
 extension PollingError: TimeLimitedFailure {

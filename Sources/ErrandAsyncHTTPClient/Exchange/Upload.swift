@@ -82,50 +82,10 @@ struct Upload: Sendable {
 
     /// The client never completes a write that it gave up: cancellation ends the wait.
     private static func wait(for write: EventLoopFuture<Void>) async throws {
-        let waiter = WriteWaiter()
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                waiter.wait(continuation)
-                write.whenComplete { waiter.end($0.mapError { WriteFailed(underlying: $0) as any Error }) }
-            }
-        } onCancel: {
-            waiter.end(.failure(CancellationError()))
+        let end = FirstResult<Void>()
+        try await end.wait {
+            write.whenComplete { end.decide($0.mapError { WriteFailed(underlying: $0) as any Error }) }
         }
-    }
-}
-
-/// Resumes once: the first of its callers resumes it.
-private final class WriteWaiter: Sendable {
-    private enum State {
-        case begun
-        case waiting(CheckedContinuation<Void, any Error>)
-        case ended(Result<Void, any Error>)
-    }
-
-    private let state = Mutex(State.begun)
-
-    func wait(_ continuation: CheckedContinuation<Void, any Error>) {
-        let result = state.withLock { state -> Result<Void, any Error>? in
-            if case .ended(let result) = state { return result }
-            state = .waiting(continuation)
-            return nil
-        }
-        if let result { continuation.resume(with: result) }
-    }
-
-    func end(_ result: Result<Void, any Error>) {
-        let continuation = state.withLock { state -> CheckedContinuation<Void, any Error>? in
-            switch state {
-            case .begun:
-                state = .ended(result)
-                return nil
-            case .waiting(let continuation):
-                state = .ended(result)
-                return continuation
-            case .ended: return nil
-            }
-        }
-        continuation?.resume(with: result)
     }
 }
 

@@ -22,7 +22,7 @@ internal import Synchronization
 /// below 100, and an HTTP/2 connection that breaks the rules can make requests hang until their deadline, or end the process. Over HTTP/2,
 /// requests can also hang until their deadline when others are cancelled while the connection is opened. Bytes after the end of an HTTP/1.1
 /// response can be taken for the beginning of the next one. Therefore use it only for servers that you trust, and always with a deadline.
-public struct AsyncHTTPClientTransport: HTTPTransport, CustomStringConvertible, CustomReflectable {
+public struct AsyncHTTPClientTransport: HTTPTransport, CustomStringConvertible, HidesStorage {
     private let loan: ClientLoan
 
     /// Creates a transport that uses a client of the app.
@@ -35,8 +35,6 @@ public struct AsyncHTTPClientTransport: HTTPTransport, CustomStringConvertible, 
 
     /// The type's name.
     public var description: String { "AsyncHTTPClientTransport" }
-    /// A mirror without the client, whose settings may contain credentials of a proxy.
-    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
 
     /// Sends a request, and returns its response as soon as the head has been received.
     ///

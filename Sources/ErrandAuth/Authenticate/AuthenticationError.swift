@@ -136,8 +136,4 @@ extension AuthenticationError: SignInFailure {
         }
     }
 }
-
-extension AuthenticationError: CustomReflectable {
-    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
-}
 #endif

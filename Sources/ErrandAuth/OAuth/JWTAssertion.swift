@@ -4,7 +4,7 @@ public import ErrandCore
 internal import ErrandHashing
 
 /// Signs JSON web tokens ([RFC 7515](https://www.rfc-editor.org/rfc/rfc7515)) with a key.
-public struct JWTSigner: Sendable, CustomStringConvertible, CustomReflectable {
+public struct JWTSigner: Sendable, CustomStringConvertible, HidesStorage {
     /// The name of the algorithm ([RFC 7518, section 3.1](https://www.rfc-editor.org/rfc/rfc7518#section-3.1)): `RS256`, `ES256`.
     public let algorithm: String
     /// The identifier of the key (`kid`); `nil` to leave it out.
@@ -44,13 +44,11 @@ public struct JWTSigner: Sendable, CustomStringConvertible, CustomReflectable {
 
     /// The name of the algorithm.
     public var description: String { algorithm }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["algorithm": algorithm]) }
 }
 
 /// A signed JSON web token that names the client and the account for which the client asks
 /// ([RFC 7523, section 3](https://www.rfc-editor.org/rfc/rfc7523#section-3)).
-public struct JWTAssertion: Sendable, CustomStringConvertible, CustomReflectable {
+public struct JWTAssertion: Sendable, CustomStringConvertible, HidesStorage {
     /// The signer's name: `iss`.
     public var issuer: String
     /// The account that the token is for: `sub`. By default the issuer.
@@ -96,7 +94,5 @@ public struct JWTAssertion: Sendable, CustomStringConvertible, CustomReflectable
 
     /// `assertion of ISSUER`.
     public var description: String { "assertion of \(issuer.shownSafely(limit: 80))" }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["assertion": description]) }
 }
 #endif

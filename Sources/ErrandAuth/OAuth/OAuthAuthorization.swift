@@ -5,7 +5,7 @@ internal import ErrandFormats
 /// A sign-in in a browser that has begun: see ``OAuthClient/authorization(redirectURI:scopes:parameters:)``. Use it once.
 ///
 /// Its description shows no secret.
-public struct OAuthAuthorization: Sendable, CustomStringConvertible, CustomReflectable {
+public struct OAuthAuthorization: Sendable, CustomStringConvertible, HidesStorage {
     /// The URL to open in a browser.
     public let url: String
     /// The URL that the browser is sent to in the end.
@@ -56,12 +56,10 @@ public struct OAuthAuthorization: Sendable, CustomStringConvertible, CustomRefle
 
     /// `sign-in at https://auth.example/authorize`.
     public var description: String { "sign-in at \(Substring(url.utf8.prefix { $0 != UInt8(ascii: "?") }))" }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["authorization": description]) }
 }
 
 /// The code and the page with which a person signs in on another device ([RFC 8628, section 3.2](https://www.rfc-editor.org/rfc/rfc8628#section-3.2)).
-public struct DeviceAuthorization: Sendable, CustomStringConvertible, CustomReflectable {
+public struct DeviceAuthorization: Sendable, CustomStringConvertible, HidesStorage {
     /// The code that the person types.
     public let userCode: String
     /// The page on which the person types the code.
@@ -76,8 +74,6 @@ public struct DeviceAuthorization: Sendable, CustomStringConvertible, CustomRefl
 
     /// `visit https://auth.example/device`.
     public var description: String { "visit \(verificationURI.shownSafely(limit: 200))" }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["authorization": description]) }
 }
 
 extension OAuthClient {

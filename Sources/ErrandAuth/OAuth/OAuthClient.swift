@@ -27,7 +27,7 @@ public struct OAuthClient: Sendable {
     static let responseLimitBytes = 1 << 20
 
     /// The proof of the client's identity at the token endpoint.
-    public enum Authentication: Sendable, CustomStringConvertible, CustomReflectable {
+    public enum Authentication: Sendable, CustomStringConvertible, HidesStorage {
         /// No proof: a public client, such as an app (`none`).
         case none
         /// A secret in `Authorization: Basic`, form-encoded first ([RFC 6749, section 2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)):
@@ -49,8 +49,6 @@ public struct OAuthClient: Sendable {
             case .assertion: "assertion"
             }
         }
-        /// The description alone.
-        public var customMirror: Mirror { Mirror(self, children: ["authentication": description]) }
     }
 
     /// The server.
@@ -364,11 +362,9 @@ public struct OAuthClient: Sendable {
     }
 }
 
-extension OAuthClient: CustomStringConvertible, CustomReflectable {
+extension OAuthClient: CustomStringConvertible, HidesStorage {
     /// `OAuth client my-app`.
     public var description: String { "OAuth client \(clientID.shownSafely(limit: 80))" }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["client": description]) }
 }
 
 extension TokenSource {

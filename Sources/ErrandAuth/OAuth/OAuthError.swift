@@ -8,11 +8,11 @@ internal import ErrandFormats
 /// ```
 /// POST https://auth.example/token: OAuth 2: invalid_grant: the refresh token has expired
 /// ```
-public struct OAuthError: Error, LocalizedError, CustomStringConvertible, CustomReflectable {
+public struct OAuthError: Error, LocalizedError, CustomStringConvertible, HidesStorage {
     /// Why the request failed: a code that the server sent, or one of this library for a response that can't be used. An open set.
     ///
     /// Codes are compared octet by octet.
-    public struct Code: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
+    public struct Code: Sendable, Hashable, CustomStringConvertible, HidesStorage {
         private let sent: OctetKey
         /// The code as it is sent. In the error of a server, secrets of the request are replaced.
         public let description: String
@@ -25,8 +25,6 @@ public struct OAuthError: Error, LocalizedError, CustomStringConvertible, Custom
         public static func == (one: Code, other: Code) -> Bool { one.sent == other.sent }
         /// Hashes the octets of the code.
         public func hash(into hasher: inout Hasher) { hasher.combine(sent) }
-        /// The description alone.
-        public var customMirror: Mirror { Mirror(self, children: ["code": description]) }
 
         /// A parameter of the request is missing or invalid.
         public static let invalidRequest = Code("invalid_request")
@@ -115,8 +113,6 @@ public struct OAuthError: Error, LocalizedError, CustomStringConvertible, Custom
         }
     }
     public var failureReason: String? { description.asSentence }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["error": description]) }
 }
 
 extension OAuthError: SafelyDescribedError {}

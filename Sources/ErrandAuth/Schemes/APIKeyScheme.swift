@@ -10,7 +10,7 @@ public import ErrandCore
 ///
 /// Whatever their name is, the field and the item are sensitive in each request that carries the key. Servers and proxies log URLs: if the server offers
 /// both, prefer a field.
-public struct APIKeyScheme: AuthenticationScheme, CustomStringConvertible, CustomReflectable {
+public struct APIKeyScheme: AuthenticationScheme, CustomStringConvertible, HidesStorage {
     /// The place of the key in a request.
     public struct Location: Sendable, Hashable {
         fileprivate enum Kind: Sendable, Hashable {
@@ -61,8 +61,6 @@ public struct APIKeyScheme: AuthenticationScheme, CustomStringConvertible, Custo
 
     /// `apiKey`.
     public var description: String { label }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["scheme": label]) }
 }
 
 extension AuthenticationScheme where Self == APIKeyScheme {

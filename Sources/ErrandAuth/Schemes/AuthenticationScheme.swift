@@ -65,7 +65,7 @@ extension AuthenticationScheme {
 }
 
 /// The fields and query items of a request that prove who asks. The description shows only names.
-public struct AuthenticationProof: Sendable, CustomStringConvertible, CustomReflectable {
+public struct AuthenticationProof: Sendable, CustomStringConvertible, HidesStorage {
     /// The header fields, usually `Authorization`. These fields replace fields of the same names. The request declares their names as sensitive.
     public let headers: HTTPFields
     /// The query items, which follow the request's own items. The request declares their names as sensitive.
@@ -107,12 +107,10 @@ public struct AuthenticationProof: Sendable, CustomStringConvertible, CustomRefl
     public var description: String {
         "proof in \((headers.map(\.name.canonicalName) + query.items.map { "?" + $0.name }).joined(separator: ", "))"
     }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["proof": description]) }
 }
 
 /// The value by which two proofs are the same. The value may be secret: the description does not show it.
-public struct AuthenticationFingerprint: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
+public struct AuthenticationFingerprint: Sendable, Hashable, CustomStringConvertible, HidesStorage {
     private let parts: [OctetKey]
 
     /// Creates a fingerprint of texts, in their order. Texts are compared octet by octet.
@@ -120,12 +118,10 @@ public struct AuthenticationFingerprint: Sendable, Hashable, CustomStringConvert
 
     /// `fingerprint`.
     public var description: String { "fingerprint" }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["fingerprint": parts.count]) }
 }
 
 /// A response that asks for credentials, or refuses the credentials that were sent.
-public struct ServerChallenge: Sendable, CustomStringConvertible, CustomReflectable {
+public struct ServerChallenge: Sendable, CustomStringConvertible, HidesStorage {
     /// The ways to authenticate that the server accepts (`WWW-Authenticate`), in its order. Empty if it lists none, as many APIs do.
     public let challenges: [AuthenticationChallenge]
     /// The head of the response.
@@ -146,8 +142,6 @@ public struct ServerChallenge: Sendable, CustomStringConvertible, CustomReflecta
 
     /// `401, Basic realm, Digest realm, nonce`.
     public var description: String { (["\(response.status.code)"] + challenges.map(\.description)).joined(separator: ", ") }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["challenge": description]) }
 }
 
 extension CredentialIdentity {

@@ -62,11 +62,9 @@ public struct BasicScheme: AuthenticationScheme {
     }
 }
 
-extension BasicScheme: CustomStringConvertible, CustomReflectable {
+extension BasicScheme: CustomStringConvertible, HidesStorage {
     /// `basic`.
     public var description: String { label }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["scheme": label]) }
 }
 
 extension AuthenticationScheme where Self == BasicScheme {

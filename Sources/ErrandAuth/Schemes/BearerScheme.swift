@@ -91,11 +91,9 @@ public struct BearerScheme: AuthenticationScheme {
     }
 }
 
-extension BearerScheme: CustomStringConvertible, CustomReflectable {
+extension BearerScheme: CustomStringConvertible, HidesStorage {
     /// `bearer`.
     public var description: String { label }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["scheme": label]) }
 }
 
 extension AuthenticationScheme where Self == BearerScheme {

@@ -104,11 +104,9 @@ public struct DigestScheme: AuthenticationScheme {
     }
 }
 
-extension DigestScheme: CustomStringConvertible, CustomReflectable {
+extension DigestScheme: CustomStringConvertible, HidesStorage {
     /// `digest`.
     public var description: String { label }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["scheme": label]) }
 }
 
 extension AuthenticationScheme where Self == DigestScheme {

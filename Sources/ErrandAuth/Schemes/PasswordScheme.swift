@@ -68,11 +68,9 @@ public struct PasswordScheme: AuthenticationScheme {
     }
 }
 
-extension PasswordScheme: CustomStringConvertible, CustomReflectable {
+extension PasswordScheme: CustomStringConvertible, HidesStorage {
     /// `digest or basic`.
     public var description: String { label }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["scheme": label]) }
 }
 
 extension AuthenticationScheme where Self == PasswordScheme {

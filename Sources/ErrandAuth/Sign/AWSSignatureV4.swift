@@ -4,7 +4,7 @@ internal import ErrandFormats
 internal import ErrandHashing
 
 /// Credentials of Amazon Web Services. Descriptions and mirrors show none of them.
-public struct AWSCredentials: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
+public struct AWSCredentials: Sendable, Hashable, CustomStringConvertible, HidesStorage {
     /// The ID of the access key.
     public let accessKeyID: String
     /// The secret of the access key.
@@ -19,8 +19,6 @@ public struct AWSCredentials: Sendable, Hashable, CustomStringConvertible, Custo
 
     /// `AWS credentials`, and whether they are temporary.
     public var description: String { sessionToken == nil ? "AWS credentials" : "temporary AWS credentials" }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["credentials": description]) }
 }
 
 /// Signs requests for Amazon Web Services, and for services that understand the same signatures

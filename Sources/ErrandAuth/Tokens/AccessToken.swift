@@ -79,7 +79,7 @@ public struct AccessToken: Sendable, Hashable, Codable {
     public func hasExpired(at date: Date) -> Bool { expiresAt.map { $0 <= date } ?? false }
 }
 
-extension AccessToken: CustomStringConvertible, CustomReflectable {
+extension AccessToken: CustomStringConvertible, HidesStorage {
     /// The date when the token expires, and whether the token can be refreshed.
     public var description: String {
         var parts = ["token"]
@@ -88,7 +88,5 @@ extension AccessToken: CustomStringConvertible, CustomReflectable {
         if !scopes.isEmpty { parts.append("for \(scopes.map { $0.shownSafely(limit: 80) }.joined(separator: " "))") }
         return parts.joined(separator: ", ")
     }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["token": description]) }
 }
 #endif

@@ -1,9 +1,9 @@
 #if Auth
-internal import ErrandCore
+public import ErrandCore
 internal import Synchronization
 
 /// A change of the account of a ``TokenSource``.
-public enum TokenChange: Sendable, CustomStringConvertible, CustomReflectable {
+public enum TokenChange: Sendable, CustomStringConvertible, HidesStorage {
     /// An account has signed in, or its token was loaded from the store.
     case signedIn(AccessToken)
     /// The token was replaced by a newer one of the same account.
@@ -19,8 +19,6 @@ public enum TokenChange: Sendable, CustomStringConvertible, CustomReflectable {
         case .signedOut(let error): "signed out" + (error.map { ": \(shownError($0))" } ?? "")
         }
     }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["change": description]) }
 }
 
 /// The observers of a ``TokenSource``. When the source is gone, the sequences end.

@@ -510,13 +510,11 @@ public final class TokenSource: Sendable {
     public var changes: AsyncStream<TokenChange> { observers.changes() }
 }
 
-extension TokenSource: CustomStringConvertible, CustomReflectable {
+extension TokenSource: CustomStringConvertible, HidesStorage {
     /// `token source, signed in`, `token source, signed out`, or `token source, not loaded yet`.
     public var description: String {
         let (isLoaded, token) = state.withLock { ($0.isLoaded, $0.machine.token) }
         return "token source, " + (isLoaded ? token == nil ? "signed out" : "signed in" : "not loaded yet")
     }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["source": description]) }
 }
 #endif

@@ -148,9 +148,7 @@ enum ContentCoding: String, CaseIterable, Sendable {
         var count = 0
         for value in head.headerFields[values: .contentEncoding] {
             guard value.utf8.count <= FieldLimits.valueBytes else { return [] }
-            for member in value.split(atOctet: UInt8(ascii: ",")) {
-                let name = String(member).trimmingOptionalWhitespace()
-                if name.isEmpty || name.isExactlyIgnoringCase("identity") { continue }
+            for name in value.listMembers where !name.isExactlyIgnoringCase("identity") {
                 count += 1
                 guard count <= limit else { throw .tooManyCodings(limit: limit) }
                 if let coding = ContentCoding(named: name) { codings.append(coding) }
@@ -167,7 +165,7 @@ enum ContentCoding: String, CaseIterable, Sendable {
         guard !values.isEmpty, values.allSatisfy({ $0.utf8.count <= FieldLimits.valueBytes }) else { return nil }
         var byWildcard = false
         for value in values {
-            for member in value.split(atOctet: UInt8(ascii: ",")) {
+            for member in value.listMembers {
                 let parts = member.split(atOctet: UInt8(ascii: ";"), maxSplits: 1).map { String($0).trimmingOptionalWhitespace() }
                 guard let name = parts.first else { continue }
                 let isRefused = parts.count > 1 && Self.isZero(weight: parts[1])

@@ -1,3 +1,4 @@
+internal import ErrandCore
 internal import Synchronization
 
 /// A lock for one holder at a time. Waiters get it in the order in which they asked; a cancelled waiter leaves the queue.
@@ -6,8 +7,7 @@ final class Turns: Sendable {
 
     private struct State {
         var isTaken = false
-        var waiters: [(id: Int, waiter: Waiter)] = []
-        var nextID = 0
+        var waiters = WaitQueue<Waiter>(lanes: 1)
     }
 
     private let state = Mutex(State())
@@ -19,40 +19,27 @@ final class Turns: Sendable {
     ///
     /// - Throws: `CancellationError`; then the caller does not have the lock.
     func take() async throws {
-        let id = state.withLock { state in
-            state.nextID += 1
-            return state.nextID
-        }
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (waiter: Waiter) in
-                let result = state.withLock { state -> Result<Void, any Error>? in
-                    // Checked inside the lock: the cancellation handler has run before this, or finds the waiter.
-                    if Task.isCancelled { return .failure(CancellationError()) }
-                    guard state.isTaken else {
-                        state.isTaken = true
-                        return .success(())
-                    }
-                    state.waiters.append((id, waiter))
-                    return nil
+        try await parked { ticket, waiter in
+            state.withLock { state -> Result<Void, any Error>? in
+                if Task.isCancelled { return .failure(CancellationError()) }
+                guard state.isTaken else {
+                    state.isTaken = true
+                    return .success(())
                 }
-                if let result { waiter.resume(with: result) }
+                ticket.place = state.waiters.append(waiter, lane: 0)
+                return nil
             }
-        } onCancel: {
-            let waiter = state.withLock { state in
-                state.waiters.firstIndex { $0.id == id }.map { state.waiters.remove(at: $0).waiter }
-            }
-            waiter?.resume(throwing: CancellationError())
+        } leave: { [self] ticket in
+            state.withLock { state in ticket.place.flatMap { state.waiters.remove($0) } }
         }
     }
 
     /// Passes the lock to the next waiter.
     func pass() {
         let next = state.withLock { state -> Waiter? in
-            guard !state.waiters.isEmpty else {
-                state.isTaken = false
-                return nil
-            }
-            return state.waiters.removeFirst().waiter
+            let next = state.waiters.popFirst()
+            state.isTaken = next != nil
+            return next
         }
         next?.resume()
     }

@@ -40,32 +40,26 @@ final class WrittenBody: BodySource {
     }
 
     func next() async throws -> Data? {
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let result = state.withLock { state -> Result<Data?, any Error>? in
-                    if Task.isCancelled || state.isAbandoned { return .failure(CancellationError()) }
-                    if state.taken < state.pieces.count {
-                        defer { state.taken += 1 }
-                        return .success(state.pieces[state.taken])
-                    }
-                    if state.isFinished { return .success(nil) }
-                    state.reader = continuation
-                    return nil
+        try await parked { _, continuation in
+            state.withLock { state -> Result<Data?, any Error>? in
+                if Task.isCancelled || state.isAbandoned { return .failure(CancellationError()) }
+                if state.taken < state.pieces.count {
+                    defer { state.taken += 1 }
+                    return .success(state.pieces[state.taken])
                 }
-                if let result { continuation.resume(with: result) }
+                if state.isFinished { return .success(nil) }
+                state.reader = continuation
+                return nil
             }
-        } onCancel: {
-            stop(abandoning: false)
+        } leave: { [self] _ in
+            state.withLock { $0.reader.take() }
         }
     }
 
-    func abandon() { stop(abandoning: true) }
-
-    private func stop(abandoning: Bool) {
+    func abandon() {
         let reader = state.withLock { state in
-            if abandoning { state.isAbandoned = true }
-            defer { state.reader = nil }
-            return state.reader
+            state.isAbandoned = true
+            return state.reader.take()
         }
         reader?.resume(throwing: CancellationError())
     }

@@ -1,6 +1,5 @@
 internal import ErrandCore
 internal import ErrandTesting
-internal import Synchronization
 internal import Testing
 
 /// The longest time that a behavior waits for an expected step, and that it takes as a whole. On a busy machine these times are longer
@@ -42,58 +41,21 @@ func withDeadline<Result: Sendable>(
 
 /// Returns the result of `task` if it ends within `limit`. Otherwise the task is cancelled and no longer waited for.
 func value<Result: Sendable>(of task: Task<Result, any Error>, within limit: Duration, _ what: String) async throws -> Result {
-    let end = FirstEnd<Result>()
-    let watcher = Task { end.set(await task.result) }
+    let end = FirstResult<Result>()
+    let watcher = Task { end.decide(await task.result) }
     let timer = Task {
         try await sleepPatiently(for: limit)
-        end.set(.failure(ConformanceTimeout(what: what, limit: limit)))
+        end.decide(.failure(ConformanceTimeout(what: what, limit: limit)))
     }
     defer {
         timer.cancel()
         watcher.cancel()
     }
     do {
-        return try await withTaskCancellationHandler {
-            try await end.value
-        } onCancel: {
-            task.cancel()
-            end.set(.failure(CancellationError()))
-        }
+        return try await end.wait()
     } catch {
         task.cancel()
         throw error
-    }
-}
-
-/// The first of several possible results; one task waits for it.
-private final class FirstEnd<Value: Sendable>: Sendable {
-    private struct State {
-        var end: Result<Value, any Error>?
-        var waiter: CheckedContinuation<Value, any Error>?
-    }
-
-    private let state = Mutex(State())
-
-    func set(_ end: Result<Value, any Error>) {
-        let waiter = state.withLock { state -> CheckedContinuation<Value, any Error>? in
-            guard state.end == nil else { return nil }
-            state.end = end
-            defer { state.waiter = nil }
-            return state.waiter
-        }
-        waiter?.resume(with: end)
-    }
-
-    var value: Value {
-        get async throws {
-            try await withCheckedThrowingContinuation { continuation in
-                let end = state.withLock { state -> Result<Value, any Error>? in
-                    if state.end == nil { state.waiter = continuation }
-                    return state.end
-                }
-                if let end { continuation.resume(with: end) }
-            }
-        }
     }
 }
 

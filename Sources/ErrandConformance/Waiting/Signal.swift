@@ -1,11 +1,11 @@
+internal import ErrandCore
 internal import Synchronization
 
 /// An event that happens once, and that tasks can wait for.
 final class Signal: Sendable {
     private struct State {
         var hasCome = false
-        var waiters: [Int: CheckedContinuation<Void, any Error>] = [:]
-        var nextID = 0
+        var waiters: [Ticket: CheckedContinuation<Void, any Error>] = [:]
     }
 
     private let state = Mutex(State())
@@ -25,26 +25,15 @@ final class Signal: Sendable {
     ///
     /// - Throws: `CancellationError`.
     func wait() async throws {
-        let id = state.withLock { state in
-            state.nextID += 1
-            return state.nextID
-        }
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let hasCome = state.withLock { state in
-                    if !state.hasCome { state.waiters[id] = continuation }
-                    return state.hasCome
-                }
-                if hasCome { continuation.resume() }
-                if Task.isCancelled { leave(id) }
+        try await parked { ticket, continuation in
+            state.withLock { state -> Result<Void, any Error>? in
+                if state.hasCome { return .success(()) }
+                state.waiters[ticket] = continuation
+                return nil
             }
-        } onCancel: {
-            leave(id)
+        } leave: { [self] ticket in
+            state.withLock { $0.waiters.removeValue(forKey: ticket) }
         }
-    }
-
-    private func leave(_ id: Int) {
-        state.withLock { $0.waiters.removeValue(forKey: id) }?.resume(throwing: CancellationError())
     }
 }
 

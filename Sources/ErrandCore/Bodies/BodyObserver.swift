@@ -13,7 +13,7 @@ public enum BodyEvent: Sendable {
     case end(ExchangeLifetime.Outcome, trailers: HTTPFields?)
 }
 
-extension BodyEvent: CustomStringConvertible, CustomReflectable {
+extension BodyEvent: CustomStringConvertible, HidesStorage {
     /// The event, with the number of bytes of a chunk and the names of trailer fields.
     public var description: String {
         switch self {
@@ -23,8 +23,6 @@ extension BodyEvent: CustomStringConvertible, CustomReflectable {
         case .end(let outcome, let trailers?): "end: \(outcome), trailers \(trailers.map(\.name.rawName).joined(separator: ", "))"
         }
     }
-
-    public var customMirror: Mirror { Mirror(self, children: ["event": description]) }
 }
 
 /// Reports one reading of a body to a closure: one event at a time, exactly one end, and nothing after the end.

@@ -17,12 +17,9 @@ public struct DownloadedFile: Sendable {
     public var headers: HTTPFields { head.headerFields }
 }
 
-extension DownloadedFile: CustomStringConvertible, CustomReflectable {
+extension DownloadedFile: CustomStringConvertible, HidesStorage {
     /// The path, the length, the status and the request, without secrets.
     public var description: String { "\(url.path.shownSafely()) (\(bytes) bytes), \(head.status.code) to \(request)" }
-
-    /// The description.
-    public var customMirror: Mirror { Mirror(self, children: ["file": description]) }
 }
 
 extension Response {

@@ -176,23 +176,18 @@ extension MultipartForm: ExpressibleByDictionaryLiteral {
     public init(dictionaryLiteral elements: (String, Content)...) { self.init(elements.map { Part($0.0, $0.1) }) }
 }
 
-extension MultipartForm: CustomStringConvertible, CustomReflectable {
+extension MultipartForm: CustomStringConvertible, HidesStorage {
     /// The names of the parts, never their contents.
     public var description: String {
         "multipart form: " + parts.map { $0.name.shownSafely(limit: 100) }.joined(separator: ", ")
     }
-
-    /// The description alone: contents may be secret.
-    public var customMirror: Mirror { Mirror(self, children: ["form": description]) }
 }
 
-extension MultipartForm.Content: CustomStringConvertible, CustomReflectable {
+extension MultipartForm.Content: CustomStringConvertible, HidesStorage {
     /// The name of the file and the media type, never the content.
     public var description: String {
         "content" + [fileName, contentType].compactMap { $0 }.map { ", " + $0.shownSafely(limit: 100) }.joined()
     }
-    /// The description alone: the content may be secret.
-    public var customMirror: Mirror { Mirror(self, children: ["content": description]) }
 }
 
 extension RequestBody {

@@ -74,18 +74,14 @@ public struct MultipartPart: AsyncSequence, Sendable {
     }
 }
 
-extension MultipartPart: CustomStringConvertible, CustomReflectable {
+extension MultipartPart: CustomStringConvertible, HidesStorage {
     /// `part 2`, without its fields and its content.
     public var description: String { "part \(number)" }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["part": description]) }
 }
 
-extension MultipartParts: CustomStringConvertible, CustomReflectable {
+extension MultipartParts: CustomStringConvertible, HidesStorage {
     /// The body's length, never its bytes.
     public var description: String { "parts of \(body)" }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["parts": description]) }
 }
 
 /// Reads one multipart body for all of its parts. Only one caller can read at a time.

@@ -197,7 +197,7 @@ public struct RequestBody: Sendable {
     }
 }
 
-extension RequestBody: CustomStringConvertible, CustomReflectable {
+extension RequestBody: CustomStringConvertible, HidesStorage {
     /// The kind and the length, never the bytes.
     public var description: String {
         let size = length.map { "\($0) bytes" } ?? "unknown length"
@@ -208,8 +208,6 @@ extension RequestBody: CustomStringConvertible, CustomReflectable {
         case .stream: "stream, \(size), \(replay)"
         }
     }
-
-    public var customMirror: Mirror { Mirror(self, children: ["body": description]) }
 }
 
 private final class OpenedOnce: Sendable {

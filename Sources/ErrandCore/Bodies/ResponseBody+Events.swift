@@ -61,10 +61,7 @@ extension ResponseBody {
     }
 }
 
-extension ResponseBody.Events.Iterator: CustomReflectable {
-    /// Nothing, because the body may be secret.
-    public var customMirror: Mirror { Mirror(self, children: []) }
-}
+extension ResponseBody.Events.Iterator: HidesStorage {}
 
 extension EventTooLargeError: LocalizedError, SafelyDescribedError {
     /// A sentence for people.

@@ -118,10 +118,7 @@ extension ResponseBody {
     }
 }
 
-extension ResponseBody.JSONTexts.Iterator: CustomReflectable {
-    /// The type of the values. The body is not shown.
-    public var customMirror: Mirror { Mirror(self, children: ["value": typeName(Value.self)]) }
-}
+extension ResponseBody.JSONTexts.Iterator: HidesStorage {}
 
 /// One of the two ways to divide a body into JSON texts.
 enum JSONTextSplitter: Sendable {

@@ -76,7 +76,4 @@ extension ResponseBody {
     }
 }
 
-extension ResponseBody.Lines.Iterator: CustomReflectable {
-    /// The limit. The body is not shown.
-    public var customMirror: Mirror { Mirror(self, children: ["limitBytes": limitBytes]) }
-}
+extension ResponseBody.Lines.Iterator: HidesStorage {}

@@ -290,7 +290,7 @@ private struct ForwardedBodySource: BodySource {
     var trailers: HTTPFields? { body.trailers }
 }
 
-extension ResponseBody: CustomStringConvertible, CustomReflectable {
+extension ResponseBody: CustomStringConvertible, HidesStorage {
     /// The kind and the length, never the bytes.
     public var description: String {
         switch storage {
@@ -298,11 +298,6 @@ extension ResponseBody: CustomStringConvertible, CustomReflectable {
         case .stream: "stream, \(expectedLength.map { "\($0) bytes" } ?? "unknown length")"
         }
     }
-
-    public var customMirror: Mirror { Mirror(self, children: ["body": description]) }
 }
 
-extension ResponseBody.Iterator: CustomReflectable {
-    /// Whether the body is a stream. The bytes are not shown.
-    public var customMirror: Mirror { Mirror(self, children: ["isStream": isStream]) }
-}
+extension ResponseBody.Iterator: HidesStorage {}

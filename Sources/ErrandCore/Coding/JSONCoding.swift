@@ -187,12 +187,9 @@ public struct JSONCoding: Sendable {
     }
 }
 
-extension JSONCoding: CustomStringConvertible, CustomReflectable {
+extension JSONCoding: CustomStringConvertible, HidesStorage {
     /// The settings: `dates: iso8601, keys: asDeclared`.
     public var description: String { storage.description }
-
-    /// The settings.
-    public var customMirror: Mirror { Mirror(self, children: ["settings": description]) }
 }
 
 extension Date {

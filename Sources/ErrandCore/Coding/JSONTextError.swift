@@ -6,7 +6,7 @@
 /// line 17: cannot decode LogEntry at user.id: expected Int
 /// text 3: cannot decode LogEntry: the text is cut off
 /// ```
-public struct JSONTextError: LocalizedError, Sendable, CustomStringConvertible, CustomReflectable {
+public struct JSONTextError: LocalizedError, Sendable, CustomStringConvertible, HidesStorage {
     /// Where the text is in the body.
     public enum Place: Sendable, Hashable, CustomStringConvertible {
         /// The line with this number, counted from 1.
@@ -58,9 +58,6 @@ public struct JSONTextError: LocalizedError, Sendable, CustomStringConvertible, 
     public var errorDescription: String? { "A part of the server's response could not be read." }
     /// Place, type, path, and what is wrong there.
     public var failureReason: String? { description.asSentence }
-
-    /// The description.
-    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }
 
 extension JSONTextError: SafelyDescribedError {}

@@ -27,7 +27,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         var flights: [Key: Flight] = [:]
         var nextNumber = 0
         /// The callers of ``drained()``, by number.
-        var drains: [Int: CheckedContinuation<Void, any Error>] = [:]
+        var drains: [Ticket: CheckedContinuation<Void, any Error>] = [:]
 
         /// Removes and returns the callers of ``drained()`` if no run is in progress.
         mutating func endedDrains() -> [CheckedContinuation<Void, any Error>] {
@@ -107,18 +107,13 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     public func drained() async throws {
         try await parked { (ticket, continuation: CheckedContinuation<Void, any Error>) in
             state.withLock { state -> Result<Void, any Error>? in
-                if ticket.isCancelled { return .failure(CancellationError()) }
+                if Task.isCancelled { return .failure(CancellationError()) }
                 if state.flights.isEmpty { return .success(()) }
-                state.nextNumber += 1
-                ticket.place = state.nextNumber
-                state.drains[state.nextNumber] = continuation
+                state.drains[ticket] = continuation
                 return nil
             }
         } leave: { [self] ticket in
-            state.withLock { state in
-                ticket.isCancelled = true
-                return ticket.place.flatMap { state.drains.removeValue(forKey: $0) }
-            }
+            state.withLock { $0.drains.removeValue(forKey: ticket) }
         }
     }
 

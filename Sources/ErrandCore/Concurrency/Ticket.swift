@@ -18,6 +18,11 @@ public final class Ticket: Sendable {
     }
 }
 
+extension Ticket: Hashable {
+    public static func == (one: Ticket, other: Ticket) -> Bool { one === other }
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
 /// Waits in a queue until the queue resumes the caller, or until the caller is cancelled.
 ///
 /// - Parameters:
@@ -33,7 +38,12 @@ public func parked<Turn: Sendable>(
     let ticket = Ticket()
     return try await withTaskCancellationHandler {
         try await withCheckedThrowingContinuation { continuation in
-            if let result = enter(ticket, continuation) { continuation.resume(with: result) }
+            if let result = enter(ticket, continuation) {
+                continuation.resume(with: result)
+            } else if Task.isCancelled {
+                // The handler may have run before the continuation was queued.
+                leave(ticket)?.resume(throwing: CancellationError())
+            }
         }
     } onCancel: {
         leave(ticket)?.resume(throwing: CancellationError())

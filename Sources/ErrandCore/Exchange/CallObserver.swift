@@ -104,7 +104,7 @@ public struct CallOutcome: Sendable {
     public let refusedHead: HTTPResponse?
 }
 
-extension CallOutcome: CustomStringConvertible, CustomReflectable {
+extension CallOutcome: CustomStringConvertible, HidesStorage {
     /// The status and the failure, without secrets: `200, GET https://a.example/: connection lost while reading the body (sent)`.
     public var description: String {
         var parts: [String] = []
@@ -115,9 +115,6 @@ extension CallOutcome: CustomStringConvertible, CustomReflectable {
         if let failure { parts.append(shownError(failure)) } else if let exchange, !isUpgraded { parts.append("\(exchange)") }
         return parts.joined(separator: ", ")
     }
-
-    /// The description.
-    public var customMirror: Mirror { Mirror(self, children: ["outcome": description]) }
 }
 
 extension HTTPSender {

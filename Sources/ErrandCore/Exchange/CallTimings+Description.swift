@@ -1,4 +1,4 @@
-extension CallTimings: CustomStringConvertible, CustomReflectable {
+extension CallTimings: CustomStringConvertible, HidesStorage {
     /// The total time of the call, and each exchange: `350 ms, 1 redirect: GET https://a.example/x 302 in 100 ms (wait 100 ms); …`.
     public var description: String {
         var parts = [total.map(\.inWords) ?? (exchanges.isEmpty ? "nothing was sent" : "in progress")]
@@ -8,12 +8,10 @@ extension CallTimings: CustomStringConvertible, CustomReflectable {
     }
 
     /// The exchanges, and the number of redirects.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["exchanges": exchanges, "redirects": redirectCount] as KeyValuePairs<String, Any>)
-    }
+    package var shownFields: KeyValuePairs<String, Any> { ["exchanges": exchanges, "redirects": redirectCount] }
 }
 
-extension ExchangeTimings: CustomStringConvertible, CustomReflectable {
+extension ExchangeTimings: CustomStringConvertible, HidesStorage {
     /// The method, the URL without secrets, the status, and the duration of each phase:
     /// `GET https://a.example/x 200 in 120 ms (send 20 ms, wait 100 ms)`.
     public var description: String {
@@ -24,7 +22,4 @@ extension ExchangeTimings: CustomStringConvertible, CustomReflectable {
         let phases = phases.filter { $0.duration > .zero }.map { "\($0.name) \($0.duration.inWords)" }
         return text + (phases.isEmpty ? "" : " (\(phases.joined(separator: ", ")))")
     }
-
-    /// The description.
-    public var customMirror: Mirror { Mirror(self, children: ["exchange": description]) }
 }

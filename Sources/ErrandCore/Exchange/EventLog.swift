@@ -1,3 +1,4 @@
+internal import ErrandFormats
 internal import Synchronization
 
 /// Delivers events to a sink one after another, in the order in which they are made.
@@ -17,9 +18,7 @@ private struct SerialSink<Progress: Sendable>: ~Copyable {
     private struct State: Sendable {
         /// The state of the object that makes the events.
         var progress: Progress
-        /// The waiting events begin at `first`. Earlier events have been delivered.
-        private var waiting: [ExchangeEvent] = []
-        private var first = 0
+        private var waiting = FIFOQueue<ExchangeEvent>()
         var isReporting = false
         var last: ContinuousClock.Instant?
         /// The exchanges whose first response with the status 104 has arrived.
@@ -41,27 +40,16 @@ private struct SerialSink<Progress: Sendable>: ~Copyable {
 
         /// - Parameter mustStay: whether the event is kept even beyond the limit.
         mutating func append(_ event: ExchangeEvent, mustStay: Bool) {
-            let count = waiting.count - first
-            if event.kind.isProgress, count > 0, let previous = waiting.last, previous.kind == event.kind,
-                previous.exchange == event.exchange
+            if event.kind.isProgress, let previous = waiting.last, previous.kind == event.kind, previous.exchange == event.exchange {
+                waiting.replaceLast(by: event)
+            } else if waiting.count < ExchangeEvent.waitingLimit || mustStay
+                || !(event.kind.isProgress || event.kind == .informationalResponse)
             {
-                waiting[waiting.count - 1] = event
-            } else if count < ExchangeEvent.waitingLimit || mustStay || !(event.kind.isProgress || event.kind == .informationalResponse) {
                 waiting.append(event)
             }
         }
 
-        mutating func popFirst() -> ExchangeEvent? {
-            guard first < waiting.count else { return nil }
-            let event = waiting[first]
-            first += 1
-            // Each event is moved only once each time the list has doubled.
-            if first == waiting.count || first >= 64 && first * 2 >= waiting.count {
-                waiting.removeFirst(first)
-                first = 0
-            }
-            return event
-        }
+        mutating func popFirst() -> ExchangeEvent? { waiting.popFirst() }
     }
 
     private let sink: any EventSink

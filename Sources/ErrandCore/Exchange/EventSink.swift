@@ -185,7 +185,7 @@ public struct ExchangeEvent: Sendable {
     public static func nextExchange() -> Int { lastExchange.add(1, ordering: .relaxed).newValue }
 }
 
-extension ExchangeEvent: CustomStringConvertible, CustomReflectable {
+extension ExchangeEvent: CustomStringConvertible, HidesStorage {
     /// The kind, the exchange and the values of the event, without secrets. A response shows its status. An error of another
     /// library shows its type.
     public var description: String {
@@ -197,9 +197,6 @@ extension ExchangeEvent: CustomStringConvertible, CustomReflectable {
         if let failure { parts.append(shownError(failure)) }
         return parts.joined(separator: ", ")
     }
-
-    /// The description.
-    public var customMirror: Mirror { Mirror(self, children: ["event": description]) }
 }
 
 /// A receiver of the events of calls. See ``ExchangeEvent`` for an example.

@@ -126,14 +126,12 @@ public struct ExchangeLifetime: Sendable {
     }
 }
 
-extension ExchangeLifetime: CustomStringConvertible, CustomReflectable {
+extension ExchangeLifetime: CustomStringConvertible, HidesStorage {
     /// The end of the exchange, without secrets; `in progress` before the end.
     public var description: String { outcome.map(\.description) ?? "in progress" }
-    /// The description.
-    public var customMirror: Mirror { Mirror(self, children: ["state": description]) }
 }
 
-extension ExchangeLifetime.Outcome: CustomStringConvertible, CustomReflectable {
+extension ExchangeLifetime.Outcome: CustomStringConvertible, HidesStorage {
     /// The outcome in words: `complete`, `abandoned`, or `failed:` with the error. An error of another library shows only its type.
     public var description: String {
         switch self {
@@ -142,7 +140,4 @@ extension ExchangeLifetime.Outcome: CustomStringConvertible, CustomReflectable {
         case .abandoned: "abandoned"
         }
     }
-
-    /// The description.
-    public var customMirror: Mirror { Mirror(self, children: ["end": description]) }
 }

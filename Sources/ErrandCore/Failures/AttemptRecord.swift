@@ -4,7 +4,7 @@
 /// let response = try await stack.send(request)
 /// for attempt in response.metadata.attempts { print(attempt) }    // attempt 1: 503, then waited 100 ms
 /// ```
-public struct AttemptRecord: Sendable, CustomStringConvertible {
+public struct AttemptRecord: Sendable, CustomStringConvertible, HidesStorage {
     /// The outcome of an attempt.
     public enum Outcome: Sendable {
         /// A response with this status.
@@ -46,7 +46,7 @@ public struct AttemptRecord: Sendable, CustomStringConvertible {
     }
 }
 
-extension AttemptRecord.Outcome: CustomStringConvertible, CustomReflectable {
+extension AttemptRecord.Outcome: CustomStringConvertible, HidesStorage {
     /// The status code, or the failure without secrets.
     public var description: String {
         switch self {
@@ -54,12 +54,6 @@ extension AttemptRecord.Outcome: CustomStringConvertible, CustomReflectable {
         case .failure(let error): shownError(error)
         }
     }
-
-    public var customMirror: Mirror { Mirror(self, children: ["outcome": description]) }
-}
-
-extension AttemptRecord: CustomReflectable {
-    public var customMirror: Mirror { Mirror(self, children: ["attempt": description]) }
 }
 
 extension [AttemptRecord] {

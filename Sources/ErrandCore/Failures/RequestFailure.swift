@@ -23,7 +23,7 @@ package import ErrandFormats
 /// code 1.
 ///
 /// Cancellation is never a failure: it stays `CancellationError`.
-public protocol RequestFailure: LocalizedError, CustomStringConvertible {
+public protocol RequestFailure: LocalizedError, CustomStringConvertible, CustomReflectable {
     /// The request, with the changes that layers had made by then; `nil` if a body failed whose request is not known.
     ///
     /// A layer sets the request to restore the deadline and the event sink that the request had outside the layer. If a body fails,
@@ -55,6 +55,8 @@ extension RequestFailure {
     }
     /// A sentence for people: ``description`` by default.
     public var errorDescription: String? { description }
+    /// Shows ``description`` alone by default, so that `dump` and debuggers show no secret.
+    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
     /// ``description`` by default.
     public var failureReason: String? { description }
 

@@ -21,7 +21,7 @@ public import ErrandFormats
 /// ```
 ///
 /// If the server asks for a wait (`Retry-After`), the description ends with the wait: `…; the server asks to wait for 7 s`.
-public struct ServiceError: RequestFailure, CustomReflectable {
+public struct ServiceError: RequestFailure {
     /// The back end's number or name for what went wrong. An open set: declare the codes that your app handles.
     public struct Code: Sendable, Hashable, CustomStringConvertible, ExpressibleByIntegerLiteral, ExpressibleByStringLiteral {
         /// The code as text: `40012`, `insufficient_funds`.
@@ -104,8 +104,6 @@ public struct ServiceError: RequestFailure, CustomReflectable {
     public var recoverySuggestion: String? {
         (equivalentStatus ?? status).flatMap { suggestion(after: $0, retryAfter: retryAfter) } ?? retryAfter.map { tryAgain(in: $0) }
     }
-    /// The description.
-    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }
 
 extension ServiceError {

@@ -184,7 +184,7 @@ func suggestion(after status: HTTPResponse.Status, retryAfter: Duration?) -> Str
     }
 }
 
-extension StatusError: CustomReflectable {
+extension StatusError {
     public var customMirror: Mirror {
         Mirror(self, children: ["failure": description, "body": "\(bodyPrefix.count) bytes"] as KeyValuePairs<String, Any>)
     }

@@ -152,7 +152,3 @@ extension Delivery {
         }
     }
 }
-
-extension TransportError: CustomReflectable {
-    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
-}

@@ -67,7 +67,3 @@ public struct UnservedOptionError: RequestFailure {
         return missing.description.contains(".") ? "add a middleware with that place to the stack" : "add .\(missing) to the stack"
     }
 }
-
-extension UnservedOptionError: CustomReflectable {
-    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
-}

@@ -14,7 +14,7 @@ internal import ErrandFormats
 ///   the same account by ``canonicalOctets``.
 ///
 /// The description and the mirror show only the scheme.
-public struct CredentialIdentity: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
+public struct CredentialIdentity: Sendable, Hashable, CustomStringConvertible, HidesStorage {
     private let scheme: OctetKey
     private let account: OctetKey?
     private let parts: [OctetKey]
@@ -69,8 +69,6 @@ public struct CredentialIdentity: Sendable, Hashable, CustomStringConvertible, C
 
     /// The name of the scheme.
     public var description: String { "\(scheme.text) identity" }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["identity": description]) }
 }
 
 private enum CredentialIdentityKey: OptionKey {

@@ -32,11 +32,10 @@ public struct IdempotencyKey: Sendable, Hashable {
     }
 }
 
-extension IdempotencyKey: CustomStringConvertible, CustomReflectable {
+extension IdempotencyKey: CustomStringConvertible, HidesStorage {
     /// The kind of key: random or your own. The value of a key of your own is not shown, because anyone with the key can ask for
     /// the result of the call.
     public var description: String { value == nil ? "attached" : "value(\(Sensitivity.urlPlaceholder))" }
-    public var customMirror: Mirror { Mirror(self, children: ["key": description]) }
 }
 
 private enum IdempotencyKeyOption: OptionKey {

@@ -45,8 +45,7 @@ struct TypedValues: Sendable {
     var count: Int { storage?.count ?? 0 }
 }
 
-extension TypedValues: CustomStringConvertible, CustomReflectable {
+extension TypedValues: CustomStringConvertible, HidesStorage {
     /// The count only: values may be secret.
     var description: String { "\(count) values" }
-    var customMirror: Mirror { Mirror(self, children: ["count": count]) }
 }

@@ -22,7 +22,7 @@ struct OffIdentity: Hashable, Sendable {}
 extension RequestOptions {
     /// The parts of the options that must be equal in requests that share an exchange. The parts may contain secrets. The
     /// description shows no secrets.
-    public struct Identity: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
+    public struct Identity: Hashable, Sendable, CustomStringConvertible, HidesStorage {
         struct Part: Hashable, Sendable {
             let value: any Hashable & Sendable
 
@@ -33,6 +33,5 @@ extension RequestOptions {
         var values: [ObjectIdentifier: Part] = [:]
 
         public var description: String { "\(values.count) options" }
-        public var customMirror: Mirror { Mirror(self, children: ["count": values.count]) }
     }
 }

@@ -86,10 +86,9 @@ struct OptionValues: Sendable {
     }
 }
 
-extension OptionValues: CustomStringConvertible, CustomReflectable {
+extension OptionValues: CustomStringConvertible, HidesStorage {
     /// The count only: values may be secret.
     var description: String { "\(count) values" }
-    var customMirror: Mirror { Mirror(self, children: ["count": count]) }
 }
 
 /// Whether `value` is an optional without a value.

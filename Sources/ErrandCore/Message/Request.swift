@@ -215,20 +215,18 @@ public struct RequestID: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-extension Request: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension Request: CustomStringConvertible, CustomDebugStringConvertible, HidesStorage {
     /// Method and URL, without secrets.
     public var description: String { "\(method.rawValue) \(redactedURL)" }
     /// The description.
     public var debugDescription: String { description }
 
     /// Method, URL, fields, body and deadline, without secrets.
-    public var customMirror: Mirror {
-        Mirror(
-            self,
-            children: [
-                "method": method.rawValue, "url": redactedURL,
-                "headers": options.sensitivity.shown(head.headerFields).map { "\($0.name): \($0.value)" },
-                "body": body.description, "deadline": deadline.map(\.description) ?? "none", "id": id.description,
-            ] as KeyValuePairs<String, Any>)
+    package var shownFields: KeyValuePairs<String, Any> {
+        [
+            "method": method.rawValue, "url": redactedURL,
+            "headers": options.sensitivity.shown(head.headerFields).map { "\($0.name): \($0.value)" },
+            "body": body.description, "deadline": deadline.map(\.description) ?? "none", "id": id.description,
+        ]
     }
 }

@@ -83,13 +83,10 @@ public struct RequestOptions: Sendable {
     ) -> (key: any OptionKey.Type, missing: UnservedOptionError.Missing)? { values.unserved(by: capabilities, isServed) }
 }
 
-extension RequestOptions: CustomStringConvertible, CustomReflectable {
+extension RequestOptions: CustomStringConvertible, HidesStorage {
     /// The template, the tags and the fallback fields, without secrets, and the number of options that are set. The values of the
     /// options may hold anything, and are not shown.
     public var description: String { "options (\(shown.map { "\($0.label): \($0.value)" }.joined(separator: ", ")))" }
-
-    /// The parts that the description shows.
-    public var customMirror: Mirror { Mirror(self, children: shown.map { ($0.label, $0.value as Any) }) }
 
     private var shown: [(label: String, value: String)] {
         var shown: [(label: String, value: String)] = []

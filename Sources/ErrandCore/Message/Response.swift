@@ -34,19 +34,16 @@ public struct Response: Sendable {
     public var headers: HTTPFields { head.headerFields }
 }
 
-extension Response: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension Response: CustomStringConvertible, CustomDebugStringConvertible, HidesStorage {
     /// The status, body and request, without secrets.
     public var description: String { "\(head.status.code) (\(body)) to \(request)" }
     public var debugDescription: String { description }
 
-    public var customMirror: Mirror {
-        Mirror(
-            self,
-            children: [
-                "status": head.status.code,
-                "headers": request.options.sensitivity.shown(head.headerFields).map { "\($0.name): \($0.value)" },
-                "body": body.description, "request": request,
-            ] as KeyValuePairs<String, Any>)
+    package var shownFields: KeyValuePairs<String, Any> {
+        [
+            "status": head.status.code, "headers": request.options.sensitivity.shown(head.headerFields).map { "\($0.name): \($0.value)" },
+            "body": body.description, "request": request,
+        ]
     }
 }
 

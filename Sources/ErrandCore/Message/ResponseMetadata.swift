@@ -26,7 +26,7 @@ public struct ResponseMetadata: Sendable {
     }
 }
 
-extension ResponseMetadata: CustomStringConvertible, CustomReflectable {
+extension ResponseMetadata: CustomStringConvertible, HidesStorage {
     /// The values that the library knows, in words, without secrets: `HTTP/2, request 7, 2 earlier attempts, 1 redirect, body was gzip`.
     ///
     /// Values with keys of your own are not shown.
@@ -40,9 +40,7 @@ extension ResponseMetadata: CustomStringConvertible, CustomReflectable {
     }
 
     /// The number of values, and the attempts. The values are not shown, because they may hold anything.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["values": count, "attempts": attempts.map(\.description)] as KeyValuePairs<String, Any>)
-    }
+    package var shownFields: KeyValuePairs<String, Any> { ["values": count, "attempts": attempts.map(\.description)] }
 }
 
 private enum ContentCodingKey: MetadataKey { static var defaultValue: String? { nil } }

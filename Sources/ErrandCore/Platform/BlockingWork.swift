@@ -1,4 +1,5 @@
 internal import Dispatch
+internal import ErrandFormats
 internal import Synchronization
 
 /// Runs blocking system calls, such as writing a file, on threads outside Swift's cooperative pool.
@@ -14,22 +15,7 @@ final class BlockingWork: Sendable {
 
     private struct State {
         var idle: [DispatchQueue]
-        /// The waiting work. The entries before `next` are done.
-        var queued: [(@Sendable () -> Void)?] = []
-        var next = 0
-
-        mutating func takeNext() -> (@Sendable () -> Void)? {
-            guard next < queued.count else { return nil }
-            defer {
-                next += 1
-                // Seldom, so that each entry is moved only about once.
-                if next * 2 >= queued.count {
-                    queued.removeFirst(next)
-                    next = 0
-                }
-            }
-            return queued[next].take()
-        }
+        var queued = FIFOQueue<@Sendable () -> Void>()
     }
 
     private let state: Mutex<State>
@@ -55,14 +41,9 @@ final class BlockingWork: Sendable {
 
     /// Runs work as the static function does, but on the threads of this object, for work that must not block all other work.
     func runUntilCancelled<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
-        let outcome = Outcome<Value>()
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                outcome.wait(continuation)
-                add { if !outcome.isDecided { outcome.decide(Result(catching: work)) } }
-            }
-        } onCancel: {
-            outcome.decide(.failure(CancellationError()))
+        let outcome = FirstResult<Value>()
+        return try await outcome.wait {
+            add { if !outcome.isDecided { outcome.decide(Result(catching: work)) } }
         }
     }
 
@@ -80,54 +61,10 @@ final class BlockingWork: Sendable {
         work()
         // Each piece of work runs in a block of its own, so that it is released when it is done.
         let next = state.withLock { state in
-            let next = state.takeNext()
+            let next = state.queued.popFirst()
             if next == nil { state.idle.append(queue) }
             return next
         }
         if let next { queue.async { self.perform(next, on: queue) } }
-    }
-}
-
-/// The first of several results, for one waiting task.
-private final class Outcome<Value: Sendable>: Sendable {
-    private enum State {
-        case open
-        case awaited(CheckedContinuation<Value, any Error>)
-        /// The result is kept until the task takes it.
-        case decided(Result<Value, any Error>?)
-    }
-
-    private let state = Mutex(State.open)
-
-    var isDecided: Bool {
-        state.withLock { if case .decided = $0 { true } else { false } }
-    }
-
-    func wait(_ continuation: CheckedContinuation<Value, any Error>) {
-        let result = state.withLock { state -> Result<Value, any Error>? in
-            guard case .decided(let result) = state else {
-                state = .awaited(continuation)
-                return nil
-            }
-            state = .decided(nil)
-            return result
-        }
-        if let result { continuation.resume(with: result) }
-    }
-
-    /// Sets the result. Later calls do nothing.
-    func decide(_ result: Result<Value, any Error>) {
-        let continuation = state.withLock { state -> CheckedContinuation<Value, any Error>? in
-            switch state {
-            case .open:
-                state = .decided(result)
-                return nil
-            case .awaited(let continuation):
-                state = .decided(nil)
-                return continuation
-            case .decided: return nil
-            }
-        }
-        continuation?.resume(with: result)
     }
 }

@@ -19,11 +19,9 @@ public struct ProxyAddress: Sendable, Hashable {
     }
 }
 
-extension ProxyAddress: CustomStringConvertible, CustomReflectable {
+extension ProxyAddress: CustomStringConvertible, HidesStorage {
     /// The protocol, the host and the port, an IPv6 address in brackets: `HTTP proxy proxy.example:3128`.
     public var description: String { "\(kind) proxy \(ProxySettings.bracketed(host).shownSafely()):\(port)" }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["proxy": description]) }
 }
 
 /// The reason why a proxy refused a request because of the credentials for the proxy.

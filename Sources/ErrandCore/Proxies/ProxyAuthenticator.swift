@@ -61,11 +61,9 @@ public struct ProxyChallenge: Sendable, Hashable {
     ) { (self.proxy, self.challenges, self.method, self.target, self.refusals) = (proxy, challenges, method, target, refusals) }
 }
 
-extension ProxyChallenge: CustomStringConvertible, CustomReflectable {
+extension ProxyChallenge: CustomStringConvertible, HidesStorage {
     /// The method, the target without secrets, and the schemes: `GET http://a.example/?token=REDACTED: Digest, Basic`.
     public var description: String {
         "\(method) \(Sensitivity.standard.redactedURL(target)): \(challenges.map(\.scheme).joined(separator: ", "))"
     }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["challenge": description]) }
 }

@@ -5,7 +5,7 @@
 /// configuration.proxy = .environment()
 /// configuration.proxy = .each { origin in origin.host.hasSuffix(".internal") ? nil : office }
 /// ```
-public struct ProxyPolicy: Sendable, CustomStringConvertible, CustomReflectable {
+public struct ProxyPolicy: Sendable, CustomStringConvertible, HidesStorage {
     private enum Choice: Sendable {
         case none
         case all(ProxySettings)
@@ -101,6 +101,4 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, CustomReflectable 
         case .each: "by origin"
         }
     }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["policy": description]) }
 }

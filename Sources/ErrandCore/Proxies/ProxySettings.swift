@@ -7,7 +7,7 @@
 ///
 /// Descriptions and mirrors show the host and the port, never the credentials. A ``ProxyPolicy`` decides which requests go
 /// through which proxy.
-public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
+public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesStorage {
     /// The protocol of a proxy. An open set.
     public struct Kind: Sendable, Hashable, CustomStringConvertible {
         /// An HTTP proxy ([RFC 9110, section 3.7](https://www.rfc-editor.org/rfc/rfc9110#section-3.7)).
@@ -23,7 +23,7 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, Custom
 
     /// A user and a password, for Basic authentication ([RFC 7617](https://www.rfc-editor.org/rfc/rfc7617)) or for SOCKS 5
     /// ([RFC 1929](https://www.rfc-editor.org/rfc/rfc1929)).
-    public struct Credentials: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
+    public struct Credentials: Sendable, Hashable, CustomStringConvertible, HidesStorage {
         /// The name of the user.
         public let user: String
         /// The password.
@@ -38,8 +38,6 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, Custom
 
         /// The word `credentials`: neither the user nor the password.
         public var description: String { "credentials" }
-        /// Empty.
-        public var customMirror: Mirror { Mirror(self, children: [:]) }
     }
 
     /// The protocol.
@@ -115,7 +113,7 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, Custom
     /// The host and the port, an IPv6 address in brackets.
     public var description: String { hostIsURL ? "an invalid host" : authority }
     /// The host and the port, without the credentials.
-    public var customMirror: Mirror { Mirror(self, children: ["kind": kind, "host": hostIsURL ? "invalid" : host, "port": port]) }
+    package var shownFields: KeyValuePairs<String, Any> { ["kind": kind, "host": hostIsURL ? "invalid" : host, "port": port] }
 
     private var authority: String { "\(Self.bracketed(host)):\(port)" }
     /// Whether the host is, or may be, a URL, or has a user or a port. Such a host is not shown.

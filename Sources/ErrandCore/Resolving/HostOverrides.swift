@@ -7,7 +7,7 @@
 ///
 /// The request keeps its host: in the `Host` field, in TLS and in the check of the certificate. Only the address differs. `*`
 /// means every host with that port. An entry with the name of a host has precedence over `*`.
-public struct HostOverrides: HostResolver, CustomStringConvertible, CustomReflectable {
+public struct HostOverrides: HostResolver, CustomStringConvertible, HidesStorage {
     private struct Target: Hashable, Sendable {
         /// The host; `*` for every host.
         let host: String
@@ -101,9 +101,6 @@ public struct HostOverrides: HostResolver, CustomStringConvertible, CustomReflec
             "\(target.host):\(target.port):" + addresses.map { $0.isIPv4 ? "\($0)" : "[\($0)]" }.joined(separator: ",")
         }.sorted().joined(separator: " ")
     }
-
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["overrides": description]) }
 }
 
 /// The error for text that is not an entry of ``HostOverrides``.

@@ -68,7 +68,7 @@ public struct IPAddress: Sendable, Hashable {
     }
 }
 
-extension IPAddress: CustomStringConvertible, CustomReflectable {
+extension IPAddress: CustomStringConvertible, HidesStorage {
     /// The address in its usual form: `192.0.2.1`, `2001:db8::1`, `fe80::1%2` ([RFC 5952](https://www.rfc-editor.org/rfc/rfc5952)).
     public var description: String {
         if isIPv4 { return Self.dotted(UInt32(truncatingIfNeeded: low)) }
@@ -95,9 +95,6 @@ extension IPAddress: CustomStringConvertible, CustomReflectable {
     private static func dotted(_ number: UInt32) -> String {
         [24, 16, 8, 0].map { "\(number >> UInt32($0) & 255)" }.joined(separator: ".")
     }
-
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["address": description]) }
 }
 
 /// The error for text that is not an IP address.

@@ -70,11 +70,6 @@ public struct PreparationError: RequestFailure {
     public var failureReason: String? { "A middleware returned a response of its own and did not pass the request on." }
 }
 
-extension PreparationError: CustomReflectable {
-    /// The description alone: the request may hold secrets.
-    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
-}
-
 /// Stores the prepared request that reaches the end of a stack.
 final class Preparation: Sendable {
     /// The identity of the prepared request. A middleware may send other requests.

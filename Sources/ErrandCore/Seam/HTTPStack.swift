@@ -14,7 +14,7 @@
 ///
 /// The description of a stack names each pair of layers whose order makes one of the two useless. Every stack has the same type,
 /// whatever its layers, and can be a stored property.
-public struct HTTPStack: HTTPSender, CustomStringConvertible {
+public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     let top: any HTTPSender
     private let list: LayerList
 
@@ -182,11 +182,6 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
         let list = layers.map(\.label).joined(separator: " > ")
         return orderProblems.reduce(list) { $0 + "\n  order: " + $1 }
     }
-}
-
-extension HTTPStack: CustomReflectable {
-    /// The description alone: settings of the layers may be secret.
-    public var customMirror: Mirror { Mirror(self, children: ["layers": description]) }
 }
 
 extension HTTPSender {

@@ -69,7 +69,7 @@ public struct TLSSettings: Sendable, Hashable {
     }
 }
 
-extension TLSSettings: CustomStringConvertible, CustomReflectable {
+extension TLSSettings: CustomStringConvertible, HidesStorage {
     /// The settings that differ from the default: `TLS 1.2 or later, 1 file of extra roots, a client certificate`.
     public var description: String {
         var parts = ["\(minimumVersion) or later"]
@@ -81,13 +81,9 @@ extension TLSSettings: CustomStringConvertible, CustomReflectable {
         if trustsAnyCertificateForTesting != .none { parts.append("ANY CERTIFICATE of \(trustsAnyCertificateForTesting)") }
         return parts.joined(separator: ", ")
     }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["settings": description]) }
 }
 
-extension TLSSettings.ClientCertificate: CustomStringConvertible, CustomReflectable {
+extension TLSSettings.ClientCertificate: CustomStringConvertible, HidesStorage {
     /// The path of the certificate, without that of its key.
     public var description: String { "the client certificate in \(chainPEMFile.shownSafely())" }
-    /// The path of the certificate, without that of its key.
-    public var customMirror: Mirror { Mirror(self, children: ["chainPEMFile": chainPEMFile]) }
 }

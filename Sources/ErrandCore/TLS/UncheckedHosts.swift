@@ -56,12 +56,10 @@ extension TLSSettings {
     }
 }
 
-extension TLSSettings.UncheckedHosts: CustomStringConvertible, CustomReflectable {
+extension TLSSettings.UncheckedHosts: CustomStringConvertible, HidesStorage {
     /// The hosts, in alphabetical order: `loopback, staging.a.example`.
     public var description: String {
         let all = (includesLoopback ? ["loopback"] : []) + names.sorted()
         return all.isEmpty ? "no host" : all.joined(separator: ", ")
     }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["hosts": description]) }
 }

@@ -53,7 +53,7 @@ public struct OpenConnection: Sendable, Hashable {
     }
 }
 
-extension OpenConnection: CustomStringConvertible, CustomReflectable {
+extension OpenConnection: CustomStringConvertible, HidesStorage {
     /// The connection in one line, without unknown parts:
     /// `#1 http://a.example at 192.0.2.1:80, HTTP/1.1, 1 in progress, 7 so far, 12 s old`. The address after
     /// `through the HTTP proxy proxy.example:3128` is that of the proxy.
@@ -70,7 +70,4 @@ extension OpenConnection: CustomStringConvertible, CustomReflectable {
         text += ", \(exchanges) in progress, \(exchangesStarted) so far"
         return text + (age.map { ", \($0.inWords) old" } ?? "")
     }
-
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["connection": description]) }
 }

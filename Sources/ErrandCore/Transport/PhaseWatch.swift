@@ -8,8 +8,7 @@ final class PhaseWatch: EventSink {
         var since: Duration
         /// Counts the changes of the phase, and every other restart of the phase's time.
         var generation = 0
-        var waiter: (id: Int, continuation: CheckedContinuation<Void, Never>)?
-        var nextWaiter = 0
+        var waiter: (ticket: Ticket, continuation: CheckedContinuation<Void, any Error>)?
     }
 
     private let limits: PhaseTimeouts
@@ -102,28 +101,16 @@ final class PhaseWatch: EventSink {
     }
 
     private func change(after generation: Int) async throws {
-        let id = state.withLock { state in
-            state.nextWaiter += 1
-            return state.nextWaiter
-        }
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isOver = state.withLock { state in
-                    guard state.generation == generation, !Task.isCancelled else { return true }
-                    state.waiter = (id, continuation)
-                    return false
-                }
-                if isOver { continuation.resume() }
+        try await parked { ticket, continuation in
+            state.withLock { state -> Result<Void, any Error>? in
+                if Task.isCancelled { return .failure(CancellationError()) }
+                guard state.generation == generation else { return .success(()) }
+                state.waiter = (ticket, continuation)
+                return nil
             }
-        } onCancel: {
-            let waiter = state.withLock { state in
-                guard state.waiter?.id == id else { return nil as CheckedContinuation<Void, Never>? }
-                defer { state.waiter = nil }
-                return state.waiter?.continuation
-            }
-            waiter?.resume()
+        } leave: { [self] ticket in
+            state.withLock { $0.waiter?.ticket == ticket ? $0.waiter.take()?.continuation : nil }
         }
-        try Task.checkCancellation()
     }
 }
 

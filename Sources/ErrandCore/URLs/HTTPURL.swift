@@ -174,9 +174,7 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-extension HTTPURL: CustomDebugStringConvertible, CustomReflectable {
+extension HTTPURL: CustomDebugStringConvertible, HidesStorage {
     /// The URL without the values of sensitive query items. ``description`` is the URL itself.
     public var debugDescription: String { Sensitivity.standard.redactedURL(description) }
-    /// The debug description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["url": debugDescription]) }
 }

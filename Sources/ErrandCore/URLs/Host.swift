@@ -65,7 +65,7 @@ enum Host {
                     guard isIPv4(field) else { return nil }
                     count += 2
                 } else {
-                    guard (1...4).contains(field.utf8.count), field.utf8.allSatisfy(PercentEncoding.isHexDigit) else { return nil }
+                    guard (1...4).contains(field.utf8.count), field.utf8.allSatisfy(\.isHexDigit) else { return nil }
                     count += 1
                 }
             }

@@ -106,9 +106,7 @@ extension Origin: Hashable {
     }
 }
 
-extension Origin: CustomStringConvertible, CustomReflectable {
+extension Origin: CustomStringConvertible, HidesStorage {
     /// The origin in the form of ``init(_:)``: `https://a.example`.
     public var description: String { "\(scheme)://\(authority)" }
-    /// The description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["origin": description]) }
 }

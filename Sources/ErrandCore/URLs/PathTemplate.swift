@@ -18,7 +18,7 @@
 ///
 /// For a whole path in a variable, write `PathTemplate(verbatim: path)`. A path that is interpolated as a value (`"\(path)"`) is
 /// refused.
-public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation, CustomStringConvertible {
+public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation, CustomStringConvertible, HidesStorage {
     enum Part: Sendable, Hashable {
         case literal(String)
         case value(String, name: String?)
@@ -48,7 +48,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
     /// A path and query that are ready to be sent.
     ///
     /// The description and the mirror show only the template, because values may be secret.
-    public struct Resolved: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
+    public struct Resolved: Sendable, Hashable, CustomStringConvertible, HidesStorage {
         /// The path, percent-encoded, with its leading slash unless it is empty, and the query.
         public let target: String
         /// The template of the path, for `url.template`.
@@ -56,8 +56,6 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
 
         /// The template, without secrets.
         public var description: String { Sensitivity.standard.redactedURL(template) }
-        /// The description alone: values may be secret.
-        public var customMirror: Mirror { Mirror(self, children: ["template": description]) }
     }
 
     /// Returns the path with its percent-encoded values filled in. `query` is appended to the query of the path.
@@ -181,11 +179,9 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
     public var description: String { template }
 
     /// The parts of a literal, as the compiler collects them.
-    public struct StringInterpolation: StringInterpolationProtocol, CustomStringConvertible, CustomReflectable {
+    public struct StringInterpolation: StringInterpolationProtocol, CustomStringConvertible, HidesStorage {
         /// The number of parts, because values may be secret.
         public var description: String { "\(parts.count) parts" }
-        /// Only the number of parts.
-        public var customMirror: Mirror { Mirror(self, children: ["parts": parts.count]) }
 
         var parts: [Part] = []
 
@@ -231,11 +227,6 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
             parts.append(.segments(segments, name: name))
         }
     }
-}
-
-extension PathTemplate: CustomReflectable {
-    /// The template alone: values may be secret.
-    public var customMirror: Mirror { Mirror(self, children: ["template": template]) }
 }
 
 extension InvalidURLError.Reason {

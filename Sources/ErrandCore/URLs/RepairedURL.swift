@@ -60,8 +60,8 @@ enum RepairedURL {
         var index = 0
         while index < octets.count {
             let isEscape =
-                octets[index] == UInt8(ascii: "%") && index + 2 < octets.count && PercentEncoding.isHexDigit(octets[index + 1])
-                && PercentEncoding.isHexDigit(octets[index + 2])
+                octets[index] == UInt8(ascii: "%") && index + 2 < octets.count && octets[index + 1].isHexDigit
+                && octets[index + 2].isHexDigit
             if isEscape || allowed.contains(octets[index]) {
                 encoded.unicodeScalars.append(Unicode.Scalar(octets[index]))
             } else {

@@ -14,7 +14,7 @@
 ///
 /// The query of a request is ``Request/query``. In this property, and after ``init(percentEncoded:)``, an unchanged item keeps
 /// its exact octets.
-public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, CustomStringConvertible {
+public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, CustomStringConvertible, HidesStorage {
     /// A name and its value. If the value is `nil`, the item is a name without `=`.
     public struct Item: Sendable, Hashable {
         /// The name, without escapes.
@@ -239,15 +239,8 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
     public var description: String { Sensitivity.standard.redactedQuery(encoded).shownSafely(limit: .max) }
 }
 
-extension URLQuery: CustomReflectable {
-    /// The description alone: values may be secret.
-    public var customMirror: Mirror { Mirror(self, children: ["query": description]) }
-}
-
-extension URLQuery.Item: CustomStringConvertible, CustomReflectable {
+extension URLQuery.Item: CustomStringConvertible, HidesStorage {
     /// The name and the value, percent-encoded. The value of a sensitive name is replaced, and control characters are shown as
     /// `\u{a}`.
     public var description: String { Sensitivity.standard.redactedQuery(encoded).shownSafely(limit: .max) }
-    /// The description alone: the value may be secret.
-    public var customMirror: Mirror { Mirror(self, children: ["item": description]) }
 }

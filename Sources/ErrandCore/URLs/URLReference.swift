@@ -135,9 +135,7 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-extension URLReference: CustomDebugStringConvertible, CustomReflectable {
+extension URLReference: CustomDebugStringConvertible, HidesStorage {
     /// The reference without credentials and without the values of sensitive query items. ``description`` is the reference itself.
     public var debugDescription: String { Sensitivity.standard.redactedURL(description) }
-    /// The debug description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["reference": debugDescription]) }
 }

@@ -20,8 +20,8 @@ package enum ExtendedValue {
         let bytes = Array(text.utf8)
         var index = 0
         while index < bytes.count {
-            if bytes[index] == UInt8(ascii: "%"), let high = PercentEncoding.hexValue(bytes[index + 1]),
-                let low = PercentEncoding.hexValue(bytes[index + 2])
+            if bytes[index] == UInt8(ascii: "%"), let high = bytes[index + 1].hexValue,
+                let low = bytes[index + 2].hexValue
             {
                 scalars.append(Unicode.Scalar(high << 4 | low))
                 index += 3

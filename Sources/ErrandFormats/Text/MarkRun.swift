@@ -171,7 +171,7 @@ private struct Scanner {
         guard place + 6 <= text.count, text[place] == UInt8(ascii: "\\"), text[place + 1] == UInt8(ascii: "u") else { return nil }
         var value: UInt32 = 0
         for index in (place + 2)..<(place + 6) {
-            guard let digit = PercentEncoding.hexValue(text[index]) else { return nil }
+            guard let digit = text[index].hexValue else { return nil }
             value = value << 4 | UInt32(digit)
         }
         return value
@@ -185,7 +185,7 @@ private struct Scanner {
         let isHex = index < text.count && text[index] | 0x20 == UInt8(ascii: "x")
         if isHex { index += 1 }
         var value: UInt32 = 0
-        while index < text.count, let digit = PercentEncoding.hexValue(text[index]), isHex || digit < 10 {
+        while index < text.count, let digit = text[index].hexValue, isHex || digit < 10 {
             value = min(value, 0x11_0000) * (isHex ? 16 : 10) + UInt32(digit)
             index += 1
         }

@@ -33,6 +33,12 @@ extension StringProtocol {
         }
     }
 
+    /// The members of a comma-separated list ([RFC 9110, section 5.6.1](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.1)), without white
+    /// space around them. Empty members are left out.
+    package var listMembers: [String] {
+        split(atOctet: UInt8(ascii: ",")).map { String($0).trimmingOptionalWhitespace() }.filter { !$0.isEmpty }
+    }
+
     /// Returns this text with each octet in `octets` replaced by `replacement(octet)`. Other octets stay as they are.
     package func escapingOctets(_ octets: ByteSet, by replacement: (UInt8) -> String) -> String {
         guard utf8.contains(where: octets.contains) else { return String(self) }

@@ -83,7 +83,7 @@ package enum PercentEncoding {
         var index = 0
         while index < bytes.count {
             if bytes[index] == UInt8(ascii: "%") {
-                guard index + 2 < bytes.count, isHexDigit(bytes[index + 1]), isHexDigit(bytes[index + 2]) else {
+                guard index + 2 < bytes.count, bytes[index + 1].isHexDigit, bytes[index + 2].isHexDigit else {
                     return (bytes[index], index)
                 }
                 index += 3
@@ -104,7 +104,7 @@ package enum PercentEncoding {
         var index = 0
         while index < bytes.count {
             if bytes[index] == UInt8(ascii: "%") {
-                guard index + 2 < bytes.count, let high = hexValue(bytes[index + 1]), let low = hexValue(bytes[index + 2])
+                guard index + 2 < bytes.count, let high = bytes[index + 1].hexValue, let low = bytes[index + 2].hexValue
                 else { return nil }
                 decoded.append(high << 4 | low)
                 index += 3
@@ -124,8 +124,8 @@ package enum PercentEncoding {
         decoded.reserveCapacity(bytes.count)
         var index = 0
         while index < bytes.count {
-            if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count, let high = hexValue(bytes[index + 1]),
-                let low = hexValue(bytes[index + 2])
+            if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count, let high = bytes[index + 1].hexValue,
+                let low = bytes[index + 2].hexValue
             {
                 decoded.append(high << 4 | low)
                 index += 3
@@ -137,14 +137,5 @@ package enum PercentEncoding {
         return String(decoding: decoded, as: UTF8.self)
     }
 
-    package static func isHexDigit(_ byte: UInt8) -> Bool { hexValue(byte) != nil }
-
-    package static func hexValue(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
-        }
-    }
+    package static func hexValue(_ byte: UInt8) -> UInt8? { byte.hexValue }
 }

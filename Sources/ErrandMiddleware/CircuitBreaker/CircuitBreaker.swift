@@ -158,7 +158,3 @@ public struct CircuitBreakerError: TemporaryRefusal {
     }
     public var recoverySuggestion: String? { tryAgain(in: retryAfter) }
 }
-
-extension CircuitBreakerError: CustomReflectable {
-    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
-}

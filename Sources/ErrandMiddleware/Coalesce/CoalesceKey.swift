@@ -40,9 +40,8 @@ struct CoalesceKey: Hashable, Sendable {
     }
 }
 
-extension CoalesceKey: CustomStringConvertible, CustomReflectable {
+extension CoalesceKey: CustomStringConvertible, HidesStorage {
     var description: String { "\(method.rawValue) with \(fields.count) fields" }
-    var customMirror: Mirror { Mirror(self, children: ["key": description]) }
 }
 
 extension CoalesceMiddleware {

@@ -160,7 +160,3 @@ public struct SlowReaderError: RequestFailure {
     }
     public var recoverySuggestion: String? { "Try again." }
 }
-
-extension SlowReaderError: CustomReflectable {
-    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
-}

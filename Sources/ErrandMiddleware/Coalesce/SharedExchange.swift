@@ -51,15 +51,14 @@ final class SharedExchange: Sendable {
         withExtendedLifetime(left.reader) {}
     }
 
-    /// Returns when there may be something for the member, or when the task is cancelled.
-    private func wait(_ member: Int) async {
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let waits = state.withLock { !Task.isCancelled && $0.wait(member, continuation) }
-                if !waits { continuation.resume() }
-            }
-        } onCancel: {
-            state.withLock { $0.stopWaiting(member) }?.resume()
+    /// Returns when there may be something for the member.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled.
+    private func wait(_ member: Int) async throws {
+        try await parked { _, continuation in
+            state.withLock { !Task.isCancelled && $0.wait(member, continuation) } ? nil : .success(())
+        } leave: { [self] _ in
+            state.withLock { $0.stopWaiting(member) }
         }
     }
 
@@ -112,7 +111,7 @@ final class SharedExchange: Sendable {
                 case .response(let response, let lifetime): return (response, lifetime)
                 case .failure(let error): throw error
                 case .fellBehind: throw fellBehind
-                case .none: await wait(member)
+                case .none: try await wait(member)
                 }
             }
         } catch {
@@ -138,10 +137,10 @@ final class SharedExchange: Sendable {
             case .failure(let error): throw error
             case .fellBehind: throw fellBehind
             case .gone: throw BodyAlreadyUsedError()
-            case .wait: await wait(member)
+            case .wait: try await wait(member)
             case .read(let number, let reader):
                 beginRead(number, reader)
-                await wait(member)
+                try await wait(member)
             case .readAlone(let reader):
                 do {
                     if let chunk = try await reader.next() { return chunk }

@@ -6,7 +6,7 @@ struct SharedExchangeState: Sendable {
     /// One caller, from joining until it has read the body, has failed or leaves.
     struct Member: Sendable {
         /// The continuation to resume when something changes for the member.
-        var waiter: CheckedContinuation<Void, Never>?
+        var waiter: CheckedContinuation<Void, any Error>?
         /// The lifetime of the member's own response; `nil` before the response.
         var lifetime: ExchangeLifetime?
         /// The chunks that the member has not taken yet.
@@ -53,7 +53,7 @@ struct SharedExchangeState: Sendable {
 
     /// The members to resume, and the lifetimes to end, after the lock is released.
     struct Wakes: Sendable {
-        var waiters: [CheckedContinuation<Void, Never>] = []
+        var waiters: [CheckedContinuation<Void, any Error>] = []
         var lifetimes: [ExchangeLifetime] = []
         /// Whether no caller can join from now on. Reported once.
         var isClosing = false
@@ -103,15 +103,14 @@ struct SharedExchangeState: Sendable {
     func isGone(_ id: Int) -> Bool { members[id] == nil }
 
     /// Stores the continuation of a member, unless there is already something for it.
-    mutating func wait(_ id: Int, _ waiter: CheckedContinuation<Void, Never>) -> Bool {
+    mutating func wait(_ id: Int, _ waiter: CheckedContinuation<Void, any Error>) -> Bool {
         guard let member = members[id], member.waiter == nil, !isReady(member) else { return false }
         members[id]?.waiter = waiter
         return true
     }
 
-    mutating func stopWaiting(_ id: Int) -> CheckedContinuation<Void, Never>? {
-        defer { members[id]?.waiter = nil }
-        return members[id]?.waiter
+    mutating func stopWaiting(_ id: Int) -> CheckedContinuation<Void, any Error>? {
+        members[id]?.waiter.take()
     }
 
     private func isReady(_ member: Member) -> Bool {

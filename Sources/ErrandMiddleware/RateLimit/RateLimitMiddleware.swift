@@ -155,10 +155,6 @@ public struct RateLimitError: TemporaryRefusal {
     public var recoverySuggestion: String? { tryAgain(in: retryAfter) }
 }
 
-extension RateLimitError: CustomReflectable {
-    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
-}
-
 /// The error of a request that was refused because the ``RateLimitStore`` failed. The request was not sent.
 public struct RateLimitStoreError: RequestFailure {
     /// The refused request.
@@ -183,10 +179,6 @@ public struct RateLimitStoreError: RequestFailure {
     public var errorDescription: String? { "The request was not sent, because the limit for requests could not be read." }
     public var failureReason: String? { "The store of the rate limit failed: \(type(of: underlying))." }
     public var recoverySuggestion: String? { "Try again later." }
-}
-
-extension RateLimitStoreError: CustomReflectable {
-    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }
 
 private enum RateLimitKey: OptionKey {

@@ -147,7 +147,3 @@ public struct RedirectError: RequestFailure {
     public var failureReason: String? { reason.description.asSentence }
     public var recoverySuggestion: String? { "Try again later." }
 }
-
-extension RedirectError: CustomReflectable {
-    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
-}

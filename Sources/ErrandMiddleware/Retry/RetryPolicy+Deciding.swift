@@ -98,7 +98,7 @@ extension RetryPolicy {
     }
 }
 
-extension RetryPolicy.Attempt: CustomStringConvertible, CustomReflectable {
+extension RetryPolicy.Attempt: CustomStringConvertible, HidesStorage {
     /// The number, the request, and the status or the failure, without secrets.
     public var description: String {
         let outcome: AttemptRecord.Outcome =
@@ -108,8 +108,6 @@ extension RetryPolicy.Attempt: CustomStringConvertible, CustomReflectable {
             }
         return "attempt \(number) of \(request): \(outcome)"
     }
-
-    public var customMirror: Mirror { Mirror(self, children: ["attempt": description]) }
 }
 
 extension RetryPolicy.Outcome {

@@ -239,11 +239,9 @@ public struct ServerMiddleware: HTTPMiddleware {
     }
 }
 
-extension ServerMiddleware: CustomStringConvertible, CustomReflectable {
+extension ServerMiddleware: CustomStringConvertible, HidesStorage {
     /// The label, because default fields and query items may be secret.
     public var description: String { label }
-    /// The label.
-    public var customMirror: Mirror { Mirror(self, children: ["server": label]) }
 }
 
 private enum ServerOptionKey: OptionKey {

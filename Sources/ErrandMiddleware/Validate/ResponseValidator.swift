@@ -118,7 +118,3 @@ public struct ResponseValidationError: RequestFailure {
     public var failureReason: String? { (happened + (retryStop.map { ": \($0.words)" } ?? "")).asSentence }
     public var recoverySuggestion: String? { response?.status.code == 401 ? "Sign in again, then try again." : "Try again later." }
 }
-
-extension ResponseValidationError: CustomReflectable {
-    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
-}

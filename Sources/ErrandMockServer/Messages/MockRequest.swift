@@ -5,7 +5,7 @@ public import ErrandCore
 ///
 /// Connections are numbered from 0 in the order in which they were accepted, exchanges from 0 on their connection: two requests
 /// with the same `connectionIndex` shared a connection.
-public struct MockRequest: Sendable, CustomStringConvertible {
+public struct MockRequest: Sendable, CustomStringConvertible, HidesStorage {
     /// Method, scheme, authority and path, with the fields; `Host` is the authority.
     public let head: HTTPRequest
     /// The bytes of the body that were received, at most the first 16 MiB.
@@ -53,13 +53,8 @@ public struct MockRequest: Sendable, CustomStringConvertible {
     }
 }
 
-extension MockRequest: CustomReflectable {
-    /// The description.
-    public var customMirror: Mirror { Mirror(self, children: ["request": description]) }
-}
-
 /// A request whose head was received, for a dispatcher. Its body may still be in transit.
-public struct IncomingRequest: Sendable, CustomStringConvertible {
+public struct IncomingRequest: Sendable, CustomStringConvertible, HidesStorage {
     let request: MockRequest
     let incoming: IncomingBody
 
@@ -101,11 +96,6 @@ public struct IncomingRequest: Sendable, CustomStringConvertible {
 
     /// Method, path, version and connection; no field, no query and no body.
     public var description: String { request.description }
-}
-
-extension IncomingRequest: CustomReflectable {
-    /// The description.
-    public var customMirror: Mirror { Mirror(self, children: ["request": description]) }
 }
 
 /// A request that was not received whole.

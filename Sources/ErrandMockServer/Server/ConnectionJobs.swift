@@ -65,8 +65,7 @@ struct HTTP1Connection: Sendable {
 
     /// Returns whether the client uses this connection for no further request, or the parser can't read further.
     private static func isLast(_ head: HTTPRequest, version: String) -> Bool {
-        let options = head.headerFields[values: .connection].flatMap { $0.split(atOctet: UInt8(ascii: ",")) }
-        let closes = options.contains { String($0).trimmingOptionalWhitespace().isExactlyIgnoringCase("close") }
+        let closes = head.headerFields[values: .connection].flatMap(\.listMembers).contains { $0.isExactlyIgnoringCase("close") }
         return version == "1.0" || closes || head.headerFields[.upgrade] != nil || head.method == .connect
     }
 

@@ -1,6 +1,6 @@
 #if MockServer
 internal import Crypto
-internal import ErrandCore
+public import ErrandCore
 internal import NIOSSL
 internal import SwiftASN1
 internal import X509
@@ -142,7 +142,7 @@ public struct TestAuthority: Sendable {
 }
 
 /// A certificate that a ``TestAuthority`` issued, with its key. Both are for tests only.
-public struct TestCertificate: Sendable, CustomStringConvertible {
+public struct TestCertificate: Sendable, CustomStringConvertible, HidesStorage {
     /// The certificate, in PEM.
     public let certificatePEM: String
     /// The private key, in PEM (PKCS #8).
@@ -158,11 +158,8 @@ public struct TestCertificate: Sendable, CustomStringConvertible {
 
     /// A description without the key.
     public var description: String { "TestCertificate" }
-}
-
-extension TestCertificate: CustomReflectable {
     /// A mirror without the key.
-    public var customMirror: Mirror { Mirror(self, children: ["certificate": certificatePEM]) }
+    package var shownFields: KeyValuePairs<String, Any> { ["certificate": certificatePEM] }
 }
 
 extension MockServer.TLS {

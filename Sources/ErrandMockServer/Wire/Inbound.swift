@@ -88,27 +88,21 @@ final class Inbound: Sendable {
     /// Returns the next part; `nil` if the connection has ended. Parts that were received before the end can still be read, also by a
     /// cancelled task.
     func next() async throws -> RequestPart? {
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let (result, demand) = state.withLock { state -> (Result<RequestPart?, any Error>?, (@Sendable () -> Void)?) in
-                    if let part = state.parts.popFirst() { return (.success(part), state.demand()) }
-                    if let end = state.end { return (end.map { nil }, nil) }
-                    if Task.isCancelled { return (.failure(CancellationError()), nil) }
-                    if state.waiter != nil {
-                        return (.failure(BrokenRequestError("two tasks read the request body at the same time")), nil)
-                    }
-                    state.waiter = continuation
-                    return (nil, state.demand())
+        try await parked { _, continuation in
+            let (result, demand) = state.withLock { state -> (Result<RequestPart?, any Error>?, (@Sendable () -> Void)?) in
+                if let part = state.parts.popFirst() { return (.success(part), state.demand()) }
+                if let end = state.end { return (end.map { nil }, nil) }
+                if Task.isCancelled { return (.failure(CancellationError()), nil) }
+                if state.waiter != nil {
+                    return (.failure(BrokenRequestError("two tasks read the request body at the same time")), nil)
                 }
-                demand?()
-                if let result { continuation.resume(with: result) }
+                state.waiter = continuation
+                return (nil, state.demand())
             }
-        } onCancel: {
-            let waiter = state.withLock { state in
-                defer { state.waiter = nil }
-                return state.waiter
-            }
-            waiter?.resume(throwing: CancellationError())
+            demand?()
+            return result
+        } leave: { [self] _ in
+            state.withLock { $0.waiter.take() }
         }
     }
 

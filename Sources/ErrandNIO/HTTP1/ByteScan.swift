@@ -74,8 +74,8 @@ extension UnsafeBufferPointer<UInt8> {
     /// The bytes without spaces and tabs at both ends.
     var trimmed: Self {
         var (start, end) = (0, count)
-        while start < end, self[start].isSpaceOrTab { start += 1 }
-        while end > start, self[end - 1].isSpaceOrTab { end -= 1 }
+        while start < end, self[start].isOptionalSpace { start += 1 }
+        while end > start, self[end - 1].isOptionalSpace { end -= 1 }
         return part(start..<end)
     }
 
@@ -94,7 +94,7 @@ extension UnsafeBufferPointer<UInt8> {
         guard !isEmpty else { return nil }
         var number: Int64 = 0
         for byte in self {
-            guard byte.isDigit else { return nil }
+            guard byte.isASCIIDigit else { return nil }
             let (product, isProductTooLarge) = number.multipliedReportingOverflow(by: 10)
             let (sum, isSumTooLarge) = product.addingReportingOverflow(Int64(byte - UInt8(ascii: "0")))
             guard !isProductTooLarge, !isSumTooLarge else { return nil }
@@ -127,30 +127,6 @@ extension UnsafeBufferPointer<UInt8> {
                 }
             }
             return end
-        }
-    }
-}
-
-extension UInt8 {
-    var isSpaceOrTab: Bool { self == 0x20 || self == 0x09 }
-    var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
-
-    /// The value of a hexadecimal digit; `nil` for any other byte.
-    var hexadecimal: UInt8? {
-        switch self {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
-        default: nil
-        }
-    }
-
-    /// Whether the byte may be part of a token ([RFC 9110, section 5.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2)).
-    var isTokenByte: Bool {
-        switch self {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
-        case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E, 0x5F, 0x60, 0x7C, 0x7E: true
-        default: false
         }
     }
 }

@@ -1,4 +1,6 @@
 #if NIO
+internal import ErrandFormats
+
 /// The line before the bytes of a chunk ([RFC 9112, section 7.1](https://www.rfc-editor.org/rfc/rfc9112#section-7.1)).
 struct ChunkLine {
     /// The most hexadecimal digits of a size, so that it fits into 60 bits.
@@ -14,16 +16,16 @@ struct ChunkLine {
     /// Reads a line without its line end. Blanks at its end, and a `;` before them, are ignored.
     init(_ line: UnsafeBufferPointer<UInt8>) throws(ResponseParseError) {
         var (digits, size) = (0, Int64(0))
-        while digits < line.count, let digit = line[digits].hexadecimal {
+        while digits < line.count, let digit = line[digits].hexValue {
             guard digits < Self.sizeDigits else { throw .chunkSizeTooLong(limitDigits: Self.sizeDigits) }
             size = size << 4 | Int64(digit)
             digits += 1
         }
         var end = line.count
-        while end > digits, line[end - 1].isSpaceOrTab { end -= 1 }
+        while end > digits, line[end - 1].isOptionalSpace { end -= 1 }
         let padding = line.count - end
         let rest = line.part(digits..<end)
-        guard digits > 0, rest.isEmpty || rest[0] == UInt8(ascii: ";") || rest[0].isSpaceOrTab && rest.trimmed.first == UInt8(ascii: ";")
+        guard digits > 0, rest.isEmpty || rest[0] == UInt8(ascii: ";") || rest[0].isOptionalSpace && rest.trimmed.first == UInt8(ascii: ";")
         else { throw .invalidChunkSize(ResponseParseError.shown(line)) }
         guard Self.areExtensions(rest) else { throw .invalidChunkExtension }
         (self.size, extensionBytes) = (size, rest.count + max(0, padding - Self.paddingBytes))
@@ -33,7 +35,7 @@ struct ChunkLine {
     /// empty.
     private static func areExtensions(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         var index = 0
-        func skipWhitespace() { while index < bytes.count, bytes[index].isSpaceOrTab { index += 1 } }
+        func skipWhitespace() { while index < bytes.count, bytes[index].isOptionalSpace { index += 1 } }
         func skip(_ byte: UInt8) -> Bool {
             guard index < bytes.count, bytes[index] == byte else { return false }
             index += 1
@@ -41,7 +43,7 @@ struct ChunkLine {
         }
         func skipToken() -> Bool {
             let start = index
-            while index < bytes.count, bytes[index].isTokenByte { index += 1 }
+            while index < bytes.count, bytes[index].isTokenOctet { index += 1 }
             return index > start
         }
         func skipQuotedText() -> Bool {

@@ -1,5 +1,6 @@
 #if NIO
 internal import ErrandCore
+internal import ErrandFormats
 
 /// The fields of a head or of trailers during parsing, and their meaning for the body and the connection.
 struct FieldSection {
@@ -47,7 +48,7 @@ struct FieldSection {
     mutating func read(_ line: UnsafeBufferPointer<UInt8>, isTrailer: Bool) throws(ResponseParseError) {
         lines += 1
         // Only the first line can begin with a blank: any other such line continues the line before it.
-        guard !line[0].isSpaceOrTab else { throw .continuesNothing }
+        guard !line[0].isOptionalSpace else { throw .continuesNothing }
         var colon = 0
         while colon < line.count, line[colon] != UInt8(ascii: ":") { colon &+= 1 }
         guard colon < line.count else { throw .fieldWithoutColon(line: lines) }
@@ -172,10 +173,10 @@ extension UnsafeBufferPointer<UInt8> {
                 continue
             }
             if whole.last == 0x0D { whole.removeLast() }
-            while let last = whole.last, last.isSpaceOrTab { whole.removeLast() }
+            while let last = whole.last, last.isOptionalSpace { whole.removeLast() }
             whole.append(0x20)
             index += 1
-            while index < count, self[index].isSpaceOrTab { index += 1 }
+            while index < count, self[index].isOptionalSpace { index += 1 }
         }
         return whole
     }

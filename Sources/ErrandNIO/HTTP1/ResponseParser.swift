@@ -1,5 +1,6 @@
 #if NIO
 internal import ErrandCore
+internal import ErrandFormats
 
 /// Reads the responses of one HTTP/1.1 connection ([RFC 9112](https://www.rfc-editor.org/rfc/rfc9112)).
 ///
@@ -247,7 +248,7 @@ struct ResponseParser {
                     if next - position >= limit { throw tooLong }
                     return nil
                 }
-                if bytes[next].isSpaceOrTab {
+                if bytes[next].isOptionalSpace {
                     searched = next - position
                     continue
                 }
@@ -314,10 +315,11 @@ struct ResponseParser {
         else { return false }
         sectionBytes += position - start
 
-        guard line.count >= 8, line[5] == UInt8(ascii: "1"), line[6] == UInt8(ascii: "."), line[7].isDigit,
-            line.count == 8 || line[8].isSpaceOrTab
+        guard line.count >= 8, line[5] == UInt8(ascii: "1"), line[6] == UInt8(ascii: "."), line[7].isASCIIDigit,
+            line.count == 8 || line[8].isOptionalSpace
         else { throw .unsupportedVersion(ResponseParseError.shown(line)) }
-        guard line.count >= 12, line[8] == 0x20, line[9].isDigit, line[10].isDigit, line[11].isDigit, line.count == 12 || line[12] == 0x20
+        guard line.count >= 12, line[8] == 0x20, line[9].isASCIIDigit, line[10].isASCIIDigit, line[11].isASCIIDigit,
+            line.count == 12 || line[12] == 0x20
         else { throw .invalidStatusLine(ResponseParseError.shown(line)) }
         let zero = UInt8(ascii: "0")
         let code = Int(line[9] - zero) * 100 + Int(line[10] - zero) * 10 + Int(line[11] - zero)

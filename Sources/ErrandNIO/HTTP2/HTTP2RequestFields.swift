@@ -31,7 +31,7 @@ struct HTTP2RequestFields {
             host = field
         }
         var method = head.method.rawValue
-        guard !method.isEmpty, method.withUTF8({ $0.allSatisfy(\.isTokenByte) }) else { throw .invalidMethod }
+        guard !method.isEmpty, method.withUTF8({ $0.allSatisfy(\.isTokenOctet) }) else { throw .invalidMethod }
         guard head.method != .connect else { throw .connect }
         guard !head.method.isPreface else { throw .preface }
         var section = HPACKHeaders()

@@ -1,5 +1,6 @@
 #if NIO
 internal import ErrandCore
+internal import ErrandFormats
 
 /// The authentication of one request, or one tunnel, to a proxy: a value without connections.
 ///
@@ -80,7 +81,7 @@ struct ProxyDialog: Sendable {
     private static func value(
         of authenticator: ProxyAuthenticator, to challenge: ProxyChallenge
     ) throws(ProxyAuthorizationError) -> String? {
-        guard var value = authenticator.respond(to: challenge), !value.utf8.allSatisfy(\.isSpaceOrTab) else { return nil }
+        guard var value = authenticator.respond(to: challenge), !value.utf8.allSatisfy(\.isOptionalSpace) else { return nil }
         guard value.utf8.count <= valueLimitBytes else { throw .tooLong }
         // HTTPTypes would replace a line break, and send a value that the authenticator has not returned.
         guard value.withUTF8({ ByteScan.firstControl(in: $0).control == nil }) else { throw .controlCharacter }

@@ -32,7 +32,7 @@ internal import Synchronization
 /// For a new origin, the transport opens one connection first, and all requests wait for this connection. Over TLS, the server may choose
 /// HTTP/2. Then the requests share the connection. Otherwise, the other connections are opened at once. The transport remembers the choices
 /// of the last 1024 origins.
-public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringConvertible, CustomReflectable {
+public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringConvertible, HidesStorage {
     private let owner: TransportOwner
     /// A task executor for each event loop. A call that runs on one needs no change of threads.
     public let executors: [EventLoopExecutor]
@@ -95,7 +95,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     /// The type's name.
     public var description: String { "NIOTransport" }
     /// The open connections only.
-    public var customMirror: Mirror { Mirror(self, children: ["openConnections": openConnections]) }
+    package var shownFields: KeyValuePairs<String, Any> { ["openConnections": openConnections] }
 
     /// Sends a request, and returns its response as soon as the head has been received.
     ///

@@ -8,7 +8,7 @@ extension UpgradeRequest {
     func problem(of request: Request) -> String? {
         guard request.body.isEmpty else { return "a request that changes the protocol can't have a body" }
         let parts = protocolName.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-        let isProtocol = (1...2).contains(parts.count) && parts.allSatisfy { !$0.isEmpty && $0.allSatisfy(\.isTokenByte) }
+        let isProtocol = (1...2).contains(parts.count) && parts.allSatisfy { !$0.isEmpty && $0.allSatisfy(\.isTokenOctet) }
         return isProtocol ? nil : "the name of the protocol must be a token, with or without '/' and a version"
     }
 

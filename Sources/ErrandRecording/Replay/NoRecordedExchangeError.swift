@@ -26,7 +26,3 @@ public struct NoRecordedExchangeError: RequestFailure {
         (nearest.map { "the nearest recorded exchange, \($0)" } ?? "the recording has no exchanges").asSentence
     }
 }
-
-extension NoRecordedExchangeError: CustomReflectable {
-    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
-}

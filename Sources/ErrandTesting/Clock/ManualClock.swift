@@ -24,20 +24,20 @@ public final class ManualClock: Clock, Sendable {
 
     private struct Sleeper {
         let until: Instant
+        let number: Int
         let continuation: CheckedContinuation<Void, any Error>
     }
 
     private struct State {
         var now = Instant(sinceStart: .zero)
-        var nextID = 0
-        var sleepers: [Int: Sleeper] = [:]
-        var cancelled: Set<Int> = []
-        var watchers: [Int: (count: Int, continuation: CheckedContinuation<Void, any Error>)] = [:]
+        var nextNumber = 0
+        var sleepers: [Ticket: Sleeper] = [:]
+        var watchers: [Ticket: (count: Int, continuation: CheckedContinuation<Void, any Error>)] = [:]
 
         /// Removes and returns the watchers whose count is reached.
         mutating func satisfiedWatchers() -> [CheckedContinuation<Void, any Error>] {
             let satisfied = watchers.filter { $0.value.count <= sleepers.count }
-            for id in satisfied.keys { watchers[id] = nil }
+            for ticket in satisfied.keys { watchers[ticket] = nil }
             return satisfied.values.map(\.continuation)
         }
     }
@@ -56,33 +56,18 @@ public final class ManualClock: Clock, Sendable {
     ///
     /// - Throws: `CancellationError`.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
-        let id = newID()
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let (result, watchers) = state.withLock { state -> (Result<Void, any Error>?, [CheckedContinuation<Void, any Error>]) in
-                    if state.cancelled.remove(id) != nil { return (.failure(CancellationError()), []) }
-                    if deadline <= state.now { return (.success(()), []) }
-                    state.sleepers[id] = Sleeper(until: deadline, continuation: continuation)
-                    return (nil, state.satisfiedWatchers())
-                }
-                if let result { continuation.resume(with: result) }
-                for watcher in watchers { watcher.resume() }
+        try await parked { ticket, continuation in
+            let (result, watchers) = state.withLock { state -> (Result<Void, any Error>?, [CheckedContinuation<Void, any Error>]) in
+                if Task.isCancelled { return (.failure(CancellationError()), []) }
+                if deadline <= state.now { return (.success(()), []) }
+                state.nextNumber += 1
+                state.sleepers[ticket] = Sleeper(until: deadline, number: state.nextNumber, continuation: continuation)
+                return (nil, state.satisfiedWatchers())
             }
-        } onCancel: {
-            let sleeper = state.withLock { state in
-                let sleeper = state.sleepers.removeValue(forKey: id)
-                if sleeper == nil { state.cancelled.insert(id) }
-                return sleeper
-            }
-            sleeper?.continuation.resume(throwing: CancellationError())
-        }
-        state.withLock { _ = $0.cancelled.remove(id) }
-    }
-
-    private func newID() -> Int {
-        state.withLock { state in
-            state.nextID += 1
-            return state.nextID
+            for watcher in watchers { watcher.resume() }
+            return result
+        } leave: { [self] ticket in
+            state.withLock { $0.sleepers.removeValue(forKey: ticket)?.continuation }
         }
     }
 
@@ -98,26 +83,16 @@ public final class ManualClock: Clock, Sendable {
     ///
     /// - Throws: `CancellationError`.
     public func sleepers(atLeast count: Int) async throws {
-        let id = newID()
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let result = state.withLock { state -> Result<Void, any Error>? in
-                    if state.cancelled.remove(id) != nil { return .failure(CancellationError()) }
-                    if state.sleepers.count >= count { return .success(()) }
-                    state.watchers[id] = (count, continuation)
-                    return nil
-                }
-                if let result { continuation.resume(with: result) }
+        try await parked { ticket, continuation in
+            state.withLock { state -> Result<Void, any Error>? in
+                if Task.isCancelled { return .failure(CancellationError()) }
+                if state.sleepers.count >= count { return .success(()) }
+                state.watchers[ticket] = (count, continuation)
+                return nil
             }
-        } onCancel: {
-            let watcher = state.withLock { state in
-                let watcher = state.watchers.removeValue(forKey: id)
-                if watcher == nil { state.cancelled.insert(id) }
-                return watcher
-            }
-            watcher?.continuation.resume(throwing: CancellationError())
+        } leave: { [self] ticket in
+            state.withLock { $0.watchers.removeValue(forKey: ticket)?.continuation }
         }
-        state.withLock { _ = $0.cancelled.remove(id) }
     }
 
     /// Advances the time by `duration`, which is at least zero, and wakes the sleepers that are due, the earliest first.
@@ -167,8 +142,8 @@ public final class ManualClock: Clock, Sendable {
         let due = state.withLock { state in
             move(&state)
             let due = state.sleepers.filter { $0.value.until <= state.now }
-            for id in due.keys { state.sleepers[id] = nil }
-            return due.sorted { ($0.value.until, $0.key) < ($1.value.until, $1.key) }.map(\.value.continuation)
+            for ticket in due.keys { state.sleepers[ticket] = nil }
+            return due.values.sorted { ($0.until, $0.number) < ($1.until, $1.number) }.map(\.continuation)
         }
         for continuation in due { continuation.resume() }
     }

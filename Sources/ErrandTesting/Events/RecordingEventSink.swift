@@ -18,8 +18,7 @@ public final class RecordingEventSink: EventSink {
 
     private struct State {
         var events: [ExchangeEvent] = []
-        var waiters: [Int: Waiter] = [:]
-        var nextID = 0
+        var waiters: [Ticket: Waiter] = [:]
     }
 
     private let state = Mutex(State())
@@ -38,7 +37,7 @@ public final class RecordingEventSink: EventSink {
         let met = state.withLock { state in
             state.events.append(event)
             let met = state.waiters.filter { $0.value.kind == event.kind }
-            for id in met.keys { state.waiters[id] = nil }
+            for ticket in met.keys { state.waiters[ticket] = nil }
             return met.values.map(\.continuation)
         }
         for continuation in met { continuation.resume() }
@@ -48,26 +47,14 @@ public final class RecordingEventSink: EventSink {
     ///
     /// - Throws: `CancellationError`.
     public func wait(for kind: ExchangeEvent.Kind) async throws {
-        let id = state.withLock { state in
-            state.nextID += 1
-            return state.nextID
-        }
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let isRecorded = state.withLock { state in
-                    if state.events.contains(where: { $0.kind == kind }) { return true }
-                    state.waiters[id] = Waiter(kind: kind, continuation: continuation)
-                    return false
-                }
-                if isRecorded { continuation.resume() }
-                if Task.isCancelled { leave(id) }
+        try await parked { ticket, continuation in
+            state.withLock { state -> Result<Void, any Error>? in
+                if state.events.contains(where: { $0.kind == kind }) { return .success(()) }
+                state.waiters[ticket] = Waiter(kind: kind, continuation: continuation)
+                return nil
             }
-        } onCancel: {
-            leave(id)
+        } leave: { [self] ticket in
+            state.withLock { $0.waiters.removeValue(forKey: ticket)?.continuation }
         }
-    }
-
-    private func leave(_ id: Int) {
-        state.withLock { $0.waiters.removeValue(forKey: id) }?.continuation.resume(throwing: CancellationError())
     }
 }

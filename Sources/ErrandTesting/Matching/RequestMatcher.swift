@@ -8,7 +8,7 @@ public import ErrandFormats
 /// ```
 ///
 /// A description names the criteria, with the values of sensitive fields and query items replaced.
-public struct RequestMatcher: Sendable, CustomStringConvertible {
+public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
     private indirect enum Node: Sendable {
         case one(name: String, needsBody: Bool, @Sendable (RecordedRequest) -> Bool)
         case all([RequestMatcher])
@@ -191,10 +191,6 @@ public struct RequestMatcher: Sendable, CustomStringConvertible {
         case .not(let matcher): "not (\(matcher))"
         }
     }
-}
-
-extension RequestMatcher: CustomReflectable {
-    public var customMirror: Mirror { Mirror(self, children: ["matcher": description]) }
 }
 
 /// A regular expression that is compiled where it is used, because a compiled one can't be shared among threads.

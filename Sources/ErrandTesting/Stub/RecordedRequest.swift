@@ -72,10 +72,8 @@ public struct RecordedRequest: Sendable, CustomStringConvertible {
     public var description: String { request.description }
 }
 
-extension RecordedRequest: CustomReflectable {
-    public var customMirror: Mirror {
-        Mirror(self, children: ["request": request, "body": "\(body.count) bytes"] as KeyValuePairs<String, Any>)
-    }
+extension RecordedRequest: HidesStorage {
+    package var shownFields: KeyValuePairs<String, Any> { ["request": request, "body": "\(body.count) bytes"] }
 }
 
 extension RecordedRequest {

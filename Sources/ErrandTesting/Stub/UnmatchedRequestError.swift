@@ -34,7 +34,3 @@ extension UnmatchedRequestError {
             }
     }
 }
-
-extension UnmatchedRequestError: CustomReflectable {
-    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
-}

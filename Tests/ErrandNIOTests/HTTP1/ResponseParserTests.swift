@@ -221,7 +221,7 @@ struct ResponseParserTests {
     @Test func everyByteOfANameOrValueIsJudgedByItsGrammar() {
         for byte in UInt8.min...UInt8.max where byte != UInt8(ascii: ":") && byte != 0x0A {
             let start = Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n".utf8)
-            let isToken = byte.isTokenByte
+            let isToken = byte.isTokenOctet
             let letters = Array("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ".utf8)
             #expect(isToken == letters.contains(byte))
             #expect((ResponseReading(start + [0x61, byte, 0x61, 0x3A, 0x0D, 0x0A, 0x0D, 0x0A]).error == nil) == isToken, "name \(byte)")

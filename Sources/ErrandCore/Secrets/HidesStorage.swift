@@ -1,0 +1,17 @@
+/// A value that hides its stored properties from `dump`, from debuggers and from other users of mirrors.
+///
+/// A mirror shows ``shownFields`` alone. By default, this is the text of `String(reflecting:)` if the type has a description, and nothing
+/// otherwise.
+package protocol HidesStorage: CustomReflectable {
+    /// The fields that a mirror shows.
+    var shownFields: KeyValuePairs<String, Any> { get }
+}
+
+extension HidesStorage {
+    public var customMirror: Mirror { Mirror(self, children: shownFields) }
+    package var shownFields: KeyValuePairs<String, Any> { [:] }
+}
+
+extension HidesStorage where Self: CustomStringConvertible {
+    package var shownFields: KeyValuePairs<String, Any> { ["description": String(reflecting: self)] }
+}

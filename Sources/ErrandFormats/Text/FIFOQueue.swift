@@ -1,0 +1,42 @@
+/// A first-in, first-out queue.
+///
+/// Its methods are compiled for the elements of each user: unspecialized they cost thousands of instructions. An element is released as soon
+/// as it is taken. Appending and taking cost constant time on average, and storage that is free is reused.
+@usableFromInline package struct FIFOQueue<Element> {
+    @usableFromInline var slots: [Element?] = []
+    /// The index of the first element that was not taken.
+    @usableFromInline var first = 0
+
+    @inlinable package init() {}
+
+    @inlinable package var isEmpty: Bool { first == slots.count }
+
+    /// How many elements are queued.
+    @inlinable package var count: Int { slots.count - first }
+
+    /// The newest element; `nil` if the queue is empty.
+    @inlinable package var last: Element? { isEmpty ? nil : slots[slots.count - 1] }
+
+    @inlinable package mutating func append(_ element: Element) { slots.append(element) }
+
+    /// Replaces the newest element. The queue must not be empty.
+    @inlinable package mutating func replaceLast(by element: Element) { slots[slots.count - 1] = element }
+
+    /// Takes the oldest element; `nil` if the queue is empty.
+    @inlinable package mutating func popFirst() -> Element? {
+        guard first < slots.count, let element = slots[first] else { return nil }
+        slots[first] = nil
+        first += 1
+        if first == slots.count {
+            slots.removeAll(keepingCapacity: true)
+            first = 0
+        } else if first > 32, first * 2 > slots.count {
+            // Each element is moved once for each time that the queue has doubled.
+            slots.removeFirst(first)
+            first = 0
+        }
+        return element
+    }
+}
+
+extension FIFOQueue: Sendable where Element: Sendable {}
