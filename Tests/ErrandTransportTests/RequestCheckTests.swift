@@ -1,13 +1,11 @@
 #if AsyncHTTPClient && NIO && MockServer
-internal import AsyncHTTPClient
 internal import Errand
-@testable internal import ErrandAsyncHTTPClient
 internal import ErrandTesting
 internal import Foundation
 internal import TestSupport
 internal import Testing
 
-extension AsyncHTTPClientTransportTests {
+extension TransportTests {
     /// Requests whose heads are the caller's own: what is sent is what was meant, or nothing is.
     @Suite
     struct RequestCheckTests {
@@ -28,9 +26,6 @@ extension AsyncHTTPClientTransportTests {
                 switch tested {
                 case .asyncHTTPClient: #expect(error is InvalidURLError)
                 case .nio: #expect((error as? TransportError)?.code == .invalidRequest && (error as? TransportError)?.delivery == .notSent)
-                }
-                if tested == .asyncHTTPClient {
-                    #expect(throws: InvalidURLError.self) { try HTTPClient.Request(request(target, to: server), body: nil) }
                 }
             }
             #expect(server.counts.value.accepted == 0)
@@ -91,18 +86,6 @@ extension AsyncHTTPClientTransportTests {
         }
 
         // MARK: Durations
-
-        @Test(arguments: [
-            Duration.seconds(9_223_372_036.9), .seconds(Int64.max), .seconds(9_223_372_037), .nanoseconds(Int64.max),
-            .seconds(-9_223_372_036.9),
-            .seconds(Int64.min), .zero,
-        ])
-        func anyDurationIsSomeNanoseconds(duration: Duration) {
-            let century = Duration.longest.components.seconds * 1_000_000_000
-            let nanoseconds = duration.wholeNanoseconds
-            #expect((-century...century).contains(nanoseconds))
-            #expect((nanoseconds < 0) == (duration < .zero) && (nanoseconds == 0) == (duration == .zero))
-        }
 
         @Test(arguments: [Duration.seconds(Int64.max), .seconds(9_223_372_036.9)], TestedTransport.allCases)
         func hugeTimeoutsAreForEver(duration: Duration, by tested: TestedTransport) async throws {

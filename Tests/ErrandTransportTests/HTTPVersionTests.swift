@@ -5,7 +5,7 @@ internal import Foundation
 internal import TestSupport
 internal import Testing
 
-extension AsyncHTTPClientTransportTests {
+extension TransportTests {
     @Suite(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)))
     struct HTTPVersionTests {
         @Test(arguments: [(NginxServer.Listener.tls, true, "2"), (.tls, false, "1.1"), (.plain, true, "1.1")], TestedTransport.allCases)

@@ -4,7 +4,7 @@ internal import Foundation
 internal import TestSupport
 internal import Testing
 
-extension AsyncHTTPClientTransportTests {
+extension TransportTests {
     /// A deadline holds wherever the exchange is, and the failure says where that was.
     @Suite
     struct DeadlineTests {

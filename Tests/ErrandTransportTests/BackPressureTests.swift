@@ -4,7 +4,7 @@ internal import Foundation
 internal import TestSupport
 internal import Testing
 
-extension AsyncHTTPClientTransportTests {
+extension TransportTests {
     /// Nobody produces more than is wanted. The limits leave room for what the system buffers on both sides.
     @Suite
     struct BackPressureTests {

@@ -6,7 +6,7 @@ internal import Synchronization
 internal import TestSupport
 internal import Testing
 
-extension AsyncHTTPClientTransportTests {
+extension TransportTests {
     /// Many at a time, half of them given up at any moment: nothing hangs, and nothing is left.
     @Suite
     struct LoadTests {

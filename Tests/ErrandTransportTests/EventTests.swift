@@ -6,7 +6,7 @@ internal import Foundation
 internal import TestSupport
 internal import Testing
 
-extension AsyncHTTPClientTransportTests {
+extension TransportTests {
     /// A sink is told of an exchange from its start to its one end, in order.
     @Suite
     struct EventTests {

@@ -5,7 +5,7 @@ internal import Foundation
 internal import TestSupport
 internal import Testing
 
-extension AsyncHTTPClientTransportTests {
+extension TransportTests {
     /// Whoever is cancelled is told at once, always by `CancellationError`, and what was under way is given up.
     @Suite
     struct CancellationTests {
