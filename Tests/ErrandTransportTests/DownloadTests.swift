@@ -1,4 +1,4 @@
-#if AsyncHTTPClient && NIO && MockServer
+#if NIO && MockServer
 internal import Errand
 internal import Foundation
 internal import TestSupport

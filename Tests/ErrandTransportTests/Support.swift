@@ -1,4 +1,4 @@
-#if AsyncHTTPClient && NIO && MockServer
+#if NIO && MockServer
 internal import ErrandConformance
 internal import TestSupport
 internal import Testing

@@ -1,4 +1,4 @@
-#if AsyncHTTPClient
+#if NIO && MockServer
 internal import Errand
 internal import ErrandConformance
 internal import ErrandCore
