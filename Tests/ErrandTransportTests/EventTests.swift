@@ -156,25 +156,11 @@ extension TransportTests {
                 var request = try Request(.get, url: server.url())
                 request.options.eventSink = sink
                 let task = Task { [request] in try await transport.send(request).body.collect() }
-                sink.task.change { $0 = task }
+                sink.cancels(task)
                 await #expect(throws: CancellationError.self) { try await task.value }
                 try await sink.hasEnded.wait { $0 }
             }
         }
-    }
-}
-
-/// Cancels a task at an event.
-private final class CancellingEventSink: EventSink {
-    let task = Watched<Task<Data, any Error>?>(nil)
-    let hasEnded = Watched(false)
-    private let kind: ExchangeEvent.Kind
-
-    init(at kind: ExchangeEvent.Kind) { self.kind = kind }
-
-    func record(_ event: ExchangeEvent) {
-        if event.kind == kind { _ = try? task.waitBlocking { $0 != nil }?.cancel() }
-        if event.kind == .end { hasEnded.change { $0 = true } }
     }
 }
 #endif

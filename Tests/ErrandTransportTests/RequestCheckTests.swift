@@ -117,7 +117,7 @@ extension TransportTests {
             }
             defer { server.stop() }
             try await tested.run { transport in
-                let body = RequestBody.stream(length: nil) { _ in ScriptedBodySource(then: .fails(CannotOpen())) }
+                let body = RequestBody.stream(length: nil) { _ in ScriptedBodySource(["first"], then: .failure(CannotOpen())) }
                 let failure = try await transportError { try await transport.send(Request(.post, url: server.url(), body: body)) }
                 #expect(failure.code == .requestBody)
                 #expect(failure.message == "CannotOpen")

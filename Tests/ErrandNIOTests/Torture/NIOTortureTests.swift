@@ -91,7 +91,7 @@ extension NIOTransportTests {
             try await route.withPlace { place in
                 try await place.torture { send in
                     let body = RequestBody.stream(length: nil) { _ in
-                        ScriptedBody(Array(repeating: { Data(repeating: 1, count: 20_000) }, count: 10))
+                        ScriptedBodySource(steps: Array(repeating: { Data(repeating: 1, count: 20_000) }, count: 10))
                     }
                     let response = try await send(.post, "/small", body)
                     _ = try await response.body.collect()
