@@ -6,7 +6,7 @@ internal import TestSupport
 internal import Testing
 
 /// Bodies as httpbin gives them: coded, slowly, in part, or not at all.
-@Suite(.enabled(if: Stand.httpbin.isHere, Comment(rawValue: Stand.httpbin.missing)), .timeLimit(.minutes(5)))
+@Suite(.enabled(if: RealServer.httpbin.isHere, Comment(rawValue: RealServer.httpbin.missing)), .timeLimit(.minutes(5)))
 struct HTTPBinBodyTests {
     // MARK: Codings
 

@@ -12,7 +12,7 @@ extension NIOTransportTests {
         /// A server, and how to reach it.
         struct Peer: Sendable, CustomTestStringConvertible {
             let testDescription: String
-            let server: Stand
+            let server: RealServer
             var hasTLS = true
             /// The signal for a graceful restart.
             var restart: Int32?
