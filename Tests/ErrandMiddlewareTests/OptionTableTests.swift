@@ -41,7 +41,7 @@ import Testing
 
     // MARK: Each says of itself what is true
 
-    private func plain(_ capabilities: Capabilities = []) -> ScriptedTransport {
+    private static func plain(_ capabilities: Capabilities = []) -> ScriptedTransport {
         ScriptedTransport(capabilities: capabilities) { Response(head: HTTPResponse(status: .ok), request: $0) }
     }
 
@@ -77,16 +77,16 @@ import Testing
     @Test(arguments: OptionRow.all) func saysWhoServesIt(_ row: OptionRow) async throws {
         let request = try row.request()
         if !row.needs.isEmpty {
-            let error = await #expect(throws: UnservedOptionError.self) { try await HTTPStack(plain()).send(request) }
+            let error = await #expect(throws: UnservedOptionError.self) { try await HTTPStack(Self.plain()).send(request) }
             #expect(error?.missingCapabilities == row.needs)
         }
         guard let place = row.servedBy else {
-            _ = try await HTTPStack(plain(row.needs)).send(request)
+            _ = try await HTTPStack(Self.plain(row.needs)).send(request)
             return
         }
-        let error = await #expect(throws: UnservedOptionError.self) { try await HTTPStack(plain()).send(request) }
+        let error = await #expect(throws: UnservedOptionError.self) { try await HTTPStack(Self.plain()).send(request) }
         #expect(error?.missing == place && error?.option == names[row.key] ?? place.description)
-        _ = try await plain().wrapped(by: Pass(place: place)).send(request)
+        _ = try await Self.plain().wrapped(by: Pass(place: place)).send(request)
     }
 
     // MARK: What changes the exchange is in the key
@@ -157,7 +157,7 @@ import Testing
         await send(HTTPStack(wire).circuitBreaker(breaker))
 
         let rate = RateLimitMiddleware(.perSecond(1, burst: 1), maxWait: .zero, clock: ManualClock())
-        _ = try await HTTPStack(plain()).wrapped(by: rate).send(Request(.get, url: "https://a.example/x"))
+        _ = try await HTTPStack(Self.plain()).wrapped(by: rate).send(Request(.get, url: "https://a.example/x"))
         await send(HTTPStack(wire).wrapped(by: rate))
 
         let limit = ConcurrencyLimitMiddleware(.fixed(1))
