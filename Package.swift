@@ -289,6 +289,11 @@ let package = Package(
                 .product(name: "NIOEmbedded", package: "swift-nio", condition: .when(traits: ["NIO"])),
             ]
         ),
+        // What holds for every transport: the tests run for each that is built.
+        .testTarget(
+            name: "ErrandTransportTests",
+            dependencies: ["Errand", "ErrandConformance", "ErrandMockServer", "ErrandTesting", "TestSupport"]
+        ),
         .testTarget(
             name: "ErrandAsyncHTTPClientTests",
             dependencies: [

@@ -1,13 +1,10 @@
 #if AsyncHTTPClient
-internal import Errand
 internal import ErrandConformance
-internal import ErrandTesting
-internal import Foundation
-internal import Synchronization
 internal import TestSupport
 internal import Testing
 
-/// The transport against real servers. One test after the other: many of them look at the time that something takes.
+/// The transport over AsyncHTTPClient alone. The tests run one after the other, because many of them measure time. What holds for every
+/// transport is in ErrandTransportTests.
 @Suite(
     .serialized, .timeLimit(.minutes(5)), SharedServers(),
     .leavesNothingBehind(temporaryPrefixes: [TestFolder.prefix], inParallelRuns: false))

@@ -59,7 +59,10 @@ struct Scenario: Sendable, CustomTestStringConvertible {
     static func pieces(_ status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields()) -> StubResponse {
         .streaming { _, _ in
             await Task.yield()
-            return (HTTPResponse(status: status, headerFields: headers), YieldingBodySource("onetwothree"))
+            return (
+                HTTPResponse(status: status, headerFields: headers),
+                ScriptedBodySource("onetwothree".map { String($0) }) { await Task.yield() }
+            )
         }
     }
 
@@ -88,7 +91,10 @@ struct Scenario: Sendable, CustomTestStringConvertible {
             .streaming { request, _ in
                 await Task.yield()
                 let isRight = request.headers[.authorization] == "Bearer \(token)"
-                return (HTTPResponse(status: isRight ? .ok : .unauthorized), YieldingBodySource("onetwothree"))
+                return (
+                    HTTPResponse(status: isRight ? .ok : .unauthorized),
+                    ScriptedBodySource("onetwothree".map { String($0) }) { await Task.yield() }
+                )
             })
     }
 
@@ -255,7 +261,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
         Scenario(name: "metrics") { $0.stub.metrics(factory: $0.metrics) },
         Scenario(name: "trace") { $0.stub.trace(tracer: $0.tracer) },
         Scenario(name: "traceCall") { $0.stub.traceCall(tracer: $0.tracer) },
-        Scenario(name: "events") { $0.stub.events { _ in Forgetful() } },
+        Scenario(name: "events") { $0.stub.events { _ in StubEventSink() } },
         Scenario(name: "profile") { $0.stub.retry(clock: $0.clock).profile() },
         Scenario(name: "by a condition") {
             $0.stub.wrapped(by: RedirectMiddleware(), when: .host("*.example")).wrapped(by: NumberMiddleware(), when: !.method(.get))
@@ -334,25 +340,6 @@ private struct Thrice: HTTPMiddleware {
             return last
         }
     }
-}
-
-/// A sink that keeps nothing.
-private struct Forgetful: EventSink {
-    func record(_ event: ExchangeEvent) {}
-}
-
-/// Single characters, each of which is waited for.
-final class YieldingBodySource: BodySource {
-    private let rest: Mutex<Substring>
-
-    init(_ text: String) { rest = Mutex(text[...]) }
-
-    func next() async throws -> Data? {
-        await Task.yield()
-        return rest.withLock { $0.popFirst().map { Data(String($0).utf8) } }
-    }
-
-    func abandon() { rest.withLock { $0 = "" } }
 }
 
 /// A stack over stubs of its own.

@@ -1,6 +1,7 @@
 import Errand
 import ErrandConformance
 import ErrandTesting
+import TestSupport
 import Testing
 
 /// The torture of middleware against middleware with one fault each: it must see the fault.
@@ -10,7 +11,7 @@ import Testing
     ) async throws -> TortureError {
         let answer = StubResponse.streaming { _, _ in
             await Task.yield()
-            return (HTTPResponse(status: .ok), YieldingBodySource(body))
+            return (HTTPResponse(status: .ok), ScriptedBodySource(body.map { String($0) }) { await Task.yield() })
         }
         let scenario = Scenario(name: "mutant", stub: Stub().responds(answer), expected: "200 \(body)", wrap: wrap)
         let torture = CancellationTorture(

@@ -48,10 +48,10 @@ import Testing
 
     /// What never ends is an issue of the behavior, and not the end of the test run.
     @Test func aCheckEndsAlthoughTheTransportDoesNot() async throws {
-        let release = Gate()
+        let release = Signal()
         // It declares all that a behavior may look at first.
         let deaf = TransportMutant("deaf", []) { request, base in
-            await release.passed()
+            await release.waitIgnoringCancellation()
             return try await base.send(request)
         }.declaring(.upgrades)
         for behavior in TransportBehavior.all(excluding: StubTransportConformanceTests.leftOut) {
@@ -61,7 +61,7 @@ import Testing
                 try await check(TransportUnderTest(transport, at: "http://stub.example"), patience: .milliseconds(20))
             }
         }
-        release.open()
+        release.signal()
     }
 }
 
@@ -192,7 +192,7 @@ struct TransportMutant: Sendable {
                 let body = $0.body
                 $0.body = .stream { _ in
                     let source = try await body.open()
-                    return Source {
+                    return StubBodySource {
                         (try? await source.next()) ?? nil
                     } onAbandon: {
                         source.abandon()
@@ -206,7 +206,7 @@ struct TransportMutant: Sendable {
                 guard body.bufferedData == nil else { return }
                 $0.body = .stream(length: body.length) { _ in
                     let source = try await body.open()
-                    return Source {
+                    return StubBodySource {
                         try await source.next()
                     } onAbandon: {
                         source.abandon()
@@ -403,7 +403,7 @@ struct TransportMutant: Sendable {
                 guard body.bufferedData == nil else { return }
                 $0.body = .stream(length: body.length) { _ in
                     let source = try await body.open()
-                    return Source { try await source.next() }
+                    return StubBodySource { try await source.next() }
                 }
             }),
         TransportMutant("says that it decodes", ["DeclaredCapabilities"]) { try await $1.send($0) }.declaring(.decodesContent),
@@ -453,19 +453,6 @@ private struct FilteringSink: EventSink {
     init(_ base: any EventSink, _ isPassed: @escaping @Sendable (ExchangeEvent) -> Bool) { (self.base, self.isPassed) = (base, isPassed) }
 
     func record(_ event: ExchangeEvent) { if isPassed(event) { base.record(event) } }
-}
-
-/// A source over closures, without trailers.
-private struct Source: BodySource {
-    let read: @Sendable () async throws -> Data?
-    var onAbandon: @Sendable () -> Void = {}
-
-    init(_ read: @escaping @Sendable () async throws -> Data?, onAbandon: @escaping @Sendable () -> Void = {}) {
-        (self.read, self.onAbandon) = (read, onAbandon)
-    }
-
-    func next() async throws -> Data? { try await read() }
-    func abandon() { onAbandon() }
 }
 
 /// Reads all of a body in a task of its own, wanted or not.

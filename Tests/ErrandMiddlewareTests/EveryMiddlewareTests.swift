@@ -100,10 +100,10 @@ import Testing
     }
 
     @Test(arguments: middleware) func passesTheRequestInAndTheResponseOutInOrder(_ middleware: MiddlewareUnderTest) async throws {
-        let passage = Passage()
+        let passage = RecordingList<String>()
         let stub = StubTransport(Stub().responds(.status(.ok)))
-        let inner = stub.wrapped(by: RecordingMiddleware(name: "inner", passage: passage))
-        let stack = middleware.wrap(inner).wrapped(by: RecordingMiddleware(name: "outer", passage: passage))
+        let inner = stub.wrapped(by: RecordingMiddleware(name: "inner", list: passage))
+        let stack = middleware.wrap(inner).wrapped(by: RecordingMiddleware(name: "outer", list: passage))
         let response = try await stack.send(try request())
         #expect(response.status == .ok)
         #expect(passage.all == ["> outer", "> inner", "< inner", "< outer"])

@@ -1,5 +1,6 @@
 import Errand
 import ErrandTesting
+import TestSupport
 import Testing
 
 @testable import ErrandCore
@@ -47,7 +48,6 @@ struct OptionRow: Sendable, CustomTestStringConvertible {
 }
 
 extension OptionRow {
-    private struct Sink: EventSink { func record(_ event: ExchangeEvent) {} }
 
     private static let outside = Identity.none(because: "it acts outside coalescing")
     private static let observer = Identity.none(because: "it changes nothing of the exchange")
@@ -80,7 +80,7 @@ extension OptionRow {
         OptionRow("ConcurrencyLimitKey", .value) { $0.concurrencyLimit = .off },
         OptionRow("DelayOptionKey", .value, servedBy: .delay) { $0.delay = .use(.seconds(3)) },
         OptionRow("DelayOptionKey", .value) { $0.delay = .off },
-        OptionRow("EventsKey", outside, servedBy: .events) { $0.events = .use(Sink()) },
+        OptionRow("EventsKey", outside, servedBy: .events) { $0.events = .use(StubEventSink()) },
         OptionRow("DecompressOptionKey", .value, servedBy: .decompress) { $0.decompress = .use(DecompressionLimits(maxBytes: 9)) },
         OptionRow("DecompressOptionKey", .value) { $0.decompress = .off },
         OptionRow("CompressOptionKey", .value, servedBy: .compressRequests) { $0.compress = .gzip },

@@ -41,11 +41,8 @@ import Testing
 
     // MARK: Each says of itself what is true
 
-    /// Whatever it is asked for.
-    private struct Plain: HTTPTransport {
-        var capabilities: Capabilities = []
-        func send(_ request: Request) async throws -> Response { Response(head: HTTPResponse(status: .ok), request: request) }
-        func shutdown() async throws {}
+    private static func plain(_ capabilities: Capabilities = []) -> ScriptedTransport {
+        ScriptedTransport(capabilities: capabilities) { Response(head: HTTPResponse(status: .ok), request: $0) }
     }
 
     private struct Pass: HTTPMiddleware {
@@ -80,38 +77,38 @@ import Testing
     @Test(arguments: OptionRow.all) func saysWhoServesIt(_ row: OptionRow) async throws {
         let request = try row.request()
         if !row.needs.isEmpty {
-            let error = await #expect(throws: UnservedOptionError.self) { try await HTTPStack(Plain()).send(request) }
+            let error = await #expect(throws: UnservedOptionError.self) { try await HTTPStack(Self.plain()).send(request) }
             #expect(error?.missingCapabilities == row.needs)
         }
         guard let place = row.servedBy else {
-            _ = try await HTTPStack(Plain(capabilities: row.needs)).send(request)
+            _ = try await HTTPStack(Self.plain(row.needs)).send(request)
             return
         }
-        let error = await #expect(throws: UnservedOptionError.self) { try await HTTPStack(Plain()).send(request) }
+        let error = await #expect(throws: UnservedOptionError.self) { try await HTTPStack(Self.plain()).send(request) }
         #expect(error?.missing == place && error?.option == names[row.key] ?? place.description)
-        _ = try await Plain().wrapped(by: Pass(place: place)).send(request)
+        _ = try await Self.plain().wrapped(by: Pass(place: place)).send(request)
     }
 
     // MARK: What changes the exchange is in the key
 
     private struct NotingClock: Clock {
-        let passage: Passage
+        let passage: RecordingList<String>
         var waits = false
         private let base = ManualClock()
 
-        init(_ passage: Passage, waits: Bool = false) { (self.passage, self.waits) = (passage, waits) }
+        init(_ passage: RecordingList<String>, waits: Bool = false) { (self.passage, self.waits) = (passage, waits) }
 
         var now: ManualClock.Instant { base.now }
         var minimumResolution: Duration { .zero }
         func sleep(until deadline: ManualClock.Instant, tolerance: Duration?) async throws {
-            passage.note("slept \(base.now.duration(to: deadline))")
+            passage.record("slept \(base.now.duration(to: deadline))")
             if waits { try await base.sleep(until: deadline) }
         }
     }
 
     /// Notes what reaches the wire, and redirects `/x`.
-    private struct Wire: HTTPTransport {
-        let passage: Passage
+    private struct RecordingTransport: HTTPTransport {
+        let passage: RecordingList<String>
         var alsoNotes: @Sendable () -> String = { "" }
 
         var capabilities: Capabilities { [] }
@@ -120,7 +117,7 @@ import Testing
             let fields = request.head.headerFields.map { "\($0.name): \($0.value)" }.sorted()
             let limits: [Duration?] = if case .use(let limits) = request.options.phaseTimeouts { limits.durations } else { [] }
             let body = request.body.bufferedData?.count ?? -1
-            passage.note(
+            passage.record(
                 "\(request.method) \(request.head.path ?? "") \(fields) \(body) deadline \(request.deadline != nil) \(limits) \(alsoNotes())"
             )
             if request.head.path == "/x" {
@@ -134,17 +131,17 @@ import Testing
 
     /// What comes of a request in layers that stand inside `coalesce`: which exchanges, after which waits, and with which response.
     private static func exchanges(of request: Request) async throws -> [String] {
-        let passage = Passage()
+        let passage = RecordingList<String>()
         var request = request
         request.options.call.hasEntered = true
         func send(_ stack: HTTPStack) async {
             do {
-                passage.note("\(try await stack.send(request).status.code)")
+                passage.record("\(try await stack.send(request).status.code)")
             } catch {
-                passage.note("\(type(of: error))")
+                passage.record("\(type(of: error))")
             }
         }
-        let wire = Wire(passage: passage)
+        let wire = RecordingTransport(passage: passage)
         #if Telemetry
         let stack = HTTPStack(wire).trace(tracer: RecordingTracer())
         #else
@@ -160,16 +157,17 @@ import Testing
         await send(HTTPStack(wire).circuitBreaker(breaker))
 
         let rate = RateLimitMiddleware(.perSecond(1, burst: 1), maxWait: .zero, clock: ManualClock())
-        _ = try await HTTPStack(Plain()).wrapped(by: rate).send(Request(.get, url: "https://a.example/x"))
+        _ = try await HTTPStack(Self.plain()).wrapped(by: rate).send(Request(.get, url: "https://a.example/x"))
         await send(HTTPStack(wire).wrapped(by: rate))
 
         let limit = ConcurrencyLimitMiddleware(.fixed(1))
         await send(
-            HTTPStack(Wire(passage: passage) { "\(limit.state(of: "https://a.example").inFlight) in progress" }).wrapped(by: limit))
+            HTTPStack(RecordingTransport(passage: passage) { "\(limit.state(of: "https://a.example").inFlight) in progress" }).wrapped(
+                by: limit))
 
         let recording = try Recording(path: "/nowhere", mode: .all)
         await send(HTTPStack(wire).record(on: recording))
-        passage.note("\(recording.log.entries.count) recorded")
+        passage.record("\(recording.log.entries.count) recorded")
         return passage.all
     }
 

@@ -28,7 +28,7 @@ extension MockServerTests {
                 case "/idle": return .text("x")
                 case "/stalled": return .text("x").fault(.stall, at: .responseBody)
                 case "/broken": return .text("x").fault(.halfClose, at: .responseStart)
-                case "/halfRead": return .source { EndlessSource() }
+                case "/halfRead": return .source { CountingBodySource() }
                 case "/halfSent": return .data(try await request.body())
                 default:
                     try await Task.sleep(for: .seconds(3600))
@@ -211,28 +211,28 @@ extension MockServerTests {
         private static let largeBytes = 20 * 1024 * 1024
 
         @Test func aClientThatDoesNotReadIsNotSentMore() async throws {
-            let source = EndlessSource()
+            let source = CountingBodySource()
             try await withMockServer { server in
                 server.enqueue(.source { source })
                 let client = try RawClient(port: server.port)
                 client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
                 _ = client.readSome()
-                try await source.waitUntilAtRest()
+                let produced = try await source.producedAtRest()
                 // What the system holds, and little more.
-                #expect(source.produced.value < 12 * 1024 * 1024)
+                #expect(produced < 12 * 1024 * 1024)
             }
-            try await source.isAbandoned.wait("the source to be given up") { $0 }
+            try await source.progress.wait("the source to be given up") { $0.isAbandoned }
         }
 
         @Test func aServerThatDoesNotReadIsNotSentMore() async throws {
             try await withMockServer { server in
                 server.enqueue(.text("x").fault(.stall, at: .requestBody))
-                let sent = EndlessSource()
+                let sent = CountingBodySource()
                 try await withNIO { transport in
                     let body = RequestBody.stream { _ in sent }
                     let upload = Task { try await transport.send(Request(.put, url: server.url(), body: body)) }
-                    try await sent.waitUntilAtRest()
-                    #expect(sent.produced.value < 12 * 1024 * 1024)
+                    let produced = try await sent.producedAtRest()
+                    #expect(produced < 12 * 1024 * 1024)
                     upload.cancel()
                     _ = try? await upload.value
                 }
@@ -256,30 +256,6 @@ extension MockServerTests {
                     #expect(kept.body.count == 16 * 1024 * 1024)
                 }
             }
-        }
-    }
-}
-
-/// Gives chunks as long as it is asked for them.
-final class EndlessSource: BodySource {
-    let produced = Watched(0)
-    let isAbandoned = Watched(false)
-    private let chunk = Data(repeating: 0x61, count: 64 * 1024)
-
-    func next() async throws -> Data? {
-        try Task.checkCancellation()
-        produced.change { $0 += 64 * 1024 }
-        return chunk
-    }
-
-    func abandon() { isAbandoned.change { $0 = true } }
-
-    /// Waits until nothing was produced for 300 ms.
-    func waitUntilAtRest() async throws {
-        var last = (count: produced.value, since: ContinuousClock.now)
-        try await poll("a producer at rest", value: { produced.value }) { count in
-            if count != last.count { last = (count, .now) }
-            return count > 0 && ContinuousClock.now - last.since > .milliseconds(300)
         }
     }
 }

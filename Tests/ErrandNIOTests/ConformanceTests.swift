@@ -114,17 +114,17 @@ extension NIOTransportTests {
         /// By CONNECT, with TLS to the origin. A proxy that reads requests changes messages. The certificate is not checked, which takes
         /// the reading of the system's own.
         @Test(
-            .enabled(if: Stand.squid.isHere, Comment(rawValue: Stand.squid.missing)),
+            .enabled(if: RealServer.squid.isHere, Comment(rawValue: RealServer.squid.missing)),
             arguments: TransportBehavior.all(excluding: leftOut))
         func conformsThroughATunnel(to behavior: TransportBehavior) async throws {
-            try await conform(to: behavior, through: .http(host: "127.0.0.1", port: try Stand.squid.port()))
+            try await conform(to: behavior, through: .http(host: "127.0.0.1", port: try RealServer.squid.port()))
         }
 
         @Test(
-            .enabled(if: Stand.squid.isHere, Comment(rawValue: Stand.squid.missing)),
+            .enabled(if: RealServer.squid.isHere, Comment(rawValue: RealServer.squid.missing)),
             arguments: TransportBehavior.all(excluding: leftOut))
         func conformsThroughAnHTTPSProxy(to behavior: TransportBehavior) async throws {
-            try await conform(to: behavior, through: .https(host: "localhost", port: try Stand.squid.securePort()))
+            try await conform(to: behavior, through: .https(host: "localhost", port: try RealServer.squid.securePort()))
         }
 
         private func conform(to behavior: TransportBehavior, through proxy: ProxySettings) async throws {
@@ -141,11 +141,11 @@ extension NIOTransportTests {
         }
 
         @Test(
-            .enabled(if: Stand.microsocks.isHere, Comment(rawValue: Stand.microsocks.missing)),
+            .enabled(if: RealServer.microsocks.isHere, Comment(rawValue: RealServer.microsocks.missing)),
             arguments: TransportBehavior.all(excluding: leftOut))
         func conformsThroughSOCKS(to behavior: TransportBehavior) async throws {
             let check = behavior.prepared()
-            let port = try Stand.microsocks.port()
+            let port = try RealServer.microsocks.port()
             try await withMockServer(serving: check.stubs) { server in
                 try await withNIO {
                     $0.proxy = .all(.socks5(host: "127.0.0.1", port: port, credentials: ("joe", "pw")))

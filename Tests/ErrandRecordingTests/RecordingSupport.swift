@@ -3,24 +3,6 @@ import ErrandTesting
 import Synchronization
 import TestSupport
 
-/// A transport that answers as it is told, and counts.
-final class ScriptedTransport: HTTPTransport {
-    private let calls = Mutex(0)
-    private let answer: @Sendable (Request) async throws -> Response
-
-    init(_ answer: @escaping @Sendable (Request) async throws -> Response) { self.answer = answer }
-
-    var callCount: Int { calls.withLock { $0 } }
-    var capabilities: Capabilities { .streamingDownload }
-
-    func send(_ request: Request) async throws -> Response {
-        calls.withLock { $0 += 1 }
-        return try await answer(request)
-    }
-
-    func shutdown() async throws {}
-}
-
 extension ScriptedTransport {
     /// Always the same.
     convenience init(
@@ -40,14 +22,14 @@ extension ScriptedTransport {
         self.init { request in
             var steps: [@Sendable () async throws -> Data] = chunks.map { chunk in { chunk } }
             if let failure { steps.append { throw failure } }
-            return .streaming(ScriptedBody(steps, trailers: trailers), headers: headers, to: request, version: version)
+            return .streaming(ScriptedBodySource(steps: steps, trailers: trailers), headers: headers, to: request, version: version)
         }
     }
 }
 
 extension Response {
     static func streaming(
-        _ body: ScriptedBody, headers: HTTPFields = HTTPFields(), to request: Request, version: String? = nil
+        _ body: ScriptedBodySource, headers: HTTPFields = HTTPFields(), to request: Request, version: String? = nil
     ) -> Response {
         var response = Response(
             head: HTTPResponse(status: .ok, headerFields: headers), body: ResponseBody(body, request: request), request: request,

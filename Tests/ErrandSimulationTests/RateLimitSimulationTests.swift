@@ -183,15 +183,3 @@ private struct RemoteStore: RateLimitStore {
         memory.observe(fields, for: key, after: grant)
     }
 }
-
-/// Runs its jobs in the order in which they are ready: one after the other, or several at a time.
-private final class QueueExecutor: TaskExecutor {
-    private let queue: DispatchQueue
-
-    init(isConcurrent: Bool = false) { queue = DispatchQueue(label: "simulation", attributes: isConcurrent ? .concurrent : []) }
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
-    }
-}

@@ -53,7 +53,7 @@ struct TelemetryCase: Sendable, CustomTestStringConvertible {
         TelemetryCase(name: "TLS", answer: transport(.tls), attributes: ["error.type": "tls_failure"]),
         TelemetryCase(name: "timeout for the head", answer: .never, course: .timedOut, attributes: ["error.type": "timeout"]),
         TelemetryCase(
-            name: "timeout within the body", answer: .streaming { _, _ in (HTTPResponse(status: .ok), StillBodySource()) },
+            name: "timeout within the body", answer: .streaming { _, _ in (HTTPResponse(status: .ok), ScriptedBodySource(then: .stall)) },
             course: .timedOutReading, attributes: ["http.response.status_code": "200", "error.type": "timeout"]),
         TelemetryCase(
             name: "body that breaks off", answer: .data(Data(count: 10)).breaking(afterBytes: 5),
@@ -69,7 +69,7 @@ struct TelemetryCase: Sendable, CustomTestStringConvertible {
             attributes: ["http.response.status_code": "404", "error.type": "404"]),
         TelemetryCase(name: "cancelled", answer: .never, course: .cancelled, attributes: [:]),
         TelemetryCase(
-            name: "cancelled within the body", answer: .streaming { _, _ in (HTTPResponse(status: .ok), StillBodySource()) },
+            name: "cancelled within the body", answer: .streaming { _, _ in (HTTPResponse(status: .ok), ScriptedBodySource(then: .stall)) },
             course: .cancelledReading, attributes: ["http.response.status_code": "200"]),
         TelemetryCase(
             name: "unknown method", answer: .status(.ok), method: HTTPRequest.Method("PURGE") ?? .get,

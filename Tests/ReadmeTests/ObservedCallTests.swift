@@ -19,7 +19,7 @@ import Testing
     /// Changes the protocol; the exchange goes on.
     private struct Upgrading: HTTPSender {
         struct Stream: DuplexStream {
-            var incoming: any BodySource { StillBodySource() }
+            var incoming: any BodySource { ScriptedBodySource(then: .stall) }
             func write(_ data: Data) async throws {}
             func finishWriting() async throws {}
             func close() {}
@@ -71,7 +71,7 @@ import Testing
 
     private static let notFound = StubResponse.status(.notFound, text: "no")
     private static let refused = StubResponse.json(["code": 7] as JSONValue, status: .unauthorized)
-    private static let endless = StubResponse.streaming { _, _ in (HTTPResponse(status: .ok), StillBodySource()) }
+    private static let endless = StubResponse.streaming { _, _ in (HTTPResponse(status: .ok), ScriptedBodySource(then: .stall)) }
 
     static let ends = [
         End(testDescription: "decoded", status: 200, problem: nil, errorType: nil) { await typed($0(stub(.status(.ok, text: "7")))) },

@@ -9,7 +9,7 @@ public struct SharedServers: SuiteTrait, TestTrait, TestScoping {
 
     /// - Parameters:
     ///   - badTLS: whether the servers with wrong TLS are among them.
-    ///   - proxies: whether the proxies of ``Stand`` are among them.
+    ///   - proxies: whether the proxies of ``RealServer`` are among them.
     public init(badTLS: Bool = false, proxies: Bool = false) { (startsBadTLS, startsProxies) = (badTLS, proxies) }
 
     public func provideScope(
@@ -18,7 +18,7 @@ public struct SharedServers: SuiteTrait, TestTrait, TestScoping {
         // A test that needs it reports why it did not start.
         if NginxServer.isHere { _ = try? await NginxServer.shared() }
         if startsBadTLS, Suites.folder != nil, BadTLSServer.hasOpenSSL, BadTLSServer.hasPython { _ = try? await BadTLSServer.shared() }
-        if startsProxies { Stand.startProxies() }
+        if startsProxies { RealServer.startProxies() }
         try await function()
     }
 }

@@ -1,18 +1,22 @@
-#if AsyncHTTPClient && NIO && MockServer
-internal import AsyncHTTPClient
-internal import ErrandAsyncHTTPClient
+#if NIO && MockServer
 public import ErrandCore
 internal import ErrandNIO
+#if AsyncHTTPClient
+internal import AsyncHTTPClient
+internal import ErrandAsyncHTTPClient
 internal import NIOCore
 internal import NIOSSL
+#endif
 
-/// The transports with sockets, for tests that hold for each of them.
+/// The transports with sockets that the traits build, for tests that hold for each of them.
 public enum TestedTransport: String, CaseIterable, Sendable {
-    /// Over a client that is lent to it.
-    case asyncHTTPClient
     case nio
+    #if AsyncHTTPClient
+    /// Over a client that the transport borrows.
+    case asyncHTTPClient
+    #endif
 
-    /// The settings that both have, with the same defaults for both.
+    /// The settings that all transports have, with the same defaults for each.
     public struct Settings: Sendable {
         public var tls = TLSSettings()
         public var connectTimeout: Duration = .seconds(10)
@@ -38,13 +42,16 @@ public enum TestedTransport: String, CaseIterable, Sendable {
             configuration.maxConnectionsPerOrigin = settings.maxConnections
             configuration.allowsHTTP2 = settings.allowsHTTP2
             return try await withTransport(try NIOTransport(configuration)) { try await body($0) }
+        #if AsyncHTTPClient
         case .asyncHTTPClient:
             return try await Self.withClient(settings) { client in
                 try await withTransport(AsyncHTTPClientTransport(borrowing: client)) { try await body($0) }
             }
+        #endif
         }
     }
 
+    #if AsyncHTTPClient
     /// Runs `body` with a client, which is shut down afterwards.
     private static func withClient<Result>(_ settings: Settings, _ body: (HTTPClient) async throws -> Result) async throws -> Result {
         let client = HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: try configuration(settings))
@@ -83,5 +90,6 @@ public enum TestedTransport: String, CaseIterable, Sendable {
         guard seconds < 3_000_000_000 else { return .hours(24 * 365 * 100) }
         return .nanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
     }
+    #endif
 }
 #endif

@@ -50,7 +50,7 @@ extension MiddlewareBehavior {
                 ))
             let below = HTTPStack(stub)
             let stack = subject.wrap(
-                ClosureSender { request in
+                StubSender { request in
                     var response = try await below.send(request)
                     response.metadata.httpVersion = "2"
                     response.metadata.contentCoding = "gzip"
@@ -74,7 +74,7 @@ extension MiddlewareBehavior {
             var request = try subject.request()
             request.options.upgrade = UpgradeRequest(protocolName: "own")
             let stack = subject.wrap(
-                ClosureSender { request in
+                StubSender { request in
                     guard request.options.upgrade?.protocolName == "own" else { throw Refused() }
                     var response = Response(head: HTTPResponse(status: .ok), request: request)
                     response.upgrade = NoStream()
@@ -101,7 +101,7 @@ extension MiddlewareBehavior {
             // Checked here: a task without the caller's task-local values doesn't know its test either.
             let seen = Mutex<String?>(nil)
             let stack = subject.wrap(
-                ClosureSender { request in
+                StubSender { request in
                     seen.withLock { $0 = CallersTask.mark }
                     return Response(head: HTTPResponse(status: .ok), request: request)
                 })
@@ -129,7 +129,7 @@ extension MiddlewareBehavior {
             if case .complete? = end { Issue.record("the exchange of a body that broke off has ended as complete") }
         },
         MiddlewareBehavior("EndsWithTheBody", "The exchange of a response ends only when its body has ended.") { subject in
-            let written = WrittenBody()
+            let written = RecordingBodySource()
             defer { written.finish() }
             let stub = StubTransport(Stub().responds(.streaming { _, _ in (HTTPResponse(status: .ok), written) }))
             let response = try await subject.wrap(stub).send(subject.request())
@@ -184,7 +184,7 @@ extension MiddlewareBehavior {
         }
         if !body.isEmpty {
             request.body = .stream { _ in
-                let source = WrittenBody(trailers: [TransportBehavior.field("X-Checksum"): "abc"])
+                let source = RecordingBodySource(trailers: [TransportBehavior.field("X-Checksum"): "abc"])
                 for piece in body { source.write(piece) }
                 source.finish()
                 return source
@@ -228,7 +228,7 @@ extension MiddlewareBehavior {
 
 /// A stream that is never read.
 private struct NoStream: DuplexStream {
-    var incoming: any BodySource { ClosureSource { nil } }
+    var incoming: any BodySource { StubBodySource { nil } }
     func write(_ data: Data) async throws {}
     func finishWriting() async throws {}
     func close() {}

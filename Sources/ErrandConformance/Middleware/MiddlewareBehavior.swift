@@ -120,7 +120,7 @@ extension MiddlewareBehavior {
             #expect(stub.openBodyCount == 0)
         },
         MiddlewareBehavior("Streams", "The first piece of a body can be read before the second exists.") { subject in
-            let written = WrittenBody()
+            let written = RecordingBodySource()
             let stub = StubTransport(Stub().responds(.streaming { _, _ in (HTTPResponse(status: .ok), written) }))
             let response = try await subject.wrap(stub).send(subject.request())
             var iterator = response.body.makeAsyncIterator()
@@ -190,7 +190,7 @@ extension MiddlewareBehavior {
             let (isBelow, hasStopped, release) = (Signal(), Signal(), Signal())
             defer { release.signal() }
             let stack = subject.wrap(
-                ClosureSender { _ in
+                StubSender { _ in
                     defer { hasStopped.signal() }
                     isBelow.signal()
                     try await release.wait()
@@ -252,7 +252,7 @@ extension MiddlewareBehavior {
             let (hasFirst, release) = (Signal(), Signal())
             defer { release.signal() }
             let isFirst = Mutex(true)
-            let source = ClosureSource {
+            let source = StubBodySource {
                 let isNow = isFirst.withLock { isFirst in
                     defer { isFirst = false }
                     return isFirst
@@ -290,9 +290,3 @@ extension MiddlewareBehavior {
 
 /// An error that no middleware knows.
 struct Refused: Error {}
-
-/// A sender that calls a closure.
-struct ClosureSender: HTTPSender {
-    let answer: @Sendable (Request) async throws -> Response
-    func send(_ request: Request) async throws -> Response { try await answer(request) }
-}

@@ -9,7 +9,7 @@ extension TransportBehavior {
         TransportBehavior(
             "EchoInterleave", "Each piece of the request's body comes back before the next is sent.", [Stub(.post).responds(.echo)]
         ) { subject in
-            let written = WrittenBody()
+            let written = RecordingBodySource()
             written.write("piece 0")
             let response = try await subject.send(.post, body: .stream { _ in written })
             var iterator = response.body.makeAsyncIterator()
@@ -30,7 +30,7 @@ extension TransportBehavior {
                         let hasGreeted = Mutex(false)
                         return (
                             HTTPResponse(status: .ok),
-                            ClosureSource {
+                            StubBodySource {
                                 let isFirst = hasGreeted.withLock { hasGreeted in
                                     defer { hasGreeted = true }
                                     return !hasGreeted
@@ -44,7 +44,7 @@ extension TransportBehavior {
                     })
             ]
         ) { subject in
-            let written = WrittenBody()
+            let written = RecordingBodySource()
             let response = try await subject.send(.post, body: .stream { _ in written })
             var iterator = response.body.makeAsyncIterator()
             #expect(try await read("hello", from: &iterator))
@@ -101,7 +101,7 @@ extension TransportBehavior {
             for hasDeadline in [true, false] {
                 let (isRead, isReleased) = (Signal(), Signal())
                 let body = RequestBody.stream { _ in
-                    ClosureSource {
+                    StubBodySource {
                         isRead.signal()
                         try await Task.sleep(for: .seconds(60))
                         return nil
@@ -265,7 +265,7 @@ extension TransportBehavior {
     private static let hanging = StubResponse.streaming { _, incoming in
         (
             HTTPResponse(status: .ok),
-            ClosureSource {
+            StubBodySource {
                 while true { try await Task.sleep(for: .seconds(60)) }
             } onAbandon: {
                 incoming.abandon()

@@ -24,7 +24,7 @@ extension TransportBehavior {
             #expect(try await subject.exchange().response.status == .ok)
         },
         TransportBehavior("EndComesWithTheBody", "The end of an exchange is reported with the end of the body, not with the head.") {
-            let written = WrittenBody()
+            let written = RecordingBodySource()
             written.write("first")
             return Check([Stub().responds(.streaming { _, _ in (HTTPResponse(status: .ok), written) })]) { subject in
                 defer { written.finish() }
@@ -50,7 +50,7 @@ extension TransportBehavior {
             let hanging = StubResponse.streaming { _, _ in
                 (
                     HTTPResponse(status: .ok),
-                    ClosureSource {
+                    StubBodySource {
                         try await released.wait()
                         return nil
                     }
@@ -95,7 +95,7 @@ extension TransportBehavior {
             let large = StubResponse.streaming { _, _ in
                 (
                     HTTPResponse(status: .ok),
-                    ClosureSource {
+                    StubBodySource {
                         guard produced.value < pieces else { return nil }
                         produced.count()
                         return piece

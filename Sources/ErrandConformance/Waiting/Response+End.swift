@@ -1,4 +1,5 @@
 internal import ErrandCore
+internal import ErrandTesting
 
 extension Response {
     /// Waits for the end of the exchange, and returns its outcome.

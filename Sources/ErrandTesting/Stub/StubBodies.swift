@@ -1,12 +1,6 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// Returns when the task is cancelled.
-func waitForCancellation() async throws {
-    let stream = AsyncStream<Never> { _ in }
-    for await _ in stream {}
-}
-
 /// A source of chunks without delays.
 final class ChunksBodySource: BodySource {
     private let rest: Mutex<ArraySlice<Data>>

@@ -110,8 +110,7 @@ public struct StubResponse: Sendable {
 
     /// Never responds: the request waits until the caller is cancelled or the deadline passes.
     public static let never = StubResponse { _ in
-        try await waitForCancellation()
-        throw CancellationError()
+        try await untilCancelled()
     }
 
     /// Responds with a head and a body that you make from the request.

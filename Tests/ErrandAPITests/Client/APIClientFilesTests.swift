@@ -95,7 +95,7 @@ import Testing
             Stub(.get, "/b").responds(.stream(streamed, headers: [.contentLength: "11"]))
         ) {
             $0.transformResponse("double") { response in
-                if response.status == .ok { response.body = response.body.transformed(by: Doubling()) }
+                if response.status == .ok { response.body = response.body.transformed(by: DoublingTransform()) }
             }.redirect()
         }
         let file = try await client.download(archive, to: target, progress: reports.record)
@@ -171,15 +171,4 @@ import Testing
         #expect(try await file.bytes == 11)
         #expect(fraction == 1)
     }
-}
-
-/// Each chunk twice, as a decoder makes more of what it takes.
-private struct Doubling: BodyTransform {
-    mutating func next(_ input: inout Data) throws -> Data? {
-        guard !input.isEmpty else { return nil }
-        defer { input = Data() }
-        return input + input
-    }
-
-    mutating func finish() throws -> Data? { nil }
 }

@@ -28,9 +28,9 @@ import Testing
         let head = HTTPResponse(status: .ok, headerFields: fields)
         var steps: [@Sendable () async throws -> Data] = []
         for chunk in chunks { steps.append { Data(chunk.utf8) } }
-        steps.append { try await StillBodySource().next() ?? Data() }
+        steps.append { try await ScriptedBodySource(then: .stall).next() ?? Data() }
         let script = steps
-        return .streaming { _, _ in (head, ScriptedBody(script)) }
+        return .streaming { _, _ in (head, ScriptedBodySource(steps: script)) }
     }
 
     private let gone = StubResponse.status(.noContent)

@@ -435,15 +435,15 @@ import Testing
 
     /// Who is cancelled requests nothing, and the page ahead ends, although its iterator is still there.
     @Test func whoIsCancelledRequestsNothing() async throws {
-        let (begun, ended) = (Gate(), Gate())
+        let (begun, ended) = (Signal(), Signal())
         let wasCancelled = Watched(false)
         let stub = StubTransport(
             Stub().query("page", "2").responds(
                 .custom { _ in
-                    begun.open()
+                    begun.signal()
                     defer {
                         wasCancelled.change { $0 = Task.isCancelled }
-                        ended.open()
+                        ended.signal()
                     }
                     try await Task.sleep(for: .seconds(60))
                     return (HTTPResponse(status: .ok), Data())
@@ -453,11 +453,11 @@ import Testing
             let task = Task {
                 var pages = pages.makeAsyncIterator()
                 _ = try await pages.next()
-                if prefetches { await begun.passed() }
+                if prefetches { await begun.waitIgnoringCancellation() }
                 withUnsafeCurrentTask { $0?.cancel() }
                 let error = await #expect(throws: CancellationError.self) { try await pages.next() }
                 if prefetches {
-                    await ended.passed()
+                    await ended.waitIgnoringCancellation()
                     #expect(wasCancelled.value)
                 }
                 return error != nil
@@ -512,41 +512,41 @@ import Testing
 
     /// The page ahead belongs to the iterator, and ends with it.
     @Test func whoLeavesCancelsThePageAhead() async throws {
-        let (begun, ended) = (Gate(), Gate())
+        let (begun, ended) = (Signal(), Signal())
         let wasCancelled = Watched(false)
         let stub = StubTransport(
             Stub().query("page", "2").responds(
                 .custom { _ in
-                    begun.open()
+                    begun.signal()
                     defer {
                         wasCancelled.change { $0 = Task.isCancelled }
-                        ended.open()
+                        ended.signal()
                     }
                     try await Task.sleep(for: .seconds(60))
                     return (HTTPResponse(status: .ok), Data())
                 }), Stub().responds(.json(Items(items: [1]))))
         let client = client(stub)
         for try await _ in client.pages(list, next: .number { _ in true }, policy: PaginationPolicy(prefetches: true)) {
-            await begun.passed()
+            await begun.waitIgnoringCancellation()
             break
         }
-        await ended.passed()
+        await ended.waitIgnoringCancellation()
         #expect(wasCancelled.value)
         #expect(stub.openBodyCount == 0)
     }
 
     @Test(arguments: [false, true]) func cancellationEndsTheList(prefetches: Bool) async throws {
-        let begun = Gate()
+        let begun = Signal()
         let stub = StubTransport(
             Stub().query("page", "2").responds(
                 .custom { _ in
-                    begun.open()
+                    begun.signal()
                     try await Task.sleep(for: .seconds(60))
                     return (HTTPResponse(status: .ok), Data())
                 }), Stub().responds(.json(Items(items: [1]))))
         let pages = client(stub).pages(list, next: .number { _ in true }, policy: PaginationPolicy(prefetches: prefetches))
         let task = Task { try await all(pages) }
-        await begun.passed()
+        await begun.waitIgnoringCancellation()
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect(stub.requests.count == 2 && stub.openBodyCount == 0)

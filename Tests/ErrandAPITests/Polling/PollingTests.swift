@@ -75,9 +75,9 @@ import Testing
 
     /// The head of a 202 says where the work is seen, whatever becomes of its body.
     @Test(arguments: [true, false]) func theBodyOfAcceptedWorkDoesNotMatter(isSilent: Bool) async throws {
-        let bodies = Mutex<[ScriptedBody]>([])
+        let bodies = Mutex<[ScriptedBodySource]>([])
         let accepted = StubResponse.streaming { _, _ in
-            let body = ScriptedBody([
+            let body = ScriptedBodySource(steps: [
                 { () async throws -> Data in
                     if isSilent { try await Task.sleep(for: .seconds(600)) }
                     throw TransportError(.connectionLost, phase: .body, request: nil, delivery: .sent)
@@ -89,7 +89,7 @@ import Testing
         let stub = StubTransport(Stub(.post, "/v1/reports").responds(accepted), Stub().responds(done()))
         let outcome = try await poll(stub, Endpoint<Job>.post("/reports"))
         #expect(outcome.state == "done" && outcome.seconds <= 2.5 && stub.requests.count == 2)
-        #expect(bodies.withLock { $0.map(\.abandoned.value) } == [1])
+        #expect(bodies.withLock { $0.map(\.abandonments.value) } == [1])
     }
 
     @Test func credentialsStayAtTheirOrigin() async throws {

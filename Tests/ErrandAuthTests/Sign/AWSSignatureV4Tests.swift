@@ -206,7 +206,7 @@ import Testing
     @Test func aStreamIsHashedIfItCanBeReadAgain() async throws {
         var request = try Request(.put, url: "https://a.example/x")
         let data = Data("streamed".utf8)
-        request.body = .stream { _ in DataSource(data) }
+        request.body = .stream { _ in ScriptedBodySource(chunks: [data]) }
         let streamed = try await signed(request, service: "s3")
         request.body = .data(data)
         #expect(streamed.headers == (try await signed(request, service: "s3")).headers)
@@ -216,16 +216,5 @@ import Testing
         let sent = request
         await #expect(throws: AuthenticationError.self) { try await signed(sent) }
     }
-}
-
-/// A source of one chunk.
-private actor DataSource: BodySource {
-    private var data: Data?
-
-    init(_ data: Data) { self.data = data }
-
-    func next() -> Data? { data.take() }
-    nonisolated func abandon() {}
-
 }
 #endif

@@ -179,18 +179,18 @@ private final class Hits: Sendable {
     }
 
     @Test func everyStoreIsToldAlsoIfTheCallerIsCancelled() async throws {
-        let (begun, mayGo) = (Gate(), Gate())
+        let (begun, mayGo) = (Signal(), Signal())
         let stores = [
             SharedStore {
-                begun.open()
-                await mayGo.passed()
+                begun.signal()
+                await mayGo.waitIgnoringCancellation()
             }, SharedStore(),
         ]
         let tokens = source("joe", account: "service/joe")
         let signOut = Task { try await tokens.signOut(clearing: stores) }
-        await begun.passed()
+        await begun.waitIgnoringCancellation()
         signOut.cancel()
-        mayGo.open()
+        mayGo.signal()
         _ = try await signOut.value
         #expect(stores.allSatisfy { $0.toldOf.count == 1 })
         // In a task that is cancelled already, too.

@@ -139,17 +139,17 @@ import Testing
 
     @Test func aRefreshThatIsCancelledLeavesNothingBehind() async throws {
         let folder = try TestFolder("token-disk")
-        let (begun, mayEnd) = (Gate(), Gate())
+        let (begun, mayEnd) = (Signal(), Signal())
         let server = Server {
-            begun.open()
-            await mayEnd.passed()
+            begun.signal()
+            await mayEnd.waitIgnoringCancellation()
         }
         let tokens = server.source(FileTokenStore(atPath: folder.file("token.json")))
         try await tokens.signIn(Self.first)
         let waiting = Task { try await tokens.token() }
-        await begun.passed()
+        await begun.waitIgnoringCancellation()
         try await tokens.signOut()
-        mayEnd.open()
+        mayEnd.signal()
         _ = await waiting.result
         await tokens.finish()
         try await poll("the refresh to end", value: { try names(folder) }) { $0 == ["token.json.lock", "token.json.write-lock"] }

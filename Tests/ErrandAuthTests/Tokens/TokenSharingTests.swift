@@ -75,18 +75,18 @@ import Testing
     /// Bob signs in while Ann's token is being refreshed: her new token is not saved over his.
     @Test(arguments: Kind.allCases) func aSignInDuringARefreshElsewhereStays(kind: Kind) async throws {
         try await withStores(kind) { first, second in
-            let (begun, mayEnd) = (Gate(), Gate())
+            let (begun, mayEnd) = (Signal(), Signal())
             let a = TokenSource(store: first) { _ in
-                begun.open()
-                await mayEnd.passed()
+                begun.signal()
+                await mayEnd.waitIgnoringCancellation()
                 return AccessToken("ann-2", refreshToken: "ann-2-r")
             }
             try await a.signIn(token("ann", expiresAt: .distantPast))
             let waiting = Task { try await a.token() }
-            await begun.passed()
+            await begun.waitIgnoringCancellation()
             // It does not wait for the refresh.
             try await source(second, "b").signIn(token("bob"))
-            mayEnd.open()
+            mayEnd.signal()
             let error = await #expect(throws: AuthenticationError.self) { try await waiting.value }
             #expect(error?.reason == .accountChanged && a.current?.value == "bob")
             #expect(try await first.load()?.value == "bob")
@@ -115,21 +115,21 @@ import Testing
 
     @Test(arguments: Kind.allCases) func aRefreshElsewhereUndoesNoSignOut(kind: Kind) async throws {
         try await withStores(kind) { first, second in
-            let (begun, mayEnd) = (Gate(), Gate())
+            let (begun, mayEnd) = (Signal(), Signal())
             let c = TokenSource(store: first) { _ in
-                begun.open()
-                await mayEnd.passed()
+                begun.signal()
+                await mayEnd.waitIgnoringCancellation()
                 return AccessToken("carol-2", refreshToken: "carol-2-r")
             }
             try await c.signIn(token("carol", expiresAt: .distantPast))
             let d = source(second, "d")
             _ = try await d.load()
             let waiting = Task { try await c.token() }
-            await begun.passed()
+            await begun.waitIgnoringCancellation()
             // It does not wait for the refresh.
             #expect(try await d.signOut()?.value == "carol")
             #expect(try await second.load() == nil)
-            mayEnd.open()
+            mayEnd.signal()
             let error = await #expect(throws: AuthenticationError.self) { try await waiting.value }
             #expect(error?.reason == .signedOut && c.current == nil)
             #expect(try await first.load() == nil)

@@ -182,7 +182,10 @@ import Testing
             Stub().matching("new") { $0.headers[.authorization] == "Bearer new" }.responds(.status(.ok)),
             Stub().responds(
                 .streaming { _, _ in
-                    (HTTPResponse(status: .unauthorized), Endless(Data(repeating: 0x61, count: max(1, bytes)), ends: bytes > 0))
+                    (
+                        HTTPResponse(status: .unauthorized),
+                        ScriptedBodySource(chunks: [Data(repeating: 0x61, count: max(1, bytes))], then: bytes > 0 ? .end : .stall)
+                    )
                 }))
         let holder = Mutex<HTTPStack?>(nil)
         let tokens = TokenSource(AccessToken("old")) { _ in
@@ -214,13 +217,13 @@ import Testing
     }
 
     @Test func aTaskThatOutlivesARefreshGetsTokens() async throws {
-        let mayGo = Gate()
+        let mayGo = Signal()
         let later = Mutex<Task<AccessToken, any Error>?>(nil)
         let holder = Mutex<TokenSource?>(nil)
         let tokens = TokenSource(AccessToken("old", expiresAt: .distantPast)) { _ in
             let source = try #require(holder.withLock { $0 })
             let task = Task {
-                await mayGo.passed()
+                await mayGo.waitIgnoringCancellation()
                 return try await source.token()
             }
             later.withLock { $0 = task }
@@ -228,26 +231,26 @@ import Testing
         }
         holder.withLock { $0 = tokens }
         #expect(try await tokens.token().value == "new")
-        mayGo.open()
+        mayGo.signal()
         #expect(try await later.withLock { $0 }?.value.value == "new")
         holder.withLock { $0 = nil }
     }
 
     @Test func finishingWaitsForTheRefreshAlsoInACancelledTask() async throws {
-        let (begun, mayGo) = (Gate(), Gate())
+        let (begun, mayGo) = (Signal(), Signal())
         let store = MemoryTokenStore()
         let tokens = TokenSource(store: store) { _ in
-            begun.open()
-            await mayGo.passed()
+            begun.signal()
+            await mayGo.waitIgnoringCancellation()
             return AccessToken("new")
         }
         try await tokens.signIn(AccessToken("old", expiresAt: .distantPast))
         let caller = Task { try await tokens.token() }
-        await begun.passed()
+        await begun.waitIgnoringCancellation()
         caller.cancel()
         let finish = Task { await tokens.finish() }
         finish.cancel()
-        mayGo.open()
+        mayGo.signal()
         await finish.value
         #expect(store.load()?.value == "new")
         // It does not wait for ever.
@@ -454,14 +457,14 @@ import Testing
     }
 
     @Test func whoWaitsForARefreshFailsWhenAnotherAccountSignsIn() async throws {
-        let begins = Gate()
+        let begins = Signal()
         let tokens = TokenSource(AccessToken("ann", expiresAt: .distantPast)) { _ in
-            begins.open()
+            begins.signal()
             try await Task.sleep(for: .seconds(60))
             return AccessToken("never")
         }
         let waiting = Task { try await tokens.token() }
-        await begins.passed()
+        await begins.waitIgnoringCancellation()
         try await tokens.signIn(AccessToken("joe"))
         let error = await #expect(throws: AuthenticationError.self) { try await waiting.value }
         #expect(error?.reason == .accountChanged)
@@ -508,9 +511,9 @@ import Testing
     }
 
     @Test func aDeadlineEndsTheWaitAndNotTheRefresh() async throws {
-        let gate = Gate()
+        let gate = Signal()
         let tokens = TokenSource(AccessToken("0", expiresAt: .distantPast)) { _ in
-            await gate.passed()
+            await gate.waitIgnoringCancellation()
             return AccessToken("1")
         }
         var request = try request()
@@ -518,7 +521,7 @@ import Testing
         let sent = request
         let error = await #expect(throws: TransportError.self) { try await StubTransport().authenticate(.bearer(tokens)).send(sent) }
         #expect(error?.code == .timedOut && error?.delivery == .notSent)
-        gate.open()
+        gate.signal()
         await eventually { tokens.current?.value == "1" }
     }
 
@@ -792,14 +795,14 @@ import Testing
         let counter = Counter()
         let tokens = TokenSource(store: store) { _ in AccessToken("\(counter.next())") }
         try await tokens.signIn(AccessToken("0", expiresAt: .distantPast))
-        let (isHeld, mayEnd) = (Gate(), Gate())
+        let (isHeld, mayEnd) = (Signal(), Signal())
         let other = Task {
             try await store.exclusively {
-                isHeld.open()
-                await mayEnd.passed()
+                isHeld.signal()
+                await mayEnd.waitIgnoringCancellation()
             }
         }
-        await isHeld.passed()
+        await isHeld.waitIgnoringCancellation()
         // A deadline ends the wait of one request; a sign-out ends the refresh.
         await #expect(throws: TransportError.self) { try await tokens.token(by: Deadline(.now + .milliseconds(60))) }
         let waiting = Task { try await tokens.token() }
@@ -807,7 +810,7 @@ import Testing
         let error = await #expect(throws: AuthenticationError.self) { try await waiting.value }
         #expect(error?.reason == .signedOut && counter.count == 0)
         try await tokens.signIn(AccessToken("0", expiresAt: .distantPast))
-        mayEnd.open()
+        mayEnd.signal()
         try await other.value
         #expect(try await tokens.token().value == "1")
     }
@@ -855,23 +858,6 @@ import Testing
             #expect(seen == ["signed in", "refreshed", "signed out"])
         }
     }
-}
-
-/// Some bytes, and then the end, or nothing.
-private actor Endless: BodySource {
-    private var data: Data?
-    private let ends: Bool
-
-    init(_ data: Data, ends: Bool) { (self.data, self.ends) = (data, ends) }
-
-    func next() async throws -> Data? {
-        defer { data = nil }
-        if let data { return data }
-        if !ends { try await Task.sleep(for: .seconds(60)) }
-        return nil
-    }
-
-    nonisolated func abandon() {}
 }
 
 extension TokenSourceTests.SlowStore {

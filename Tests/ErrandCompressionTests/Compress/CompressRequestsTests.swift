@@ -44,7 +44,7 @@ import Testing
 
     /// A body of unknown length that can be sent again.
     private func stream(_ data: Data) -> RequestBody {
-        .stream { _ in SequenceSource(stride(from: 0, to: data.count, by: 1000).map { Data(data.dropFirst($0).prefix(1000)) }) }
+        .stream { _ in ScriptedBodySource(chunks: stride(from: 0, to: data.count, by: 1000).map { Data(data.dropFirst($0).prefix(1000)) }) }
     }
 
     // MARK: What is compressed
@@ -209,12 +209,4 @@ import Testing
         #expect(StubTransport().validateStatus().compressRequests().orderProblems.count == 1)
         #expect(StubTransport().decompress().redirect().compressRequests().retry().validateStatus().orderProblems.isEmpty)
     }
-}
-
-/// Chunks, one after the other.
-private actor SequenceSource: BodySource {
-    private var chunks: [Data]
-    init(_ chunks: [Data]) { self.chunks = chunks.reversed() }
-    func next() async throws -> Data? { chunks.popLast() }
-    nonisolated func abandon() {}
 }

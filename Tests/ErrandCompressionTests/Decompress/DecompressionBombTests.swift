@@ -19,15 +19,16 @@ import Testing
     private func bomb(_ codings: [ContentCoding], zeros: Int? = nil) async throws -> any BodySource {
         let bytes = zeros ?? (codings.count == 1 ? 10 << 30 : 160 << 20)
         var codings = codings[...]
-        var body = RequestBody.stream { _ in ZeroSource(bytes: bytes) }
+        var body = RequestBody.stream { _ in CountingBodySource(totalBytes: bytes, chunk: Data(count: 64 << 10)) }
         if zeros == nil, codings.count > 1, let first = codings.first, ["gzip", "zstd"].contains(first.rawValue) {
             codings.removeFirst()
-            let member = RequestBody.stream { _ in ZeroSource(bytes: 8 << 20) }.transformedWhileSent(by: ContentEncoder(first))
+            let member = RequestBody.stream { _ in CountingBodySource(totalBytes: 8 << 20, chunk: Data(count: 64 << 10)) }
+                .transformedWhileSent(by: ContentEncoder(first))
             let source = try await member.open()
             var data = Data()
             while let chunk = try await source.next() { data.append(chunk) }
             let repeated = data
-            body = .stream { _ in RepeatedSource(repeated, times: (10 << 30) / (8 << 20)) }
+            body = .stream { _ in CountingBodySource(totalBytes: repeated.count * ((10 << 30) / (8 << 20)), chunk: repeated) }
         }
         for coding in codings { body = body.transformedWhileSent(by: ContentEncoder(coding)) }
         return try await body.open()
@@ -170,36 +171,6 @@ import Testing
         #expect(try await response.body.drain().count <= 64 << 10)
         #expect(stub.openBodyCount == 0)
     }
-}
-
-/// Zeros, 64 KiB at a time.
-private final class ZeroSource: BodySource {
-    private static let chunk = Data(count: 64 << 10)
-    private let left: Atomic<Int>
-
-    init(bytes: Int) { left = Atomic(bytes) }
-
-    func next() async throws -> Data? {
-        let (before, _) = left.subtract(Self.chunk.count, ordering: .relaxed)
-        return before > 0 ? Self.chunk.prefix(before) : nil
-    }
-
-    func abandon() {}
-}
-
-/// The same bytes, again and again.
-private final class RepeatedSource: BodySource {
-    private let data: Data
-    private let left: Atomic<Int>
-
-    init(_ data: Data, times: Int) {
-        self.data = data
-        left = Atomic(times)
-    }
-
-    func next() async throws -> Data? { left.subtract(1, ordering: .relaxed).oldValue > 0 ? data : nil }
-
-    func abandon() {}
 }
 
 /// The memory of this process that is in RAM; 0 where there is no `/proc`.

@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct BodySinkTests {
     /// Notes what it is told. Before each write it waits, if it is slow, until it may go on.
     private final class SlowSink: BodySink {
-        let told = Recorder<String>()
+        let told = RecordingList<String>()
         /// One element for each write that may be made.
         private let turns: AsyncStream<Void>?
         private let failure: (any Error)?
@@ -112,7 +112,7 @@ import Testing
     }
 
     @Test func bytesInMemoryAreCopiedToo() async throws {
-        let (sink, seen) = (SlowSink(), Recorder<String>())
+        let (sink, seen) = (SlowSink(), RecordingList<String>())
         let body = ResponseBody(Data("abc".utf8)).observed { seen.record("\($0)") }.copied(to: sink)
         #expect(body.expectedLength == 3 && body.bufferedData == nil)
         #expect(try await text(body) == "abc" && sink.told.all == ["abc", "finish"])
@@ -121,14 +121,9 @@ import Testing
 
     /// A sink has the bytes of its position: before what is added after it.
     @Test func stagesAreInOrder() async throws {
-        struct Doubling: BodyTransform {
-            mutating func next(_ input: inout Data) -> Data? {
-                defer { input = Data() }
-                return input.isEmpty ? nil : input + input
-            }
-        }
+
         let (inner, outer) = (SlowSink(), SlowSink())
-        let body = ResponseBody(ScriptedBodySource(["ab"])).copied(to: inner).transformed(by: Doubling()).copied(to: outer)
+        let body = ResponseBody(ScriptedBodySource(["ab"])).copied(to: inner).transformed(by: DoublingTransform()).copied(to: outer)
         #expect(try await text(body) == "abab")
         #expect(inner.told.all == ["ab", "finish"] && outer.told.all == ["abab", "finish"])
     }

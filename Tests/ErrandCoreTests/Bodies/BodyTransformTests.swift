@@ -334,7 +334,7 @@ private final class Seen: Sendable {
         let seen = Seen()
         let source = ScriptedBodySource(["ab"], then: .stall)
         let task = Task { try await ResponseBody(source).observed(seen.note).transformed(by: Pairs()).collect() }
-        await source.reachedEnding.wait()
+        await source.reachedEnding.waitIgnoringCancellation()
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect(seen.all == ["ab", "failed CancellationError"] && source.abandonCount == 1)
@@ -348,10 +348,10 @@ private final class Seen: Sendable {
         let isReading = Signal()
         let body = ResponseBody(SequenceBodySource(stream)).observed {
             response.note($0)
-            if case .chunk = $0 { isReading.fire() }
+            if case .chunk = $0 { isReading.signal() }
         }.transformed(by: Framed())
         let reading = Task { try await body.collect() }
-        await isReading.wait()
+        await isReading.waitIgnoringCancellation()
         reading.cancel()
         await #expect(throws: CancellationError.self) { try await reading.value }
         #expect(response.all == ["ab", "failed CancellationError"])
@@ -362,39 +362,25 @@ private final class Seen: Sendable {
         let isSending = Signal()
         let sent = RequestBody.stream(upload).observed {
             request.note($0)
-            if case .chunk = $0 { isSending.fire() }
+            if case .chunk = $0 { isSending.signal() }
         }
         let sending = Task { try await self.read(sent) }
-        await isSending.wait()
+        await isSending.waitIgnoringCancellation()
         sending.cancel()
         await #expect(throws: CancellationError.self) { try await sending.value }
         #expect(request.all == ["opened 0", "ab", "failed CancellationError"])
     }
 
-    /// A source may end where it is given up.
-    private final class EndingSource: BodySource {
-        let isAsked = Signal()
-        private let isGivenUp = Signal()
-
-        func next() async throws -> Data? {
-            isAsked.fire()
-            await isGivenUp.wait()
-            return nil
-        }
-
-        func abandon() { isGivenUp.fire() }
-    }
-
     @Test func whatIsGivenUpWhileItIsReadIsNotWholeForAnObserver() async throws {
         let seen = Seen()
-        let source = EndingSource()
+        let source = ScriptedBodySource(then: .endWhenAbandoned)
         let body = ResponseBody(source).observed(seen.note).transformed(by: Framed())
         // Not even what the transform would add at the end.
         let reading = Task {
             var iterator = body.makeAsyncIterator()
             return try await iterator.next()
         }
-        await source.isAsked.wait()
+        await source.reachedEnding.waitIgnoringCancellation()
         body.abandon()
         await #expect(throws: BodyAlreadyUsedError.self) { try await reading.value }
         #expect(seen.all == ["abandoned"])

@@ -86,7 +86,7 @@ import Testing
             try await ResponseBody(source).write(toFile: path, options: options, calls: calls)
         }
         if course == .cancelled {
-            await source.reachedEnding.wait()
+            await source.reachedEnding.waitIgnoringCancellation()
             task.cancel()
         }
         let result = await task.result

@@ -134,7 +134,7 @@ import Testing
     @Test func progressCountsTheWholeBody() async throws {
         let file = try TemporaryFile("x", lengthBytes: 300_000)
         let body = try MultipartForm([.init("f", .file(atPath: file.path))]).body()
-        let reports = Recorder<TransferProgress>()
+        let reports = RecordingList<TransferProgress>()
         _ = try await chunks(of: body.reportingProgress(every: .zero) { reports.record($0) }.open())
         #expect(reports.all.count > 4 && reports.all.first?.bytes == 0)
         #expect(reports.all.last == TransferProgress(bytes: try #require(body.length), total: body.length))

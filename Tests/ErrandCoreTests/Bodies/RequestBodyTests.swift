@@ -153,7 +153,7 @@ import Testing
     }
 
     @Test func aStreamThatIsMadeAnewOpensAtItsOffset() async throws {
-        let offsets = Recorder<Int64>()
+        let offsets = RecordingList<Int64>()
         let body = RequestBody.stream(length: 6, replay: .seekable) { offset in
             offsets.record(offset)
             return ScriptedBodySource([String("abcdef".dropFirst(Int(offset)))])

@@ -6,7 +6,9 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ResponseBodyEventsTests {
     private func body(_ chunks: String...) -> ResponseBody {
-        ResponseBody(ScriptedBody(chunks.map { chunk in { Data(chunk.utf8) } }), request: try? Request(.get, url: "https://a.example/log"))
+        ResponseBody(
+            ScriptedBodySource(steps: chunks.map { chunk in { Data(chunk.utf8) } }),
+            request: try? Request(.get, url: "https://a.example/log"))
     }
 
     @Test func theEventsOfOneBodyEndWithIt() async throws {

@@ -1,4 +1,5 @@
 import Errand
+import ErrandTesting
 import Foundation
 import Synchronization
 import TestSupport
@@ -135,7 +136,7 @@ import Testing
     @Test func cancellationLeavesNothingAndReleasesTheBody() async throws {
         let source = ScriptedBodySource(["one"], then: .stall)
         let task = Task { [target] in try await ResponseBody(source).write(to: target) }
-        await source.reachedEnding.wait()
+        await source.reachedEnding.waitIgnoringCancellation()
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect(try names == [])
@@ -225,7 +226,7 @@ import Testing
     }
 
     @Test func aFileThatComesMeanwhileIsKeptWhereItMustNotBeReplaced() async throws {
-        let source = ScriptedBody([
+        let source = ScriptedBodySource(steps: [
             { [folder] in
                 try folder.write("other", to: "a.bin")
                 return Data("mine".utf8)

@@ -1,4 +1,6 @@
 import Errand
+import ErrandTesting
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ResponseBodyTests {
@@ -93,29 +95,13 @@ import Testing
         body.abandon()
         await #expect(throws: BodyAlreadyUsedError.self) { try await iterator.next() }
         // A source may answer an abandonment with its end.
-        let go = Signal()
-        let late = ResponseBody(WaitingBodySource(go: go))
+        let source = ScriptedBodySource(then: .endWhenAbandoned)
+        let late = ResponseBody(source)
         let task = Task { try await late.collect() }
-        await go.wait()
+        await source.reachedEnding.waitIgnoringCancellation()
         late.abandon()
         await #expect(throws: BodyAlreadyUsedError.self) { try await task.value }
         #expect(late.trailers == nil)
-    }
-
-    /// Has no chunk, and ends when it is abandoned.
-    private final class WaitingBodySource: BodySource {
-        let go: Signal
-        let abandoned = Signal()
-
-        init(go: Signal) { self.go = go }
-
-        func next() async throws -> Data? {
-            go.fire()
-            await abandoned.wait()
-            return nil
-        }
-
-        func abandon() { abandoned.fire() }
     }
 
     @Test func aBodyThatWasReadWholeIsNotAbandoned() async throws {
@@ -181,7 +167,7 @@ import Testing
     @Test func cancellingTheReaderAbandons() async throws {
         let source = ScriptedBodySource(["a"], then: .stall)
         let task = Task { try await ResponseBody(source).collect() }
-        await source.reachedEnding.wait()
+        await source.reachedEnding.waitIgnoringCancellation()
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect(source.abandonCount == 1)

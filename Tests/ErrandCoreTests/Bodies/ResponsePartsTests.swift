@@ -12,11 +12,11 @@ import Testing
 
     private func response(
         _ text: String = text, pieces: Int = 1, type: String? = "multipart/mixed; boundary=b"
-    ) throws -> (response: Response, body: ScriptedBody) {
+    ) throws -> (response: Response, body: ScriptedBodySource) {
         let bytes = Data(text.utf8)
         let size = max(1, (bytes.count + pieces - 1) / pieces)
-        let body = ScriptedBody(
-            stride(from: 0, to: bytes.count, by: size).map { start in
+        let body = ScriptedBodySource(
+            steps: stride(from: 0, to: bytes.count, by: size).map { start in
                 { Data(bytes.dropFirst(start).prefix(size)) }
             })
         var head = HTTPResponse(status: .ok)
@@ -84,6 +84,6 @@ import Testing
         func readOne(_ response: consuming Response) async throws { for try await _ in try response.parts() { break } }
         let (response, body) = try response(pieces: 40)
         try await readOne(response)
-        #expect(body.abandoned.value > 0)
+        #expect(body.abandonments.value > 0)
     }
 }

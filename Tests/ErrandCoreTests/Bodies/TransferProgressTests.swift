@@ -6,12 +6,12 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct TransferProgressTests {
     private let clock = ManualClock()
-    private let reports = Recorder<TransferProgress>()
+    private let reports = RecordingList<TransferProgress>()
 
     /// As many chunks of ten bytes, one every 30 ms.
-    private func paced(_ count: Int) -> ScriptedBody {
-        ScriptedBody(
-            (0..<count).map { _ in
+    private func paced(_ count: Int) -> ScriptedBodySource {
+        ScriptedBodySource(
+            steps: (0..<count).map { _ in
                 { [clock] in
                     clock.advance(by: .milliseconds(30))
                     return Data(count: 10)

@@ -8,14 +8,14 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct SingleFlightTests {
     private let flight = SingleFlight<String, Int>()
-    private let runs = Recorder<Int>()
+    private let runs = RecordingList<Int>()
 
     /// Work that counts its runs, says that it has begun, and goes on when told.
     private func work(_ begun: Signal = Signal(), until go: Signal, _ result: Int = 1) -> @Sendable () async throws -> Int {
         { [runs] in
             runs.record(result)
-            begun.fire()
-            await go.wait()
+            begun.signal()
+            await go.waitIgnoringCancellation()
             return result
         }
     }
@@ -23,9 +23,9 @@ struct SingleFlightTests {
     /// Work that ends only by cancellation.
     private func endless(_ begun: Signal, cancelled: Signal) -> @Sendable () async throws -> Int {
         {
-            begun.fire()
+            begun.signal()
             do { try await untilCancelled() } catch {
-                cancelled.fire()
+                cancelled.signal()
                 throw error
             }
         }
@@ -45,7 +45,7 @@ struct SingleFlightTests {
         let go = Signal()
         let tasks = try await callers(count, work(until: go))
         #expect(flight.count == 1)
-        go.fire()
+        go.signal()
         for task in tasks { #expect(try await task.value == 1) }
         #expect(runs.all.count == 1 && flight.count == 0)
     }
@@ -56,11 +56,11 @@ struct SingleFlightTests {
 
     @Test(arguments: ["ends", "fails", "is cancelled", "is left"])
     func drainedWaitsForTheLastRun(_ end: String) async throws {
-        let (go, isDrained) = (Signal(), Recorder<Int>())
+        let (go, isDrained) = (Signal(), RecordingList<Int>())
         flight.begin("other", work(until: go))
         let caller = Task {
             try await flight.run("key") {
-                await go.wait()
+                await go.waitIgnoringCancellation()
                 if end == "fails" { throw SomeError(secret: "x") }
                 if end == "is left" || end == "is cancelled" { try await untilCancelled() }
                 return 1
@@ -74,7 +74,7 @@ struct SingleFlightTests {
             }
         }
         #expect(isDrained.all.isEmpty)
-        go.fire()
+        go.signal()
         try await poll("one to run", value: { flight.count }) { $0 <= 1 }
         if end == "is cancelled" { flight.cancelAll() }
         if end == "is left" { caller.cancel() }
@@ -89,7 +89,7 @@ struct SingleFlightTests {
         let (leaving, staying) = (Task { try await flight.drained() }, Task { try await flight.drained() })
         leaving.cancel()
         await #expect(throws: CancellationError.self) { try await leaving.value }
-        go.fire()
+        go.signal()
         try await staying.value
     }
 
@@ -101,11 +101,11 @@ struct SingleFlightTests {
         let flights = try #require(owner?.flights)
         flights.begin("key", endless(begun, cancelled: cancelled))
         let caller = Task { try await flights.run("key") { 1 } }
-        await begun.wait()
+        await begun.waitIgnoringCancellation()
         try await poll("the caller to join", value: { flights.waiterCount(of: "key") }) { $0 == 1 }
         #expect(flights.count == 1 && owner != nil)
         owner = nil
-        await cancelled.wait()
+        await cancelled.waitIgnoringCancellation()
         await #expect(throws: CancellationError.self) { try await caller.value }
         #expect(flights.count == 0)
     }
@@ -113,17 +113,17 @@ struct SingleFlightTests {
     @Test func anErrorReachesEveryCaller() async throws {
         let go = Signal()
         let tasks = try await callers(5) {
-            await go.wait()
+            await go.waitIgnoringCancellation()
             throw SomeError(secret: "x")
         }
-        go.fire()
+        go.signal()
         for task in tasks { await #expect(throws: SomeError(secret: "x")) { try await task.value } }
         #expect(flight.count == 0)
     }
 
     @Test func keysRunByThemselvesAndARunAfterTheEndIsNew() async throws {
         let go = Signal()
-        go.fire()
+        go.signal()
         async let other = flight.run("other", work(until: go, 2))
         #expect(try await flight.run("key", work(until: go, 1)) == 1)
         #expect(try await flight.run("key", work(until: go, 3)) == 3)
@@ -137,7 +137,7 @@ struct SingleFlightTests {
         tasks[0].cancel()
         await #expect(throws: CancellationError.self) { try await tasks[0].value }
         #expect(flight.count == 1)
-        go.fire()
+        go.signal()
         for task in tasks.dropFirst() { #expect(try await task.value == 1) }
         #expect(runs.all.count == 1)
     }
@@ -145,9 +145,9 @@ struct SingleFlightTests {
     @Test func theLastToLeaveCancelsTheWork() async throws {
         let (begun, cancelled) = (Signal(), Signal())
         let tasks = try await callers(2, endless(begun, cancelled: cancelled))
-        await begun.wait()
+        await begun.waitIgnoringCancellation()
         for task in tasks { task.cancel() }
-        await cancelled.wait()
+        await cancelled.waitIgnoringCancellation()
         for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
         #expect(flight.count == 0)
         #expect(try await flight.run("key") { 5 } == 5)
@@ -155,19 +155,19 @@ struct SingleFlightTests {
 
     @Test func workThatMustFinishGoesOnWithoutCallers() async throws {
         let (begun, go) = (Signal(), Signal())
-        let isCancelled = Recorder<Bool>()
+        let isCancelled = RecordingList<Bool>()
         let tasks = try await callers(2, mustFinish: true) {
-            begun.fire()
-            await go.wait()
+            begun.signal()
+            await go.waitIgnoringCancellation()
             isCancelled.record(Task.isCancelled)
             return 1
         }
-        await begun.wait()
+        await begun.waitIgnoringCancellation()
         for task in tasks { task.cancel() }
         for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
         #expect(flight.count == 1 && flight.waiterCount(of: "key") == 0)
         let late = try await callers(1) { 2 }
-        go.fire()
+        go.signal()
         #expect(try await late[0].value == 1)
         #expect(isCancelled.all == [false])
     }
@@ -177,7 +177,7 @@ struct SingleFlightTests {
         flight.begin("key", work(until: go))
         flight.begin("key", work(until: go, 2))
         let late = try await callers(1) { 3 }
-        go.fire()
+        go.signal()
         #expect(try await late[0].value == 1)
         #expect(runs.all == [1] && flight.count == 0)
     }
@@ -186,9 +186,9 @@ struct SingleFlightTests {
         let (begun, cancelled) = (Signal(), Signal())
         let tasks = try await callers(2, mustFinish: true, endless(begun, cancelled: cancelled))
         flight.begin("other", endless(Signal(), cancelled: Signal()))
-        await begun.wait()
+        await begun.waitIgnoringCancellation()
         flight.cancelAll()
-        await cancelled.wait()
+        await cancelled.waitIgnoringCancellation()
         for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
         #expect(flight.count == 0)
         #expect(try await flight.run("key") { 5 } == 5)

@@ -1,5 +1,6 @@
 import Errand
 import ErrandTesting
+import TestSupport
 import Testing
 
 @testable import ErrandCore
@@ -8,7 +9,7 @@ import Testing
     private let exchange = ExchangeLifetime()
     private let clock = ManualClock()
     /// Each report: what it says, and when, in seconds.
-    private let reports = Recorder<String>()
+    private let reports = RecordingList<String>()
 
     /// Returns a response whose exchange the test ends.
     private struct Sender: HTTPSender {
@@ -25,7 +26,7 @@ import Testing
     private struct Observer: CallObserver {
         let clock: ManualClock
         let start: ManualClock.Instant
-        let reports: Recorder<String>
+        let reports: RecordingList<String>
 
         func mark() -> Duration { start.duration(to: clock.now) }
 

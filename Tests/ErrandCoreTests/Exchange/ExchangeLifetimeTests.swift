@@ -1,4 +1,5 @@
 import Errand
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ExchangeLifetimeTests {
@@ -13,7 +14,7 @@ import Testing
 
     @Test func handlersAreCalledOnceAndTheFirstEndCounts() {
         let lifetime = ExchangeLifetime()
-        let told = Recorder<String>()
+        let told = RecordingList<String>()
         for number in 1...2 { lifetime.onEnd { told.record("\(number) \(name($0))") } }
         #expect(told.all.isEmpty && lifetime.outcome == nil)
         lifetime.end(.failed(SomeError()))
@@ -23,7 +24,7 @@ import Testing
     }
 
     @Test func aLateHandlerIsCalledAtOnce() {
-        let told = Recorder<String>()
+        let told = RecordingList<String>()
         let lifetime = ExchangeLifetime(outcome: .abandoned)
         lifetime.onEnd { told.record(name($0)) }
         #expect(told.all == ["abandoned"])
@@ -33,7 +34,7 @@ import Testing
 
     @Test func theSizesOfTheFirstEndAreTold() {
         let lifetime = ExchangeLifetime()
-        let told = Recorder<ExchangeLifetime.BodySizes>()
+        let told = RecordingList<ExchangeLifetime.BodySizes>()
         lifetime.onEnd { told.record($1) }
         lifetime.end(.complete, sizes: ExchangeLifetime.BodySizes(requestBytes: 1, responseBytes: 2))
         lifetime.end(.complete, sizes: ExchangeLifetime.BodySizes(requestBytes: 3))
@@ -44,7 +45,7 @@ import Testing
     }
 
     @Test func oneThatIsLetGoOfWithoutAnEndWasGivenUp() {
-        let told = Recorder<String>()
+        let told = RecordingList<String>()
         do {
             let lifetime = ExchangeLifetime()
             lifetime.onEnd { told.record(name($0)) }
@@ -55,7 +56,7 @@ import Testing
 
     @Test func aHandlerMayAskTheLifetimeItself() {
         let lifetime = ExchangeLifetime()
-        let told = Recorder<String>()
+        let told = RecordingList<String>()
         lifetime.onEnd { _ in
             told.record(name(lifetime.outcome))
             lifetime.onEnd { told.record(name($0)) }
@@ -66,7 +67,7 @@ import Testing
 
     @Test func ofManyEndsAndHandlersAtOnceEachHandlerHearsOne() async {
         let lifetime = ExchangeLifetime()
-        let told = Recorder<String>()
+        let told = RecordingList<String>()
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<200 {
                 group.addTask {

@@ -1,14 +1,15 @@
 import Errand
 import ErrandTesting
+import TestSupport
 import Testing
 
 @testable import ErrandCore
 
 @Suite(.timeLimit(.minutes(5))) struct ObservedCallTests {
-    private let outcomes = Recorder<CallOutcome>()
+    private let outcomes = RecordingList<CallOutcome>()
 
     private struct Observer: CallObserver {
-        let outcomes: Recorder<CallOutcome>
+        let outcomes: RecordingList<CallOutcome>
         var eventSink: (any EventSink)?
 
         func ended(_ outcome: CallOutcome, at mark: Void) { outcomes.record(outcome) }
@@ -120,7 +121,7 @@ import Testing
     // MARK: What an observer costs, and leaves
 
     @Test func withoutAnObserverNothingIsMade() async throws {
-        let made = Recorder<Bool>()
+        let made = RecordingList<Bool>()
         let stack = stub(.ok).transformResponse { response in
             made.record(response.metadata.callEnd != nil || response.request.options.call.observation != nil)
         }

@@ -51,14 +51,14 @@ extension HostileTests {
 
     @Test func aCancelledHoldReleasesTheBody() async throws {
         let source = ScriptedBodySource(["ab"], then: .stall)
-        let kept = Recorder<Response>()
+        let kept = RecordingList<Response>()
         let holding = Task {
             var response = Response(
                 head: HTTPResponse(status: .ok), body: ResponseBody(source), request: .sample(), exchange: ExchangeLifetime())
             kept.record(response)
             try await response.hold(within: .seconds(100))
         }
-        await source.reachedEnding.wait()
+        await source.reachedEnding.waitIgnoringCancellation()
         holding.cancel()
         await #expect(throws: CancellationError.self) { try await holding.value }
         #expect(source.abandonCount == 1)
@@ -170,7 +170,7 @@ extension HostileTests {
 
     /// A count of attempts that layers inside have made is not lost.
     @Test func theCountOfAttemptsIsThatOfAllLayers() async throws {
-        let counts = Recorder<Int>()
+        let counts = RecordingList<Int>()
         let transport = ScriptedTransport { request in
             counts.record(request.options.resendCount)
             return Response(head: HTTPResponse(status: .serviceUnavailable), request: request)
@@ -186,7 +186,7 @@ extension HostileTests {
 
     /// A request that a validator sends in between obeys the deadline of the call.
     @Test func theRequestInBetweenObeysTheDeadlineOfTheCall() async throws {
-        let deadlines = Recorder<Bool>()
+        let deadlines = RecordingList<Bool>()
         let transport = ScriptedTransport { request in
             deadlines.record(request.deadline != nil)
             return Response(head: HTTPResponse(status: .accepted), request: request)
@@ -201,7 +201,7 @@ extension HostileTests {
     /// The first response is released when the fallback is cancelled.
     @Test func aResponseIsReleasedWhenItsFallbackIsCancelled() async throws {
         let source = ScriptedBodySource(["ab"])
-        let kept = Recorder<Response>()
+        let kept = RecordingList<Response>()
         let transport = ScriptedTransport { request in
             let response = Response(
                 head: HTTPResponse(status: .serviceUnavailable), body: ResponseBody(source), request: request, exchange: ExchangeLifetime())
@@ -210,11 +210,11 @@ extension HostileTests {
         }
         let begun = Signal()
         let stack = HTTPStack(transport).fallback(statuses: [503]) { _, _ in
-            begun.fire()
+            begun.signal()
             try await untilCancelled()
         }
         let call = Task { try await stack.send(.sample()) }
-        await begun.wait()
+        await begun.waitIgnoringCancellation()
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
         #expect(source.abandonCount == 1)

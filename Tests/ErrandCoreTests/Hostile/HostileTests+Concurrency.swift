@@ -18,7 +18,7 @@ extension HostileTests {
     @Test func flightsUnderCancellation() async throws {
         let flights = SingleFlight<Int, Int>()
         let (running, most) = (Count(), Watched(0))
-        let problems = Recorder<String>()
+        let problems = RecordingList<String>()
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<4_000 {
                 group.addTask {
@@ -57,10 +57,10 @@ extension HostileTests {
         let begun = Signal()
         let caller = Task {
             try await flights.run(1) {
-                begun.fire(); try await untilCancelled()
+                begun.signal(); try await untilCancelled()
             }
         }
-        await begun.wait()
+        await begun.waitIgnoringCancellation()
         let drained = Watched(false)
         let waiting = Task {
             try await flights.drained()

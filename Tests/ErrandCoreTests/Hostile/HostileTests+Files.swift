@@ -16,7 +16,7 @@ extension HostileTests {
     // MARK: Sinks
 
     private final class Telling: BodySink {
-        let told = Recorder<String>()
+        let told = RecordingList<String>()
         let failsAt: Int
         let count = Count()
         init(failsAt: Int = .max) { self.failsAt = failsAt }
@@ -35,7 +35,7 @@ extension HostileTests {
 
     /// "finish: Called once, and not after abandon. abandon: Called once, and not after finish has begun." One of the two always comes.
     @Test func aSinkGetsOneEnd() async throws {
-        let problems = Recorder<String>()
+        let problems = RecordingList<String>()
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<3_000 {
                 group.addTask {

@@ -17,10 +17,10 @@ extension HostileTests {
 
     /// Two calls that share an exchange are two calls: each ends when its own value was decoded.
     @Test(arguments: [false, true]) func typedCallsThatShareAnExchangeEndByThemselves(observesInside: Bool) async throws {
-        let (inner, outer) = (Recorder<CallOutcome>(), Recorder<CallOutcome>())
-        let (arrived, gate) = (Watched(0), Gate())
+        let (inner, outer) = (RecordingList<CallOutcome>(), RecordingList<CallOutcome>())
+        let (arrived, gate) = (Watched(0), Signal())
         let transport = ScriptedTransport { request in
-            await gate.passed()
+            await gate.waitIgnoringCancellation()
             return Response(head: HTTPResponse(status: .ok), data: Data("text".utf8), request: request)
         }
         var stack = HTTPStack(transport)
@@ -39,16 +39,16 @@ extension HostileTests {
         let second = Task {
             try await full.value(of: .sample(), serviceErrors: nil) { _ -> Int in
                 arrived.change { $0 += 1 }
-                await secondMayEnd.wait()
+                await secondMayEnd.waitIgnoringCancellation()
                 throw Refusal()
             }
         }
         try await poll("two callers", value: { coalesce.state.callers }) { $0 == 2 }
-        gate.open()
+        gate.signal()
         _ = try await first.value
-        firstIsRead.fire()
+        firstIsRead.signal()
         #expect(outer.all.count == 1, "the second call is still being decoded (observer inside: \(observesInside))")
-        secondMayEnd.fire()
+        secondMayEnd.signal()
         _ = try? await second.value
         #expect(outer.all.count == 2)
         #expect(outer.all.filter { $0.failure is Refusal }.count == 1, "the second call failed while it was decoded")
@@ -57,10 +57,10 @@ extension HostileTests {
 
     /// Of two calls that share a refused response, the one that throws its own away does not end the other.
     @Test(arguments: [false, true]) func refusedCallsThatShareAnExchangeEndByThemselves(observesInside: Bool) async throws {
-        let (outer, gate) = (Recorder<CallOutcome>(), Gate())
+        let (outer, gate) = (RecordingList<CallOutcome>(), Signal())
         let discarded = Signal()
         let transport = ScriptedTransport { request in
-            await gate.passed()
+            await gate.waitIgnoringCancellation()
             return Response(head: HTTPResponse(status: .notFound), data: Data("text".utf8), request: request)
         }
         let coalesce = CoalesceMiddleware()
@@ -68,10 +68,10 @@ extension HostileTests {
             let response = try await next.send(request)
             if request.options.tags["impatient"] != nil {
                 response.discard()
-                discarded.fire()
+                discarded.signal()
                 throw Refusal()
             }
-            await discarded.wait()
+            await discarded.waitIgnoringCancellation()
             return response
         }
         let inner = observesInside ? HTTPStack(transport).wrapped(by: Observing { Quiet(Count()) }) : HTTPStack(transport)
@@ -86,7 +86,7 @@ extension HostileTests {
             }
         }
         try await poll("two callers", value: { coalesce.state.callers }) { $0 == 2 }
-        gate.open()
+        gate.signal()
         for call in calls { _ = try? await call.value }
         #expect(outer.all.count == 2)
         #expect(outer.all.filter { $0.serviceError != nil }.count == 1, "\(outer.all)")
@@ -163,7 +163,7 @@ extension HostileTests {
 
     /// "in progress until end, or until the last reference to it goes away": also if the status is refused.
     @Test func theExchangeOfARefusedCallEndsWithItsLastReference() async throws {
-        let (ends, inner) = (Count(), Recorder<CallOutcome>())
+        let (ends, inner) = (Count(), RecordingList<CallOutcome>())
         let transport = ScriptedTransport { request in
             let exchange = ExchangeLifetime()
             exchange.onEnd { _ in ends.add(1) }
@@ -188,7 +188,7 @@ extension HostileTests {
 
     /// Sent twice at once inside a call: one end, which is the last event.
     @Test func aRequestThatIsSentTwiceAtOnceHasOneEnd() async throws {
-        let outcomes = Recorder<CallOutcome>()
+        let outcomes = RecordingList<CallOutcome>()
         for _ in 0..<300 {
             let sink = RecordingEventSink()
             let racing = Doing { request, next in
@@ -211,10 +211,10 @@ extension HostileTests {
     /// Exactly one end, in every interleaving.
     @Test func everyCallOfManyHasOneEndAtEachObserver() async throws {
         final class Counting: CallObserver {
-            let ends: Recorder<Int>
+            let ends: RecordingList<Int>
             let number: Int
             let live: Count
-            init(_ ends: Recorder<Int>, _ number: Int, _ live: Count) {
+            init(_ ends: RecordingList<Int>, _ number: Int, _ live: Count) {
                 (self.ends, self.number, self.live) = (ends, number, live)
                 live.add(1)
             }
@@ -223,7 +223,7 @@ extension HostileTests {
             }
             func ended(_ outcome: CallOutcome, at mark: Void) { ends.record(number) }
         }
-        let (ends, numbers, live) = (Recorder<Int>(), Count(), Count())
+        let (ends, numbers, live) = (RecordingList<Int>(), Count(), Count())
         let transport = ScriptedTransport { request in
             switch Int.random(in: 0..<8) {
             case 0: throw CancellationError()

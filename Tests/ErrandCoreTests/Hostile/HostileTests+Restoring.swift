@@ -17,8 +17,7 @@ extension HostileTests {
 
     /// At each layer, for responses and failures.
     @Test(arguments: [false, true]) func theCallIsRestoredAtEachLayer(fails: Bool) async throws {
-        struct Sink: EventSink { func record(_ event: ExchangeEvent) {} }
-        let problems = Recorder<String>()
+        let problems = RecordingList<String>()
         @Sendable func check(_ found: Request?, _ wanted: Request, _ layer: String) {
             guard let found else { return }
             if found.deadline?.remaining.rounded != wanted.deadline?.remaining.rounded { problems.record("\(layer): deadline") }
@@ -37,7 +36,7 @@ extension HostileTests {
             Doing(label: name) { request, next in
                 var changed = request
                 changed.deadline = Deadline(after: .seconds(Int64.random(in: 1_000...9_000)))
-                changed.options.eventSink = Bool.random() ? Sink() : nil
+                changed.options.eventSink = Bool.random() ? StubEventSink() : nil
                 changed.options.call.hasAttemptDeadline.toggle()
                 do {
                     let response = try await next.send(changed)
@@ -49,7 +48,7 @@ extension HostileTests {
                 }
             }
         }
-        let outcomes = Recorder<CallOutcome>()
+        let outcomes = RecordingList<CallOutcome>()
         let stack = HTTPStack(transport).wrapped(by: layer("1")).retry(RetryPolicy(maxAttempts: 2, backoff: .constant(.zero)), budget: nil)
             .wrapped(by: layer("2")).wrapped(by: Observing { Watching(outcomes) }).wrapped(by: layer("3")).redirect()
             .validate(ResponseValidator("any") { _, _, _ in .next }).fallback(statuses: [503]) { _, _ in nil }.timeout(.seconds(100))
@@ -71,7 +70,7 @@ extension HostileTests {
     /// The failures in `attempts` must not keep the call: its observers, its sink and its deadline.
     @Test func nothingOfTheObserverIsKeptByTheErrorOfTheCall() async throws {
         weak var observer: Watching?
-        let outcomes = Recorder<CallOutcome>()
+        let outcomes = RecordingList<CallOutcome>()
         let transport = ScriptedTransport { throw TransportError(.connectionLost, phase: .response, request: $0, delivery: .notSent) }
         let made = Mutex<[Watching]>([])
         let stack = HTTPStack(transport).retry(RetryPolicy(maxAttempts: 2, backoff: .constant(.zero)), budget: nil)

@@ -17,8 +17,8 @@ extension HostileTests {
 
     /// "sort their layers, in whatever order they are written": no layer of the app may be lost.
     @Test func aConditionalLayerOfTheAppSurvivesALaterOneOfItsPlace() async throws {
-        func passed(_ make: (HTTPStack, Recorder<String>) -> HTTPStack) async throws -> [String] {
-            let passed = Recorder<String>()
+        func passed(_ make: (HTTPStack, RecordingList<String>) -> HTTPStack) async throws -> [String] {
+            let passed = RecordingList<String>()
             let start = HTTPStack.ordered(around: ok()) { Named("default", at: .redirect, passed: passed) }
             _ = try await make(start, passed).send(.sample())
             return passed.all
@@ -46,13 +46,13 @@ extension HostileTests {
         for (outer, inner, expected) in [
             (Self.always, Self.always, "app"), (Self.always, Self.never, "default"), (Self.never, Self.always, "default"),
         ] {
-            let passed = Recorder<String>()
+            let passed = RecordingList<String>()
             let stack = HTTPStack.ordered(around: ok()) { Named("default", at: .redirect, passed: passed) }
                 .wrapped(by: Named("app", at: .redirect, passed: passed), when: outer && inner)
             _ = try await stack.send(.sample())
             #expect(passed.all == [expected])
         }
-        let passed = Recorder<String>()
+        let passed = RecordingList<String>()
         let stack = HTTPStack.ordered(around: ok()) { Named("default", at: .redirect, passed: passed) }
             .wrapped(by: Named("first", at: .redirect, passed: passed), when: Self.always)
             .wrapped(by: Named("second", at: .redirect, passed: passed), when: Self.never)
@@ -73,7 +73,7 @@ extension HostileTests {
 
     /// A timeout of some requests alone does not excuse the stack from obeying the option for all others.
     @Test func aConditionalTimeoutDoesNotObeyTheOptionOfOthers() async throws {
-        let deadlines = Recorder<Bool>()
+        let deadlines = RecordingList<Bool>()
         let transport = ScriptedTransport { request in
             deadlines.record(request.deadline != nil)
             return Response(head: HTTPResponse(status: .ok), request: request)

@@ -19,11 +19,11 @@ import Glibc
         var neighbors: [MiddlewareNeighbor] = []
         var servedPlaces: Set<MiddlewarePlace> = []
         var takesDetours = false
-        var passed: Recorder<String>?
+        var passed: RecordingList<String>?
 
         init(
             _ label: String, at place: MiddlewarePlace = .unplaced, _ neighbors: [MiddlewareNeighbor] = [],
-            passed: Recorder<String>? = nil
+            passed: RecordingList<String>? = nil
         ) { (self.label, self.place, self.neighbors, self.passed) = (label, place, neighbors, passed) }
 
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
@@ -46,8 +46,8 @@ import Glibc
     }
 
     final class Watching: CallObserver {
-        let outcomes: Recorder<CallOutcome>
-        init(_ outcomes: Recorder<CallOutcome>) { self.outcomes = outcomes }
+        let outcomes: RecordingList<CallOutcome>
+        init(_ outcomes: RecordingList<CallOutcome>) { self.outcomes = outcomes }
         func ended(_ outcome: CallOutcome, at mark: Void) { outcomes.record(outcome) }
     }
 

@@ -103,15 +103,6 @@ import Testing
 
     private let stub = StubTransport(Stub().responds(.status(.ok)))
 
-    /// Fails with the request that it was given.
-    private struct FailingTransport: HTTPTransport {
-        var capabilities: Capabilities { [] }
-        func send(_ request: Request) async throws -> Response {
-            throw TransportError(.tls, phase: .connect, request: request, delivery: .notSent)
-        }
-        func shutdown() async throws {}
-    }
-
     private struct Opaque: HTTPSender {
         let stack: HTTPStack
         func send(_ request: Request) async throws -> Response { try await stack.send(request) }

@@ -1,4 +1,5 @@
 import Errand
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct RequestTests {

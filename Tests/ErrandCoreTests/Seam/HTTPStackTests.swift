@@ -1,24 +1,10 @@
 import Dispatch
 import Errand
 import ErrandTesting
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct HTTPStackTests {
-    /// Says when it is passed, on the way out and back.
-    private struct RecordingMiddleware: HTTPMiddleware {
-        let name: String
-        let recorder: Recorder<String>
-        var place = MiddlewarePlace.unplaced
-        var label: String { "\(name)(1)" }
-        var neighbors: [MiddlewareNeighbor] { place.libraryNeighbors }
-
-        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-            recorder.record("\(name) out")
-            let response = try await next.send(request)
-            recorder.record("\(name) back")
-            return response
-        }
-    }
 
     private struct PlainMiddleware: HTTPMiddleware {
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
@@ -31,22 +17,26 @@ import Testing
     private struct Client { let stack: HTTPStack }
 
     private let stub = StubTransport(Stub().responds(.status(.ok)))
-    private let recorder = Recorder<String>()
+    private let recorder = RecordingList<String>()
 
     private func stack(_ places: MiddlewarePlace...) -> HTTPStack {
-        places.reduce(HTTPStack(stub)) { $0.wrapped(by: RecordingMiddleware(name: $1.description, recorder: recorder, place: $1)) }
+        places.reduce(HTTPStack(stub)) {
+            $0.wrapped(
+                by: RecordingMiddleware(
+                    name: $1.description, list: recorder, label: "\($1)(1)", place: $1, neighbors: $1.libraryNeighbors))
+        }
     }
 
     @Test func theLastModifierIsTheOutermost() async throws {
-        let stack = stub.wrapped(by: RecordingMiddleware(name: "first", recorder: recorder))
-            .wrapped(by: RecordingMiddleware(name: "last", recorder: recorder))
+        let stack = stub.wrapped(by: RecordingMiddleware(name: "first", list: recorder))
+            .wrapped(by: RecordingMiddleware(name: "last", list: recorder))
         _ = try await stack.send(.sample())
-        #expect(recorder.all == ["last out", "first out", "first back", "last back"])
+        #expect(recorder.all == ["> last", "> first", "< first", "< last"])
     }
 
     @Test func theDescriptionIsAFlatListOutermostFirst() {
         let stack = HTTPStack(HTTPStack(stub.wrapped(by: PlainMiddleware()))).wrapped(
-            by: RecordingMiddleware(name: "last", recorder: recorder))
+            by: RecordingMiddleware(name: "last", list: recorder, label: "last(1)"))
         #expect(stack.description == "last(1) > PlainMiddleware > StubTransport")
         #expect(stack.layers.map(\.description) == ["last(1)", "PlainMiddleware", "StubTransport"])
         #expect(HTTPStack(PlainSender()).description == "PlainSender")
@@ -105,7 +95,7 @@ import Testing
     @MainActor @Test func nothingOfAStackRunsOnTheMainActor() async throws {
         let mainQueue = DispatchSpecificKey<Bool>()
         DispatchQueue.main.setSpecific(key: mainQueue, value: true)
-        let isMain = Recorder<Bool>()
+        let isMain = RecordingList<Bool>()
         let stack = stub.wrapped(by: ProbingMiddleware { isMain.record(DispatchQueue.getSpecific(key: mainQueue) ?? false) })
         #expect(DispatchQueue.getSpecific(key: mainQueue) == true)
         _ = try await stack.send(.sample())
@@ -116,7 +106,7 @@ import Testing
 
     @Test func aPreferredTaskExecutorHoldsForTheWholeStack() async throws {
         let executor = QueueExecutor()
-        let isPreferred = Recorder<Bool>()
+        let isPreferred = RecordingList<Bool>()
         let probe = ProbingMiddleware { isPreferred.record(executor.isCurrent) }
         let stack = ScriptedTransport { request in
             isPreferred.record(executor.isCurrent)
@@ -171,20 +161,5 @@ private struct ProbingMiddleware: HTTPMiddleware {
         probe()
         let response = try await next.send(request)
         return response
-    }
-}
-
-/// One queue that runs every job.
-private final class QueueExecutor: TaskExecutor {
-    private let queue = DispatchQueue(label: "errand.tests.executor")
-    private static let key = DispatchSpecificKey<ObjectIdentifier>()
-
-    init() { queue.setSpecific(key: Self.key, value: ObjectIdentifier(self)) }
-
-    var isCurrent: Bool { DispatchQueue.getSpecific(key: Self.key) == ObjectIdentifier(self) }
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 }

@@ -1,5 +1,6 @@
 import Errand
 import ErrandTesting
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct TransportBoundaryTests {
@@ -202,7 +203,7 @@ import Testing
         #expect(clock.sleeperCount == 0, "nobody waits while nobody reads")
         clock.advance(by: .seconds(20))
         let task = Task { try await response.body.collect() }
-        await source.reachedEnding.wait()
+        await source.reachedEnding.waitIgnoringCancellation()
         try await clock.sleepers(atLeast: 1)
         clock.advance(by: .seconds(10))
         let error = await #expect(throws: TransportError.self) { try await task.value }

@@ -5,17 +5,17 @@ internal import TestSupport
 internal import Testing
 
 /// mod_auth_digest and mod_auth_basic, in clear text and over TLS.
-@Suite(.enabled(if: Stand.apache.isHere, Comment(rawValue: Stand.apache.missing)), .timeLimit(.minutes(5)))
+@Suite(.enabled(if: RealServer.apache.isHere, Comment(rawValue: RealServer.apache.missing)), .timeLimit(.minutes(5)))
 struct ApacheAuthenticationTests {
     private func request(_ path: String, isSecure: Bool) throws -> Request {
-        let stand = Stand.apache
+        let stand = RealServer.apache
         return try Request(.get, url: isSecure ? "https://localhost:\(stand.securePort())\(path)" : stand.url(path))
     }
 
     private func withApache<Result>(
         connections: Int? = nil, _ body: (HTTPStack, Watched<[Exchanged]>) async throws -> Result
     ) async throws -> Result {
-        try await withWire(certificate: try Stand.apache.certificate(), connections: connections, body)
+        try await withWire(certificate: try RealServer.apache.certificate(), connections: connections, body)
     }
 
     @Test(arguments: [true, false]) func thePasswordOfBasicIsCheckedAndAWrongOneSentOnce(isSecure: Bool) async throws {

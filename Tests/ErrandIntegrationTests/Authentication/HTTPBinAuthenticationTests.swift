@@ -5,13 +5,13 @@ internal import TestSupport
 internal import Testing
 
 /// httpbin checks each proof itself.
-@Suite(.enabled(if: Stand.httpbin.isHere, Comment(rawValue: Stand.httpbin.missing)), .timeLimit(.minutes(5)))
+@Suite(.enabled(if: RealServer.httpbin.isHere, Comment(rawValue: RealServer.httpbin.missing)), .timeLimit(.minutes(5)))
 struct HTTPBinAuthenticationTests {
     static let algorithms = ["MD5", "SHA-256", "SHA-512"]
     /// `both` offers `auth` and `auth-int`.
     static let qualities = ["auth", "auth-int", "both"]
 
-    private func get(_ path: String) throws -> Request { try Request(.get, url: Stand.httpbin.url(path)) }
+    private func get(_ path: String) throws -> Request { try Request(.get, url: RealServer.httpbin.url(path)) }
 
     // MARK: Basic and Bearer
 
@@ -130,7 +130,7 @@ struct HTTPBinAuthenticationTests {
             let stack = stack.authenticate(.digest(user: "joe", password: "pw"))
             let body: RequestBody = isFile ? try .file(atPath: path) : .data(Self.content)
             for _ in 0..<2 {
-                let url = try Stand.httpbin.url("/posted-digest/auth-int/joe/pw/\(algorithm)")
+                let url = try RealServer.httpbin.url("/posted-digest/auth-int/joe/pw/\(algorithm)")
                 let headers: HTTPFields = [.contentType: "application/octet-stream"]
                 let outcome = try await stack.outcome(of: try Request(.post, url: url, headers: headers, body: body))
                 #expect(outcome.status == .ok && outcome.stop == nil)
@@ -146,7 +146,7 @@ struct HTTPBinAuthenticationTests {
                     $0.yield(Data("once".utf8))
                     $0.finish()
                 })
-            let url = try Stand.httpbin.url("/posted-digest/auth-int/joe/pw/MD5")
+            let url = try RealServer.httpbin.url("/posted-digest/auth-int/joe/pw/MD5")
             let outcome = try await stack.authenticate(.digest(user: "joe", password: "pw")).outcome(
                 of: try Request(.post, url: url, body: body))
             #expect(outcome.status == .unauthorized && outcome.stop == .bodyCannotBeReplayed && log.value.count == 1)

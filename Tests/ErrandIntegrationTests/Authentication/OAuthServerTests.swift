@@ -7,7 +7,7 @@ internal import Testing
 internal import _CryptoExtras
 
 /// Authlib's OAuth 2: what the client sends is checked by an implementation of the standards that others wrote.
-@Suite(.enabled(if: Stand.oauth.isHere, Comment(rawValue: Stand.oauth.missing)), .timeLimit(.minutes(5)))
+@Suite(.enabled(if: RealServer.oauth.isHere, Comment(rawValue: RealServer.oauth.missing)), .timeLimit(.minutes(5)))
 struct OAuthServerTests {
     private let redirect = "http://127.0.0.1:8765/"
 
@@ -15,7 +15,7 @@ struct OAuthServerTests {
         _ id: String = "public", _ authentication: OAuthClient.Authentication = .none,
         _ body: (OAuthClient, NIOTransport, _ base: String) async throws -> Void
     ) async throws {
-        let base = try Stand.oauth.url()
+        let base = try RealServer.oauth.url()
         try await withTransport(NIOTransport()) { transport in
             let server = try await OAuthServer.discover(issuer: base, via: transport)
             try await body(OAuthClient(server, clientID: id, authentication: authentication, via: transport), transport, base)

@@ -5,14 +5,14 @@ internal import TestSupport
 internal import Testing
 
 /// oidc-provider-mock. A browser is played with plain requests.
-@Suite(.enabled(if: Stand.oidc.isHere, Comment(rawValue: Stand.oidc.missing)), .timeLimit(.minutes(5)))
+@Suite(.enabled(if: RealServer.oidc.isHere, Comment(rawValue: RealServer.oidc.missing)), .timeLimit(.minutes(5)))
 struct OIDCProviderTests {
     private static let redirect = "http://127.0.0.1:8765/back?from=stand"
 
     private func withClient<Result>(
         _ authentication: OAuthClient.Authentication = .post(secret: "s e+cret"), _ body: (OAuthClient, HTTPStack) async throws -> Result
     ) async throws -> Result {
-        let issuer = try Stand.oidc.url()
+        let issuer = try RealServer.oidc.url()
         return try await withWire { stack, _ in
             let server = try await OAuthServer.discover(issuer: issuer, via: stack)
             return try await body(OAuthClient(server, clientID: "stand-app", authentication: authentication, via: stack), stack)
@@ -38,19 +38,19 @@ struct OIDCProviderTests {
 
     private func whoIsSignedIn(_ stack: HTTPStack, _ scheme: BearerScheme) async throws -> String? {
         struct User: Decodable { let sub: String }
-        let response = try await stack.authenticate(scheme).send(Request(.get, url: Stand.oidc.url("/userinfo")))
+        let response = try await stack.authenticate(scheme).send(Request(.get, url: RealServer.oidc.url("/userinfo")))
         let data = try await response.body.collect()
         return response.status == .ok ? try JSONDecoder().decode(User.self, from: data).sub : nil
     }
 
     @Test func theServerIsDiscovered() async throws {
         try await withClient { oauth, _ in
-            let base = try Stand.oidc.url()
+            let base = try RealServer.oidc.url()
             #expect(oauth.server.issuer == base && oauth.server.tokenEndpoint == base + "/oauth2/token")
             #expect(oauth.server.authorizationEndpoint == base + "/oauth2/authorize" && oauth.server.revocationEndpoint == nil)
         }
         // It names itself by the host that it was asked by.
-        let port = try Stand.oidc.port()
+        let port = try RealServer.oidc.port()
         try await withWire { stack, _ in
             let error = try await failure(OAuthError.self) {
                 try await OAuthServer.discover(issuer: "http://127.0.0.1:\(port)/", via: stack)
@@ -125,7 +125,7 @@ struct OIDCProviderTests {
             let error = try await failure(OAuthError.self) { try await oauth.revoke(token) }
             #expect(error.code == .unsupported)
 
-            let revoked = try await stack.send(Request(.post, url: Stand.oidc.url("/users/bob/revoke-tokens")))
+            let revoked = try await stack.send(Request(.post, url: RealServer.oidc.url("/users/bob/revoke-tokens")))
             #expect(revoked.status == .noContent)
             revoked.body.abandon()
             let ended = try await failure(AuthenticationError.self) { try await whoIsSignedIn(stack, scheme) }

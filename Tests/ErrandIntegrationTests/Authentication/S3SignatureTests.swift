@@ -5,17 +5,17 @@ internal import TestSupport
 internal import Testing
 
 /// moto's S3, which works out each signature by itself.
-@Suite(.enabled(if: Stand.moto.isHere, Comment(rawValue: Stand.moto.missing)), .timeLimit(.minutes(5)))
+@Suite(.enabled(if: RealServer.moto.isHere, Comment(rawValue: RealServer.moto.missing)), .timeLimit(.minutes(5)))
 struct S3SignatureTests {
     private func signer(secret: String? = nil, id: String? = nil) throws -> AWSSignatureV4 {
-        let key = try Stand.moto.accessKey()
+        let key = try RealServer.moto.accessKey()
         return .awsV4(
             AWSCredentials(accessKeyID: id ?? key.id, secretAccessKey: secret ?? key.secret), region: "eu-central-1", service: "s3")
     }
 
     /// Runs `body` with a bucket of its own, and a stack that signs.
     private func withBucket<Result>(_ body: (HTTPStack, String, HTTPStack) async throws -> Result) async throws -> Result {
-        let url = try Stand.moto.url("/bucket-\(UUID().uuidString.lowercased())")
+        let url = try RealServer.moto.url("/bucket-\(UUID().uuidString.lowercased())")
         return try await withWire { stack, _ in
             let signing = stack.sign(with: try signer())
             let xml =

@@ -5,7 +5,7 @@ internal import Testing
 
 /// The proxy squid asks for Digest, and for Basic in the second place; its nonces are good for 50 requests.
 @Suite(
-    .enabled(if: Stand.squid.isHere, Comment(rawValue: Stand.squid.missing)),
+    .enabled(if: RealServer.squid.isHere, Comment(rawValue: RealServer.squid.missing)),
     .enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)),
     .timeLimit(.minutes(5)))
 struct SquidAuthenticationTests {
@@ -19,7 +19,7 @@ struct SquidAuthenticationTests {
         _ body: (HTTPStack, NginxServer, Log) async throws -> Result
     ) async throws -> Result {
         let log = Log([])
-        var proxy = ProxySettings.http(host: "127.0.0.1", port: try Stand.squid.lockedPort(), credentials: credentials)
+        var proxy = ProxySettings.http(host: "127.0.0.1", port: try RealServer.squid.lockedPort(), credentials: credentials)
         if let authenticator {
             proxy.authenticator = ProxyAuthenticator { challenge in
                 let value = authenticator.respond(to: challenge)

@@ -1,4 +1,4 @@
-#if AsyncHTTPClient && NIO && MockServer
+#if NIO && MockServer
 import Errand
 import Foundation
 import Synchronization

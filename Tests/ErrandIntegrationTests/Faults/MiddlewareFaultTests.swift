@@ -186,7 +186,8 @@ import Testing
             server.enqueue(.text("x").fault(.stall, at: .requestStart))
             let content = Data(count: 50_000_000)
             let body =
-                isInMemory ? RequestBody.data(content) : .stream(length: 50_000_000) { _ in PieceBodySource(content, bytes: 100_000) }
+                isInMemory
+                ? RequestBody.data(content) : .stream(length: 50_000_000) { _ in ScriptedBodySource(content, pieceBytes: 100_000) }
             let request = try Request(.put, url: server.url("/x"), body: body)
             let error = try await failure(transport.phaseTimeouts(idleWrite: .milliseconds(500)), request)
             #expect(error.code == .timedOut && error.phase == .send && error.delivery == .unknown)
@@ -213,7 +214,8 @@ import Testing
             }
             let content = Data(count: 16_000_000)
             let body =
-                isInMemory ? RequestBody.data(content) : .stream(length: 16_000_000) { _ in PieceBodySource(content, bytes: 4_000_000) }
+                isInMemory
+                ? RequestBody.data(content) : .stream(length: 16_000_000) { _ in ScriptedBodySource(content, pieceBytes: 4_000_000) }
             let start = ContinuousClock.now
             #expect(
                 try await text(transport.phaseTimeouts(idleWrite: .seconds(2)), Request(.put, url: server.url("/x"), body: body))

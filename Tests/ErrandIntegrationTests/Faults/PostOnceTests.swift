@@ -110,28 +110,7 @@ private struct Script: Sendable {
         self.response = response
         connectionFault = Int.random(in: 0..<6, using: &generator) == 0 ? [.close, .reset].randomElement(using: &generator) : nil
         let content = Data.seeded(Int.random(in: 1...100_000, using: &generator))
-        body = Bool.random(using: &generator) ? .data(content) : .stream { _ in PieceBodySource(content, bytes: 10_000) }
+        body = Bool.random(using: &generator) ? .data(content) : .stream { _ in ScriptedBodySource(content, pieceBytes: 10_000) }
     }
-}
-
-/// Bytes, so many at a time.
-final class PieceBodySource: BodySource {
-    private let rest: Mutex<Data>
-    private let bytes: Int
-
-    init(_ data: Data, bytes: Int) {
-        rest = Mutex(data)
-        self.bytes = bytes
-    }
-
-    func next() async throws -> Data? {
-        rest.withLock { rest in
-            let piece = rest.prefix(bytes)
-            rest = rest.dropFirst(piece.count)
-            return piece.isEmpty ? nil : piece
-        }
-    }
-
-    func abandon() { rest.withLock { $0 = Data() } }
 }
 #endif

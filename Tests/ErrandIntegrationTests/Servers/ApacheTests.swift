@@ -4,7 +4,7 @@ internal import Foundation
 internal import TestSupport
 internal import Testing
 
-@Suite(.enabled(if: Stand.apache.isHere, Comment(rawValue: Stand.apache.missing)), .timeLimit(.minutes(5)))
+@Suite(.enabled(if: RealServer.apache.isHere, Comment(rawValue: RealServer.apache.missing)), .timeLimit(.minutes(5)))
 struct ApacheTests {
     private static let letters = String(repeating: "abcdefghijklmnopqrstuvwxyz", count: 1000)
     private static let file: PathTemplate = "/letters.txt"

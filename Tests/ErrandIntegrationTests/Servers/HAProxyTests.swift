@@ -4,7 +4,7 @@ internal import TestSupport
 internal import Testing
 
 /// A proxy that misbehaves on purpose: each call ends as it is documented to, and in time.
-@Suite(.enabled(if: Stand.haproxy.isHere, Comment(rawValue: Stand.haproxy.missing)), .timeLimit(.minutes(5)))
+@Suite(.enabled(if: RealServer.haproxy.isHere, Comment(rawValue: RealServer.haproxy.missing)), .timeLimit(.minutes(5)))
 struct HAProxyTests {
     private static let limit = Duration.seconds(1)
 
@@ -20,7 +20,7 @@ struct HAProxyTests {
         try await withClient(of: .haproxy, layers: { $0.timeout(Self.limit) }) { client in
             func drop() async throws -> String { try await client.get("/drop") }
             // Where haproxy may not drop it silently, the kernel resets it.
-            guard Stand.haproxy.dropsSilently else {
+            guard RealServer.haproxy.dropsSilently else {
                 return #expect(try await failure(TransportError.self, of: drop).code == .connectionLost)
             }
             let error = try await timeout(after: Self.limit, of: drop)
@@ -29,7 +29,7 @@ struct HAProxyTests {
         }
     }
 
-    @Test(.enabled(if: Stand.haproxy.isHere && Stand.haproxy.dropsSilently, "haproxy has not the privilege to drop silently"))
+    @Test(.enabled(if: RealServer.haproxy.isHere && RealServer.haproxy.dropsSilently, "haproxy has not the privilege to drop silently"))
     func attemptsWithTimeoutsOfTheirOwnShareTheDeadlineOfTheCall() async throws {
         let policy = RetryPolicy(maxAttempts: 50, backoff: .exponential(base: .milliseconds(1), cap: .milliseconds(1)))
         try await withClient(of: .haproxy, layers: { $0.timeout(.milliseconds(200)).retry(policy, budget: nil).timeout(.seconds(3)) }) {

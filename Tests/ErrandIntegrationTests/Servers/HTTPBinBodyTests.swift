@@ -1,11 +1,12 @@
 #if NIO
 internal import Errand
+internal import ErrandTesting
 internal import Foundation
 internal import TestSupport
 internal import Testing
 
 /// Bodies as httpbin gives them: coded, slowly, in part, or not at all.
-@Suite(.enabled(if: Stand.httpbin.isHere, Comment(rawValue: Stand.httpbin.missing)), .timeLimit(.minutes(5)))
+@Suite(.enabled(if: RealServer.httpbin.isHere, Comment(rawValue: RealServer.httpbin.missing)), .timeLimit(.minutes(5)))
 struct HTTPBinBodyTests {
     // MARK: Codings
 
@@ -136,12 +137,13 @@ struct HTTPBinBodyTests {
     }
 
     @Test func aCancelledCallEndsAtOnce() async throws {
-        try await withClient(of: .httpbin) { client in
+        let sink = RecordingEventSink()
+        try await withClient(of: .httpbin, layers: { $0.events(to: sink) }) { client in
             let started = ContinuousClock.now
             await #expect(throws: CancellationError.self) {
                 try await withThrowingTaskGroup(of: Echo.self) { group in
                     group.addTask { try await client.get("/delay/8") }
-                    try await Task.sleep(for: .milliseconds(200))
+                    try await sink.wait(for: .requestSent)
                     group.cancelAll()
                     for try await _ in group {}
                 }

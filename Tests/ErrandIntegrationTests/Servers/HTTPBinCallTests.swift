@@ -5,7 +5,7 @@ internal import TestSupport
 internal import Testing
 
 /// Typed calls, as httpbin saw them.
-@Suite(.enabled(if: Stand.httpbin.isHere, Comment(rawValue: Stand.httpbin.missing)), .timeLimit(.minutes(5)))
+@Suite(.enabled(if: RealServer.httpbin.isHere, Comment(rawValue: RealServer.httpbin.missing)), .timeLimit(.minutes(5)))
 struct HTTPBinCallTests {
     // MARK: What is sent
 
@@ -19,7 +19,7 @@ struct HTTPBinCallTests {
                 ])
             #expect(echo.headers["X-Test"] == "one, two")
             #expect(echo.headers["Accept"] == "application/json")
-            #expect(try echo.headers["Host"] == "127.0.0.1:\(Stand.httpbin.port())")
+            #expect(try echo.headers["Host"] == "127.0.0.1:\(RealServer.httpbin.port())")
         }
     }
 

@@ -6,7 +6,7 @@ internal import TestSupport
 internal import Testing
 
 /// Real exchanges, recorded to a file and answered from it again without a network.
-@Suite(.enabled(if: Stand.httpbin.isHere, Comment(rawValue: Stand.httpbin.missing)), .timeLimit(.minutes(5)))
+@Suite(.enabled(if: RealServer.httpbin.isHere, Comment(rawValue: RealServer.httpbin.missing)), .timeLimit(.minutes(5)))
 struct HTTPBinRecordingTests {
     private struct Answer: Equatable {
         let head: HTTPResponse
@@ -22,7 +22,7 @@ struct HTTPBinRecordingTests {
     }
 
     private func requests() throws -> [Request] {
-        let url = try Stand.httpbin.url()
+        let url = try RealServer.httpbin.url()
         return [
             try Request(.get, url: url + "/get?b=1&a=2", headers: [.accept: "application/json"]), try Request(.get, url: url + "/html"),
             try Request(.post, url: url + "/post", headers: [.contentType: "application/json"], body: .text(#"{"item":"Grüner Tee"}"#)),
@@ -70,7 +70,7 @@ struct HTTPBinRecordingTests {
         let recording = try Recording(path: folder.file("a.har"), secrets: secrets)
         let body = try JSONEncoder().encode(["user": "joe", "password": secrets[2]])
         let request = try Request(
-            .post, url: Stand.httpbin.url("/anything"), query: ["token": secrets[1], "page": 1],
+            .post, url: RealServer.httpbin.url("/anything"), query: ["token": secrets[1], "page": 1],
             headers: [.authorization: "Bearer \(secrets[0])", .contentType: "application/json"], body: .data(body))
         let echo = try await withTransport(NIOTransport()) { try await answer($0.record(on: recording), request) }
         #expect(String(decoding: echo.body, as: UTF8.self).contains(secrets[0]), "the server has told it")

@@ -3,16 +3,16 @@ internal import Errand
 internal import TestSupport
 internal import Testing
 
-@Suite(.enabled(if: Stand.httpbin.isHere, Comment(rawValue: Stand.httpbin.missing)), .timeLimit(.minutes(5)))
+@Suite(.enabled(if: RealServer.httpbin.isHere, Comment(rawValue: RealServer.httpbin.missing)), .timeLimit(.minutes(5)))
 struct HTTPBinRedirectTests {
     @Test(arguments: HTTPBin.RedirectKind.allCases)
     func redirectsAreFollowedToTheirEnd(kind: HTTPBin.RedirectKind) async throws {
         try await withClient(of: .httpbin, layers: { $0.redirect() }) { client in
             let response = try await client.response(HTTPBin.redirect(kind, 3))
-            #expect(try response.value.url == Stand.httpbin.url("/get"))
-            #expect(try response.request.url?.description == Stand.httpbin.url("/get"))
+            #expect(try response.value.url == RealServer.httpbin.url("/get"))
+            #expect(try response.request.url?.description == RealServer.httpbin.url("/get"))
             #expect(response.metadata.redirects.map(\.status) == [.found, .found, .found])
-            #expect(try response.metadata.redirects.first?.from == Stand.httpbin.url("/\(kind.rawValue)/3"))
+            #expect(try response.metadata.redirects.first?.from == RealServer.httpbin.url("/\(kind.rawValue)/3"))
         }
     }
 
@@ -61,8 +61,8 @@ struct HTTPBinRedirectTests {
             let fields: HTTPFields = [.authorization: "Bearer abc", .cookie: "a=b", key: "k", .test: "kept"]
             for (host, remain) in [("127.0.0.1", true), ("localhost", false)] {
                 let echo = try await client.value(
-                    HTTPBin.redirect(to: try Stand.httpbin.url("/anything", host: host), status: 302, headers: fields))
-                #expect(try echo.headers["Host"] == "\(host):\(Stand.httpbin.port())")
+                    HTTPBin.redirect(to: try RealServer.httpbin.url("/anything", host: host), status: 302, headers: fields))
+                #expect(try echo.headers["Host"] == "\(host):\(RealServer.httpbin.port())")
                 #expect(echo.headers["X-Test"] == "kept")
                 #expect((echo.headers["Authorization"] != nil) == remain)
                 #expect((echo.headers["Cookie"] != nil) == remain)

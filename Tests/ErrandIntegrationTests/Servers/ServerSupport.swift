@@ -8,7 +8,7 @@ internal import Testing
 ///
 /// - Parameter layers: what stands between the transport and `server`.
 func withClient<Result>(
-    of stand: Stand, decompressing: Bool = false, layers: (HTTPStack) -> HTTPStack = { $0 },
+    of stand: RealServer, decompressing: Bool = false, layers: (HTTPStack) -> HTTPStack = { $0 },
     _ body: (APIClient) async throws -> Result
 ) async throws -> Result {
     let url = try stand.url()

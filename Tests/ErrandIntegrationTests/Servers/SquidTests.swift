@@ -5,7 +5,7 @@ internal import Testing
 
 /// Through a forward proxy to nginx, with and without a password.
 @Suite(
-    .enabled(if: Stand.squid.isHere, Comment(rawValue: Stand.squid.missing)),
+    .enabled(if: RealServer.squid.isHere, Comment(rawValue: RealServer.squid.missing)),
     .enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)),
     .timeLimit(.minutes(5)))
 struct SquidTests {
@@ -21,7 +21,7 @@ struct SquidTests {
 
     @Test(arguments: listeners)
     func requestsGoThroughTheProxy(listener: NginxServer.Listener) async throws {
-        try await withProxy(port: try Stand.squid.port()) { stack, nginx in
+        try await withProxy(port: try RealServer.squid.port()) { stack, nginx in
             for _ in 0..<2 {
                 let response = try await stack.send(Request(.get, url: nginx.url("/300k", listener, host: "localhost")))
                 #expect(response.status == .ok)
@@ -34,7 +34,7 @@ struct SquidTests {
     }
 
     @Test func aBodyIsSentThroughTheTunnel() async throws {
-        try await withProxy(port: try Stand.squid.port()) { stack, nginx in
+        try await withProxy(port: try RealServer.squid.port()) { stack, nginx in
             let name = "by-squid"
             let request = try Request(.put, url: nginx.url("/put/\(name)", .tls, host: "localhost"), body: .data(NginxServer.middle))
             let response = try await stack.send(request)
@@ -46,7 +46,7 @@ struct SquidTests {
     }
 
     @Test func aCertificateIsCheckedThroughTheTunnel() async throws {
-        try await withProxy(port: try Stand.squid.port()) { stack, nginx in
+        try await withProxy(port: try RealServer.squid.port()) { stack, nginx in
             for listener in [NginxServer.Listener.selfSigned, .expired, .wrongHost] {
                 let error = try await failure(TransportError.self) {
                     try await stack.send(Request(.get, url: nginx.url("/", listener, host: "localhost")))
@@ -59,7 +59,7 @@ struct SquidTests {
 
     @Test(arguments: listeners)
     func thePasswordOpensTheProxy(listener: NginxServer.Listener) async throws {
-        try await withProxy(port: try Stand.squid.lockedPort(), credentials: ("joe", "pw")) { stack, nginx in
+        try await withProxy(port: try RealServer.squid.lockedPort(), credentials: ("joe", "pw")) { stack, nginx in
             let response = try await stack.send(Request(.get, url: nginx.url("/echo", listener, host: "localhost")))
             #expect(response.status == .ok)
         }
@@ -68,7 +68,7 @@ struct SquidTests {
     /// Of somebody else than joe: squid mixes up two passwords for one name that come at the same moment.
     @Test(arguments: listeners, [nil, "wrong"])
     func withoutThePasswordNothingGoesThrough(listener: NginxServer.Listener, password: String?) async throws {
-        try await withProxy(port: try Stand.squid.lockedPort(), credentials: password.map { ("jim", $0) }) { stack, nginx in
+        try await withProxy(port: try RealServer.squid.lockedPort(), credentials: password.map { ("jim", $0) }) { stack, nginx in
             let error = try await failure(TransportError.self) {
                 try await stack.send(Request(.get, url: nginx.url("/echo", listener, host: "localhost")))
             }
@@ -82,7 +82,7 @@ struct SquidTests {
 
     @Test func anOriginThatIsNotThereIsAFailureOfTheTunnel() async throws {
         let port = try LoopbackPorts.refused()
-        try await withProxy(port: try Stand.squid.port()) { stack, _ in
+        try await withProxy(port: try RealServer.squid.port()) { stack, _ in
             let error = try await failure(TransportError.self) {
                 try await stack.send(Request(.get, url: "https://127.0.0.1:\(port)/"))
             }
@@ -94,7 +94,7 @@ struct SquidTests {
     /// A proxy that reads a request responds in place of its origin.
     @Test func anOriginThatIsNotThereHasTheResponseOfTheProxy() async throws {
         let port = try LoopbackPorts.refused()
-        try await withProxy(port: try Stand.squid.port()) { stack, _ in
+        try await withProxy(port: try RealServer.squid.port()) { stack, _ in
             let response = try await stack.send(Request(.get, url: "http://127.0.0.1:\(port)/"))
             #expect(response.status == .serviceUnavailable)
             response.body.abandon()
@@ -103,7 +103,7 @@ struct SquidTests {
 
     /// Squid is told to go nowhere but to this machine.
     @Test func whatTheProxyForbidsIsItsFailureAndNotTriedAgain() async throws {
-        try await withProxy(port: try Stand.squid.port()) { stack, _ in
+        try await withProxy(port: try RealServer.squid.port()) { stack, _ in
             let error = try await failure(TransportError.self) {
                 try await stack.retry().send(Request(.get, url: "https://192.0.2.1/"))
             }

@@ -7,14 +7,15 @@ import Testing
 
 /// A body that several read, each at its own pace.
 @Suite(.timeLimit(.minutes(5)), .leavesNothingBehind(inParallelRuns: false)) struct CoalesceBodyTests {
-    private let desk = Desk()
+    private let desk = ScriptedSender()
     private let middleware: CoalesceMiddleware
     private var stack: HTTPStack { HTTPStack(desk).wrapped(by: middleware) }
 
     init() { middleware = CoalesceMiddleware(viewLimitBytes: 100) }
 
     /// The responses of callers that share an exchange, with a body that the test writes.
-    private func responses(_ count: Int, _ body: HandBody, _ change: (Int, inout Request) -> Void = { _, _ in }) async throws -> [Response]
+    private func responses(_ count: Int, _ body: RecordingBodySource, _ change: (Int, inout Request) -> Void = { _, _ in }) async throws
+        -> [Response]
     {
         let calls = try (0..<count).map { index in
             var request = try request()
@@ -56,7 +57,7 @@ import Testing
 
     @Test func aReaderWhoseExecutorIsBusyKeepsNoMoreThanTheLimit() async throws {
         let simulation = Simulation()
-        let (stack, body) = (stack, HandBody())
+        let (stack, body) = (stack, RecordingBodySource())
         let slow = simulation.begin { () -> (bytes: Int, fellBehind: Bool) in
             let response = try await stack.send(try request())
             let reader = response.body.makeReader()
@@ -113,7 +114,7 @@ import Testing
             Stub().responds(
                 .streaming { _, _ in
                     await middleware.callers(8)
-                    let body = HandBody(trailers: [.eTag: "t"])
+                    let body = RecordingBodySource(trailers: [.eTag: "t"])
                     for chunk in sent { body.write(chunk) }
                     body.finish()
                     return (HTTPResponse(status: .ok), body)
@@ -141,7 +142,7 @@ import Testing
     }
 
     @Test func theBodyIsReadAtThePaceOfTheFastestAndNoFaster() async throws {
-        let body = HandBody()
+        let body = RecordingBodySource()
         let responses = try await responses(2, body)
         #expect(body.asked == 0, "nobody has read")
         var fast = responses[0].body.makeAsyncIterator()
@@ -160,7 +161,7 @@ import Testing
     }
 
     @Test func oneReaderAloneAsksForNothingItDoesNotWant() async throws {
-        let body = HandBody()
+        let body = RecordingBodySource()
         let responses = try await responses(3, body)
         var iterator = responses[0].body.makeAsyncIterator()
         body.write("a")
@@ -180,7 +181,7 @@ import Testing
     // MARK: Joining
 
     @Test func aCallerJoinsUntilTheFirstByteIsRead() async throws {
-        let body = HandBody()
+        let body = RecordingBodySource()
         let first = try await responses(1, body)[0]
         let second = try await stack.send(request())
         #expect(desk.requests.count == 1, "the head has come, and no byte was read")
@@ -198,7 +199,7 @@ import Testing
     }
 
     @Test func nobodyJoinsAfterTheFirstByteThoughTheExchangeGoesOn() async throws {
-        let body = HandBody()
+        let body = RecordingBodySource()
         let first = try await responses(1, body)[0]
         var iterator = first.body.makeAsyncIterator()
         body.write("a")
@@ -212,7 +213,7 @@ import Testing
 
     /// A response that lies about unread is not handed to a caller that comes much later.
     @Test func nobodyJoinsAnExchangeThatHasEndedOnTheWire() async throws {
-        let body = HandBody()
+        let body = RecordingBodySource()
         let first = try await responses(1, body)[0]
         body.write("old")
         body.finish()
@@ -225,7 +226,7 @@ import Testing
     // MARK: Too slow
 
     @Test func whoFallsBehindFailsAlone() async throws {
-        let body = HandBody()
+        let body = RecordingBodySource()
         let responses = try await responses(3, body)
         var fast = responses[0].body.makeAsyncIterator()
         var other = responses[1].body.makeAsyncIterator()
@@ -248,7 +249,7 @@ import Testing
     }
 
     @Test func aChunkOverTheLimitReachesThoseThatWaitForIt() async throws {
-        let body = HandBody()
+        let body = RecordingBodySource()
         let responses = try await responses(2, body)
         let large = Data(count: 1_000)
         let waiting = Task { try await responses[0].body.collect() }
@@ -261,7 +262,7 @@ import Testing
 
     /// Who asked for the chunk has left: it is nobody's fault that it comes.
     @Test func aChunkThatNobodyWaitsForAnyMorePutsNobodyOut() async throws {
-        let body = HandBody()
+        let body = RecordingBodySource()
         let responses = try await responses(2, body)
         let leaving = Task { try await text(responses[0]) }
         await eventually { body.isBeingRead }
@@ -275,7 +276,7 @@ import Testing
     // MARK: Leaving
 
     @Test func whoIsCancelledInTheMiddleOfAReadLeavesItToTheOthers() async throws {
-        let body = HandBody()
+        let body = RecordingBodySource()
         let responses = try await responses(2, body)
         let leaving = Task { try await text(responses[0]) }
         await eventually { body.isBeingRead }
@@ -289,7 +290,7 @@ import Testing
     }
 
     @Test func whoAbandonsHalfWayLeavesTheOthersAlone() async throws {
-        let body = HandBody()
+        let body = RecordingBodySource()
         let responses = try await responses(2, body)
         let staying = Task { try await text(responses[1]) }
         body.write("a")
@@ -302,7 +303,7 @@ import Testing
     }
 
     @Test func theLastViewThatGoesAbandonsTheBody() async throws {
-        let body = HandBody()
+        let body = RecordingBodySource()
         do {
             let responses = try await responses(3, body)
             responses[0].body.abandon()
@@ -314,7 +315,7 @@ import Testing
 
     /// At once, though the read itself ends only by cancellation.
     @Test(arguments: [1, 2], [true, false]) func theLastViewThatGoesEndsAReadUnderWay(views: Int, endsReads: Bool) async throws {
-        let body = HandBody(endsReads: endsReads)
+        let body = RecordingBodySource(endsReads: endsReads)
         let responses = try await responses(views, body)
         let readers = responses.map { response in Task { try await text(response) } }
         await eventually { body.isBeingRead }
@@ -328,7 +329,7 @@ import Testing
 
     /// By then it reads by itself.
     @Test func aViewThatIsGivenUpByAnotherTaskEndsItsReadAlsoAfterTheFirstByte() async throws {
-        let body = HandBody()
+        let body = RecordingBodySource()
         let response = try await responses(2, body)[1]
         let reader = Task { try await text(response) }
         await eventually { body.isBeingRead }
@@ -340,7 +341,7 @@ import Testing
     }
 
     @Test func whoIsCancelledAloneAbandonsTheBody() async throws {
-        let body = HandBody(endsReads: false)
+        let body = RecordingBodySource(endsReads: false)
         let response = try await responses(1, body)[0]
         let reader = Task { try await text(response) }
         await eventually { body.isBeingRead }
@@ -353,7 +354,7 @@ import Testing
 
     @Test func aDeadlineInTheBodyEndsItsOwnReaderAlone() async throws {
         let clock = ManualClock()
-        let body = HandBody()
+        let body = RecordingBodySource()
         let responses = try await responses(3, body) { index, request in
             if index < 2 { request.deadline = Deadline(after: .seconds(5), clock: clock) }
         }
@@ -372,11 +373,11 @@ import Testing
     }
 
     @Test func anAnswerThatComesWhenAllHaveLeftIsReleased() async throws {
-        let body = HandBody()
+        let body = RecordingBodySource()
         let isAsked = Mutex(false)
         let go = Mutex(false)
         let stack = HTTPStack(
-            Closure { request in
+            StubSender { request in
                 isAsked.withLock { $0 = true }
                 await eventually { go.withLock { $0 } }  // deaf to cancellation
                 return body.response(to: request)
@@ -394,7 +395,7 @@ import Testing
     // MARK: Breaking off
 
     @Test(arguments: [1, 2, 50]) func aBodyThatBreaksOffReachesEachReaderBehindWhatCame(count: Int) async throws {
-        let body = HandBody()
+        let body = RecordingBodySource()
         let responses = try await responses(count, body)
         body.write("some")
         body.finish(TransportError(.connectionLost, phase: .body, request: desk.requests[0], delivery: .sent))
@@ -409,7 +410,7 @@ import Testing
     }
 
     @Test func aCancellationFromBelowInTheBodyIsAFailureToThoseWhoJoined() async throws {
-        let body = HandBody()
+        let body = RecordingBodySource()
         let first = try await responses(1, body)[0]
         let second = try await stack.send(request())
         body.finish(CancellationError())
@@ -419,7 +420,7 @@ import Testing
     }
 
     @Test func trailersReachEveryView() async throws {
-        let body = HandBody(trailers: [.eTag: "t"])
+        let body = RecordingBodySource(trailers: [.eTag: "t"])
         let responses = try await responses(3, body)
         body.write("x")
         body.finish()
@@ -430,7 +431,7 @@ import Testing
     }
 
     @Test func anEmptyBodyEndsForAll() async throws {
-        let body = HandBody()
+        let body = RecordingBodySource()
         let responses = try await responses(3, body)
         body.finish()
         for response in responses { #expect(try await text(response) == "") }
@@ -441,7 +442,7 @@ import Testing
 
     @Test func aSlotInsideIsFreedOnceAtTheEndOnTheWire() async throws {
         let limit = ConcurrencyLimitMiddleware(.fixed(1), per: .all)
-        let body = HandBody()
+        let body = RecordingBodySource()
         let stack = HTTPStack(desk).wrapped(by: limit).wrapped(by: middleware)
         let calls = (0..<3).map { _ in Task { try await stack.send(request()) } }
         await middleware.callers(3)
@@ -461,17 +462,11 @@ import Testing
 
     @Test func theLastViewThatGoesFreesTheSlot() async throws {
         let limit = ConcurrencyLimitMiddleware(.fixed(1), per: .all)
-        let body = HandBody()
+        let body = RecordingBodySource()
         let stack = HTTPStack(desk).wrapped(by: limit).wrapped(by: middleware)
         let call = Task { try await stack.send(request()) }
         await desk.answer(body: body)
         try await call.value.body.abandon()
         #expect(limit.state.inFlight == 0 && body.abandoned == 1)
     }
-}
-
-private struct Closure: HTTPSender {
-    let answer: @Sendable (Request) async throws -> Response
-    init(_ answer: @escaping @Sendable (Request) async throws -> Response) { self.answer = answer }
-    func send(_ request: Request) async throws -> Response { try await answer(request) }
 }

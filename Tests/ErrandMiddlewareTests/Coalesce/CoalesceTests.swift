@@ -7,7 +7,7 @@ import Testing
 
 /// Who shares an exchange, and who leaves it.
 @Suite(.timeLimit(.minutes(5)), .leavesNothingBehind(inParallelRuns: false)) struct CoalesceTests {
-    private let desk = Desk()
+    private let desk = ScriptedSender()
     private let middleware = CoalesceMiddleware()
     private var stack: HTTPStack { HTTPStack(desk).wrapped(by: middleware) }
 
@@ -339,7 +339,7 @@ import Testing
             Stub().responds(
                 .streaming { _, _ in
                     for _ in 0..<5 { await Task.yield() }
-                    return (HTTPResponse(status: .ok), PiecesSource(pieces: 4))
+                    return (HTTPResponse(status: .ok), ScriptedBodySource(["3", "2", "1", "0"]) { await Task.yield() })
                 }))
         let middleware = middleware
         let stack = stub.wrapped(by: middleware)
@@ -369,22 +369,4 @@ import Testing
     }
 
     private struct Broken: Error {}
-}
-
-/// Digits, counted down, each of which is waited for.
-final class PiecesSource: BodySource {
-    private let left: Mutex<Int>
-
-    init(pieces: Int) { left = Mutex(pieces) }
-
-    func next() async throws -> Data? {
-        await Task.yield()
-        return left.withLock { left in
-            guard left > 0 else { return nil }
-            left -= 1
-            return Data("\(left)".utf8)
-        }
-    }
-
-    func abandon() { left.withLock { $0 = 0 } }
 }

@@ -9,12 +9,8 @@ import Testing
 /// What the machines beneath coalescing decide at moments that a caller meets only in a race.
 @Suite(.timeLimit(.minutes(5))) struct SharedExchangeStateTests {
     private static func streamed() throws -> Response {
-        Response(head: HTTPResponse(status: .ok), body: ResponseBody(NoBody()), request: try request(), exchange: ExchangeLifetime())
-    }
-
-    private struct NoBody: BodySource {
-        func next() async throws -> Data? { nil }
-        func abandon() {}
+        Response(
+            head: HTTPResponse(status: .ok), body: ResponseBody(ScriptedBodySource()), request: try request(), exchange: ExchangeLifetime())
     }
 
     @Test func nobodyJoinsAfterTheFirstByteTheEndOrAFailure() throws {

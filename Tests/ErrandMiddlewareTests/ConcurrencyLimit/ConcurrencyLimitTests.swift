@@ -6,7 +6,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ConcurrencyLimitTests {
     /// Answers when it is told to, and knows how many are under way.
-    private final class Gate: HTTPSender {
+    private final class RecordingSender: HTTPSender {
         private struct State {
             var waiting: [(name: String, continuation: CheckedContinuation<Void, any Error>)] = []
             var inFlight = 0
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(arguments: [1, 3, 10]) func noMoreThanTheLimitAreUnderWay(_ limit: Int) async throws {
-        let gate = Gate(isOpen: true)
+        let gate = RecordingSender(isOpen: true)
         let middleware = ConcurrencyLimitMiddleware(.fixed(limit), per: .all)
         let stack = HTTPStack(gate).wrapped(by: middleware)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test func eachOriginHasALineOfItsOwn() async throws {
-        let gate = Gate()
+        let gate = RecordingSender()
         let stack = HTTPStack(gate).concurrencyLimit(1)
         let tasks = ["a.example", "b.example"].map { host in Task { try await stack.send(call("/", host: host)) } }
         await eventually { gate.inFlight >= 2 }
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test func aKeyOfOnesOwnLimitsAndNilDoesNot() async throws {
-        let gate = Gate()
+        let gate = RecordingSender()
         let stack = HTTPStack(gate).concurrencyLimit(.fixed(1), per: .key { $0.head.path == "/free" ? nil : "all" })
         let tasks = ["/free", "/one", "/free"].map { path in Task { try await stack.send(call(path)) } }
         await eventually { gate.inFlight >= 3 }
@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test func turnsComeByPriorityAndThenByArrival() async throws {
-        let gate = Gate()
+        let gate = RecordingSender()
         let middleware = ConcurrencyLimitMiddleware(.fixed(1))
         let stack = HTTPStack(gate).wrapped(by: middleware)
         let first = Task { try await stack.send(call("/first")) }
@@ -126,7 +126,7 @@ import Testing
     }
 
     @Test func whoIsCancelledInLineLeavesAndTheOthersStay() async throws {
-        let gate = Gate()
+        let gate = RecordingSender()
         let middleware = ConcurrencyLimitMiddleware(.fixed(1))
         let stack = HTTPStack(gate).wrapped(by: middleware)
         let first = Task { try await stack.send(call("/first")) }
@@ -142,7 +142,7 @@ import Testing
 
     @Test func whoseDeadlinePassesInLineLeavesAlone() async throws {
         let clock = ManualClock()
-        let gate = Gate()
+        let gate = RecordingSender()
         let middleware = ConcurrencyLimitMiddleware(.fixed(1))
         let stack = HTTPStack(gate).wrapped(by: middleware)
         let first = Task { try await stack.send(call("/first")) }
@@ -190,7 +190,7 @@ import Testing
     }
 
     @Test func aRequestThatIsSwitchedOffGoesPastTheLine() async throws {
-        let gate = Gate()
+        let gate = RecordingSender()
         let stack = HTTPStack(gate).concurrencyLimit(1)
         var off = try call("/off")
         off.options.concurrencyLimit = .off
@@ -203,7 +203,7 @@ import Testing
 
     /// Ten thousand calls, a third of them cancelled at any moment: nobody is lost, and no slot.
     @Test func manyWhoComeAndGoLoseNoSlot() async throws {
-        let gate = Gate(isOpen: true)
+        let gate = RecordingSender(isOpen: true)
         let middleware = ConcurrencyLimitMiddleware(.fixed(5))
         let stack = HTTPStack(gate).wrapped(by: middleware)
         let ended = await withTaskGroup(of: Bool.self) { group in
@@ -227,7 +227,7 @@ import Testing
     }
 
     @Test func anExchangeThatIsCancelledFreesItsSlot() async throws {
-        let gate = Gate()
+        let gate = RecordingSender()
         let middleware = ConcurrencyLimitMiddleware(.fixed(1))
         let stack = HTTPStack(gate).wrapped(by: middleware)
         let first = Task { try await stack.send(call("/first")) }
@@ -306,7 +306,7 @@ import Testing
     }
 
     @Test func anAdaptiveLimitKeepsEveryKeyInUse() async throws {
-        let gate = Gate()
+        let gate = RecordingSender()
         let middleware = ConcurrencyLimitMiddleware(.adaptive())
         let stack = HTTPStack(gate).wrapped(by: middleware)
         let tasks = (0..<1_100).map { number in Task { try await stack.send(call("/", host: "\(number).example")) } }

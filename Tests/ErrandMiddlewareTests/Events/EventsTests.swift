@@ -166,19 +166,13 @@ import Testing
 
     /// A sink may do anything, also end the exchange that it hears of.
     @Test func aSinkMayCancelTheCall() async throws {
-        final class Canceller: EventSink {
-            let task = Mutex<Task<Void, any Error>?>(nil)
-            func record(_ event: ExchangeEvent) { if event.kind == .requestHeadSent { task.withLock { $0 }?.cancel() } }
-        }
-        let canceller = Canceller()
+        let canceller = CancellingEventSink(at: .requestHeadSent)
         let stack = StubTransport(Stub().responds(.never)).events(to: canceller)
-        let gate = AsyncStream<Void>.makeStream()
         let task = Task {
-            for await _ in gate.stream { break }
+            try await canceller.isReady()
             _ = try await stack.send(try request())
         }
-        canceller.task.withLock { $0 = task }
-        gate.continuation.finish()
+        canceller.cancels(task)
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 

@@ -144,12 +144,12 @@ import Testing
     }
 
     @Test func whyTheFirstWayIsNotGoodEnoughIsTold() async throws {
-        let passage = Passage()
+        let passage = RecordingList<String>()
         let stub = StubTransport(Stub().responds(.failure(lost()), .status(.badGateway), .status(.ok)))
         let stack = stub.fallback(statuses: [502]) { request, cause in
             switch cause {
-            case .failure(let error): passage.note("\(type(of: error))")
-            case .response(let response): passage.note("\(response.status.code)")
+            case .failure(let error): passage.record("\(type(of: error))")
+            case .response(let response): passage.record("\(response.status.code)")
             }
             return Response(head: HTTPResponse(status: .ok), request: request)
         }
@@ -172,7 +172,7 @@ import Testing
 
     @Test func aBodyThatNobodyHasReadYetIsSentToAnother() async throws {
         let mirror = StubTransport(Stub().responds(.echo))
-        let first = RefusingSender(error: lost(.notSent))
+        let first = StubSender { [error = lost(.notSent)] _ in throw error }
         let chunks = AsyncThrowingStream<Data, any Error> {
             $0.yield(Data("x".utf8)); $0.finish()
         }
@@ -271,14 +271,14 @@ import Testing
     /// Whatever the layers below make of it.
     @Test func aCancelledCallIsNotAnsweredInAnotherWayByWhatFailsOfIt() async throws {
         let clock = ManualClock()
-        let failing = ClosureSender { [error = lost()] _ in
+        let failing = StubSender { [error = lost()] _ in
             try? await clock.sleep(for: .seconds(60))
             throw error
         }
-        let passage = Passage()
+        let passage = RecordingList<String>()
         let task = Task {
             try await failing.fallback { request, _ in
-                passage.note("fallback")
+                passage.record("fallback")
                 return Response(head: HTTPResponse(status: .ok), request: request)
             }.send(try request())
         }
@@ -317,7 +317,7 @@ import Testing
     /// A server outside of both makes the URL absolute, and the other sender's own server leaves it alone.
     @Test func aServerOutsideOfTwoServersIsReported() async throws {
         let refusal = TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent)
-        let (first, second) = (RefusingSender(error: refusal), StubTransport(Stub(.get, "/a").responds(.status(.ok))))
+        let (first, second) = (StubSender { _ in throw refusal }, StubTransport(Stub(.get, "/a").responds(.status(.ok))))
         let other = HTTPStack(second).server("https://b.example")
         let sorted = HTTPStack.ordered(around: first).server("https://a.example").fallback(to: other)
         #expect(sorted.orderProblems.count == 1 && sorted.orderProblems[0].hasPrefix("server is outside fallback: the other sender"))
@@ -356,15 +356,4 @@ private final class KeptAnswers: Sendable {
     func answer(to request: Request) -> Response? {
         answers.withLock { $0[request.redactedURL] }.map { Response(head: $0.head, data: $0.data, request: request) }
     }
-}
-
-/// Fails without a look at the request.
-private struct RefusingSender: HTTPSender {
-    let error: TransportError
-    func send(_ request: Request) async throws -> Response { throw error }
-}
-
-private struct ClosureSender: HTTPSender {
-    let answer: @Sendable (Request) async throws -> Response
-    func send(_ request: Request) async throws -> Response { try await answer(request) }
 }

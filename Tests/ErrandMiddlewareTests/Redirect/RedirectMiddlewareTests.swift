@@ -322,7 +322,7 @@ private struct Vectors: Decodable {
 
     /// Declares 10 bytes, of which none come.
     private struct Stingy: HTTPSender {
-        let body: StillBodySource
+        let body: ScriptedBodySource
         let sent: Watched<Int>
 
         func send(_ request: Request) async throws -> Response {
@@ -338,7 +338,7 @@ private struct Vectors: Decodable {
     @Test func aBodyThatDoesNotComeHoldsTheCallFor100Milliseconds() async throws {
         let clock = ManualClock()
         let sent = Watched(0)
-        let stack = Stingy(body: StillBodySource(), sent: sent).redirect(clock: clock)
+        let stack = Stingy(body: ScriptedBodySource(then: .stall), sent: sent).redirect(clock: clock)
         async let response = stack.send(try request())
         try await clock.sleepers(atLeast: 1)
         #expect(clock.nextSleeper == .milliseconds(100))
@@ -353,7 +353,7 @@ private struct Vectors: Decodable {
     @Test func whoIsCancelledMeanwhileGoesNoFurther() async throws {
         let clock = ManualClock()
         let sent = Watched(0)
-        let stack = Stingy(body: StillBodySource(), sent: sent).redirect(clock: clock)
+        let stack = Stingy(body: ScriptedBodySource(then: .stall), sent: sent).redirect(clock: clock)
         let request = try request()
         let task = Task { try await stack.send(request) }
         try await clock.sleepers(atLeast: 1)

@@ -165,9 +165,9 @@ import Testing
     }
 
     @Test func eachAttemptPassesTheWholeInnerStack() async throws {
-        let passage = Passage()
+        let passage = RecordingList<String>()
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .status(.ok)))
-        let inner = stub.wrapped(by: RecordingMiddleware(name: "auth", passage: passage))
+        let inner = stub.wrapped(by: RecordingMiddleware(name: "auth", list: passage))
         _ = try await inner.retry(clock: ManualClock(), random: { 0 }).send(try request())
         #expect(passage.all == ["> auth", "< auth", "> auth", "< auth"])
     }

@@ -7,26 +7,14 @@ import Testing
 
 /// With a preference for an executor, a call takes every step there.
 @Suite(.timeLimit(.minutes(5))) struct ExecutorTests {
-    private static let key = DispatchSpecificKey<Bool>()
-
-    private final class OneQueue: TaskExecutor {
-        let queue = DispatchQueue(label: "com.example.executor")
-
-        init() { queue.setSpecific(key: ExecutorTests.key, value: true) }
-
-        func enqueue(_ job: consuming ExecutorJob) {
-            let job = UnownedJob(job)
-            queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
-        }
-    }
-
     /// Where each step was taken: true on the executor.
     private final class Steps: Sendable {
         private let steps = Mutex<[String: Set<Bool>]>([:])
+        let executor = QueueExecutor()
         var all: [String: Set<Bool>] { steps.withLock { $0 } }
 
         func take(_ name: String) {
-            let isThere = DispatchQueue.getSpecific(key: ExecutorTests.key) == true
+            let isThere = executor.isCurrent
             steps.withLock { _ = $0[name, default: []].insert(isThere) }
         }
     }
@@ -42,7 +30,7 @@ import Testing
         }
     }
 
-    private struct Wire: HTTPTransport {
+    private struct RecordingTransport: HTTPTransport {
         let steps: Steps
         var capabilities: Capabilities { [.deadlines] }
 
@@ -51,38 +39,30 @@ import Testing
             await Task.yield()
             steps.take("transport")
             let lifetime = ExchangeLifetime()
-            let body = ResponseBody(Chunks(steps: steps)).observed { if case .end(let end, _) = $0 { lifetime.end(end) } }
+            let chunks = ScriptedBodySource(["{", "\"id\":", "1", "}"]) { [steps] in
+                steps.take("chunk")
+                await Task.yield()
+            }
+            let body = ResponseBody(chunks).observed { if case .end(let end, _) = $0 { lifetime.end(end) } }
             return Response(head: HTTPResponse(status: .ok), body: body, request: request, exchange: lifetime)
         }
 
         func shutdown() async throws {}
     }
 
-    private final class Chunks: BodySource {
-        private let left = Mutex<[String]>(["}", "1", "\"id\":", "{"])
-        let steps: Steps
-        init(steps: Steps) { self.steps = steps }
-
-        func next() async throws -> Data? {
-            steps.take("chunk")
-            await Task.yield()
-            return left.withLock { $0.popLast() }.map { Data($0.utf8) }
-        }
-
-        func abandon() {}
-    }
-
     private struct Item: Codable, Sendable { let id: Int }
 
     @Test func everyStepOfACallIsTakenOnTheCallersExecutor() async throws {
-        let (steps, executor) = (Steps(), OneQueue())
-        var stack = Wire(steps: steps).wrapped(by: Stepping(steps: steps)).phaseTimeouts(idleRead: .seconds(60), attempt: .seconds(60))
-            .concurrencyLimit(1).circuitBreaker().redirect().retry().validateStatus().timeout(.seconds(60)).profile()
+        let steps = Steps()
+        var stack = RecordingTransport(steps: steps).wrapped(by: Stepping(steps: steps)).phaseTimeouts(
+            idleRead: .seconds(60), attempt: .seconds(60)
+        )
+        .concurrencyLimit(1).circuitBreaker().redirect().retry().validateStatus().timeout(.seconds(60)).profile()
         #if Telemetry
         stack = stack.log(to: recordingLogger().0, detail: .body())
         #endif
         let client = APIClient(stack.events(to: RecordingEventSink()).server("https://a.example"))
-        let item = try await withTaskExecutorPreference(executor) {
+        let item = try await withTaskExecutorPreference(steps.executor) {
             steps.take("caller")
             let item = try await client.value(Endpoint<Item>.get("/x"))
             steps.take("caller")

@@ -14,10 +14,11 @@ import Logging
         let label: String
         let place: MiddlewarePlace
         let neighbors: [MiddlewareNeighbor]
-        let passed: Recorder?
+        let passed: RecordingList<String>?
 
         init(
-            _ label: String, at place: MiddlewarePlace = .unplaced, _ neighbors: [MiddlewareNeighbor] = [], passed: Recorder? = nil
+            _ label: String, at place: MiddlewarePlace = .unplaced, _ neighbors: [MiddlewareNeighbor] = [],
+            passed: RecordingList<String>? = nil
         ) {
             (self.label, self.place, self.neighbors, self.passed) = (label, place, neighbors, passed)
         }
@@ -26,12 +27,6 @@ import Logging
             passed?.record(label)
             return try await next.send(request)
         }
-    }
-
-    private final class Recorder: Sendable {
-        private let names = Watched<[String]>([])
-        var all: [String] { names.value }
-        func record(_ name: String) { names.change { $0.append(name) } }
     }
 
     private let stub = StubTransport(Stub().responds(.status(.ok), repeatingLast: true))
@@ -64,7 +59,7 @@ import Logging
 
     private static let places = MiddlewarePlace.canonicalOrder.filter { $0 != .unplaced }
 
-    private func layer(_ place: MiddlewarePlace, passed: Recorder? = nil) -> Noting {
+    private func layer(_ place: MiddlewarePlace, passed: RecordingList<String>? = nil) -> Noting {
         Noting(place.description, at: place, Self.libraryRules[place] ?? [], passed: passed)
     }
 
@@ -101,7 +96,7 @@ import Logging
         // The later of two that belong at one place is outside.
         let expected = MiddlewarePlace.canonicalOrder.flatMap { $0 == .unplaced ? ["third", "second", "first"] : [$0.description] }
         for round in 0..<5_000 {
-            let passed = Recorder()
+            let passed = RecordingList<String>()
             var names = unplaced[...]
             let kinds = (Self.places.map(Optional.some) + unplaced.map { _ in nil }).shuffled(using: &generator)
             let stack = sorted(

@@ -8,21 +8,17 @@ import Testing
     private let simulation = Simulation()
     private var clock: ManualClock { simulation.clock }
 
-    /// A transport that does what its script says, and then nothing.
-    private struct ScriptedTransport: HTTPTransport {
-        enum Step: Sendable {
-            case report(ExchangeEvent.Kind)
-            case wait(Duration)
-            /// Takes so many pieces of the request's body.
-            case take(Int)
-            case answer
-        }
+    private enum Step: Sendable {
+        case report(ExchangeEvent.Kind)
+        case wait(Duration)
+        /// Takes so many pieces of the request's body.
+        case take(Int)
+        case answer
+    }
 
-        var capabilities: Capabilities = [.phaseEvents]
-        let clock: ManualClock
-        let steps: [Step]
-
-        func send(_ request: Request) async throws -> Response {
+    /// A transport that takes `steps`, and then nothing more.
+    private func transport(_ steps: [Step], capabilities: Capabilities = [.phaseEvents]) -> ScriptedTransport {
+        ScriptedTransport(capabilities: capabilities) { [clock] request in
             let source = try await request.body.open()
             defer { source.abandon() }
             for step in steps {
@@ -33,17 +29,15 @@ import Testing
                 case .answer: return Response(head: HTTPResponse(status: .ok), request: request)
                 }
             }
-            while true { try await Task.sleep(for: .seconds(60)) }
+            try await untilCancelled()
         }
-
-        func shutdown() async throws {}
     }
 
     private func failure(
-        of steps: [ScriptedTransport.Step], capabilities: Capabilities = [.phaseEvents], body: RequestBody = .empty,
+        of steps: [Step], capabilities: Capabilities = [.phaseEvents], body: RequestBody = .empty,
         _ limits: PhaseTimeouts
     ) async throws -> TransportError? {
-        let stack = HTTPStack(ScriptedTransport(capabilities: capabilities, clock: clock, steps: steps))
+        let stack = HTTPStack(transport(steps, capabilities: capabilities))
             .wrapped(by: PhaseTimeoutsMiddleware(limits))
         let call = try request(.post, body: body)
         let error = await #expect(throws: TransportError.self) { try await simulation.complete { try await stack.send(call) } }
@@ -72,7 +66,7 @@ import Testing
     }
 
     @Test func theFirstByteIsBoundedFromTheEndOfTheRequest() async throws {
-        let steps: [ScriptedTransport.Step] = [.wait(.seconds(4)), .report(.requestHeadSent), .wait(.seconds(30)), .report(.requestSent)]
+        let steps: [Step] = [.wait(.seconds(4)), .report(.requestHeadSent), .wait(.seconds(30)), .report(.requestSent)]
         let error = try await failure(of: steps, limits(connect: .seconds(5), firstByte: .seconds(3)))
         #expect(error?.phase == .response && error?.delivery == .unknown && error?.elapsed == .seconds(37))
         #expect(error?.description.contains("timed out while waiting for the response after 37 s: the limit firstByte is 3 s") == true)
@@ -81,7 +75,7 @@ import Testing
     @Test func aConnectionThatTakesNothingIsBoundedAndASlowBodyIsNot() async throws {
         let clock = clock
         let slow = RequestBody.stream { _ in
-            PacedSource(pieces: 5) { try await clock.sleep(for: .seconds(100)) }
+            ScriptedBodySource(Array(repeating: "piece", count: 5)) { try await clock.sleep(for: .seconds(100)) }
         }
         // The body takes its time for each piece; the connection takes three of them, and then no more.
         let error = try await failure(of: [.report(.requestHeadSent), .take(3)], body: slow, limits(idleWrite: .seconds(10)))
@@ -94,14 +88,14 @@ import Testing
     }
 
     @Test func whatIsInTimeIsAnswered() async throws {
-        let steps: [ScriptedTransport.Step] = [
+        let steps: [Step] = [
             .report(.start), .wait(.milliseconds(900)), .report(.requestHeadSent), .wait(.milliseconds(900)), .report(.requestSent),
             .wait(.milliseconds(900)), .report(.responseHead), .answer,
         ]
         let sink = RecordingEventSink()
         var call = try request()
         call.options.eventSink = sink
-        let stack = HTTPStack(ScriptedTransport(clock: clock, steps: steps))
+        let stack = HTTPStack(transport(steps))
             .phaseTimeouts(connect: .seconds(1), firstByte: .seconds(1), idleRead: .seconds(1), idleWrite: .seconds(1), clock: clock)
         let sent = call
         let response = try await simulation.complete { try await stack.send(sent) }
@@ -115,7 +109,10 @@ import Testing
         let stub = StubTransport(
             Stub().responds(
                 .streaming { _, _ in
-                    (HTTPResponse(status: .ok), PacedSource(pieces: 3, hangsThen: true) { try await clock.sleep(for: .seconds(9)) })
+                    (
+                        HTTPResponse(status: .ok),
+                        ScriptedBodySource(Array(repeating: "piece", count: 3), then: .stall) { try await clock.sleep(for: .seconds(9)) }
+                    )
                 }))
         let stack = stub.phaseTimeouts(idleRead: .seconds(10), clock: clock)
         let call = try request()
@@ -178,7 +175,10 @@ import Testing
         let stub = StubTransport(
             Stub().responds(
                 .streaming { _, _ in
-                    (HTTPResponse(status: .ok), PacedSource(pieces: 3, hangsThen: true) { try await clock.sleep(for: .seconds(1)) })
+                    (
+                        HTTPResponse(status: .ok),
+                        ScriptedBodySource(Array(repeating: "piece", count: 3), then: .stall) { try await clock.sleep(for: .seconds(1)) }
+                    )
                 }))
         let stack = stub.timeout(.seconds(30), clock: clock)
         let call = try request()
@@ -278,32 +278,4 @@ import Testing
         _ = try await stack.send(own)
         #expect(stub.requests.last?.request.options.phaseTimeouts.isOff == true)
     }
-}
-
-/// Gives so many pieces, each after a wait, and then ends or hangs.
-private final class PacedSource: BodySource {
-    private let left: Mutex<Int>
-    private let wait: @Sendable () async throws -> Void
-    private let hangs: Bool
-
-    init(pieces: Int, hangsThen: Bool = false, _ wait: @escaping @Sendable () async throws -> Void) {
-        left = Mutex(pieces)
-        self.wait = wait
-        hangs = hangsThen
-    }
-
-    func next() async throws -> Data? {
-        let isLeft = left.withLock { left in
-            defer { left -= 1 }
-            return left > 0
-        }
-        guard isLeft else {
-            while hangs { try await Task.sleep(for: .seconds(60)) }
-            return nil
-        }
-        try await wait()
-        return Data("piece".utf8)
-    }
-
-    func abandon() {}
 }

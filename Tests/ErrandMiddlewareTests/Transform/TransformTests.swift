@@ -46,10 +46,11 @@ import Testing
     }
 
     @Test func severalSeeEachOthersWork() async throws {
-        let passage = Passage()
+        let passage = RecordingList<String>()
         let stub = StubTransport(Stub().responds(.status(.ok)))
-        let stack = stub.transformRequest { _ in passage.note("inner request") }.transformResponse { _ in passage.note("inner response") }
-            .transformRequest { _ in passage.note("outer request") }.transformResponse { _ in passage.note("outer response") }
+        let stack = stub.transformRequest { _ in passage.record("inner request") }.transformResponse { _ in passage.record("inner response")
+        }
+        .transformRequest { _ in passage.record("outer request") }.transformResponse { _ in passage.record("outer response") }
         _ = try await stack.send(try request())
         #expect(passage.all == ["outer request", "inner request", "inner response", "outer response"])
     }

@@ -26,10 +26,10 @@ import Testing
     }
 
     @Test func workIsDoneOnceOnly() async throws {
-        let passage = Passage()
+        let passage = RecordingList<String>()
         let stub = StubTransport(Stub().responds(.status(.unauthorized)))
         let error = await #expect(throws: ResponseValidationError.self) {
-            try await stub.validate(again(on: .unauthorized, .retryAfterRunning { passage.note("work") })).send(try request())
+            try await stub.validate(again(on: .unauthorized, .retryAfterRunning { passage.record("work") })).send(try request())
         }
         #expect(error?.retryStop == .attemptsUsedUp && error?.retries == 1)
         #expect(passage.all == ["work"] && stub.requests.count == 2)
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test func sendsAgainOnceAnotherRequestWasAnsweredByTheSameStack() async throws {
-        let passage = Passage()
+        let passage = RecordingList<String>()
         let isAwake = Mutex(false)
         let stub = StubTransport(
             Stub(.post, "/wake").responds(
@@ -73,7 +73,7 @@ import Testing
             Stub(.get, "/x").responds(
                 .custom { _ in (HTTPResponse(status: isAwake.withLock { $0 } ? .ok : .unauthorized), Data("x".utf8)) }))
         let wake = try Request(.post, url: "https://a.example/wake")
-        let stack = stub.wrapped(by: RecordingMiddleware(name: "inner", passage: passage)).validate(
+        let stack = stub.wrapped(by: RecordingMiddleware(name: "inner", list: passage)).validate(
             again(on: .unauthorized, .retryAfterSending(wake)))
         var request = try request()
         request.deadline = Deadline(after: .seconds(60))

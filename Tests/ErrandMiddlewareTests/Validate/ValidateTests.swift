@@ -6,9 +6,10 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ValidateMiddlewareTests {
     /// Notes its name, and says always the same.
-    private func noting(_ name: String, _ passage: Passage, _ verdict: ResponseValidator.Verdict = .next) -> ResponseValidator {
+    private func noting(_ name: String, _ passage: RecordingList<String>, _ verdict: ResponseValidator.Verdict = .next) -> ResponseValidator
+    {
         ResponseValidator(name) { _, _, _ in
-            passage.note(name)
+            passage.record(name)
             return verdict
         }
     }
@@ -16,10 +17,10 @@ import Testing
     // MARK: The chain
 
     @Test func validatorsAreAskedInOrderUntilOneRules() async throws {
-        let passage = Passage()
+        let passage = RecordingList<String>()
         let stub = StubTransport(Stub().responds(.stream(streamed)))
         let accepting = ResponseValidator("b") { _, response, _ in
-            passage.note("b")
+            passage.record("b")
             return .accept(response)
         }
         let response = try await stub.validate(noting("a", passage), accepting, noting("c", passage)).send(try request())
@@ -28,7 +29,7 @@ import Testing
     }
 
     @Test func anAnswerThatNobodyObjectsToIsReturned() async throws {
-        let passage = Passage()
+        let passage = RecordingList<String>()
         let stub = StubTransport(Stub().responds(.stream(streamed, status: .notFound)))
         let response = try await stub.validate(noting("a", passage), noting("b", passage)).send(try request())
         #expect(response.status == .notFound && passage.all == ["a", "b"])
@@ -36,7 +37,7 @@ import Testing
     }
 
     @Test func theRequestsOwnValidatorsAreAskedFirst() async throws {
-        let passage = Passage()
+        let passage = RecordingList<String>()
         let stack = StubTransport(Stub().responds(.status(.ok))).validate(noting("stack", passage))
         var request = try request()
         request.options.validators = [noting("own 1", passage), noting("own 2", passage)]
@@ -48,10 +49,10 @@ import Testing
     }
 
     @Test func aValidatorSeesTheRequestAsItWasSent() async throws {
-        let passage = Passage()
+        let passage = RecordingList<String>()
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let validator = ResponseValidator("look") { request, response, _ in
-            passage.note("\(request.head.path ?? "") \(request.head.headerFields[.acceptLanguage] ?? "") \(response.status.code)")
+            passage.record("\(request.head.path ?? "") \(request.head.headerFields[.acceptLanguage] ?? "") \(response.status.code)")
             return .next
         }
         let stack = stub.transformRequest { $0.head.headerFields[.acceptLanguage] = "de" }.validate(validator).server(
@@ -61,7 +62,7 @@ import Testing
     }
 
     @Test func theStackNamesThem() {
-        let passage = Passage()
+        let passage = RecordingList<String>()
         let stack = StubTransport().validate(noting("signed in", passage), noting("not busy", passage))
         #expect(stack.description == "validate(signed in, not busy) > StubTransport")
     }
@@ -121,11 +122,11 @@ import Testing
 
     @Test(arguments: [StubResponse.stream(streamed, headers: [.server: "s"]), .data(Data("onetwothree".utf8))])
     func whatOneValidatorHasReadTheNextAndTheCallerReadAgain(_ responds: StubResponse) async throws {
-        let passage = Passage()
+        let passage = RecordingList<String>()
         let stub = StubTransport(Stub().responds(responds))
         func reading(_ name: String, _ read: @escaping @Sendable (Response) async throws -> Data) -> ResponseValidator {
             ResponseValidator(name) { _, response, _ in
-                passage.note("\(name) \(String(decoding: try await read(response), as: UTF8.self))")
+                passage.record("\(name) \(String(decoding: try await read(response), as: UTF8.self))")
                 return .next
             }
         }
@@ -190,12 +191,12 @@ import Testing
     }
 
     @Test func aValidatorKnowsHowOftenItHadTheCallSentAgain() async throws {
-        let passage = Passage()
+        let passage = RecordingList<String>()
         let busy = StubResponse.status(.serviceUnavailable)
         let stub = StubTransport(Stub().responds(busy, .status(.badGateway), busy, .status(.ok)))
         func counting(_ status: HTTPResponse.Status) -> ResponseValidator {
             ResponseValidator("\(status.code)") { _, response, retries in
-                passage.note("\(status.code):\(retries)")
+                passage.record("\(status.code):\(retries)")
                 return response.status == status ? .retry(.immediate, atMost: 5) : .next
             }
         }

@@ -124,16 +124,11 @@ import Testing
 private struct StallingBodies: HTTPMiddleware {
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         let response = try await next.send(request)
-        let body = ResponseBody(Stalled(request: request), request: request)
-        return Response(head: response.head, body: body, request: request, exchange: ExchangeLifetime())
-    }
-
-    private struct Stalled: BodySource {
-        let request: Request
-        func next() async throws -> Data? {
+        let source = StubBodySource {
             try await request.deadline?.wait()
             throw TransportError(.timedOut, phase: .body, request: request, delivery: .sent)
         }
-        func abandon() {}
+        let body = ResponseBody(source, request: request)
+        return Response(head: response.head, body: body, request: request, exchange: ExchangeLifetime())
     }
 }

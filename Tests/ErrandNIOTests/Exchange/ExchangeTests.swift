@@ -1,6 +1,7 @@
 #if NIO
 import ErrandCore
 import NIOPosix
+import TestSupport
 import Testing
 
 @testable import ErrandNIO
@@ -9,7 +10,7 @@ import Testing
     private func moves(isOneShot: Bool, before: (Exchange) async throws -> Void) async throws -> Bool {
         let settings = NIOTransport.Configuration()
         let pool = Pool(settings, Connector(settings: settings, tls: TLSIdentity()), on: MultiThreadedEventLoopGroup.singleton)
-        let body: RequestBody = isOneShot ? .stream(AsyncStream<Data> { $0.finish() }) : .stream { _ in EmptySource() }
+        let body: RequestBody = isOneShot ? .stream(AsyncStream<Data> { $0.finish() }) : .stream { _ in ScriptedBodySource() }
         let url = "http://127.0.0.1/"
         let request = try Request(.put, url: url, body: body)
         let origin = try #require(request.origin)
@@ -67,10 +68,5 @@ import Testing
         }
         #expect(moves)
     }
-}
-
-private struct EmptySource: BodySource {
-    func next() async throws -> Data? { nil }
-    func abandon() {}
 }
 #endif

@@ -1,6 +1,7 @@
 #if NIO && MockServer
 import ErrandCore
 import ErrandNIO
+import ErrandTesting
 import Foundation
 import Synchronization
 import TestSupport
@@ -90,7 +91,7 @@ extension NIOTransportTests {
                 $0.proxy = .all(Self.via(proxy))
                 $0.restTimes = .init(withoutProgress: .milliseconds(200))
             } _: { transport in
-                let (opened, second) = (Watched(0), ScriptedBodySource(then: .hangs))
+                let (opened, second) = (Watched(0), ScriptedBodySource(["first"], then: .stall))
                 let body = RequestBody.stream(length: Int64(8 * count)) { _ in
                     opened.change { $0 += 1 }
                     return opened.value == 1 ? NumberedPieces(count) as any BodySource : second
@@ -98,7 +99,7 @@ extension NIOTransportTests {
                 let response = try await transport.send(Self.request(body, expects: false))
                 #expect(try await response.body.collect() == Data("ok".utf8))
                 #expect(try await response.end().isComplete)
-                try await second.isAbandoned.wait("the second source to be given up") { $0 }
+                try await second.abandonments.wait("the second source to be given up") { $0 > 0 }
                 try await proxy.counts.wait("the end of the connection") { $0.accepted == 1 && $0.seenEnds == 1 }
             }
         }
@@ -143,11 +144,11 @@ extension NIOTransportTests {
                 $0.restTimes = .init(withoutProgress: .seconds(2))
                 $0.maxConnectionsPerOrigin = 1
             } _: { transport in
-                let gate = Gate()
+                let gate = Signal()
                 let body = RequestBody.stream(length: 8) { _ in GatedSource(gate) }
                 let first = try await transport.send(Request(.post, url: server.url(), body: body))
                 #expect(try await first.body.collect() == Data("ok".utf8))
-                gate.open()
+                gate.signal()
                 let second = try await transport.send(Request(.get, url: server.url()).within(.seconds(20)))
                 #expect(try await second.body.collect() == Data("late".utf8))
                 #expect(server.counts.value.accepted == 1)
@@ -156,11 +157,11 @@ extension NIOTransportTests {
 
         /// Gives 8 bytes, when its gate is open.
         private final class GatedSource: BodySource {
-            private let gate: Gate
+            private let gate: Signal
             private let isGiven = Atomic(false)
-            init(_ gate: Gate) { self.gate = gate }
+            init(_ gate: Signal) { self.gate = gate }
             func next() async throws -> Data? {
-                await gate.passed()
+                await gate.waitIgnoringCancellation()
                 return isGiven.exchange(true, ordering: .relaxed) ? nil : Data(count: 8)
             }
             func abandon() {}
@@ -238,13 +239,13 @@ extension NIOTransportTests {
                     return [H2Frame.headers(1, H2Frame.status("417"), ends: true)].together
                 }, configure: { $0.restTimes = .init(withoutProgress: .milliseconds(200)) }
             ) { transport, server in
-                let source = ScriptedBodySource(then: .hangs)
+                let source = ScriptedBodySource(["first"], then: .stall)
                 var request = try server.request(.post, body: .stream(length: 1000) { _ in source })
                 request.headers[.expect] = "100-continue"
                 let response = try await transport.send(request)
                 #expect(try await response.body.collect() == Data("ok".utf8))
                 #expect(try await response.end().isComplete)
-                try await source.isAbandoned.wait("the source to be given up") { $0 }
+                try await source.abandonments.wait("the source to be given up") { $0 > 0 }
                 try await server.frames.wait("the reset of the second stream") { frames in
                     frames.contains { $0.type == 3 && $0.stream == 3 && $0.payload.last == 8 }
                 }

@@ -130,7 +130,7 @@ extension NIOTransportTests {
             try await FrameServer.with(answering: { frame in
                 [H2Frame.headers(frame.stream), .data(frame.stream, Array("enough".utf8)), .reset(frame.stream, code: 0)].together
             }) { transport, server in
-                let body = RequestBody.stream(length: nil) { _ in StillBodySource() }
+                let body = RequestBody.stream(length: nil) { _ in ScriptedBodySource(then: .stall) }
                 let response = try await transport.send(server.request(.post, body: body))
                 #expect(try await response.body.collect() == Data("enough".utf8))
                 await eventually { transport.openConnections.map(\.exchanges) == [0] }

@@ -12,7 +12,7 @@ extension NIOTransportTests {
         /// A server, and how to reach it.
         struct Peer: Sendable, CustomTestStringConvertible {
             let testDescription: String
-            let server: Stand
+            let server: RealServer
             var hasTLS = true
             /// The signal for a graceful restart.
             var restart: Int32?
@@ -56,7 +56,7 @@ extension NIOTransportTests {
         @Test(arguments: Peer.all) func aStreamedBodyArrives(peer: Peer) async throws {
             try await peer.run { transport, base in
                 let chunk = Data(repeating: 7, count: 50_000)
-                let body = RequestBody.stream(length: nil) { _ in ScriptedBody(Array(repeating: { chunk }, count: 20)) }
+                let body = RequestBody.stream(length: nil) { _ in ScriptedBodySource(steps: Array(repeating: { chunk }, count: 20)) }
                 let response = try await transport.send(Request(.post, url: base + "/count", body: body).within(.seconds(20)))
                 #expect(response.status == .ok)
                 let count = try await response.body.collect()

@@ -248,7 +248,7 @@ extension NIOTransportTests {
         func anInvalidWindowOfAStreamEndsItAlone(breach: Breach) async throws {
             try await FrameServer.with(answering: { $0.stream == 1 ? breach.frames.together : FrameServer.ok($0.stream, "next") }) {
                 transport, server in
-                let body = RequestBody.stream(length: nil) { _ in StillBodySource() }
+                let body = RequestBody.stream(length: nil) { _ in ScriptedBodySource(then: .stall) }
                 let failure = try await transportError { try await transport.send(server.request(.post, body: body)) }
                 #expect(failure.code == .invalidResponse, "\(failure)")
                 #expect(failure.message.contains(breach.text), "\(failure)")

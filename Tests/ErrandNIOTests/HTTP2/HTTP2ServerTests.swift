@@ -250,7 +250,7 @@ extension NIOTransportTests {
                 server.enqueue(.echo)
                 let end = HTTPField.Name("X-End")!
                 let body = RequestBody.stream(length: nil) { _ in
-                    ScriptedBody([{ Data("a".utf8) }, { Data("b".utf8) }], trailers: [end: "2"])
+                    ScriptedBodySource(steps: [{ Data("a".utf8) }, { Data("b".utf8) }], trailers: [end: "2"])
                 }
                 let response = try await transport.send(Request(.post, url: server.url(), body: body).within(.seconds(10)))
                 let stream = response.body

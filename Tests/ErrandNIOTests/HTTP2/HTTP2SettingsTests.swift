@@ -70,7 +70,7 @@ extension NIOTransportTests {
         func aWindowThatGrowsByNothingOrBeyondItsLimitEndsTheExchange(increment: UInt32) async throws {
             let answer: @Sendable (H2Frame) -> [ByteAction] = { [H2Frame.windowUpdate($0.stream, by: increment)].together }
             try await FrameServer.with(opening: Self.hello, answering: answer) { transport, server in
-                let body = RequestBody.stream(length: nil) { _ in ScriptedBodySource(then: .hangs) }
+                let body = RequestBody.stream(length: nil) { _ in ScriptedBodySource(["first"], then: .stall) }
                 let failure = try await transportError {
                     try await transport.send(Request(.post, url: server.url, body: body).within(.seconds(10)))
                 }

@@ -96,9 +96,9 @@ extension NIOTransportTests {
             }
         }
 
-        @Test(.enabled(if: Stand.microsocks.isHere, Comment(rawValue: Stand.microsocks.missing)))
+        @Test(.enabled(if: RealServer.microsocks.isHere, Comment(rawValue: RealServer.microsocks.missing)))
         func http2WithoutTLSGoesThroughATunnel() async throws {
-            let port = try Stand.microsocks.port()
+            let port = try RealServer.microsocks.port()
             try await withMockServer(.http2) { server in
                 server.dispatch { .text($0.path) }
                 try await withNIO {

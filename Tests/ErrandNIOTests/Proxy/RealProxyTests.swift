@@ -10,8 +10,8 @@ import Testing
 extension NIOTransportTests {
     /// squid and microsocks, to nginx. The user is joe, the password pw.
     @Suite(
-        .timeLimit(.minutes(5)), .enabled(if: Stand.squid.isHere, Comment(rawValue: Stand.squid.missing)),
-        .enabled(if: Stand.microsocks.isHere, Comment(rawValue: Stand.microsocks.missing)),
+        .timeLimit(.minutes(5)), .enabled(if: RealServer.squid.isHere, Comment(rawValue: RealServer.squid.missing)),
+        .enabled(if: RealServer.microsocks.isHere, Comment(rawValue: RealServer.microsocks.missing)),
         .enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)))
     struct RealProxyTests {
         static let listeners = [NginxServer.Listener.plain, .tls]
@@ -19,10 +19,10 @@ extension NIOTransportTests {
 
         private static func proxy(_ kind: String) throws -> ProxySettings {
             switch kind {
-            case "locked": .http(host: "127.0.0.1", port: try Stand.squid.lockedPort(), credentials: ("joe", "pw"))
-            case "https": .https(host: "localhost", port: try Stand.squid.securePort())
-            case "socks": .socks5(host: "127.0.0.1", port: try Stand.microsocks.port(), credentials: ("joe", "pw"))
-            default: .http(host: "127.0.0.1", port: try Stand.squid.port())
+            case "locked": .http(host: "127.0.0.1", port: try RealServer.squid.lockedPort(), credentials: ("joe", "pw"))
+            case "https": .https(host: "localhost", port: try RealServer.squid.securePort())
+            case "socks": .socks5(host: "127.0.0.1", port: try RealServer.microsocks.port(), credentials: ("joe", "pw"))
+            default: .http(host: "127.0.0.1", port: try RealServer.squid.port())
             }
         }
 
@@ -30,7 +30,7 @@ extension NIOTransportTests {
             _ proxy: ProxySettings, _ body: (HTTPStack, NginxServer) async throws -> Result
         ) async throws -> Result {
             let nginx = try await NginxServer.shared()
-            let certificate = try Stand.squid.certificate()
+            let certificate = try RealServer.squid.certificate()
             return try await withNIO {
                 $0.proxy = .all(proxy)
                 $0.tls.extraRootsPEMFiles = [nginx.certificates.authority, certificate]
@@ -83,7 +83,7 @@ extension NIOTransportTests {
 
         @Test func theCertificateOfAProxyIsChecked() async throws {
             let nginx = try await NginxServer.shared()
-            let port = try Stand.squid.securePort()
+            let port = try RealServer.squid.securePort()
             try await withNIO {
                 $0.proxy = .all(.https(host: "127.0.0.1", port: port))
             } _: { transport in
@@ -98,7 +98,7 @@ extension NIOTransportTests {
 
         @Test(arguments: listeners) func aDigestChallengeReachesTheAuthenticator(listener: NginxServer.Listener) async throws {
             let seen = Watched<[ProxyChallenge]>([])
-            let proxy = ProxySettings.http(host: "127.0.0.1", port: try Stand.squid.lockedPort()).authenticated(
+            let proxy = ProxySettings.http(host: "127.0.0.1", port: try RealServer.squid.lockedPort()).authenticated(
                 by: ProxyAuthenticator { challenge in
                     seen.change { $0.append(challenge) }
                     return "Basic am9lOnB3"
@@ -115,7 +115,7 @@ extension NIOTransportTests {
         }
 
         @Test(arguments: listeners) func aWrongPasswordIsRefused(listener: NginxServer.Listener) async throws {
-            let port = try Stand.squid.lockedPort()
+            let port = try RealServer.squid.lockedPort()
             let refusals: [ProxySettings] = [
                 .http(host: "127.0.0.1", port: port, credentials: ("jim", "hunter2")), .http(host: "127.0.0.1", port: port),
             ]
@@ -134,8 +134,8 @@ extension NIOTransportTests {
 
         @Test func refusalsOfEveryKindAreNamed() async throws {
             let closed = try LoopbackPorts.refused()
-            let squid = try Stand.squid.port()
-            let socks = try Stand.microsocks.port()
+            let squid = try RealServer.squid.port()
+            let socks = try RealServer.microsocks.port()
             let rows: [(ProxySettings, String, String)] = [
                 (
                     .http(host: "127.0.0.1", port: squid), "https://127.0.0.1:\(closed)/",
@@ -168,7 +168,7 @@ extension NIOTransportTests {
         }
 
         @Test(arguments: ["http", "https"]) func aSOCKSProxyThatIsConfiguredAsAnHTTPProxyIsNamed(scheme: String) async throws {
-            let proxy = ProxySettings.http(host: "127.0.0.1", port: try Stand.microsocks.port())
+            let proxy = ProxySettings.http(host: "127.0.0.1", port: try RealServer.microsocks.port())
             try await withProxy(proxy) { stack, _ in
                 let error = try await transportError { try await stack.send(Request(.get, url: "\(scheme)://localhost/")) }
                 #expect(error.code == .proxy && error.proxy == ProxyAddress(proxy), "\(error)")
@@ -190,7 +190,7 @@ extension NIOTransportTests {
                 }
                 #expect(kinds == [.dnsStart, .dnsEnd, .connectStart, .connectEnd, .tlsStart, .tlsEnd, .connectionAcquired])
                 let acquired = events.events.first { $0.kind == .connectionAcquired }
-                let port = try Stand.squid.securePort()
+                let port = try RealServer.squid.securePort()
                 #expect(acquired?.connection?.peerPort == port)
             }
         }

@@ -14,8 +14,8 @@ extension NIOTransportTests {
         .timeLimit(.minutes(5)), .enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)),
         .enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)),
         .enabled(if: NghttpdServer.isHere, Comment(rawValue: NghttpdServer.missing)),
-        .enabled(if: Stand.squid.isHere, Comment(rawValue: Stand.squid.missing)),
-        .enabled(if: Stand.microsocks.isHere, Comment(rawValue: Stand.microsocks.missing)))
+        .enabled(if: RealServer.squid.isHere, Comment(rawValue: RealServer.squid.missing)),
+        .enabled(if: RealServer.microsocks.isHere, Comment(rawValue: RealServer.microsocks.missing)))
     struct NIOTortureTests {
         /// Each run has a transport of its own: it is also cancelled while it connects.
         @Test(arguments: [TorturedRoute.http1, .http2, .absoluteForm, .secureProxy, .secureTunnel, .socks])
@@ -91,7 +91,7 @@ extension NIOTransportTests {
             try await route.withPlace { place in
                 try await place.torture { send in
                     let body = RequestBody.stream(length: nil) { _ in
-                        ScriptedBody(Array(repeating: { Data(repeating: 1, count: 20_000) }, count: 10))
+                        ScriptedBodySource(steps: Array(repeating: { Data(repeating: 1, count: 20_000) }, count: 10))
                     }
                     let response = try await send(.post, "/small", body)
                     _ = try await response.body.collect()
@@ -169,17 +169,17 @@ enum TorturedRoute: String, CaseIterable, CustomTestStringConvertible {
             (listener, proxyPort) = (.tls, nil)
             configuration.allowsHTTP2 = self == .http2
         case .absoluteForm, .tunnel, .tunnelOfHTTP1:
-            let port = try Stand.squid.port()
+            let port = try RealServer.squid.port()
             (listener, proxyPort) = (self == .absoluteForm ? .plain : .tls, port)
             configuration.proxy = .all(.http(host: "127.0.0.1", port: port))
             configuration.allowsHTTP2 = self != .tunnelOfHTTP1
         case .secureProxy, .secureTunnel, .secureTunnelOfHTTP1:
-            let port = try Stand.squid.securePort()
+            let port = try RealServer.squid.securePort()
             (listener, proxyPort) = (self == .secureProxy ? .plain : .tls, port)
             configuration.proxy = .all(.https(host: "localhost", port: port))
             configuration.allowsHTTP2 = self != .secureTunnelOfHTTP1
         case .socks, .socksToTLS:
-            let port = try Stand.microsocks.port()
+            let port = try RealServer.microsocks.port()
             (listener, proxyPort) = (self == .socks ? .plain : .tls, port)
             configuration.proxy = .all(.socks5(host: "127.0.0.1", port: port, credentials: ("joe", "pw")))
         }

@@ -96,7 +96,7 @@ extension NIOTransportTests {
                 connection.pause(milliseconds: 2_000)
             }
             defer { server.stop() }
-            for body in [RequestBody.data(Data(count: 30_000_000)), .stream(length: nil) { _ in EndlessSource() }] {
+            for body in [RequestBody.data(Data(count: 30_000_000)), .stream(length: nil) { _ in CountingBodySource() }] {
                 let limits = PhaseTimeouts(idleRead: idleRead, idleWrite: .milliseconds(100))
                 let error = try await failure(server, limits, body: body) { response in
                     #expect(response.status == .ok)
@@ -173,11 +173,5 @@ extension NIOTransportTests {
             }
         }
     }
-}
-
-/// Bytes without end, as fast as they are read.
-private struct EndlessSource: BodySource {
-    func next() async throws -> Data? { Task.isCancelled ? nil : Data(count: 50_000) }
-    func abandon() {}
 }
 #endif

@@ -74,16 +74,6 @@ private struct LoneConnection {
     }
 }
 
-/// Cancels a task when an event comes.
-private final class CancellingSink: EventSink {
-    let task = Watched<Task<Void, any Error>?>(nil)
-    private let kind: ExchangeEvent.Kind
-
-    init(at kind: ExchangeEvent.Kind) { self.kind = kind }
-
-    func record(_ event: ExchangeEvent) { if event.kind == kind { task.value?.cancel() } }
-}
-
 extension NIOTransportTests {
     /// A request on its way to the network.
     @Suite(.timeLimit(.minutes(5))) struct SendingTests {
@@ -139,7 +129,7 @@ extension NIOTransportTests {
             defer { server.stop() }
             let opened = Watched(0)
             try await withNIO { transport in
-                let sink = CancellingSink(at: kind)
+                let sink = CancellingEventSink(at: kind)
                 let body = RequestBody.stream { _ in
                     opened.change { $0 += 1 }
                     throw Failure()
@@ -148,10 +138,10 @@ extension NIOTransportTests {
                 request.options.eventSink = sink
                 let watched = request
                 let task = Task {
-                    try await sink.task.wait("the task") { $0 != nil }
+                    try await sink.isReady()
                     _ = try await transport.send(watched)
                 }
-                sink.task.change { $0 = task }
+                sink.cancels(task)
                 await #expect(throws: CancellationError.self) { try await task.value }
                 try await poll("the end of the connection", value: { transport.openConnections.count }) { $0 == 0 }
                 // Nothing says that the body will not be opened.

@@ -14,7 +14,7 @@ struct RecordingBodyTests {
             asked.change { $0 += 1 }
             return Data("x".utf8)
         }
-        let live = ScriptedTransport { .streaming(ScriptedBody([step, step, step]), to: $0) }
+        let live = ScriptedTransport { .streaming(ScriptedBodySource(steps: [step, step, step]), to: $0) }
         let response = try await live.record(on: recording).send(get("/"))
         var iterator = response.body.makeAsyncIterator()
         for number in 0..<3 {
@@ -50,7 +50,7 @@ struct RecordingBodyTests {
         let lifetime = ExchangeLifetime()
         let live = ScriptedTransport { request in
             Response(
-                head: HTTPResponse(status: .ok), body: ResponseBody(ScriptedBody([{ Data("x".utf8) }]), expectedLength: 1),
+                head: HTTPResponse(status: .ok), body: ResponseBody(ScriptedBodySource(steps: [{ Data("x".utf8) }]), expectedLength: 1),
                 request: request,
                 exchange: lifetime)
         }
@@ -63,7 +63,7 @@ struct RecordingBodyTests {
     @Test(arguments: ["unread", "half read", "abandoned", "forgotten iterator"])
     func whatIsNotReadIsReleased(_ how: String) async throws {
         let recording = try recording(TestFolder("recording"))
-        let body = ScriptedBody([{ Data("x".utf8) }, { Data("y".utf8) }])
+        let body = ScriptedBodySource(steps: [{ Data("x".utf8) }, { Data("y".utf8) }])
         let stack = ScriptedTransport { .streaming(body, to: $0) }.record(on: recording)
         func use() async throws {
             let response = try await stack.send(get("/"))
@@ -75,14 +75,14 @@ struct RecordingBodyTests {
             }
         }
         try await use()
-        try await body.abandoned.wait("the release") { $0 > 0 }
+        try await body.abandonments.wait("the release") { $0 > 0 }
         #expect(recording.log.entries[0].response.incomplete == .unfinished)
     }
 
     @Test func aCancelledReaderIsFreedAndWhatCameIsKept() async throws {
         let recording = try recording(TestFolder("recording"))
         let (waiting, clock) = (Watched(false), ManualClock())
-        let body = ScriptedBody([
+        let body = ScriptedBodySource(steps: [
             { Data("x".utf8) },
             {
                 waiting.change { $0 = true }
@@ -95,7 +95,7 @@ struct RecordingBodyTests {
         try await waiting.wait { $0 }
         task.cancel()
         await #expect(throws: CancellationError.self) { _ = try await task.value }
-        try await body.abandoned.wait("the release") { $0 > 0 }
+        try await body.abandonments.wait("the release") { $0 > 0 }
         #expect(recording.log.entries[0].response.content.text == "x")
     }
 
@@ -144,7 +144,7 @@ struct RecordingBodyTests {
                         continuation.finish()
                     }, length: 300_000), .oneShot
             ),
-            (.stream { _ in ScriptedBody(halves.map { half in { half } }) }, .restartable),
+            (.stream { _ in ScriptedBodySource(steps: halves.map { half in { half } }) }, .restartable),
         ]
         let sent = Watched(Data())
         let live = ScriptedTransport { request in
@@ -182,7 +182,7 @@ struct RecordingBodyTests {
             while try await second.next() != nil {}
             return Response(head: HTTPResponse(status: .ok), request: request)
         }
-        let body = RequestBody.stream { _ in ScriptedBody([{ Data("ab".utf8) }, { Data("c".utf8) }]) }
+        let body = RequestBody.stream { _ in ScriptedBodySource(steps: [{ Data("ab".utf8) }, { Data("c".utf8) }]) }
         _ = try await live.record(on: recording).send(post("/", body))
         #expect(recording.log.entries[0].request.postData?.text == "abc")
     }
@@ -195,7 +195,7 @@ struct RecordingBodyTests {
             source.abandon()
             return Response(head: HTTPResponse(status: .contentTooLarge), request: request)
         }
-        let body = RequestBody.stream { _ in ScriptedBody([{ Data("ab".utf8) }, { Data("c".utf8) }]) }
+        let body = RequestBody.stream { _ in ScriptedBodySource(steps: [{ Data("ab".utf8) }, { Data("c".utf8) }]) }
         _ = try await live.record(on: recording).send(post("/", body))
         let request = recording.log.entries[0].request
         #expect(request.postData?.text == "ab" && request.postData?.incomplete == .unfinished && request.bodySize == -1)

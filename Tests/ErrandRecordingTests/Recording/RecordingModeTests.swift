@@ -45,9 +45,9 @@ struct RecordingModeTests {
         let second = try Recording(path: path, keepsUnknownText: true)
         #expect(second.isReplayOnly && second.unplayed.count == 2)
         for expected in ["live1", "live2"] { #expect(try await text(live.record(on: second), get("/x")) == expected) }
-        #expect(live.callCount == 2 && second.unplayed.isEmpty)
+        #expect(live.requestCount == 2 && second.unplayed.isEmpty)
         await #expect(throws: NoRecordedExchangeError.self) { _ = try await text(live.record(on: second), get("/y")) }
-        #expect(live.callCount == 2)
+        #expect(live.requestCount == 2)
         let before = try folder.read("deep/er/a.har")
         try second.save()
         #expect(try folder.read("deep/er/a.har") == before)
@@ -100,7 +100,7 @@ struct RecordingModeTests {
         let error = await #expect(throws: NoRecordedExchangeError.self) { _ = try await text(live.record(on: recording), get("/a")) }
         #expect(error?.nearest == nil && error?.delivery == .notSent && error?.phase == .request)
         try recording.save()
-        #expect(live.callCount == 0 && folder.names.isEmpty)
+        #expect(live.requestCount == 0 && folder.names.isEmpty)
     }
 
     @Test func allAsksTheNetworkAndReplacesTheFile() async throws {
@@ -159,7 +159,7 @@ struct RecordingModeTests {
                     return Data("\(parts[0]):\(number);".utf8)
                 }
             }
-            return .streaming(ScriptedBody(steps), to: request)
+            return .streaming(ScriptedBodySource(steps: steps), to: request)
         }
         let recording = try Recording(path: folder.file("a.har"), keepsUnknownText: true)
         let stack = live.record(on: recording)

@@ -104,7 +104,7 @@ struct RecordingReplayTests {
         let trailers: HTTPFields = [.init("X-Check")!: "1"]
         let live = ScriptedTransport { request in
             var response = Response.streaming(
-                ScriptedBody([{ Data("ab".utf8) }, { Data("c".utf8) }], trailers: trailers), to: request, version: "2")
+                ScriptedBodySource(steps: [{ Data("ab".utf8) }, { Data("c".utf8) }], trailers: trailers), to: request, version: "2")
             response.metadata.contentCoding = "gzip"
             return response
         }
@@ -125,8 +125,8 @@ struct RecordingReplayTests {
             clock.advance(by: .milliseconds(250))
             let steps: [(Int, String)] = [(0, "a"), (1500, "bc"), (40, "d")]
             return .streaming(
-                ScriptedBody(
-                    steps.map { wait, text in
+                ScriptedBodySource(
+                    steps: steps.map { wait, text in
                         {
                             clock.advance(by: .milliseconds(wait))
                             return Data(text.utf8)

@@ -113,7 +113,7 @@ import Testing
         #expect(try Self.request(.put, body: part).curl().hasPrefix("tail -c +3 '\(path)' | head -c 3 | curl "))
         #expect(file.description == "file, 10 bytes" && file.bufferedData == nil && file.replay == .seekable)
         // Other bytes than those of the file.
-        let changed = try RequestBody.file(atPath: path).transformed(by: Doubling())
+        let changed = try RequestBody.file(atPath: path).transformed(by: DoublingTransform())
         #expect(try Self.request(.put, body: changed).curl().hasSuffix("--data-binary @- < body.bin"))
     }
 
@@ -216,12 +216,5 @@ import Testing
         #expect(!shown.contains("s3c"), "\(shown)")
         #expect(shown.contains("token=REDACTED&q=1"))
         #expect(try request.curl(showingSecrets: true).contains("Bearer s3cr3t"))
-    }
-}
-
-private struct Doubling: BodyTransform {
-    mutating func next(_ input: inout Data) -> Data? {
-        defer { input = Data() }
-        return input.isEmpty ? nil : input + input
     }
 }

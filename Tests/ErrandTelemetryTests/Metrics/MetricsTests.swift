@@ -219,7 +219,7 @@ import Testing
 /// Changes the protocol; the exchange goes on.
 struct UpgradingSender: HTTPSender {
     struct Stream: DuplexStream {
-        var incoming: any BodySource { StillBodySource() }
+        var incoming: any BodySource { ScriptedBodySource(then: .stall) }
         func write(_ data: Data) async throws {}
         func finishWriting() async throws {}
         func close() {}

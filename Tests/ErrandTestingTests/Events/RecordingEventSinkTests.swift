@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test func aWaitEndsWithItsEventAlone() async throws {
-        let body = StubResponse.streaming { _, _ in (HTTPResponse(status: .ok), StillBodySource()) }
+        let body = StubResponse.streaming { _, _ in (HTTPResponse(status: .ok), ScriptedBodySource(then: .stall)) }
         let stub = StubTransport(Stub().responds(body))
         let hasEnded = Watched(false)
         let waiting = Task { [sink] in

@@ -10,9 +10,9 @@ struct StubTransportBodyTests {
     private struct AppBroke: Error, CustomStringConvertible { var description: String { "s3cr3t-detail" } }
 
     /// A body that can be read once, with `bytes` zeros in pieces of a mebibyte.
-    private func oneShot(bytes: Int, trailers: HTTPFields? = nil) -> (body: RequestBody, source: ScriptedBody) {
+    private func oneShot(bytes: Int, trailers: HTTPFields? = nil) -> (body: RequestBody, source: ScriptedBodySource) {
         let piece = min(bytes, 1024 * 1024)
-        let source = ScriptedBody((0..<max(1, bytes / max(1, piece))).map { _ in { Data(count: piece) } }, trailers: trailers)
+        let source = ScriptedBodySource(steps: (0..<max(1, bytes / max(1, piece))).map { _ in { Data(count: piece) } }, trailers: trailers)
         return (.stream(replay: .oneShot) { _ in source }, source)
     }
 
@@ -43,7 +43,7 @@ struct StubTransportBodyTests {
         let (body, source) = oneShot(bytes: 10)
         let stub = StubTransport(Stub(.post).responds(.streaming { _, _ in throw AppBroke() }))
         await #expect(throws: AppBroke.self) { _ = try await stub.send(post("/", body)) }
-        #expect(source.abandoned.value > 0)
+        #expect(source.abandonments.value > 0)
     }
 
     @Test func aBodyIsAbandonedWhereAnEchoIsCancelledBeforeItsHead() async throws {
@@ -54,12 +54,12 @@ struct StubTransportBodyTests {
         try await clock.sleepers(atLeast: 1)
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
-        #expect(source.abandoned.value > 0 && stub.openBodyCount == 0)
+        #expect(source.abandonments.value > 0 && stub.openBodyCount == 0)
     }
 
     @Test func theBodyOfAnAnswerIsAbandonedWhereTheCallerIsCancelledMeanwhile() async throws {
         let (body, source) = oneShot(bytes: 10)
-        let answered = ScriptedBody([{ Data("late".utf8) }])
+        let answered = ScriptedBodySource(steps: [{ Data("late".utf8) }])
         let stub = StubTransport(
             Stub(.post).responds(
                 .streaming { _, _ in
@@ -68,22 +68,22 @@ struct StubTransportBodyTests {
                 }))
         let call = Task { _ = try await stub.send(post("/", body)) }
         await #expect(throws: CancellationError.self) { try await call.value }
-        #expect(source.abandoned.value > 0 && answered.abandoned.value > 0 && stub.openBodyCount == 0)
+        #expect(source.abandonments.value > 0 && answered.abandonments.value > 0 && stub.openBodyCount == 0)
     }
 
     /// The answer does not read it, and is over.
     @Test(arguments: [true, false]) func aBodyIsAbandonedWithTheEndOfAnAnswerThatDoesNotReadIt(isRead: Bool) async throws {
         let (body, source) = oneShot(bytes: 10)
         let stub = StubTransport(
-            Stub(.post).responds(.streaming { _, _ in (HTTPResponse(status: .ok), ScriptedBody([{ Data("a".utf8) }])) }))
+            Stub(.post).responds(.streaming { _, _ in (HTTPResponse(status: .ok), ScriptedBodySource(steps: [{ Data("a".utf8) }])) }))
         let response = try await stub.send(post("/", body))
         if isRead { _ = try await response.body.collect() } else { response.body.abandon() }
-        #expect(source.abandoned.value > 0)
+        #expect(source.abandonments.value > 0)
     }
 
     @Test func whatTheAppsOwnErrorSaysIsNotInTheFailure() async throws {
         let stub = StubTransport(Stub(.post).responds(.status(.ok)))
-        let body = RequestBody.stream { _ in ScriptedBody([{ throw AppBroke() }]) }
+        let body = RequestBody.stream { _ in ScriptedBodySource(steps: [{ throw AppBroke() }]) }
         let failure = try #require(await #expect(throws: TransportError.self) { _ = try await stub.send(post("/", body)) })
         #expect(failure.code == .requestBody && failure.underlying is AppBroke)
         #expect("\(failure)".contains("AppBroke") && !"\(failure)".contains("s3cr3t"))

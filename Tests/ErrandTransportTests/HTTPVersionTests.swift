@@ -1,11 +1,11 @@
-#if AsyncHTTPClient && NIO && MockServer
+#if NIO && MockServer
 internal import Errand
 internal import ErrandMockServer
 internal import Foundation
 internal import TestSupport
 internal import Testing
 
-extension AsyncHTTPClientTransportTests {
+extension TransportTests {
     @Suite(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)))
     struct HTTPVersionTests {
         @Test(arguments: [(NginxServer.Listener.tls, true, "2"), (.tls, false, "1.1"), (.plain, true, "1.1")], TestedTransport.allCases)

@@ -1,4 +1,4 @@
-#if AsyncHTTPClient && NIO && MockServer
+#if NIO && MockServer
 internal import Errand
 internal import ErrandTesting
 internal import Foundation
@@ -6,7 +6,7 @@ internal import Synchronization
 internal import TestSupport
 internal import Testing
 
-extension AsyncHTTPClientTransportTests {
+extension TransportTests {
     /// Many at a time, half of them given up at any moment: nothing hangs, and nothing is left.
     @Suite
     struct LoadTests {

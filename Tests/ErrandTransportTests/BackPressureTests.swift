@@ -1,10 +1,10 @@
-#if AsyncHTTPClient && NIO && MockServer
+#if NIO && MockServer
 internal import Errand
 internal import Foundation
 internal import TestSupport
 internal import Testing
 
-extension AsyncHTTPClientTransportTests {
+extension TransportTests {
     /// Nobody produces more than is wanted. The limits leave room for what the system buffers on both sides.
     @Suite
     struct BackPressureTests {

@@ -1,10 +1,10 @@
-#if AsyncHTTPClient && NIO && MockServer
+#if NIO && MockServer
 internal import Errand
 internal import Foundation
 internal import TestSupport
 internal import Testing
 
-extension AsyncHTTPClientTransportTests {
+extension TransportTests {
     @Suite(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)))
     struct DownloadTests {
         @Test(

@@ -4,13 +4,13 @@ internal import Foundation
 /// first test needs one of a group. They end with this process.
 ///
 /// ```swift
-/// @Suite(.enabled(if: Stand.haproxy.isHere, Comment(rawValue: Stand.haproxy.missing)))
+/// @Suite(.enabled(if: RealServer.haproxy.isHere, Comment(rawValue: RealServer.haproxy.missing)))
 /// ```
 ///
 /// Where a server requires credentials, the user name is joe and the password is pw.
-public struct Stand: Sendable {
+public struct RealServer: Sendable {
     /// httpbin, whose responses contain the request.
-    public static let httpbin = Stand(name: "httpbin", missing: "httpbin, gunicorn or python3 is not on this machine (scripts/setup)")
+    public static let httpbin = RealServer(name: "httpbin", missing: "httpbin, gunicorn or python3 is not on this machine (scripts/setup)")
 
     /// haproxy, with these faults:
     ///
@@ -23,42 +23,43 @@ public struct Stand: Sendable {
     /// | `/later` | 503 with `Retry-After: 30` |
     /// | `/flaky` | at random 200, or 503 with `Retry-After: 0` |
     /// | `/dead` | 503, because there is no backend server |
-    public static let haproxy = Stand(name: "haproxy", missing: "haproxy or python3 is not on this machine (apt-get install haproxy)")
+    public static let haproxy = RealServer(name: "haproxy", missing: "haproxy or python3 is not on this machine (apt-get install haproxy)")
 
     /// squid, a proxy for all servers on the loopback interface. ``port()`` is open; ``lockedPort()`` requires the password, by Digest or
     /// Basic; ``securePort()`` is open, and a proxy over TLS with ``certificate()``.
-    public static let squid = Stand(name: "squid", missing: "squid or python3 is not on this machine (apt-get install squid-openssl)")
+    public static let squid = RealServer(name: "squid", missing: "squid or python3 is not on this machine (apt-get install squid-openssl)")
 
     /// microsocks, a SOCKS 5 proxy that requires the password.
-    public static let microsocks = Stand(
+    public static let microsocks = RealServer(
         name: "microsocks", missing: "microsocks or python3 is not on this machine (apt-get install microsocks)")
 
     /// Apache, with `/letters.txt` (the alphabet a thousand times) and folders that require the password and contain
     /// `secret.txt`: `/basic/`; `/digest/`, which accepts no count of a nonce but the next one; `/brief/`, whose nonces expire
     /// after a second. ``securePort()`` speaks TLS.
-    public static let apache = Stand(name: "apache", missing: "apache2 or python3 is not on this machine (apt-get install apache2)")
+    public static let apache = RealServer(name: "apache", missing: "apache2 or python3 is not on this machine (apt-get install apache2)")
 
     /// oidc-provider-mock, a server of OpenID Connect: any client may sign in anybody.
-    public static let oidc = Stand(name: "oidc", missing: "oidc-provider-mock or python3 is not on this machine (scripts/setup)")
+    public static let oidc = RealServer(name: "oidc", missing: "oidc-provider-mock or python3 is not on this machine (scripts/setup)")
 
     /// Authlib as a server of OAuth 2, which requires PKCE, revokes tokens, and knows devices and signed assertions:
     /// `Tests/Servers/oauth.py`.
-    public static let oauth = Stand(name: "oauth", missing: "authlib or python3 is not on this machine (scripts/setup)")
+    public static let oauth = RealServer(name: "oauth", missing: "authlib or python3 is not on this machine (scripts/setup)")
 
     /// moto, with S3, which checks signatures: ``accessKey()``.
-    public static let moto = Stand(name: "moto", missing: "moto or python3 is not on this machine (scripts/setup)")
+    public static let moto = RealServer(name: "moto", missing: "moto or python3 is not on this machine (scripts/setup)")
 
     /// Apache with HTTP/2: ``securePort()`` by ALPN, ``port()`` without TLS. It has `/letters.txt`, `/large` (8 MiB), and `/count`, which
     /// responds with the length of the request's body.
-    public static let apacheHTTP2 = Stand(
+    public static let apacheHTTP2 = RealServer(
         name: "apache-http2", missing: "apache2 with http2, or python3, is not on this machine (apt-get install apache2)")
 
     /// haproxy with HTTP/2 on ``securePort()``, in front of an Apache with HTTP/1.1 and the same paths as ``apacheHTTP2``.
-    public static let haproxyHTTP2 = Stand(
+    public static let haproxyHTTP2 = RealServer(
         name: "haproxy-http2", missing: "haproxy, apache2 or python3 is not on this machine (apt-get install haproxy apache2)")
 
     /// Caddy with HTTP/2 on ``securePort()``, and the files of ``apacheHTTP2``.
-    public static let caddyHTTP2 = Stand(name: "caddy-http2", missing: "caddy or python3 is not on this machine (apt-get install caddy)")
+    public static let caddyHTTP2 = RealServer(
+        name: "caddy-http2", missing: "caddy or python3 is not on this machine (apt-get install caddy)")
 
     private let name: String
     /// The reason to skip a test if ``isHere`` is false.

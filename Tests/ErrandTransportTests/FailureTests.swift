@@ -1,11 +1,11 @@
-#if AsyncHTTPClient && NIO && MockServer
+#if NIO && MockServer
 internal import Errand
 internal import ErrandTesting
 internal import Foundation
 internal import TestSupport
 internal import Testing
 
-extension AsyncHTTPClientTransportTests {
+extension TransportTests {
     /// What goes wrong is told by a code, a phase, and whether the server may have acted.
     @Suite
     struct FailureTests {
@@ -172,16 +172,6 @@ extension AsyncHTTPClientTransportTests {
                 #expect(!failure.message.contains("parser") && !failure.message.contains("constant"), "\(failure)")
                 #expect(failure.delivery != .notSent)
                 try await server.counts.wait("the connection to be closed") { $0.open == 0 }
-            }
-        }
-
-        @Test func whatThisTransportCannotDoIsRefused() async throws {
-            try await TestedTransport.asyncHTTPClient.run { transport in
-                var request = try Request(.get, url: "http://127.0.0.1/")
-                request.options.upgrade = UpgradeRequest(protocolName: "websocket")
-                let failure = try await transportError { [request] in try await transport.send(request) }
-                #expect(failure.code == .unsupported)
-                #expect(failure.delivery == .notSent)
             }
         }
     }

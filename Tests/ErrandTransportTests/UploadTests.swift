@@ -1,10 +1,10 @@
-#if AsyncHTTPClient && NIO && MockServer
+#if NIO && MockServer
 internal import Errand
 internal import Foundation
 internal import TestSupport
 internal import Testing
 
-extension AsyncHTTPClientTransportTests {
+extension TransportTests {
     @Suite
     struct UploadTests {
         /// What a server got.
@@ -149,12 +149,12 @@ extension AsyncHTTPClientTransportTests {
             let server = try store(in: received)
             defer { server.stop() }
             try await tested.run { transport in
-                let source = ScriptedBodySource(then: .fails(SourceBroke()))
+                let source = ScriptedBodySource(["first"], then: .failure(SourceBroke()))
                 let body = RequestBody.stream { _ in source }
                 let failure = try await transportError { try await transport.send(Request(.put, url: server.url(), body: body)) }
                 #expect(failure.code == .requestBody)
                 #expect(failure.underlying as? SourceBroke == SourceBroke())
-                try await source.isAbandoned.wait { $0 }
+                try await source.abandonments.wait { $0 > 0 }
                 try await server.counts.wait("the connection to be closed") { $0.open == 0 }
                 // Nothing told the server that what it got was all.
                 #expect(received.value.body == nil)

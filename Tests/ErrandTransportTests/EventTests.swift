@@ -1,4 +1,4 @@
-#if AsyncHTTPClient && NIO && MockServer
+#if NIO && MockServer
 internal import Errand
 internal import ErrandConformance
 internal import ErrandTesting
@@ -6,7 +6,7 @@ internal import Foundation
 internal import TestSupport
 internal import Testing
 
-extension AsyncHTTPClientTransportTests {
+extension TransportTests {
     /// A sink is told of an exchange from its start to its one end, in order.
     @Suite
     struct EventTests {
@@ -156,25 +156,11 @@ extension AsyncHTTPClientTransportTests {
                 var request = try Request(.get, url: server.url())
                 request.options.eventSink = sink
                 let task = Task { [request] in try await transport.send(request).body.collect() }
-                sink.task.change { $0 = task }
+                sink.cancels(task)
                 await #expect(throws: CancellationError.self) { try await task.value }
                 try await sink.hasEnded.wait { $0 }
             }
         }
-    }
-}
-
-/// Cancels a task at an event.
-private final class CancellingEventSink: EventSink {
-    let task = Watched<Task<Data, any Error>?>(nil)
-    let hasEnded = Watched(false)
-    private let kind: ExchangeEvent.Kind
-
-    init(at kind: ExchangeEvent.Kind) { self.kind = kind }
-
-    func record(_ event: ExchangeEvent) {
-        if event.kind == kind { _ = try? task.waitBlocking { $0 != nil }?.cancel() }
-        if event.kind == .end { hasEnded.change { $0 = true } }
     }
 }
 #endif

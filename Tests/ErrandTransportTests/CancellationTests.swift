@@ -1,11 +1,11 @@
-#if AsyncHTTPClient && NIO && MockServer
+#if NIO && MockServer
 internal import Errand
 internal import ErrandTesting
 internal import Foundation
 internal import TestSupport
 internal import Testing
 
-extension AsyncHTTPClientTransportTests {
+extension TransportTests {
     /// Whoever is cancelled is told at once, always by `CancellationError`, and what was under way is given up.
     @Suite
     struct CancellationTests {
@@ -165,8 +165,8 @@ extension AsyncHTTPClientTransportTests {
         }
 
         /// A source that says at its cancellation that it is at its end, as `AsyncStream` does: what was sent must not pass for all.
-        @Test(arguments: [ScriptedBodySource.Then.hangs, .hangsAndEnds], TestedTransport.allCases)
-        func whileTheSourceIsWaitedFor(then: ScriptedBodySource.Then, by tested: TestedTransport) async throws {
+        @Test(arguments: [ScriptedBodySource.Ending.stall, .stallThenEnd], TestedTransport.allCases)
+        func whileTheSourceIsWaitedFor(then: ScriptedBodySource.Ending, by tested: TestedTransport) async throws {
             let wholeBodies = Watched(0)
             let server = try RawServer { connection in
                 let request = try connection.readHead()
@@ -176,11 +176,11 @@ extension AsyncHTTPClientTransportTests {
             defer { server.stop() }
             try await tested.run { transport in
                 for round in 1...20 {
-                    let source = ScriptedBodySource(then: then)
+                    let source = ScriptedBodySource(["first"], then: then)
                     let task = Task { try await transport.send(Request(.put, url: server.url(), body: .stream { _ in source })) }
-                    try await source.isHanging.wait { $0 }
+                    try await source.reachedEnding.wait()
                     await cancel(task)
-                    try await source.isAbandoned.wait { $0 }
+                    try await source.abandonments.wait { $0 > 0 }
                     try await server.counts.wait("the server to see it") { $0.seenEnds == round && $0.open == 0 }
                 }
                 #expect(wholeBodies.value == 0)

@@ -1,4 +1,4 @@
-#if AsyncHTTPClient
+#if NIO && MockServer
 internal import Errand
 internal import ErrandConformance
 internal import ErrandCore
@@ -7,7 +7,7 @@ internal import Synchronization
 internal import TestSupport
 internal import Testing
 
-extension AsyncHTTPClientTransportTests {
+extension TransportTests {
     /// Exchanges over real sockets, cancelled at every job and at every event on the wire.
     @Suite(.enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)))
     struct TortureTests {

@@ -1,10 +1,10 @@
-#if AsyncHTTPClient && NIO && MockServer
+#if NIO && MockServer
 internal import Errand
 internal import Foundation
 internal import TestSupport
 internal import Testing
 
-extension AsyncHTTPClientTransportTests {
+extension TransportTests {
     @Suite(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)))
     struct TLSTests {
         @Test(arguments: ["localhost", "127.0.0.1"], TestedTransport.allCases)
@@ -27,12 +27,13 @@ extension AsyncHTTPClientTransportTests {
 
         /// The words for a certificate that is refused. The transport over SwiftNIO sees the certificate, and says more.
         private static func refusal(of listener: NginxServer.Listener, for host: String, by tested: TestedTransport) -> String {
-            switch (listener, tested) {
-            case (.wrongHost, .asyncHTTPClient): "the certificate is for another host"
-            case (.wrongHost, .nio): "the certificate is for another host, not for '\(host)'"
-            case (_, .asyncHTTPClient): "the certificate is not trusted, or not valid now"
-            case (.expired, .nio): "the certificate has expired: it was valid until Sat, 01 Feb 2020 00:00:00 GMT"
-            case (_, .nio):
+            guard tested == .nio else {
+                return listener == .wrongHost ? "the certificate is for another host" : "the certificate is not trusted, or not valid now"
+            }
+            return switch listener {
+            case .wrongHost: "the certificate is for another host, not for '\(host)'"
+            case .expired: "the certificate has expired: it was valid until Sat, 01 Feb 2020 00:00:00 GMT"
+            default:
                 "the certificate is signed by an unknown authority, or by itself, or the server does not send its intermediate certificate"
             }
         }

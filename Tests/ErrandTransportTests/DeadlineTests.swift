@@ -1,10 +1,10 @@
-#if AsyncHTTPClient && NIO && MockServer
+#if NIO && MockServer
 internal import Errand
 internal import Foundation
 internal import TestSupport
 internal import Testing
 
-extension AsyncHTTPClientTransportTests {
+extension TransportTests {
     /// A deadline holds wherever the exchange is, and the failure says where that was.
     @Suite
     struct DeadlineTests {
@@ -134,12 +134,12 @@ extension AsyncHTTPClientTransportTests {
             }
             defer { server.stop() }
             try await tested.run { transport in
-                let source = ScriptedBodySource(then: .hangs)
+                let source = ScriptedBodySource(["first"], then: .stall)
                 let request = try Request(.put, url: server.url(), body: .stream { _ in source }).within(Self.limit)
                 let failure = try await timeout { try await transport.send(request) }
                 #expect(failure.phase == .send)
                 #expect(failure.delivery == .unknown)
-                try await source.isAbandoned.wait { $0 }
+                try await source.abandonments.wait { $0 > 0 }
                 try await expectClosed(server)
             }
         }

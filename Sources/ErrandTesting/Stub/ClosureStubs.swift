@@ -1,0 +1,23 @@
+package import ErrandCore
+
+/// A sender whose responses come from a closure. Nothing checks its requests, because it is no transport.
+package struct StubSender: HTTPSender {
+    private let answer: @Sendable (Request) async throws -> Response
+
+    package init(_ answer: @escaping @Sendable (Request) async throws -> Response) { self.answer = answer }
+
+    package func send(_ request: Request) async throws -> Response { try await answer(request) }
+}
+
+/// A source over closures, without trailers.
+package struct StubBodySource: BodySource {
+    private let read: @Sendable () async throws -> Data?
+    private let onAbandon: @Sendable () -> Void
+
+    package init(_ read: @escaping @Sendable () async throws -> Data?, onAbandon: @escaping @Sendable () -> Void = {}) {
+        (self.read, self.onAbandon) = (read, onAbandon)
+    }
+
+    package func next() async throws -> Data? { try await read() }
+    package func abandon() { onAbandon() }
+}

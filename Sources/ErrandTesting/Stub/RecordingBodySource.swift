@@ -1,0 +1,89 @@
+package import ErrandCore
+internal import Synchronization
+
+/// A body that a test writes in pieces, one for each read. It records how it is read.
+package final class RecordingBodySource: BodySource {
+    private struct State {
+        var pieces: ArraySlice<Data> = []
+        var end: Result<Data?, any Error>?
+        var reader: CheckedContinuation<Data?, any Error>?
+        var asked = 0
+        var cancelled = 0
+        var abandoned = 0
+    }
+
+    private let state = Mutex(State())
+    private let sentTrailers: HTTPFields?
+    /// Whether a read ends when the body is abandoned: otherwise by cancellation alone.
+    private let endsReads: Bool
+    package let lifetime = ExchangeLifetime()
+
+    package init(trailers: HTTPFields? = nil, endsReads: Bool = true) { (sentTrailers, self.endsReads) = (trailers, endsReads) }
+
+    package var trailers: HTTPFields? { sentTrailers }
+    package var asked: Int { state.withLock(\.asked) }
+    package var cancelled: Int { state.withLock(\.cancelled) }
+    package var abandoned: Int { state.withLock(\.abandoned) }
+    package var isAbandoned: Bool { abandoned > 0 }
+    package var isBeingRead: Bool { state.withLock { $0.reader != nil } }
+
+    package func response(to request: Request) -> Response {
+        Response(head: HTTPResponse(status: .ok), body: ResponseBody(self, request: request), request: request, exchange: lifetime)
+    }
+
+    package func write(_ data: Data) {
+        let reader = state.withLock { state in
+            if state.reader == nil { state.pieces.append(data) }
+            return Self.take(&state)
+        }
+        reader?.resume(returning: data)
+    }
+
+    package func write(_ text: String) { write(Data(text.utf8)) }
+
+    package func finish(_ error: (any Error)? = nil) {
+        let end: Result<Data?, any Error> = error.map { .failure($0) } ?? .success(nil)
+        let reader = state.withLock { state in
+            state.end = end
+            return Self.take(&state)
+        }
+        lifetime.end(error.map { .failed($0) } ?? .complete)
+        reader?.resume(with: end)
+    }
+
+    package func next() async throws -> Data? {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let result = state.withLock { state -> Result<Data?, any Error>? in
+                    state.asked += 1
+                    if Task.isCancelled || state.abandoned > 0 && endsReads { return .failure(CancellationError()) }
+                    if let piece = state.pieces.popFirst() { return .success(piece) }
+                    if let end = state.end { return end }
+                    state.reader = continuation
+                    return nil
+                }
+                if let result { continuation.resume(with: result) }
+            }
+        } onCancel: {
+            let reader = state.withLock { state in
+                state.cancelled += 1
+                return Self.take(&state)
+            }
+            reader?.resume(throwing: CancellationError())
+        }
+    }
+
+    package func abandon() {
+        let reader = state.withLock { state in
+            state.abandoned += 1
+            return endsReads ? Self.take(&state) : nil
+        }
+        lifetime.end(.abandoned)
+        reader?.resume(throwing: CancellationError())
+    }
+
+    private static func take(_ state: inout State) -> CheckedContinuation<Data?, any Error>? {
+        defer { state.reader = nil }
+        return state.reader
+    }
+}
