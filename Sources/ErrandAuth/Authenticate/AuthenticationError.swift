@@ -5,7 +5,7 @@ public import ErrandCore
 ///
 /// ```
 /// GET https://a.example/me: cannot authenticate: nobody is signed in (not sent)
-/// GET https://a.example/me: cannot authenticate: no new token could be obtained: POST https://auth.example/token: cannot connect: … (not sent)
+/// GET https://a.example/me: cannot authenticate: no new token could be obtained: POST https://auth.example/token: … (not sent)
 /// ```
 public struct AuthenticationError: RequestFailure {
     /// The reason for which a request can't be authenticated. Other reasons may be added.

@@ -51,7 +51,7 @@ struct SocketTable {
         guard octets.count == 16 else { return String(text) }
         let groups = stride(from: 0, to: 16, by: 2).map { String(Int(octets[$0]) << 8 | Int(octets[$0 + 1]), radix: 16) }
         let written = groups.joined(separator: ":")
-        // Only the loopback and "any" addresses are abbreviated: others do not occur in tests.
+        // Only the loopback and "any" addresses are abbreviated: other addresses do not occur in tests.
         let zeros = "0:0:0:0:0:0:0:"
         return
             "[\(written.hasPrefix(zeros) ? "::" + (written == zeros + "0" ? "" : String(written.dropFirst(zeros.count))) : written)]:\(port)"

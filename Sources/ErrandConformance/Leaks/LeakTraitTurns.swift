@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// A lock for one holder at a time. Waiters get it in the order in which they asked; a cancelled waiter leaves the queue.
+/// A lock for one holder at a time. Waiters get the lock in the order in which they asked. A cancelled waiter leaves the queue.
 final class Turns: Sendable {
     private typealias Waiter = CheckedContinuation<Void, any Error>
 
@@ -15,9 +15,9 @@ final class Turns: Sendable {
     /// The number of waiters.
     var waiting: Int { state.withLock { $0.waiters.count } }
 
-    /// Returns when the caller has the lock. The caller must ``pass()`` it on.
+    /// Returns when the caller has the lock. The caller must pass the lock on with ``pass()``.
     ///
-    /// - Throws: `CancellationError`; then the caller does not have the lock.
+    /// - Throws: `CancellationError`. The caller then does not have the lock.
     func take() async throws {
         let id = state.withLock { state in
             state.nextID += 1
@@ -26,7 +26,7 @@ final class Turns: Sendable {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (waiter: Waiter) in
                 let result = state.withLock { state -> Result<Void, any Error>? in
-                    // Checked inside the lock: the cancellation handler has run before this, or finds the waiter.
+                    // Checked under the mutex: the cancellation handler has already run, or will find the waiter.
                     if Task.isCancelled { return .failure(CancellationError()) }
                     guard state.isTaken else {
                         state.isTaken = true

@@ -1,11 +1,11 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// A body that is written in pieces; each read takes one.
+/// A body that is written in pieces. Each read returns one piece.
 final class WrittenBody: BodySource {
     private struct State {
         var pieces: [Data] = []
-        /// The number of pieces that were taken.
+        /// The number of pieces that were read.
         var taken = 0
         var isFinished = false
         var isAbandoned = false
