@@ -24,7 +24,7 @@ internal import ErrandFormats
 ///
 /// A request that already has the scheme's field (`Authorization`) is sent unchanged, and its response is returned.
 ///
-/// **Place:** inside `server`, `retry` and `redirect`, so that each attempt and each hop is authenticated anew. Outside `cache` and
+/// **Place:** inside `server`, `retry` and `redirect`, so that each attempt and each hop gets new credentials. Outside `cache` and
 /// `coalesce`, which distinguish accounts by `request.options.credentialIdentity`.
 ///
 /// **Per request:** with `request.options.authentication = .off`, a request carries no credentials. With `.use(.basic(…))`, a
@@ -143,7 +143,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
     ) async throws -> Step {
         guard challenge.round <= Self.roundLimit else { return .stop(.tooManyRounds) }
         guard request.body.canBeSent else {
-            // The refresh runs all the same, so that the next request has the new token.
+            // The body can't be sent again. The refresh still runs, so that the next request has the new token.
             if hook == nil {
                 _ = try await named(request, challenge.response) { try await scheme.proof(for: request, inResponseTo: challenge) }
             }

@@ -273,7 +273,7 @@ public struct OAuthClient: Sendable {
         do {
             response = try await sender.send(request)
         } catch let error as StatusError {
-            // A layer of the sender has turned the status into an error. The body decides all the same.
+            // A layer of the sender has turned the status into an error. The body still decides.
             skew.note(error.head, at: now())
             return OAuthResponse(error, sent: sent, to: "\(request)")
         }
@@ -327,8 +327,8 @@ public struct OAuthClient: Sendable {
         return divided.contains { part in scopes.contains { $0.isExactly(part) } } ? divided : parts
     }
 
-    /// Runs work that sends an assertion. If the server refuses the assertion, and the difference of the clocks proves to be wrong,
-    /// runs the work once more.
+    /// Runs work that sends an assertion. If the server refuses the assertion, and its response changes the measured difference of
+    /// the clocks by at least 30 s, runs the work once more.
     private func withCorrectedClock<Result>(after refusal: OAuthError.Code, _ work: () async throws -> Result) async throws -> Result {
         let before = skew.seconds
         do {

@@ -45,8 +45,8 @@ public protocol AuthenticationScheme: Sendable {
     /// Whether the scheme may send a request, or wait for a request, before it responds to a challenge. An example is the refresh
     /// of a token. By default true.
     ///
-    /// If true, the body of the challenge is read first, so that its connection and its queue slot are free for the requests of the
-    /// scheme. If the body takes more than 100 ms, the bytes read so far are kept, and the connection is closed.
+    /// If true, the body of the challenge is read first. The connection and the queue slot of the challenge are then free for the
+    /// requests of the scheme. If the body takes more than 100 ms, the bytes read so far are kept, and the connection is closed.
     ///
     /// If false, the body is read only if the request is sent again. A challenge that is returned to the caller then has a
     /// streaming body.

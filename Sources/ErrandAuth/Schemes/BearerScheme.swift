@@ -41,7 +41,7 @@ public struct BearerScheme: AuthenticationScheme {
     ///
     /// - Parameters:
     ///   - source: holds and refreshes the token.
-    ///   - isRefused: returns whether a response means that the token is not valid any more. By default, whether the status is 401.
+    ///   - isRefused: returns whether a response means that the token is no longer valid. By default, whether the status is 401.
     public init(_ source: TokenSource, isRefused: @escaping @Sendable (HTTPResponse) -> Bool = { $0.status == .unauthorized }) {
         (token, self.isRefused) = (.source(source), isRefused)
     }
@@ -50,11 +50,11 @@ public struct BearerScheme: AuthenticationScheme {
     /// Whether the token belongs to a source, which may refresh the token.
     public var sendsRequests: Bool { if case .source = token { true } else { false } }
 
-    /// Returns whether the response means that the token is not valid any more.
+    /// Returns whether the response means that the token is no longer valid.
     public func isChallenge(_ response: HTTPResponse) -> Bool { isRefused(response) }
 
-    /// Returns the proof with the token, which each request carries. `nil` if the request has its own `Authorization`, or belongs
-    /// to a refresh of the source.
+    /// Returns the proof with the token, which each request carries. With a source, `nil` if the request has its own
+    /// `Authorization`, or belongs to a refresh of the source.
     ///
     /// - Throws: ``AuthenticationError``; ``/ErrandCore/TransportError`` if the deadline passes.
     public func proof(for request: Request) async throws -> AuthenticationProof? {

@@ -57,8 +57,8 @@ public struct DigestScheme: AuthenticationScheme {
     /// False: the scheme sends no request.
     public var sendsRequests: Bool { false }
 
-    /// Returns the proof that a request carries before any challenge. `nil` if the origin has not accepted a proof of this scheme
-    /// yet.
+    /// Returns the proof that a request carries before any challenge. `nil` if the origin has not accepted a proof yet, or if
+    /// `auth-int` needs the hash of a body that can be read only once.
     ///
     /// - Throws: ``AuthenticationError``; the error of the body if the body can't be read.
     public func proof(for request: Request) async throws -> AuthenticationProof? {
@@ -178,7 +178,7 @@ private final class DigestSessions: Sendable {
         tables.withLock { tables in tables.responses.update(origin, default: response) { $0 = response } }
     }
 
-    /// Records that the server does not accept this nonce any more.
+    /// Records that the server no longer accepts this nonce.
     func forget(_ nonce: String, at origin: Origin) {
         tables.withLock { tables in
             if tables.responses[origin]?.nonce.isExactly(nonce) == true { tables.responses.removeValue(forKey: origin) }

@@ -42,8 +42,8 @@ public struct PasswordScheme: AuthenticationScheme {
     /// False: the scheme sends no request.
     public var sendsRequests: Bool { false }
 
-    /// Returns the proof that a request carries before any challenge. `nil` if the origin has not accepted a proof of this scheme
-    /// yet.
+    /// Returns the proof that a request carries before any challenge. `nil` if the origin has neither accepted a Digest proof nor
+    /// asked for Basic.
     ///
     /// - Throws: ``AuthenticationError``; the error of the body if the body can't be read.
     public func proof(for request: Request) async throws -> AuthenticationProof? {

@@ -128,7 +128,7 @@ struct TokenMachine: Sendable {
     /// Records a refresh that failed.
     ///
     /// - Parameter isFinal: whether no further refresh can succeed.
-    /// - Returns: whether nobody is signed in any more. A token that has not expired, and that no server has refused, is used until
+    /// - Returns: whether the account was signed out. A token that has not expired, and that no server has refused, is used until
     ///   it expires.
     mutating func fail(_ error: any Error, isFinal: Bool, account: Int, at now: Date) -> Bool {
         guard account == self.account else { return false }

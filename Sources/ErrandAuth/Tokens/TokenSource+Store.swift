@@ -72,7 +72,7 @@ extension TokenSource {
         case .refreshed, .obtained, .refused: stored = try await store.load()
         }
         return state.withLock { state in
-            // If the app has signed in or out meanwhile, that newer change is written next, and this change is dropped.
+            // If the app has signed in or out during the comparison, that newer change is written next, and this change is dropped.
             state.wanted.version == version ? state.policy.outcome(of: change, stored: stored) : .keep
         }
     }
@@ -109,7 +109,7 @@ extension TokenSource {
         }
     }
 
-    /// Signs in or out as another process has done. Earlier requests decide anew, and get no token of the other account.
+    /// Signs in or out as another process has done. Earlier requests decide again, and get no token of the other account.
     func follow(_ stored: AccessToken?, _ state: inout State) {
         let token = stored?.belonging(to: nil)
         state.machine.sign(in: token, at: now(), random: random())

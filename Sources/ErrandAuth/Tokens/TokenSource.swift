@@ -15,15 +15,16 @@ internal import Synchronization
 /// for await change in tokens.changes { print(change) }      // signed in, refreshed, signed out, …
 /// ```
 ///
-/// **Refresh:** a token is refreshed when a server refuses the token, when the token has expired, and in the background shortly
-/// before the token expires (``RefreshPolicy``). All requests wait for the same refresh.
+/// **Refresh:** a token is refreshed when a server refuses the token, or when the token has expired. In the background, a token is
+/// refreshed shortly before it expires (``RefreshPolicy``). All requests wait for the same refresh.
 /// - A call refreshes the token at most once. If the server refuses the new token too, the call ends with that response.
-/// - If the source already has a newer token than the refused one, the request is sent again with the newer token, without a refresh.
+/// - If the source already has a newer token than the refused token, the request is sent again with the newer token, without a
+///   refresh.
 /// - If all waiting requests are cancelled, the refresh continues, so that no rotated refresh token is lost.
 /// - If a refresh fails, all waiting requests fail with its error. Earlier requests with the same token fail with that error too,
 ///   if the server refuses their token.
-/// - If a server refuses a refresh for good, a valid token is used until the token expires or a server refuses it. Then nobody is
-///   signed in.
+/// - If a server permanently refuses to refresh a token, a valid token is used until the token expires or a server refuses it. Then
+///   nobody is signed in.
 /// - If a new token has already expired by its date, its date or the clock of this machine is wrong. The token is used until a
 ///   server refuses it.
 ///
@@ -74,7 +75,7 @@ public final class TokenSource: Sendable {
     /// The sources for which this task does work.
     @TaskLocal private static var work: [Mark] = []
 
-    /// Work of a source in progress. When the work has ended, tasks that still run do not belong to the work any more.
+    /// Work of a source in progress. When the work has ended, tasks that still run no longer belong to the work.
     private final class Mark: Sendable {
         let source: Int
         private let hasEnded = Atomic(false)
@@ -237,7 +238,7 @@ public final class TokenSource: Sendable {
 
     /// Loads the token, and saves a token that is not saved yet.
     ///
-    /// - Returns: the error of the save; `nil` if all is saved. The current token can be used all the same.
+    /// - Returns: the error of the save; `nil` if all is saved. If the save fails, the current token can still be used.
     private func prepare(by deadline: Deadline?, for request: Request?) async throws -> AuthenticationError? {
         guard store != nil else { return nil }
         if !state.withLock(\.isLoaded) {
@@ -265,7 +266,7 @@ public final class TokenSource: Sendable {
                         .queue, after: nil, deadline.passedMessage + ", while waiting for a token", request: request, delivery: .notSent)
                 }, discard: { _ in }, operation: { [flights] in try await flights.run(key, mustFinish: true, work) })
         } catch is CancellationError where !Task.isCancelled {
-            // The account has changed: the caller decides anew.
+            // The account has changed: the caller decides again.
         }
     }
 
@@ -277,7 +278,7 @@ public final class TokenSource: Sendable {
         case refresh(AccessToken?)
         /// Saves the token of an earlier refresh.
         case save
-        /// Changes nothing: callers decide anew.
+        /// Changes nothing: callers decide again.
         case nothing
     }
 
@@ -421,10 +422,10 @@ public final class TokenSource: Sendable {
     // MARK: The account
 
     /// Signs in: uses the token from now on, and saves the token. A refresh in progress is cancelled. If the task is cancelled, the
-    /// token is saved all the same.
+    /// token is still saved.
     ///
-    /// - Throws: ``AuthenticationError`` with the reason `storeFailed`. The token is used all the same, and each request tries to
-    ///   save the token.
+    /// - Throws: ``AuthenticationError`` with the reason `storeFailed`. After the error, the token is used, and each request tries
+    ///   to save the token.
     public func signIn(_ token: AccessToken) async throws {
         var token = token.belonging(to: nil)
         if token.obtainedAt == nil { token.obtainedAt = now() }
@@ -436,7 +437,8 @@ public final class TokenSource: Sendable {
     /// that wait for the refresh fail with ``AuthenticationError`` and the reason `signedOut`.
     ///
     /// - Returns: the latest token, for example to revoke the token; `nil` if there was no token, or if the store could not be read.
-    /// - Throws: ``AuthenticationError`` with the reason `storeFailed`, if the store can't be emptied. Nobody is signed in all the same.
+    /// - Throws: ``AuthenticationError`` with the reason `storeFailed`, if the store can't be emptied. After the error, nobody is
+    ///   signed in.
     @discardableResult
     public func signOut() async throws -> AccessToken? { try await signOut(clearing: []) }
 
@@ -452,7 +454,7 @@ public final class TokenSource: Sendable {
     ///
     /// - Returns: the latest token, as ``signOut()`` does.
     /// - Throws: the first error, after the last store: ``AuthenticationError`` with the reason `storeFailed`, or the error of a
-    ///   store. Nobody is signed in all the same.
+    ///   store. After the error, nobody is signed in.
     @discardableResult
     public func signOut(clearing stores: [any AccountBoundStore]) async throws -> AccessToken? {
         if !state.withLock(\.isLoaded) {
@@ -489,7 +491,7 @@ public final class TokenSource: Sendable {
             observers.report(token.map { .signedIn($0) } ?? .signedOut(because: nil))
             return old
         }
-        // Callers decide anew. A write in progress continues, and the next write replaces its result.
+        // Callers decide again. A write in progress continues, and the next write replaces its result.
         flights.cancelAll(where: { if case .refresh = $0 { true } else { false } })
         return old
     }

@@ -25,8 +25,8 @@ public protocol TokenStore: Sendable {
     /// Proves that the store can keep one more token. By default, does nothing.
     ///
     /// A source calls this function within ``exclusively(_:)``, before each refresh, and sends the refresh only if the function
-    /// returns. A server that rotates refresh tokens invalidates the old refresh token when it sends the new one. A new token that
-    /// the store can't keep is lost when the process ends.
+    /// returns. A server that rotates refresh tokens invalidates the old refresh token when it sends the new refresh token. A new
+    /// token that the store can't keep is lost when the process ends.
     ///
     /// A custom store can reserve the space of a token here, or save its present token once more. At the end of
     /// ``exclusively(_:)``, the store must release the reserved space that the refresh has not used.
@@ -84,9 +84,8 @@ public final class MemoryTokenStore: TokenStore {
 /// - If another process has signed in, earlier requests fail with the reason `accountChanged`. Later requests belong to the new account.
 /// - If another process has signed out, or the file was removed, the next refresh signs out.
 ///
-/// The file is JSON, and also has a random identifier of the sign-in. A file of an earlier version has no identifier, and is read
-/// all the same. If a process with an earlier version refreshes or signs in, the other processes see a sign-in with another
-/// account.
+/// The file is JSON, and also has a random identifier of the sign-in. A file of an earlier version has no identifier, and can still
+/// be read. If a process with an earlier version refreshes or signs in, the other processes see a sign-in with another account.
 ///
 /// The file is replaced as a whole: after a crash, the file has the old token or the new token. Anybody who can read the file can
 /// use the token. On Apple's platforms, prefer the keychain.

@@ -22,7 +22,7 @@ internal import ErrandHashing
 /// | A sign-out | `atomically` | removes this sign-in's record; any record if nobody is signed in or the sign-in is unsaved |
 /// | Before a refresh | `exclusively` | loads the record: ``beforeRefresh(stored:own:isSaved:hasUnsaved:at:)`` |
 /// | After a refresh | both | loads the record again, compares, and saves the new token: ``outcome(of:stored:)`` |
-/// | A refresh that the server refuses for good | both | loads the record again: ``afterRefusal(of:stored:at:)`` |
+/// | A refresh that the server permanently refuses | both | loads the record again: ``afterRefusal(of:stored:at:)`` |
 ///
 /// **The comparison.**
 /// - A record of the same sign-in is the source's own. If the record has a newer token, the source uses the newer token.
@@ -113,7 +113,7 @@ struct TokenStorePolicy: Sendable, Hashable {
     /// Records that a record was loaded, or that this source follows a record.
     mutating func follow(_ stored: AccessToken?) { signIn = stored.map { SignIn(id: Self.id(of: $0), isStored: true) } }
 
-    /// Records that nobody is signed in here any more.
+    /// Records a sign-out in this process.
     ///
     /// - Returns: the change to write.
     mutating func signOut() -> Change {
@@ -122,7 +122,7 @@ struct TokenStorePolicy: Sendable, Hashable {
         return .signOut(id: signIn.flatMap { $0.isStored ? $0.id : nil })
     }
 
-    /// Records that the server has refused for good to refresh a token.
+    /// Records that the server has permanently refused to refresh a token.
     mutating func refuse(_ used: AccessToken?) -> Change {
         signIn = nil
         return .refused(used)
@@ -186,7 +186,7 @@ struct TokenStorePolicy: Sendable, Hashable {
         switch change {
         case .signIn(let token): return .save(identified(token))
         case .obtained(let token, let seen):
-            // Somebody may have signed in meanwhile.
+            // Another process may have signed in during the refresh.
             guard let stored, !Self.hasSameSecrets(stored, seen) else { return .save(identified(token)) }
             return .follow(stored)
         case .refreshed(let token, let seen):
@@ -207,7 +207,7 @@ struct TokenStorePolicy: Sendable, Hashable {
 
     /// Whether a record belongs to the sign-in of this source.
     ///
-    /// - Parameter own: a token of this source: a store that keeps no identifiers returns it without one.
+    /// - Parameter own: a token of this source: a store that keeps no identifiers returns the token without an identifier.
     private func isOwn(_ stored: AccessToken, _ own: AccessToken?) -> Bool {
         guard let signIn else { return false }
         return signIn.id.isExactly(Self.id(of: stored)) || (stored.signInID == nil && Self.hasSameSecrets(stored, own))

@@ -38,7 +38,7 @@ public struct LeakTrait: TestTrait, SuiteTrait, TestScoping {
 
     /// Creates the trait.
     ///
-    /// The parameters are those of
+    /// The parameters are the same as in
     /// ``Testing/Trait/leavesNothingBehind(settling:ignoring:temporaryFolders:temporaryPrefixes:inParallelRuns:)``.
     public init(
         settling: Duration = .seconds(2), ignoring: [String] = [], temporaryFolders: [String]? = nil,

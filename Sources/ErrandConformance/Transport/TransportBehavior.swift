@@ -17,8 +17,8 @@ public import Testing
 /// ```
 ///
 /// The server is a list of stubs. A mock server serves the stubs over a real socket. A `StubTransport` serves its stubs without a
-/// socket. To check a transport without a socket, such as a transport that wraps another transport, use a `StubTransport`, and
-/// leave out the behaviors that need a socket:
+/// socket. To check a transport without a socket, such as a transport that wraps another transport, use a `StubTransport`. Leave
+/// out the behaviors that need a socket:
 ///
 /// ```swift
 /// @Test(arguments: TransportBehavior.all(excluding: TransportBehavior.needsWire))

@@ -124,7 +124,7 @@ struct ConnectionSetup: Sendable {
 
     private func startHTTP2(_ connection: Connection) throws {
         var settings = NIOHTTP2Handler.ConnectionConfiguration()
-        // Invalid messages are let through: the client has to detect them, and tests inspect what was received.
+        // Invalid messages are let through: the client must detect invalid messages, and tests inspect the received octets.
         settings.contentLengthValidation = .disabled
         settings.headerBlockValidation = .disabled
         let core = core

@@ -15,8 +15,9 @@ internal import Synchronization
 /// ```
 ///
 /// The server first responds with the queued responses, in order. When the queue is empty, the server calls its dispatchers in the
-/// order in which they were added, and sends the first response that is not `nil`. If there is no response, the server responds
-/// with the status 404 and a text that names the request. Requests on different connections or streams are handled concurrently.
+/// order in which they were added. The server sends the first response that is not `nil`. If there is no response, the server
+/// responds with the status 404 and a text that names the request. Requests on different connections or streams are handled
+/// concurrently.
 ///
 /// If a client sends octets that are not HTTP, the server responds with the status 400, and closes the connection. On HTTP/1.1, the
 /// server accepts the methods that SwiftNIO's parser knows.
@@ -166,7 +167,7 @@ public final class MockServer: Sendable, CustomStringConvertible {
     /// The server's URL.
     public var description: String { "MockServer(\(url("")))" }
 
-    /// An error: an awaited request or condition did not come in time.
+    /// An error: an awaited request did not arrive, or an awaited condition was not met, in time.
     public struct TimeoutError: Error, Sendable, CustomStringConvertible {
         /// The time that the test waited.
         public let limit: Duration

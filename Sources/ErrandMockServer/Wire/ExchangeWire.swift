@@ -4,7 +4,7 @@ internal import NIOCore
 
 /// How the end of a response's body is marked.
 enum WireFraming: Sendable, Equatable {
-    /// The response has no body: its status or the request's method does not allow one.
+    /// The response has no body: its status or the request's method does not allow a body.
     case none
     /// The head declares this number of bytes, which may be wrong on purpose.
     case length(Int)

@@ -36,7 +36,8 @@ public struct RequestMatcher: Sendable, CustomStringConvertible {
 
     /// Matches paths by a pattern. The path is percent-encoded and without its query.
     ///
-    /// - Parameter pattern: literal segments, `{name}` for any one segment that is not empty, and a final `**` for any number of segments.
+    /// - Parameter pattern: literal segments, `{name}` for any segment that is not empty, and a final `**` for any number of
+    ///   segments.
     public static func path(_ pattern: String) -> RequestMatcher {
         let path = PathPattern(pattern)
         return RequestMatcher("path \(pattern)") { path.values(in: $0.path) != nil }

@@ -19,8 +19,8 @@ public struct Stub: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - method: the method of the request. `nil`, the default, matches every method.
-    ///   - path: the path of the request, without its query: literal segments, `{name}` for any one segment, and a final `**` for any
-    ///     number of segments. `nil`, the default, matches every path.
+    ///   - path: the path of the request, without its query: literal segments, `{name}` for any segment that is not empty, and a
+    ///     final `**` for any number of segments. `nil`, the default, matches every path.
     public init(_ method: HTTPRequest.Method? = nil, _ path: String? = nil) {
         matcher = (method.map { .method($0) } ?? .any) && (path.map { .path($0) } ?? .any)
         self.path = path.map { PathPattern($0) }

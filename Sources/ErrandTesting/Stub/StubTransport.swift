@@ -62,7 +62,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
         self.init(stubs, unmatched: unmatched, conditions: conditions, clock: clock)
     }
 
-    /// Creates a transport from an array of stubs. The parameters are those of the variadic initializer.
+    /// Creates a transport from an array of stubs. The parameters are the same as in the variadic initializer.
     public init(
         _ stubs: [Stub], unmatched: Unmatched = .fails, conditions: NetworkConditions? = nil,
         clock: any Clock<Duration> = ContinuousClock()
@@ -71,7 +71,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
         (self.unmatched, self.conditions, self.clock) = (unmatched, conditions, clock)
     }
 
-    /// Adds stubs after the existing ones.
+    /// Adds stubs after the existing stubs.
     public func add(_ stubs: Stub...) {
         state.withLock { state in
             state.stubs += stubs

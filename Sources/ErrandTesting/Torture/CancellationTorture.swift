@@ -16,8 +16,8 @@ internal import Synchronization
 /// print(report)      // 38 runs: 31 cancelled, 5 cancelled but finished, 2 uncancelled, the last with 19 jobs
 /// ```
 ///
-/// The scenario runs on its own queue, one job after another. A job is the work of a task from one suspension to the next. For k =
-/// 1, 2, …, there are two runs:
+/// The scenario runs on its own queue, one job after another. A job is the work of a task from one suspension to the next
+/// suspension. For k = 1, 2, …, there are two runs:
 /// - In the first run, the scenario is cancelled just before the k-th job, when the scenario is about to continue.
 /// - In the second run, the scenario is cancelled just after the k-th job, while the scenario is suspended.
 ///

@@ -10,9 +10,9 @@ public struct TortureRun<Value: Sendable>: Sendable, CustomStringConvertible {
         case uncancelled(Value)
     }
 
-    /// The number of the job at which the run was to be cancelled, from 1.
+    /// The number of the job at which the procedure cancels the run, from 1.
     public let jobNumber: Int
-    /// Whether the run was to be cancelled before or after that job.
+    /// Whether the procedure cancels the run before or after that job.
     public let moment: CancellationTorture.Moment
     /// The way in which the run ended.
     public let outcome: Outcome
@@ -78,10 +78,10 @@ struct TortureCounts: Sendable {
 
 /// The error of a run that failed under ``CancellationTorture``.
 public struct TortureError: Error, CustomStringConvertible {
-    /// The number of the job at which the run was to be cancelled, from 1. For a problem of all runs together, the job of the last
-    /// run.
+    /// The number of the job at which the procedure cancels the run, from 1. For a problem of all runs together, the job of the
+    /// last run.
     public let jobNumber: Int
-    /// Whether the run was to be cancelled before or after that job.
+    /// Whether the procedure cancels the run before or after that job.
     public let moment: CancellationTorture.Moment
     /// The problem, as a phrase.
     public let what: String
