@@ -11,25 +11,27 @@ internal import ErrandFormats
 ///     .server("https://api.example/v1")
 /// ```
 ///
-/// **Challenges:** if a response asks for a proof (status 401), and the scheme has another proof, the request is sent again with the new proof. The body must
-/// be one that can be sent again. The challenge is then one of the `attempts` in the metadata. If the scheme has no other proof, the response is returned, and
-/// `metadata.authenticationStop` says why. A proof that was refused is never sent twice in a call. A call has at most 20 rounds.
+/// **Challenges:** if a response asks for a proof (status 401), and the scheme has another proof, the request is sent again with
+/// the new proof. The request's body must allow a second send. The challenge is then one of the `attempts` in the metadata.
 ///
-/// **Origins that get the credentials:** the origins in `origins`, if there are any. Otherwise, each origin that a request names itself. These origins get no
-/// credentials then:
+/// If the scheme has no other proof, the response is returned, and `metadata.authenticationStop` says why. A refused proof is never
+/// sent twice in a call. A call has at most 20 rounds.
+///
+/// **Origins that get the credentials:** the origins in `origins`, if there are any. Otherwise, each origin that a request names
+/// itself. Without `origins`, these origins get no credentials:
 /// - the target of a redirect to another origin
 /// - an absolute URL of another origin than the origin of the outer ``/ErrandMiddleware/ServerMiddleware``
 ///
-/// A request that has the scheme's field (`Authorization`) is sent without a change, and its response is returned.
+/// A request that already has the scheme's field (`Authorization`) is sent unchanged, and its response is returned.
 ///
-/// **Place:** inside `server`, `retry` and `redirect`, so that each attempt and each hop is authenticated anew; outside `cache` and `coalesce`,
-/// which tell accounts apart by `request.options.credentialIdentity`.
+/// **Place:** inside `server`, `retry` and `redirect`, so that each attempt and each hop gets new credentials. Outside `cache` and
+/// `coalesce`, which distinguish accounts by `request.options.credentialIdentity`.
 ///
-/// **Per request:** with `request.options.authentication = .off`, a request carries no credentials. With `.use(.basic(…))`, a request carries other
-/// credentials. If all requests have `.use`, the stack needs no scheme: ``HTTPSender/authenticate()``. `request.options.onChallenge` is asked first about each
-/// challenge.
+/// **Per request:** with `request.options.authentication = .off`, a request carries no credentials. With `.use(.basic(…))`, a
+/// request carries other credentials. If all requests have `.use`, the stack needs no scheme: ``HTTPSender/authenticate()``. The
+/// handler `request.options.onChallenge` decides about each challenge before the scheme does.
 public struct AuthenticateMiddleware: HTTPMiddleware {
-    /// The most challenges of one call.
+    /// The maximum number of challenges in one call.
     static let roundLimit = 20
 
     private let scheme: (any AuthenticationScheme)?
@@ -39,8 +41,8 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     ///
     /// - Parameters:
-    ///   - scheme: authenticates all requests; `nil` authenticates only requests with an option.
-    ///   - origins: the only origins that get credentials; `nil`, the default, for the rule above.
+    ///   - scheme: authenticates all requests. With `nil`, only requests with an authentication option are authenticated.
+    ///   - origins: the only origins that get credentials. `nil`, the default: each origin that a request names itself.
     ///   - clock: measures the wait for a challenge's own body, at most 100 ms.
     public init(_ scheme: (any AuthenticationScheme)?, origins: Set<Origin>? = nil, clock: any Clock<Duration> = ContinuousClock()) {
         (self.scheme, scope, self.clock) = (scheme, CredentialScope(origins: origins), clock)
@@ -64,7 +66,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
 
     /// Sends the request with credentials, and again in response to challenges.
     ///
-    /// - Throws: ``AuthenticationError``, what the scheme throws, and what `next` throws.
+    /// - Throws: ``AuthenticationError``, the errors of the scheme, and the errors of `next`.
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         let hook = request.options.onChallenge
         guard let scheme = effectiveScheme(for: request) else { return try await next.send(request) }
@@ -74,7 +76,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
             return response
         }
         var proof = try await named(request) { try await scheme.proof(for: request) }
-        // The app's own credentials go as they are.
+        // The app's own credentials are sent unchanged.
         if proof?.isOverridden(by: request) == true {
             var response = try await next.send(request)
             if scheme.isChallenge(response.head) { response.note(.ownCredentials) }
@@ -82,14 +84,14 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
         }
         var refused: Set<AuthenticationFingerprint> = []
         var attempts = CallAttempts()
-        // Layers inside compare the proof, not the option.
+        // The inner layers compare the proof, not the option.
         var current = request
         if request.options.hasAuthenticationOption {
             current.options.authentication = .inherited
             current.options.onChallenge = nil
         }
         var round = 0
-        // The one that made the proof: the request's handler may have chosen another.
+        // The scheme that made the proof: the request's handler may have chosen another scheme.
         var author = scheme
         while true {
             var response: Response
@@ -108,7 +110,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
             if let proof { refused.insert(proof.fingerprint) }
             let challenge = ServerChallenge(response.head, refused: proof, round: round)
 
-            // A refresh through the same client may need the connection, or the place in a queue, that the challenge holds.
+            // A refresh through the same client may need the connection or the queue slot that the challenge holds.
             let sendsNothing = hook == nil && !scheme.sendsRequests
             if !sendsNothing { try await response.hold(on: clock) }
             let step: Step
@@ -141,7 +143,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
     ) async throws -> Step {
         guard challenge.round <= Self.roundLimit else { return .stop(.tooManyRounds) }
         guard request.body.canBeSent else {
-            // The next request is to have the new token.
+            // The body can't be sent again. The refresh still runs, so that the next request has the new token.
             if hook == nil {
                 _ = try await named(request, challenge.response) { try await scheme.proof(for: request, inResponseTo: challenge) }
             }
@@ -173,7 +175,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
         }
     }
 
-    /// Gives the library's errors of `work` the request and the head of the challenge.
+    /// Runs `work`, and adds the request and the head of the challenge to an ``AuthenticationError`` that lacks them.
     private func named<Result>(
         _ request: Request, _ head: HTTPResponse? = nil, _ work: () async throws -> Result
     ) async throws -> Result {
@@ -194,12 +196,12 @@ private struct NoScheme: AuthenticationScheme {
 }
 
 extension AuthenticationProof {
-    /// Whether the app has set one of its fields for this request.
+    /// Whether the app has set one of the proof's fields for this request.
     fileprivate func isOverridden(by request: Request) -> Bool { headers.contains { request.head.headerFields.contains($0.name) } }
 }
 
 extension Request {
-    /// The request with a proof, whose fields and items are declared sensitive.
+    /// Returns the request with the proof. The proof's fields and items are declared sensitive.
     fileprivate func carrying(_ proof: AuthenticationProof) -> Request {
         var request = self
         for name in Set(proof.headers.map(\.name)) { request.head.headerFields[name] = nil }
@@ -216,7 +218,7 @@ extension Request {
 }
 
 extension Response {
-    /// Says why the challenge is returned.
+    /// Records the reason for which the challenge is returned.
     fileprivate mutating func note(
         _ stop: AuthenticationStop, by scheme: (any AuthenticationScheme)? = nil, _ challenge: ServerChallenge? = nil
     ) {
@@ -236,7 +238,7 @@ extension Response {
             }
     }
 
-    /// Says which scope a token lacks ([RFC 6750, section 3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)).
+    /// Records the scope that a token lacks ([RFC 6750, section 3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)).
     fileprivate mutating func noteMissingScope() {
         let challenges = AuthenticationChallenge.parse(head.headerFields[values: .wwwAuthenticate])
         let code = Array("insufficient_scope".utf8)
@@ -254,7 +256,7 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - scheme: authenticates all requests.
-    ///   - origins: the only origins that get credentials; `nil`, the default, for those that requests name themselves.
+    ///   - origins: the only origins that get credentials. `nil`, the default: each origin that a request names itself.
     ///   - clock: measures the wait for a challenge's own body, at most 100 ms.
     public func authenticate(
         _ scheme: some AuthenticationScheme, origins: Set<Origin>? = nil, clock: any Clock<Duration> = ContinuousClock()

@@ -5,12 +5,12 @@ public import ErrandCore
 ///
 /// ```
 /// GET https://a.example/me: cannot authenticate: nobody is signed in (not sent)
-/// GET https://a.example/me: cannot authenticate: no new token could be obtained: POST https://auth.example/token: cannot connect: … (not sent)
+/// GET https://a.example/me: cannot authenticate: no new token could be obtained: POST https://auth.example/token: … (not sent)
 /// ```
 public struct AuthenticationError: RequestFailure {
-    /// Why a request can't be authenticated. An open set.
+    /// The reason for which a request can't be authenticated. Other reasons may be added.
     public struct Reason: Sendable, Hashable, CustomStringConvertible {
-        /// The name of the reason, which tells reasons apart.
+        /// The name of the reason, by which reasons are compared.
         private let name: String
         /// The reason in words.
         public let description: String
@@ -18,7 +18,7 @@ public struct AuthenticationError: RequestFailure {
         /// Creates a reason of your own.
         ///
         /// - Parameters:
-        ///   - name: tells reasons apart; reverse-DNS names are free.
+        ///   - name: identifies the reason. The library never uses reverse-DNS names.
         ///   - description: the reason in words, without secrets.
         public init(_ name: String, _ description: String) { (self.name, self.description) = (name, description) }
 
@@ -26,27 +26,27 @@ public struct AuthenticationError: RequestFailure {
         public static func invalidCredentials(_ why: String) -> Reason { Reason("invalidCredentials", why) }
         /// Nobody is signed in: there is no token, and none can be obtained without a person.
         public static let signedOut = Reason("signedOut", "nobody is signed in")
-        /// The server that issues tokens has refused to refresh this one: a person has to sign in again.
+        /// The authorization server has refused to refresh the token: a person must sign in again.
         public static let refreshRefused = Reason("refreshRefused", "the token is not valid any more, and the server gives no new one")
-        /// The token could not be refreshed for now: ``AuthenticationError/underlying`` says why.
+        /// The token could not be refreshed, but a later refresh may succeed. ``AuthenticationError/underlying`` says why.
         public static let refreshFailed = Reason("refreshFailed", "no new token could be obtained")
-        /// The token was refreshed too often in a short time: new tokens are refused as well, or the refresh fails again and again.
-        /// ``AuthenticationError/underlying`` is the last error, if there was one.
+        /// The token was refreshed too often in a short time: servers refuse the new tokens too, or the refresh fails repeatedly.
+        /// ``AuthenticationError/underlying`` is the error of the last refresh; `nil` if that refresh succeeded.
         public static let tooManyRefreshes = Reason("tooManyRefreshes", "the token was refreshed too often in a short time")
-        /// The store could not load or save the token: ``AuthenticationError/underlying`` says why.
+        /// The store could not load or save the token. ``AuthenticationError/underlying`` says why.
         public static let storeFailed = Reason("storeFailed", "the token could not be loaded or saved")
-        /// Another account has signed in since the request was begun. It was not sent for that account.
+        /// Another account has signed in since the request began. The request was not sent with the token of that account.
         public static let accountChanged = Reason("accountChanged", "another account has signed in meanwhile")
-        /// The work that refreshes a token, or the store, asked for that very token.
+        /// The refresh of a token, or the store, asked for the same token.
         public static let withinRefresh = Reason("withinRefresh", "the refresh of the token asked for that token")
 
-        /// Reasons are equal if their names are.
+        /// Returns whether the names of two reasons are equal.
         public static func == (first: Reason, second: Reason) -> Bool { first.name == second.name }
         /// Hashes the name.
         public func hash(into hasher: inout Hasher) { hasher.combine(name) }
     }
 
-    /// Why the request can't be authenticated.
+    /// The reason for which the request can't be authenticated.
     public let reason: Reason
     /// The error of the refresh or of the store; `nil` if there is none.
     public let underlying: (any Error)?
@@ -58,9 +58,9 @@ public struct AuthenticationError: RequestFailure {
     /// Creates an error.
     ///
     /// - Parameters:
-    ///   - reason: why the request can't be authenticated.
-    ///   - underlying: the error of the refresh or of the store; `nil` if there is none. A description shows the text of an error of this
-    ///     library. Of another error, the description shows only the type, because the error may have secrets.
+    ///   - reason: the reason for which the request can't be authenticated.
+    ///   - underlying: the error of the refresh or of the store; `nil` if there is none. A description shows the text of this
+    ///     library's errors. For other errors, the description shows only the type, because their texts may have secrets.
     ///   - request: the request in its last form.
     ///   - response: the head of the response that asked for credentials.
     public init(_ reason: Reason, underlying: (any Error)? = nil, request: Request? = nil, response: HTTPResponse? = nil) {
@@ -76,8 +76,8 @@ public struct AuthenticationError: RequestFailure {
         return text + " (\(response == nil ? Delivery.notSent.phrase : Delivery.sent.phrase))" + shownAttempts
     }
 
-    /// A sentence for people. If a request failed on which the credentials depend, such as that of a refresh, its sentence: `Could not connect to the
-    /// server auth.example.`
+    /// A sentence for people. If the credentials depend on another request, such as a refresh, and that request failed, the
+    /// sentence of that failure: `Could not connect to the server auth.example.`
     public var errorDescription: String? {
         if let decidingFailure { return decidingFailure.errorDescription }
         return switch reason {
@@ -88,7 +88,8 @@ public struct AuthenticationError: RequestFailure {
         }
     }
     public var failureReason: String? { reason.description.asSentence }
-    /// What a person can do; `nil` if only a developer can help. If a request failed on which the credentials depend, its suggestion.
+    /// The step that a person can take; `nil` if only a developer can help. If the credentials depend on another request, and that
+    /// request failed, the suggestion of that failure.
     public var recoverySuggestion: String? {
         if let decidingFailure { return decidingFailure.recoverySuggestion }
         return switch reason {
@@ -102,10 +103,10 @@ public struct AuthenticationError: RequestFailure {
 }
 
 extension AuthenticationError {
-    /// What a person can do about a store in a file; `nil` for other stores.
+    /// The step that a person can take if a file store fails; `nil` for other stores.
     private var storeSuggestion: String? {
         switch underlying {
-        // Signing in replaces a file that can't be read.
+        // A sign-in replaces an unreadable file.
         case is FileReadError: "Sign in again, then try again."
         case let error as FileWriteError: error.recoverySuggestion
         case let error as TokenFileError: error.recoverySuggestion
@@ -115,7 +116,8 @@ extension AuthenticationError {
 }
 
 extension AuthenticationError: DependentFailure {
-    /// The failure of the refresh, or of a request of the store. The other reasons decide without it.
+    /// The failure of the refresh, or of a request of the store. `nil` for the reasons `signedOut`, `refreshRefused` and
+    /// `accountChanged`, which decide alone.
     public var decidingFailure: (any RequestFailure)? {
         switch reason {
         case .signedOut, .refreshRefused, .accountChanged: nil
@@ -125,12 +127,11 @@ extension AuthenticationError: DependentFailure {
 }
 
 extension AuthenticationError: SignInFailure {
-    /// Whether a person has to sign in.
+    /// Whether a person must sign in.
     public var failureNeedsSignIn: Bool {
         switch reason {
         case .signedOut, .refreshRefused: true
-        // The refresh may itself need somebody to sign in, somewhere else.
-        // Signing in also replaces a file without a token.
+        // The refresh itself may need a sign-in at another server. A sign-in also replaces a file without a token.
         case .refreshFailed, .tooManyRefreshes, .storeFailed: (underlying as? any SignInFailure)?.failureNeedsSignIn ?? false
         default: false
         }

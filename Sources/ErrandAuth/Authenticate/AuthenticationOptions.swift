@@ -11,7 +11,7 @@ public enum ChallengeDisposition: Sendable {
     case returnResponse
 }
 
-/// Decides about a challenge of a server, such as by asking a person for a password.
+/// Decides about a challenge of a server, for example by asking a person for a password.
 public typealias ChallengeHandler = @Sendable (ServerChallenge) async throws -> ChallengeDisposition
 
 private enum AuthenticationOptionKey: OptionKey {
@@ -25,8 +25,8 @@ private enum OnChallengeKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// The credentials of this request, or `.off`. With `.inherited`, the default, the stack's scheme decides. A redirect to another origin removes
-    /// the credentials.
+    /// The credentials of this request, or `.off` for no credentials. With `.inherited`, the default, the stack's scheme decides. A
+    /// redirect to another origin removes the credentials.
     ///
     /// ```swift
     /// request.options.authentication = .use(.basic(user: "joe", password: password))
@@ -38,10 +38,11 @@ extension RequestOptions {
         set { self[AuthenticationOptionKey.self] = newValue }
     }
 
-    /// The handler of each challenge to this request, which runs before the scheme responds.
+    /// The handler of each challenge to this request, which runs before the scheme responds. `nil`, the default: the scheme
+    /// responds alone.
     ///
-    /// To use a password for later requests too, keep one scheme, such as `.password(user:password:)`, in the app. Give the scheme to requests by
-    /// ``authentication``.
+    /// To use a password for later requests too, keep one scheme, such as `.password(user:password:)`, in the app. Give the scheme
+    /// to requests by ``authentication``.
     ///
     /// ```swift
     /// request.options.onChallenge = { challenge in
@@ -64,11 +65,11 @@ extension RequestOptions {
     }
 }
 
-/// The reason for which a challenge was returned to the caller.
+/// A reason for which a challenge is returned to the caller.
 public enum AuthenticationStop: String, Sendable, Hashable {
     /// The scheme has no response to any of the challenges.
     case noCredentials
-    /// The server has refused the proof, and the scheme has no other one.
+    /// The server has refused the proof, and the scheme has no other proof.
     case refused
     /// The body of the request can be read only once.
     case bodyCannotBeReplayed

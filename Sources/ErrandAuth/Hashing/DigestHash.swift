@@ -2,7 +2,7 @@
 internal import Crypto
 internal import ErrandHashing
 
-/// A hash function of Digest, fed piece by piece: also two that nothing else uses.
+/// A hash function of Digest, which takes the bytes piece by piece. Only Digest uses MD5 and SHA-512/256.
 enum DigestHash: Sendable {
     case md5(Insecure.MD5)
     case sha512256(SHA512T256)
@@ -23,7 +23,7 @@ enum DigestHash: Sendable {
         }
     }
 
-    /// The hash of what was fed, as hexadecimal digits.
+    /// The hash of the bytes so far, as hexadecimal digits.
     var digits: String {
         switch self {
         case .md5(let hash): hex(hash.finalize())

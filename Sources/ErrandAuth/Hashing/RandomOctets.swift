@@ -1,7 +1,7 @@
 #if Auth
 internal import ErrandCore
 
-/// Lower-case hexadecimal digits.
+/// Returns the bytes as lowercase hexadecimal digits.
 func hex(_ bytes: some Sequence<UInt8>) -> String {
     let digits = Array("0123456789abcdef".utf8)
     var text: [UInt8] = []

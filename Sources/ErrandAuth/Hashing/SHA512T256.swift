@@ -4,14 +4,14 @@ internal import ErrandCore
 /// SHA-512/256: SHA-512 with initial values of its own, cut to 256 bits
 /// ([FIPS 180-4, sections 5.3.6.2 and 6.7](https://nvlpubs.nist.gov/nistpubs/FIPS/NIST.FIPS.180-4.pdf)).
 ///
-/// swift-crypto does not have it. Digest needs it where a server offers nothing else
+/// swift-crypto does not have SHA-512/256. Some servers offer Digest only with SHA-512/256
 /// ([RFC 7616, section 6.1](https://www.rfc-editor.org/rfc/rfc7616#section-6.1)).
 struct SHA512T256: Sendable {
     private var state: [UInt64] = [
         0x2231_2194_FC2B_F72C, 0x9F55_5FA3_C84C_64C2, 0x2393_B86B_6F53_B151, 0x9638_7719_5940_EABD,
         0x9628_3EE2_A88E_FFE3, 0xBE5E_1E25_5386_3992, 0x2B01_99FC_2C85_B8AA, 0x0EB7_2DDC_81C5_2CA2,
     ]
-    /// Fewer than 128 bytes.
+    /// The bytes that do not fill a block yet: fewer than 128.
     private var rest: [UInt8] = []
     private var count: UInt64 = 0
 
@@ -26,7 +26,7 @@ struct SHA512T256: Sendable {
         }
     }
 
-    /// The 32 bytes of the hash of what was fed.
+    /// The hash of the bytes so far: 32 bytes.
     func finalized() -> [UInt8] {
         var copy = self
         let bits = count.multipliedReportingOverflow(by: 8)

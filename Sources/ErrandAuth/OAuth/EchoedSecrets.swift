@@ -2,23 +2,24 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// Hides the secrets of a request in the text of a response, because some servers repeat what they refuse.
+/// Hides the secrets of a request in the text of a response, because some servers repeat refused values in their errors.
 ///
-/// A secret of at least 6 octets is replaced as it is, form-encoded, percent-encoded and in Base64. A shorter one may be a part of any word: where it is
-/// a word of its own, the whole text is hidden. Use it for texts to show, after all decisions: a replaced text decides nothing.
+/// A secret of at least 6 octets is replaced in these forms: plain, form-encoded, percent-encoded and Base64. A shorter secret may
+/// be a part of any word. If a shorter secret is a whole word of the text, the whole text is hidden. Hide secrets only in texts to
+/// show, and never in a text that decides something.
 ///
 /// `SecretScrubber` of `ErrandRedaction` does not replace this type, for two reasons:
 /// - `ErrandAuth` may not import `ErrandRedaction`, so that a program with OAuth does not link the readers of bodies.
 /// - `SecretScrubber` replaces a short secret within words too. Within an error's message, the rest of the word would reveal the secret.
 struct EchoedSecrets: Sendable {
-    /// The octets of the shortest secret that is replaced within a text.
+    /// The length of the shortest secret that is replaced within a text, in octets.
     static let shortestBytes = 6
 
     private let secrets: [String]
 
     init(_ secrets: [String]) { self.secrets = secrets.filter { !$0.isEmpty } }
 
-    /// The secret as servers show it.
+    /// Returns the forms in which servers show a secret.
     private static func forms(of secret: String) -> [String] {
         let data = Data(secret.utf8)
         let encoded = [FormURLEncoded.encode(secret), PercentEncoding.encode(secret, allowing: URLCharacterSet("-._~"))]
@@ -27,7 +28,7 @@ struct EchoedSecrets: Sendable {
         return [secret] + encoded + encoded.map(lowercasedEscapes) + [base64, plain, base64URL(data)]
     }
 
-    /// `%2b` for `%2B`.
+    /// Returns the text with lowercase percent-encoding: `%2b` for `%2B`.
     private static func lowercasedEscapes(_ text: String) -> String {
         var digits = 0
         var bytes: [UInt8] = []
@@ -49,7 +50,7 @@ struct EchoedSecrets: Sendable {
     func hiddenLong(in text: String) -> String {
         var bytes = Array(text.utf8)
         let candidates = secrets.filter { $0.utf8.count >= Self.shortestBytes && $0.utf8.count <= bytes.count }
-        // The longest first: one form may contain another.
+        // The longest forms are replaced first, because one form may contain another.
         let forms = Set(candidates.flatMap(Self.forms).map { Array($0.utf8) }).sorted { $0.count > $1.count }
         for form in forms where form.count <= bytes.count {
             var (result, rest): ([UInt8], ArraySlice<UInt8>) = ([], bytes[...])

@@ -7,15 +7,15 @@ internal import ErrandHashing
 public struct JWTSigner: Sendable, CustomStringConvertible, HidesStorage {
     /// The name of the algorithm ([RFC 7518, section 3.1](https://www.rfc-editor.org/rfc/rfc7518#section-3.1)): `RS256`, `ES256`.
     public let algorithm: String
-    /// The identifier of the key (`kid`); `nil` to leave it out.
+    /// The identifier of the key (`kid`); `nil` to leave `kid` out.
     public let keyID: String?
     let sign: @Sendable (Data) async throws -> Data
 
-    /// Creates a signer over a key of your own, such as one of RSA, or in a vault.
+    /// Creates a signer for a custom key, such as an RSA key, or a key in a vault.
     ///
     /// - Parameters:
     ///   - algorithm: the name of the algorithm.
-    ///   - keyID: the identifier of the key.
+    ///   - keyID: the identifier of the key (`kid`). `nil`, the default, leaves it out.
     ///   - sign: returns the signature of the bytes, in the form of RFC 7518: for ES256, 64 bytes.
     public init(algorithm: String, keyID: String? = nil, sign: @escaping @Sendable (Data) async throws -> Data) {
         (self.algorithm, self.keyID, self.sign) = (algorithm, keyID, sign)
@@ -25,8 +25,8 @@ public struct JWTSigner: Sendable, CustomStringConvertible, HidesStorage {
     ///
     /// - Parameters:
     ///   - pem: the key, as PEM.
-    ///   - keyID: the identifier of the key.
-    /// - Throws: ``AuthenticationError`` if `pem` is not such a key. A key of RSA needs ``init(algorithm:keyID:sign:)``.
+    ///   - keyID: the identifier of the key (`kid`). `nil`, the default, leaves it out.
+    /// - Throws: ``AuthenticationError`` if `pem` is not such a key. For an RSA key, use ``init(algorithm:keyID:sign:)``.
     public static func es256(pem: String, keyID: String? = nil) throws(AuthenticationError) -> JWTSigner {
         guard let key = try? P256.Signing.PrivateKey(pemRepresentation: pem) else {
             throw AuthenticationError(
@@ -55,9 +55,9 @@ public struct JWTAssertion: Sendable, CustomStringConvertible, HidesStorage {
     public var subject: String
     /// The server that reads the assertion: `aud`; `nil`, the default, for the token endpoint.
     public var audience: String?
-    /// The time for which the assertion is valid.
+    /// The time for which the assertion is valid: 1 s to 1 h.
     public let lifetime: Duration
-    /// Further claims, such as `scope`. These claims come last, and replace none of the others.
+    /// Further claims, such as `scope`. A claim with the name of a standard claim is ignored.
     public var claims: [String: JSONValue]
     private let signer: JWTSigner
 
@@ -67,8 +67,9 @@ public struct JWTAssertion: Sendable, CustomStringConvertible, HidesStorage {
     ///   - issuer: the signer's name: `iss`.
     ///   - subject: the account that the token is for: `sub`; `nil`, the default, for the issuer.
     ///   - audience: the server that reads the assertion: `aud`; `nil`, the default, for the token endpoint.
-    ///   - lifetime: the time for which the assertion is valid: 5 minutes by default. At least 1 s, and at most 1 h: other values are moved to these bounds.
-    ///   - claims: further claims, such as `scope`. These claims come last, and replace none of the others.
+    ///   - lifetime: the time for which the assertion is valid: 5 minutes by default. Values below 1 s become 1 s, and values above
+    ///     1 h become 1 h.
+    ///   - claims: further claims, such as `scope`. A claim with the name of a standard claim is ignored.
     ///   - signer: signs the assertion.
     public init(
         issuer: String, subject: String? = nil, audience: String? = nil, lifetime: Duration = .seconds(300),

@@ -2,19 +2,21 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// A sign-in in a browser that has begun: see ``OAuthClient/authorization(redirectURI:scopes:parameters:)``. Use it once.
+/// A sign-in in a browser that has begun: see ``OAuthClient/authorization(redirectURI:scopes:parameters:)``. Use each authorization
+/// once.
 ///
-/// Its description shows no secret.
+/// The description shows no secret.
 public struct OAuthAuthorization: Sendable, CustomStringConvertible, HidesStorage {
     /// The URL to open in a browser.
     public let url: String
-    /// The URL that the browser is sent to in the end.
+    /// The URL to which the server redirects the browser at the end of the sign-in.
     public let redirectURI: String
     let state: String
     let verifier: String
     let scopes: [String]
 
-    /// Returns whether the target of a browser's redirect belongs to this sign-in: the URL has the sign-in's `state`.
+    /// Returns whether a redirect of the browser belongs to this sign-in: whether the redirect's URL has the `state` of this
+    /// sign-in.
     ///
     /// A program that gets several URLs waits for the URL of its sign-in, and ignores the others.
     public func matches(redirect: String) -> Bool {
@@ -22,14 +24,15 @@ public struct OAuthAuthorization: Sendable, CustomStringConvertible, HidesStorag
         return states.count == 1 && states[0].value?.isExactly(state) == true
     }
 
-    /// The query is a form ([RFC 6749, section 4.1.2](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2)).
+    /// Returns the items of the URL's query, which is a form
+    /// ([RFC 6749, section 4.1.2](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2)).
     private static func items(in text: String) -> [(name: String, value: String?)] {
         guard let mark = text.utf8.firstIndex(of: UInt8(ascii: "?")) else { return [] }
         let query = text[text.utf8.index(after: mark)...]
         return FormURLEncoded.decode(query[..<(query.utf8.firstIndex(of: UInt8(ascii: "#")) ?? query.endIndex)])
     }
 
-    /// The code in the URL that the browser was sent to.
+    /// Returns the code in the URL of the redirect.
     func code(in text: String, server: OAuthServer) throws -> String {
         let pairs = Self.items(in: text)
         func values(_ name: String) -> [String] { pairs.filter { $0.name.isExactly(name) }.map { $0.value ?? "" } }
@@ -58,15 +61,16 @@ public struct OAuthAuthorization: Sendable, CustomStringConvertible, HidesStorag
     public var description: String { "sign-in at \(Substring(url.utf8.prefix { $0 != UInt8(ascii: "?") }))" }
 }
 
-/// The code and the page with which a person signs in on another device ([RFC 8628, section 3.2](https://www.rfc-editor.org/rfc/rfc8628#section-3.2)).
+/// The code and the page for a sign-in on another device
+/// ([RFC 8628, section 3.2](https://www.rfc-editor.org/rfc/rfc8628#section-3.2)).
 public struct DeviceAuthorization: Sendable, CustomStringConvertible, HidesStorage {
     /// The code that the person types.
     public let userCode: String
     /// The page on which the person types the code.
     public let verificationURI: String
-    /// The same page with the code in it, for a QR code; `nil` if the server has none.
+    /// The URL of the same page, with the user code in the URL, for a QR code; `nil` if the server sent no such URL.
     public let verificationURIComplete: String?
-    /// The date when the codes expire.
+    /// The date when the user code and the device code expire.
     public let expiresAt: Date
     let deviceCode: String
     let interval: Duration
@@ -79,9 +83,9 @@ public struct DeviceAuthorization: Sendable, CustomStringConvertible, HidesStora
 extension OAuthClient {
     /// Begins a sign-in with another device. Show the person the code and the page, then call ``token(for:clock:)``.
     ///
-    /// If the server does not say when the codes expire, the codes expire after 30 minutes.
+    /// If the response has no lifetime of the codes, the codes expire after 30 minutes.
     ///
-    /// - Throws: ``OAuthError``; what the sender throws.
+    /// - Throws: ``OAuthError``; the errors of the sender.
     public func deviceAuthorization(scopes: [String] = []) async throws -> DeviceAuthorization {
         guard let endpoint = server.deviceAuthorizationEndpoint else { throw OAuthError(.unsupported, "there is no endpoint for devices") }
         let read = try await post(Self.scope(scopes), to: endpoint) {
@@ -95,14 +99,14 @@ extension OAuthClient {
 
     /// Waits until the person has signed in with the other device, and returns the token.
     ///
-    /// Asks the server at the interval that the server permits: 5 s if the server does not say. The interval grows
+    /// Polls the server at the interval that the server sent: 5 s if the server sent no interval. The interval grows
     /// ([RFC 8628, section 3.5](https://www.rfc-editor.org/rfc/rfc8628#section-3.5)):
-    /// - by 5 s after each `slow_down`
-    /// - to its double after each lost connection, and after each response with the status 429 or 5xx
+    /// - by 5 s, after each `slow_down`
+    /// - to its double, after each lost connection, and after each response with the status 429 or 5xx
     ///
     /// - Parameter clock: measures the waits.
-    /// - Throws: ``OAuthError`` if the person refuses, or with `expiredToken` if the codes expire; any other error of the sender, such as a certificate that
-    ///   is not valid; `CancellationError`.
+    /// - Throws: ``OAuthError`` if the person refuses, or with `expiredToken` if the codes expire; any other error of the sender,
+    ///   such as a certificate that is not valid; `CancellationError`.
     public func token(for authorization: DeviceAuthorization, clock: any Clock<Duration> = ContinuousClock()) async throws -> AccessToken {
         var interval = authorization.interval
         while true {
@@ -148,7 +152,7 @@ extension OAuthClient {
             let container = try decoder.container(keyedBy: CodingKeys.self)
             deviceCode = try container.requiredText(.deviceCode)
             userCode = try container.requiredText(.userCode)
-            // The name of a draft, which Google's server uses.
+            // The name in a draft of the RFC, which Google's server uses.
             verificationUri = try container.text(.verificationUri) ?? container.requiredText(.verificationUrl)
             verificationUriComplete = container.text(.verificationUriComplete)
             expiresIn = try? container.decode(Lifetime.self, forKey: .expiresIn)

@@ -6,7 +6,8 @@ internal import Synchronization
 
 /// A client of an OAuth 2 server, which gets, refreshes and revokes tokens.
 ///
-/// The client follows [RFC 6749](https://www.rfc-editor.org/rfc/rfc6749) with the rules of [RFC 9700](https://www.rfc-editor.org/rfc/rfc9700).
+/// The client follows [RFC 6749](https://www.rfc-editor.org/rfc/rfc6749) with the rules of
+/// [RFC 9700](https://www.rfc-editor.org/rfc/rfc9700).
 ///
 /// ```swift
 /// let oauth = OAuthClient(server, clientID: "my-app", via: HTTPStack.default)
@@ -20,27 +21,27 @@ internal import Synchronization
 /// let api = APIClient(.default.authenticate(.bearer(tokens)).server("https://api.example"))
 /// ```
 ///
-/// A service without a person uses ``clientCredentials(scopes:parameters:)``, or ``jwtBearer(_:scopes:)`` with a key of its own. A device without a browser
-/// uses ``deviceAuthorization(scopes:)``.
+/// A service without a person uses ``clientCredentials(scopes:parameters:)``, or ``jwtBearer(_:scopes:)`` with a key of its own. A
+/// device without a browser uses ``deviceAuthorization(scopes:)``.
 public struct OAuthClient: Sendable {
-    /// The most bytes of a response that are read: 1 MiB.
+    /// The maximum size of a response body: 1 MiB.
     static let responseLimitBytes = 1 << 20
 
     /// The proof of the client's identity at the token endpoint.
     public enum Authentication: Sendable, CustomStringConvertible, HidesStorage {
         /// No proof: a public client, such as an app (`none`).
         case none
-        /// A secret in `Authorization: Basic`, form-encoded first ([RFC 6749, section 2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)):
-        /// `client_secret_basic`.
+        /// A secret in `Authorization: Basic`, form-encoded first
+        /// ([RFC 6749, section 2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)): `client_secret_basic`.
         case basic(secret: String)
         /// A secret in the form: `client_secret_post`.
         case post(secret: String)
-        /// A signed assertion ([RFC 7523, section 2.2](https://www.rfc-editor.org/rfc/rfc7523#section-2.2)): `private_key_jwt`, or, with
-        /// ``JWTSigner/hs256(secret:keyID:)``, `client_secret_jwt`. The audience is the token endpoint by default. Some servers expect
-        /// their issuer.
+        /// A signed assertion ([RFC 7523, section 2.2](https://www.rfc-editor.org/rfc/rfc7523#section-2.2)): `private_key_jwt`, or,
+        /// with ``JWTSigner/hs256(secret:keyID:)``, `client_secret_jwt`. By default, the audience is the token endpoint. Some
+        /// servers expect their issuer as the audience.
         case assertion(JWTSigner, audience: String? = nil)
 
-        /// The name of the way, without secrets.
+        /// The name of the proof, without secrets.
         public var description: String {
             switch self {
             case .none: "none"
@@ -66,10 +67,10 @@ public struct OAuthClient: Sendable {
     /// - Parameters:
     ///   - server: the server.
     ///   - clientID: the identifier that the server has given to the client.
-    ///   - authentication: the proof of the client's identity; `none` by default, for apps.
-    ///   - sender: sends the requests to the server. The sender must not authenticate with the tokens of this client. The sender may retry, and needs no
-    ///     base URL. Redirects are not followed, because the requests have secrets in their bodies.
-    ///   - now: the current date.
+    ///   - authentication: the proof of the client's identity. `none`, the default, is for apps.
+    ///   - sender: sends the requests to the server. The sender must not authenticate with the tokens of this client. The sender
+    ///     may retry, and needs no base URL. Redirects are not followed, because the requests have secrets in their bodies.
+    ///   - now: returns the current date.
     public init(
         _ server: OAuthServer, clientID: String, authentication: Authentication = .none, via sender: some HTTPSender,
         now: @escaping @Sendable () -> Date = { Date() }
@@ -93,14 +94,18 @@ public struct OAuthClient: Sendable {
 
     // MARK: A person in a browser
 
-    /// Begins a sign-in in a browser: an authorization code with PKCE ([RFC 7636](https://www.rfc-editor.org/rfc/rfc7636)), by S256 alone.
+    /// Begins a sign-in in a browser: an authorization code with PKCE ([RFC 7636](https://www.rfc-editor.org/rfc/rfc7636)), always
+    /// with S256.
     ///
     /// - Parameters:
-    ///   - redirectURI: the URL that the browser is sent to in the end. The server must know it.
-    ///   - scopes: what the token is to give access to.
-    ///   - parameters: further parameters for the authorization endpoint, such as `prompt`. They can't replace those of the client.
-    /// - Returns: the URL to open, and what ``token(for:redirect:)`` needs. Use it once.
-    /// - Throws: ``OAuthError`` if the server has no authorization endpoint, and if `parameters` names one that the client sets.
+    ///   - redirectURI: the URL to which the server redirects the browser at the end of the sign-in. The URL must be registered at
+    ///     the server.
+    ///   - scopes: the scopes that the token must have.
+    ///   - parameters: further parameters for the authorization endpoint, such as `prompt`. These parameters can't replace
+    ///     parameters of the client.
+    /// - Returns: the URL to open, and the values that ``token(for:redirect:)`` needs. Use each authorization once.
+    /// - Throws: ``OAuthError`` if the server has no authorization endpoint, if an argument is not valid, or if `parameters` has a
+    ///   parameter of the client.
     public func authorization(
         redirectURI: String, scopes: [String] = [], parameters: URLQuery = URLQuery()
     ) throws -> OAuthAuthorization {
@@ -128,8 +133,8 @@ public struct OAuthClient: Sendable {
     ///
     /// - Parameters:
     ///   - authorization: the result of ``authorization(redirectURI:scopes:parameters:)``.
-    ///   - redirect: the URL that the browser was sent to, with its query.
-    /// - Throws: ``OAuthError`` if the `state` or the issuer is wrong, if the person or the server has refused, and if the code is not
+    ///   - redirect: the URL to which the server has redirected the browser, with its query.
+    /// - Throws: ``OAuthError`` if the `state` or the issuer is wrong, if the person or the server refuses, or if the code is not
     ///   accepted; the errors of the sender.
     public func token(for authorization: OAuthAuthorization, redirect: String) async throws -> AccessToken {
         let code = try authorization.code(in: redirect, server: server)
@@ -145,20 +150,21 @@ public struct OAuthClient: Sendable {
     /// Gets a token for the client itself ([RFC 6749, section 4.4](https://www.rfc-editor.org/rfc/rfc6749#section-4.4)).
     ///
     /// - Parameters:
-    ///   - scopes: what the token is to give access to.
+    ///   - scopes: the scopes that the token must have.
     ///   - parameters: further parameters, such as `audience` or `resource`.
-    /// - Throws: ``OAuthError``; what the sender throws.
+    /// - Throws: ``OAuthError``; the errors of the sender.
     public func clientCredentials(scopes: [String] = [], parameters: URLQuery = URLQuery()) async throws -> AccessToken {
         let pairs = [("grant_type", "client_credentials")] + Self.scope(scopes) + parameters.items.map { ($0.name, $0.value ?? "") }
         return try await token(pairs, scopes: scopes)
     }
 
-    /// Gets a token for a signed assertion, as service accounts do ([RFC 7523, section 2.1](https://www.rfc-editor.org/rfc/rfc7523#section-2.1)).
+    /// Gets a token for a signed assertion, for example of a service account
+    /// ([RFC 7523, section 2.1](https://www.rfc-editor.org/rfc/rfc7523#section-2.1)).
     ///
     /// - Parameters:
     ///   - assertion: names the client and the account. If the assertion has no audience, its audience is the token endpoint.
-    ///   - scopes: what the token is to give access to; some servers expect them in the assertion's own claims.
-    /// - Throws: ``OAuthError``; what the signer and the sender throw.
+    ///   - scopes: the scopes that the token must have. Some servers expect the scopes in the assertion's claims.
+    /// - Throws: ``OAuthError``; the errors of the signer and of the sender.
     public func jwtBearer(_ assertion: JWTAssertion, scopes: [String] = []) async throws -> AccessToken {
         try await withCorrectedClock(after: .invalidGrant) {
             let text = try await signed(assertion)
@@ -169,12 +175,13 @@ public struct OAuthClient: Sendable {
 
     // MARK: Refresh and revocation
 
-    /// Gets a new token for an old one that has a refresh token ([RFC 6749, section 6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
+    /// Gets a new token for an old token that has a refresh token
+    /// ([RFC 6749, section 6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
     ///
-    /// A server may replace the refresh token, and revoke all tokens if the old one is used again: use a ``TokenSource``. If the response has
-    /// no refresh token, or an empty one, the new token has the old refresh token.
+    /// A server may replace the refresh token, and may revoke all tokens if the old refresh token is used again. Therefore, use a
+    /// ``TokenSource``. If the response has no refresh token, or an empty refresh token, the new token has the old refresh token.
     ///
-    /// - Throws: ``OAuthError``; what the sender throws.
+    /// - Throws: ``OAuthError``; the errors of the sender.
     public func refresh(_ old: AccessToken) async throws -> AccessToken {
         guard let refreshToken = old.refreshToken, !refreshToken.isEmpty else {
             throw OAuthError(.noRefreshToken, "the token can't be refreshed")
@@ -188,7 +195,7 @@ public struct OAuthClient: Sendable {
     ///
     /// Most servers revoke the access tokens of a refresh token too. At other servers, the access tokens are valid until they expire.
     ///
-    /// - Throws: ``OAuthError`` if the server has no revocation endpoint, or refuses; what the sender throws.
+    /// - Throws: ``OAuthError`` if the server has no revocation endpoint, or refuses; the errors of the sender.
     public func revoke(_ token: AccessToken) async throws {
         do {
             try await revokeAtServer(token)
@@ -213,8 +220,8 @@ public struct OAuthClient: Sendable {
 
     /// Posts a form with the client's identity, and reads the response.
     ///
-    /// - Parameter needsBody: whether a response with the status 2xx whose body breaks off is an error.
-    /// - Throws: what `read` throws for a response that is not a success.
+    /// - Parameter needsBody: whether a truncated body is an error in a response with the status 2xx.
+    /// - Throws: the errors of `read`, and of sending the request.
     func post<Result>(
         _ pairs: [(String, String)], to endpoint: String, needsBody: Bool = true, _ read: (OAuthResponse) throws -> Result
     ) async throws -> Result {
@@ -264,7 +271,7 @@ public struct OAuthClient: Sendable {
         do {
             response = try await sender.send(request)
         } catch let error as StatusError {
-            // A layer of the sender has judged the status. The body decides all the same.
+            // A layer of the sender has turned the status into an error. The body still decides.
             skew.note(error.head, at: now())
             return OAuthResponse(error, sent: sent, to: "\(request)")
         }
@@ -284,14 +291,14 @@ public struct OAuthClient: Sendable {
         try await assertion.signed(audience: server.tokenEndpoint, id: base64URL(randomBytes(16)), at: now() + skew.seconds)
     }
 
-    /// What is secret in requests and in responses.
+    /// The names of secret parameters in requests and in responses.
     private static let secretNames: Set = [
         "access_token", "assertion", "client_assertion", "client_secret", "code", "code_verifier", "device_code", "id_token",
         "refresh_token",
         "token", "user_code", "verification_uri_complete",
     ]
 
-    /// - Parameter scopes: those that were asked for: they are granted if the response does not name others.
+    /// - Parameter scopes: the requested scopes. If the response names no scopes, the token has the requested scopes.
     func token(_ pairs: [(String, String)], scopes: [String]) async throws -> AccessToken {
         try await post(pairs, to: server.tokenEndpoint) { response in
             let read = try response.value(TokenResponse.self, orElse: "the response has no token")
@@ -306,8 +313,10 @@ public struct OAuthClient: Sendable {
         }
     }
 
-    /// The scopes that a response names. They are separated by spaces ([RFC 6749, section 3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)), and at
-    /// GitHub by commas. The RFC allows a comma within a scope. So commas separate scopes only if one of the parts was asked for, and no scope with a comma.
+    /// Returns the scopes that a response names. Scopes are separated by spaces
+    /// ([RFC 6749, section 3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)), and at GitHub by commas. The RFC allows a
+    /// comma within a scope. Therefore, commas separate scopes only if a part is a requested scope, and no requested scope has a
+    /// comma.
     private static func scopes(in text: String, askedFor scopes: [String]) -> [String] {
         let comma = UInt8(ascii: ",")
         let parts = text.split(atOctet: UInt8(ascii: " ")).map(String.init)
@@ -316,7 +325,8 @@ public struct OAuthClient: Sendable {
         return divided.contains { part in scopes.contains { $0.isExactly(part) } } ? divided : parts
     }
 
-    /// Does work with an assertion, and does it once more if the server refuses it and its clock is found to be another.
+    /// Runs work that sends an assertion. If the server refuses the assertion, and its response changes the measured difference of
+    /// the clocks by at least 30 s, runs the work once more.
     private func withCorrectedClock<Result>(after refusal: OAuthError.Code, _ work: () async throws -> Result) async throws -> Result {
         let before = skew.seconds
         do {
@@ -327,7 +337,8 @@ public struct OAuthClient: Sendable {
         }
     }
 
-    /// A member that is empty, or is not of its type, counts as missing: a token that was issued is not lost.
+    /// The response with a token. A member that is empty or of the wrong type counts as missing, so that an issued token is not
+    /// lost.
     private struct TokenResponse: OAuthResponseValue {
         static let memberNames = ["access_token", "token_type", "expires_in", "refresh_token", "scope", "id_token"]
 
@@ -349,7 +360,7 @@ public struct OAuthClient: Sendable {
         }
     }
 
-    /// A number of seconds above zero, which some servers send as text. At most 100 years.
+    /// A number of seconds above zero, which some servers send as text. Larger values become 100 years.
     struct Lifetime: Decodable {
         let seconds: Double
 
@@ -372,7 +383,7 @@ extension TokenSource {
     ///
     /// - Parameters:
     ///   - client: refreshes the token.
-    ///   - store: keeps the token between runs; `nil`, the default, keeps it in memory alone.
+    ///   - store: keeps the token between runs. `nil`, the default: the token is kept in memory only.
     ///   - policy: the time and the rate of refreshes.
     public convenience init(
         _ client: OAuthClient, store: (any TokenStore)? = nil, account: String? = nil, policy: RefreshPolicy = .standard
@@ -383,14 +394,14 @@ extension TokenSource {
         }
     }
 
-    /// Creates a source for a client that obtains each token by its own credentials.
+    /// Creates a source for a client that obtains each token with the client's own credentials.
     ///
     /// - Parameters:
     ///   - client: obtains the tokens.
-    ///   - scopes: what the tokens are to give access to.
+    ///   - scopes: the scopes that the tokens must have.
     ///   - parameters: further parameters, such as `audience`.
-    ///   - store: keeps the token between runs; `nil`, the default, keeps it in memory alone.
-    ///   - account: the name under which stores keep the account's data; `nil`, the default, for memory alone.
+    ///   - store: keeps the token between runs. `nil`, the default: the token is kept in memory only.
+    ///   - account: the name under which stores keep the account's data. `nil`, the default: the data is kept in memory only.
     ///   - policy: the time and the rate at which tokens are replaced.
     public convenience init(
         clientCredentials client: OAuthClient, scopes: [String] = [], parameters: URLQuery = URLQuery(), store: (any TokenStore)? = nil,
@@ -402,11 +413,11 @@ extension TokenSource {
     }
 }
 
-/// The difference of the server's clock and this machine's, by the field `Date`.
+/// The difference between the server's clock and this machine's clock, measured by the field `Date`.
 private final class ClockSkew: Sendable {
     private let value = Mutex(0.0)
 
-    /// The seconds that the server's clock is ahead.
+    /// The number of seconds by which the server's clock is ahead.
     var seconds: Double { value.withLock { $0 } }
 
     func note(_ head: HTTPResponse, at now: Date) {
@@ -416,7 +427,7 @@ private final class ClockSkew: Sendable {
     }
 }
 
-/// Base64 for URLs, without padding ([RFC 4648, section 5](https://www.rfc-editor.org/rfc/rfc4648#section-5)).
+/// Returns the bytes in Base64 for URLs, without padding ([RFC 4648, section 5](https://www.rfc-editor.org/rfc/rfc4648#section-5)).
 func base64URL(_ bytes: some Sequence<UInt8>) -> String {
     let base64 = Data(bytes).base64EncodedString()
     return base64.replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")  // octets: Base64 is ASCII

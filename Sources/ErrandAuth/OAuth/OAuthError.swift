@@ -2,19 +2,20 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// An OAuth 2 server refuses a request ([RFC 6749, section 5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)), or sends a response that
-/// can't be used.
+/// A request that an OAuth 2 server refuses ([RFC 6749, section 5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)), or an
+/// unusable response of the server.
 ///
 /// ```
 /// POST https://auth.example/token: OAuth 2: invalid_grant: the refresh token has expired
 /// ```
 public struct OAuthError: Error, LocalizedError, CustomStringConvertible, HidesStorage {
-    /// Why the request failed: a code that the server sent, or one of this library for a response that can't be used. An open set.
+    /// The reason for which the request failed: the server's `error` code, or a code of this library if the response is unusable.
+    /// Other codes may be added.
     ///
     /// Codes are compared octet by octet.
     public struct Code: Sendable, Hashable, CustomStringConvertible, HidesStorage {
         private let sent: OctetKey
-        /// The code as it is sent. In the error of a server, secrets of the request are replaced.
+        /// The code as the server sends it. If the code repeats a secret of the request, the secret is replaced.
         public let description: String
         /// Creates a code from the text that a server sends.
         public init(_ description: String) { self.init(description, shownAs: description) }
@@ -30,7 +31,7 @@ public struct OAuthError: Error, LocalizedError, CustomStringConvertible, HidesS
         public static let invalidRequest = Code("invalid_request")
         /// The server does not know the client, or its secret is wrong.
         public static let invalidClient = Code("invalid_client")
-        /// The code, the refresh token or the assertion is invalid, expired, revoked, or was used before: a person has to sign in again.
+        /// The code, the refresh token or the assertion is invalid, expired, revoked, or used before: a person must sign in again.
         public static let invalidGrant = Code("invalid_grant")
         /// The server does not let this client use this grant type.
         public static let unauthorizedClient = Code("unauthorized_client")
@@ -38,7 +39,7 @@ public struct OAuthError: Error, LocalizedError, CustomStringConvertible, HidesS
         public static let unsupportedGrantType = Code("unsupported_grant_type")
         /// A scope is unknown, or is not granted.
         public static let invalidScope = Code("invalid_scope")
-        /// The person, or the server, has refused.
+        /// The person or the server has refused access.
         public static let accessDenied = Code("access_denied")
         /// The authorization endpoint does not support this response type.
         public static let unsupportedResponseType = Code("unsupported_response_type")
@@ -53,31 +54,31 @@ public struct OAuthError: Error, LocalizedError, CustomStringConvertible, HidesS
         /// The code for the device has expired.
         public static let expiredToken = Code("expired_token")
 
-        /// The response has no valid token and no valid error. Servers do not send this code or those below.
+        /// The response has no valid token and no valid error. Servers do not send this code or the codes below.
         public static let invalidResponse = Code("invalid response")
-        /// The `state` of the redirect is not that of the request: somebody else may have begun it
+        /// The `state` of the redirect differs from the `state` of the request: somebody else may have begun the sign-in
         /// ([RFC 6749, section 10.12](https://www.rfc-editor.org/rfc/rfc6749#section-10.12)).
         public static let stateMismatch = Code("state mismatch")
-        /// The redirect, or the metadata, comes from another issuer ([RFC 9207](https://www.rfc-editor.org/rfc/rfc9207)).
+        /// The redirect or the metadata comes from another issuer ([RFC 9207](https://www.rfc-editor.org/rfc/rfc9207)).
         public static let issuerMismatch = Code("issuer mismatch")
         /// There is no refresh token.
         public static let noRefreshToken = Code("no refresh token")
-        /// The server does not offer the endpoint that is needed.
+        /// The server does not offer a needed endpoint or feature.
         public static let unsupported = Code("unsupported")
     }
 
-    /// Why the request failed.
+    /// The reason for which the request failed.
     public let code: Code
-    /// The server's explanation (`error_description`), or why a response can't be used. Empty if the server sent none. A description shows at most
-    /// 200 characters of it.
+    /// The server's explanation (`error_description`), or the reason for which the response is unusable. Empty if the server sent
+    /// no explanation. A description shows at most 200 characters of the message.
     public let message: String
-    /// The address of a page about the error (`error_uri`); `nil` if the server sent none.
+    /// The URL of a page about the error (`error_uri`); `nil` if the server sent no URL.
     public let uri: String?
 
-    /// The method and the URL of the refused request, without secrets: `POST https://auth.example/token`. `nil` if the error belongs to no request, such as
-    /// that of a redirect.
+    /// The method and the URL of the refused request, without secrets: `POST https://auth.example/token`. `nil` if the error
+    /// belongs to no request, such as the error in a redirect.
     public internal(set) var request: String?
-    /// What the request was for: it decides the sentence for people.
+    /// The purpose of the request, which decides the sentence for people.
     var purpose = Purpose.signIn
 
     enum Purpose: Sendable { case signIn, signOut }
@@ -85,10 +86,10 @@ public struct OAuthError: Error, LocalizedError, CustomStringConvertible, HidesS
     /// Creates an error.
     public init(_ code: Code, _ message: String = "", uri: String? = nil) { (self.code, self.message, self.uri) = (code, message, uri) }
 
-    /// Whether a person has to sign in again: the server refused the refresh token, or there is no refresh token.
+    /// Whether a person must sign in again: the server refused the refresh token, or there is no refresh token.
     ///
-    /// These are `invalidGrant`, `noRefreshToken` and `expiredToken`, and the codes that GitHub and Slack send in place of `invalid_grant`:
-    /// `bad_refresh_token`, `invalid_refresh_token`, `token_expired` and `token_revoked`.
+    /// True for `invalidGrant`, `noRefreshToken` and `expiredToken`, and for the codes that GitHub and Slack send in place of
+    /// `invalid_grant`: `bad_refresh_token`, `invalid_refresh_token`, `token_expired` and `token_revoked`.
     public var isFinal: Bool { Self.finalCodes.contains(code) }
 
     private static let finalCodes: Set<Code> = [
@@ -118,7 +119,7 @@ public struct OAuthError: Error, LocalizedError, CustomStringConvertible, HidesS
 extension OAuthError: SafelyDescribedError {}
 
 extension OAuthError: SignInFailure {
-    /// Whether the authorization has ended.
+    /// Whether a person must sign in again: ``isFinal``.
     public var failureNeedsSignIn: Bool { isFinal }
 }
 #endif

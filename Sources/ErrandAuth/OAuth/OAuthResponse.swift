@@ -2,7 +2,8 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// A response of an OAuth 2 server with its whole body. The body decides the result. If the body does not, the status decides.
+/// A response of an OAuth 2 server with its whole body. The body decides the result. If the body has neither a value nor an error,
+/// the status decides.
 ///
 /// | Status | Body with the value | Body with `error` | Both | Any other body |
 /// |---|---|---|---|---|
@@ -10,21 +11,22 @@ internal import ErrandFormats
 /// | 4xx | success | that error | that error | the status; for 401 `invalid_client` |
 /// | other | success | the status | the status | the status |
 ///
-/// For 429, the status decides, unless the error is `slow_down` or `authorization_pending`. A value without an error is a success for 429 too.
+/// For 429, the status decides, unless the error is `slow_down` or `authorization_pending`. A value without an error is a success
+/// for 429 too.
 ///
 /// GitHub and Slack send errors with the status 200. A rotated token must not be lost because of its status.
 ///
-/// Nor must a rotated token be lost because of the rest of the body. If the body can't be decoded as a whole, the needed members are read alone:
-/// ``/ErrandFormats/JSONMembers``.
+/// A rotated token must not be lost because of an invalid part of the body either. If the body can't be decoded as a whole, only
+/// the needed members are read: ``/ErrandFormats/JSONMembers``.
 struct OAuthResponse: Sendable {
-    /// Reads the JSON of servers, whose names have underscores.
+    /// The coding of the servers' JSON, whose names have underscores.
     static let coding = JSONCoding(keys: .snakeCase)
-    /// The most bytes of a body in which an error is looked for: 64 KiB.
+    /// The maximum size of a body that is searched for an error: 64 KiB.
     static let errorLimitBytes = StatusError.bodyLimitBytes
 
     private let status: HTTPResponse.Status
     private let body: Data
-    /// What is thrown for the status; `nil` for 2xx.
+    /// The error for the status; `nil` for 2xx.
     private let failure: StatusError?
     private let sent: EchoedSecrets
     /// The method and the URL of the request, without secrets.
@@ -66,7 +68,7 @@ struct OAuthResponse: Sendable {
     /// The error in the body.
     private var refusal: OAuthError? {
         guard body.count <= Self.errorLimitBytes, let read = read(ErrorResponse.self) else { return nil }
-        // A code is compared as it was sent, and shown without the secrets.
+        // The code is compared as the server sent it, and shown without secrets.
         let code = OAuthError.Code(read.error, shownAs: sent.hiddenLong(in: read.error))
         return OAuthError(code, sent.hidden(in: read.description ?? ""), uri: read.uri.map(sent.hidden))
     }
@@ -75,7 +77,7 @@ struct OAuthResponse: Sendable {
         guard let failure else { return refusal }
         guard (400..<500).contains(status.code) else { return failure }
         guard let refusal else {
-            // It says nothing about a refresh token: a gateway may have sent it.
+            // Another status says nothing about a refresh token: a gateway may have sent the response.
             guard status == .unauthorized else { return failure }
             return OAuthError(.invalidClient, "the server responded with the status 401, and with no error of OAuth 2")
         }
@@ -83,7 +85,7 @@ struct OAuthResponse: Sendable {
         return refusal
     }
 
-    /// A member that is empty, or is not text, counts as missing.
+    /// The response with an error. A member that is empty or not text counts as missing.
     private struct ErrorResponse: OAuthResponseValue {
         static let memberNames = ["error", "error_description", "error_uri"]
 
@@ -103,7 +105,7 @@ struct OAuthResponse: Sendable {
 
 /// A value in the body of a response.
 protocol OAuthResponseValue: Decodable {
-    /// The names of the members that the value is read from, as servers send them.
+    /// The names of the members from which the value is read, as servers send them.
     static var memberNames: [String] { get }
 }
 

@@ -9,21 +9,22 @@ internal import ErrandFormats
 /// let known = OAuthServer(tokenEndpoint: "https://auth.example/token", authorizationEndpoint: "https://auth.example/authorize")
 /// ```
 public struct OAuthServer: Sendable, Hashable {
-    /// The URL that identifies the server; `nil` if the URL is not known. Then the issuer of a redirect is not checked.
+    /// The URL that identifies the server. `nil` if the URL is not known: the issuer of a redirect is then not checked.
     public var issuer: String?
-    /// The URL that gives out tokens.
+    /// The URL that issues tokens.
     public var tokenEndpoint: String
-    /// The URL at which a person signs in with a browser.
+    /// The URL at which a person signs in with a browser; `nil` if there is no such URL.
     public var authorizationEndpoint: String?
-    /// The URL at which a device without a browser begins a sign-in ([RFC 8628](https://www.rfc-editor.org/rfc/rfc8628)).
+    /// The URL at which a device without a browser begins a sign-in ([RFC 8628](https://www.rfc-editor.org/rfc/rfc8628)); `nil` if
+    /// there is no such URL.
     public var deviceAuthorizationEndpoint: String?
-    /// The URL that revokes tokens ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)).
+    /// The URL that revokes tokens ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)); `nil` if there is no such URL.
     public var revocationEndpoint: String?
-    /// Whether the server names its issuer in each redirect ([RFC 9207](https://www.rfc-editor.org/rfc/rfc9207)). If true, a redirect without an issuer is
-    /// refused.
+    /// Whether the server names its issuer in each redirect ([RFC 9207](https://www.rfc-editor.org/rfc/rfc9207)). If true, a
+    /// redirect without an issuer is refused.
     public var namesIssuer: Bool
 
-    /// Creates a description of a server that does not publish its description.
+    /// Creates a description of a server, for example of a server that publishes no description.
     public init(
         issuer: String? = nil, tokenEndpoint: String, authorizationEndpoint: String? = nil, deviceAuthorizationEndpoint: String? = nil,
         revocationEndpoint: String? = nil, namesIssuer: Bool = false
@@ -35,11 +36,11 @@ public struct OAuthServer: Sendable, Hashable {
 
     /// Fetches the description that a server publishes.
     ///
-    /// The path is `/.well-known/oauth-authorization-server`. If there is no description, the path is that of OpenID Connect:
-    /// `/.well-known/openid-configuration`.
+    /// The path of the description is `/.well-known/oauth-authorization-server`. If there is no description, this function tries
+    /// the path of OpenID Connect: `/.well-known/openid-configuration`.
     ///
     /// - Parameters:
-    ///   - issuer: the URL that identifies the server, which must use `https`, or name this machine.
+    ///   - issuer: the URL that identifies the server. The URL must use `https`, or the host must be this machine.
     ///   - sender: sends the requests. Redirects are not followed.
     /// - Throws: ``OAuthError`` if the description is missing, is invalid, or names another issuer; the errors of `sender`.
     public static func discover(issuer: String, via sender: some HTTPSender) async throws -> OAuthServer {
@@ -49,7 +50,7 @@ public struct OAuthServer: Sendable, Hashable {
         try checkSecure(issuer)
         let path = url.path.hasOctetSuffix("/") ? String(url.path.dropLast()) : url.path
         let base = "\(url.scheme)://\(url.authority)"
-        // RFC 8414, section 3.1: the path of the issuer follows. OpenID Connect has it in front.
+        // RFC 8414, section 3.1: the issuer's path follows the well-known path. With OpenID Connect, the issuer's path comes first.
         var isUnreadable = false
         let places = ["/.well-known/oauth-authorization-server\(path)", "\(path)/.well-known/openid-configuration"]
         for place in places {
@@ -88,7 +89,7 @@ public struct OAuthServer: Sendable, Hashable {
         throw OAuthError(.unsupported, "the server publishes no metadata at \(shown)")
     }
 
-    /// - Throws: ``OAuthError`` unless the URL uses `https`, or names this machine.
+    /// - Throws: ``OAuthError`` unless the URL uses `https`, or the host is this machine.
     static func checkSecure(_ text: String) throws {
         let shown = Substring(text.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }).shownSafely(limit: 200)
         guard let url = try? HTTPURL(text) else { throw OAuthError(.unsupported, "the endpoint '\(shown)' is not a URL") }
@@ -99,7 +100,7 @@ public struct OAuthServer: Sendable, Hashable {
         }
     }
 
-    /// An endpoint that is empty, or is not text, counts as missing.
+    /// The published description. An endpoint that is empty or not text counts as missing.
     private struct Metadata: Decodable {
         let issuer: String?
         let tokenEndpoint: String?

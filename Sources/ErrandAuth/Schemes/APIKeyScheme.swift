@@ -1,15 +1,15 @@
 #if Auth
 public import ErrandCore
 
-/// A key that a server has given out, in a header field or in a query item.
+/// An API key, in a header field or in a query item.
 ///
 /// ```swift
 /// stack.authenticate(.apiKey(key, in: .header("X-Api-Key")))
 /// stack.authenticate(.apiKey(key, in: .query("appid")))
 /// ```
 ///
-/// Whatever their name is, the field and the item are sensitive in each request that carries the key. Servers and proxies log URLs: if the server offers
-/// both, prefer a field.
+/// The field or the item is sensitive in each request that carries the key, whatever its name is. Servers and proxies log URLs: if
+/// the server accepts both, prefer a field.
 public struct APIKeyScheme: AuthenticationScheme, CustomStringConvertible, HidesStorage {
     /// The place of the key in a request.
     public struct Location: Sendable, Hashable {
@@ -20,9 +20,9 @@ public struct APIKeyScheme: AuthenticationScheme, CustomStringConvertible, Hides
 
         fileprivate let kind: Kind
 
-        /// A header field. `prefix` is the text before the key, such as `Token ` with its space; empty by default.
+        /// A header field. `prefix` is the text before the key, such as `Token ` with the space; empty by default.
         public static func header(_ name: HTTPField.Name, prefix: String = "") -> Location { Location(kind: .header(name, prefix: prefix)) }
-        /// A header field, by its name: `.header("X-Api-Key")`.
+        /// A header field with a name: `.header("X-Api-Key")`. `prefix` is the text before the key; empty by default.
         public static func header(_ name: StaticString, prefix: String = "") -> Location { header(.custom(name), prefix: prefix) }
         /// A query item.
         public static func query(_ name: String) -> Location { Location(kind: .query(name)) }
@@ -37,8 +37,9 @@ public struct APIKeyScheme: AuthenticationScheme, CustomStringConvertible, Hides
     /// - Parameters:
     ///   - key: the key. If the key is for a header field and has control characters, each request fails with ``AuthenticationError``.
     ///   - location: the place of the key in a request.
-    ///   - account: the name of the account, which all runs of the app use for this account and for no other. Stores keep the account's data under this
-    ///     name (``/ErrandCore/CredentialIdentity/isDurable``). `nil`, the default: what belongs to the account is kept in memory alone.
+    ///   - account: the name of the account, which all runs of the app use for this account and for no other. Stores keep the
+    ///     account's data under this name (``/ErrandCore/CredentialIdentity/isDurable``). `nil`, the default: the account's data is
+    ///     kept in memory only.
     public init(_ key: String, in location: Location, account: String? = nil) {
         (self.key, self.location, self.account) = (key, location, account)
     }
@@ -47,7 +48,7 @@ public struct APIKeyScheme: AuthenticationScheme, CustomStringConvertible, Hides
     /// False: the scheme sends no request.
     public var sendsRequests: Bool { false }
 
-    /// Returns the proof that a request carries before the server has asked for any; `nil` to wait for a challenge.
+    /// Returns the proof with the key, which each request carries.
     ///
     /// - Throws: ``AuthenticationError``.
     public func proof(for request: Request) throws -> AuthenticationProof? {
@@ -69,7 +70,7 @@ extension AuthenticationScheme where Self == APIKeyScheme {
     /// - Parameters:
     ///   - key: the key.
     ///   - location: the place of the key in a request.
-    ///   - account: the name under which stores keep the account's data; `nil`, the default, for memory alone.
+    ///   - account: the name under which stores keep the account's data. `nil`, the default: the data is kept in memory only.
     public static func apiKey(_ key: String, in location: APIKeyScheme.Location, account: String? = nil) -> APIKeyScheme {
         APIKeyScheme(key, in: location, account: account)
     }

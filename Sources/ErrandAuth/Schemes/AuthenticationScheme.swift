@@ -4,8 +4,8 @@ internal import ErrandFormats
 
 /// An authentication scheme ([RFC 9110, section 11](https://www.rfc-editor.org/rfc/rfc9110#section-11)).
 ///
-/// A scheme makes the credentials that a request carries, and responds to the challenges of servers. A scheme itself sends no request, and works on every
-/// transport.
+/// A scheme makes the credentials that a request carries, and responds to the challenges of servers. The middleware sends the
+/// requests, so a scheme works with every transport.
 ///
 /// ```swift
 /// struct TicketScheme: AuthenticationScheme {
@@ -24,39 +24,44 @@ public protocol AuthenticationScheme: Sendable {
     /// The scheme in the description of a stack, without secrets: `digest`. By default the name of the type.
     var label: String { get }
 
-    /// Returns the proof that a request carries before the server has asked for any; `nil` to wait for a challenge.
+    /// Returns the proof that a request carries before any challenge; `nil` to send the request without a proof and wait for a
+    /// challenge.
     ///
-    /// - Throws: an error if there is no proof. It fails the call.
+    /// - Throws: an error if the proof can't be made. The call fails with the error.
     func proof(for request: Request) async throws -> AuthenticationProof?
 
-    /// Returns the proof in response to challenges; `nil` if the scheme has none, so that the response is returned to the caller.
+    /// Returns the proof in response to a challenge. `nil`, the default: the scheme has no proof, and the response is returned to
+    /// the caller.
     ///
-    /// A proof that the server has refused in this call is not sent again: see ``AuthenticationProof/fingerprint``. By default `nil`.
+    /// A proof that the server has refused in this call is not sent again: see ``AuthenticationProof/fingerprint``.
     ///
-    /// - Throws: an error that fails the call in place of the response.
+    /// - Throws: an error if the proof can't be made. The call fails with the error, and the response is not returned.
     func proof(for request: Request, inResponseTo challenge: ServerChallenge) async throws -> AuthenticationProof?
 
-    /// Whether a response asks for a proof, or refuses the one that was sent. By default, whether its status is 401
+    /// Returns whether a response asks for a proof, or refuses the proof of the request. By default, whether the status is 401
     /// ([RFC 9110, section 15.5.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.2)).
     func isChallenge(_ response: HTTPResponse) -> Bool
 
-    /// Whether the scheme may send a request, or wait for one, before it responds to a challenge. An example is the refresh of a token. By default true.
+    /// Whether the scheme may send a request, or wait for a request, before it responds to a challenge. An example is the refresh
+    /// of a token. By default true.
     ///
-    /// If true, the body of the challenge is read first, so that the connection and the place in a queue are free for the requests of the scheme. A body
-    /// that takes more than 100 ms is kept as far as it has come, and its connection is closed. If false, the body is read only if the request is sent again.
-    /// The response that is returned then streams.
+    /// If true, the body of the challenge is read first. The connection and the queue slot of the challenge are then free for the
+    /// requests of the scheme. If the body takes more than 100 ms, the bytes read so far are kept, and the connection is closed.
+    ///
+    /// If false, the body is read only if the request is sent again. A challenge that is returned to the caller then has a
+    /// streaming body.
     var sendsRequests: Bool { get }
 
-    /// Takes note of a response that is not a challenge, to a request with a proof of this scheme. By default it does nothing.
+    /// Records a response that accepts a proof of this scheme: a response that is not a challenge. By default, does nothing.
     func noteAccepted(_ proof: AuthenticationProof, for request: Request, by response: HTTPResponse)
 }
 
 extension AuthenticationScheme {
     /// The name of the type.
     public var label: String { "\(Self.self)" }
-    /// `nil`: the scheme responds to no challenge.
+    /// Returns `nil`: the scheme responds to no challenge.
     public func proof(for request: Request, inResponseTo challenge: ServerChallenge) async throws -> AuthenticationProof? { nil }
-    /// Whether the status is 401.
+    /// Returns whether the status is 401.
     public func isChallenge(_ response: HTTPResponse) -> Bool { response.status == .unauthorized }
     /// True.
     public var sendsRequests: Bool { true }
@@ -64,20 +69,22 @@ extension AuthenticationScheme {
     public func noteAccepted(_ proof: AuthenticationProof, for request: Request, by response: HTTPResponse) {}
 }
 
-/// The fields and query items of a request that prove who asks. The description shows only names.
+/// The fields and query items that prove the identity of a request's account. The description shows only names.
 public struct AuthenticationProof: Sendable, CustomStringConvertible, HidesStorage {
-    /// The header fields, usually `Authorization`. These fields replace fields of the same names. The request declares their names as sensitive.
+    /// The header fields, usually `Authorization`. These fields replace the request's fields with the same names. The request
+    /// declares their names as sensitive.
     public let headers: HTTPFields
-    /// The query items, which follow the request's own items. The request declares their names as sensitive.
+    /// The query items, which are appended to the request's own items. The request declares their names as sensitive.
     public let query: URLQuery
     /// The account that the proof is for.
     public let identity: CredentialIdentity
-    /// The value by which two proofs are the same. By default, the values of the fields and items.
+    /// The value by which proofs are compared. By default, the values of the fields and items.
     ///
-    /// If the server has refused a fingerprint in this call, no proof with that fingerprint is sent again. A scheme whose fields differ each time, such as
-    /// Digest, needs a fingerprint of its own.
+    /// If the server has refused a fingerprint in this call, no proof with that fingerprint is sent again. A scheme whose fields
+    /// differ each time, such as Digest, needs a fingerprint of its own.
     public let fingerprint: AuthenticationFingerprint
-    /// What its scheme keeps with it, for ``ServerChallenge/refused`` and ``AuthenticationScheme/noteAccepted(_:for:by:)``.
+    /// The data that the scheme keeps with the proof, for ``ServerChallenge/refused`` and
+    /// ``AuthenticationScheme/noteAccepted(_:for:by:)``.
     var context: Context?
 
     enum Context: Sendable {
@@ -92,8 +99,8 @@ public struct AuthenticationProof: Sendable, CustomStringConvertible, HidesStora
     /// - Parameters:
     ///   - headers: the header fields.
     ///   - query: the query items.
-    ///   - identity: whose proof it is.
-    ///   - fingerprint: what makes two proofs the same; by default the values of fields and items.
+    ///   - identity: the account that the proof is for.
+    ///   - fingerprint: the value by which proofs are compared. `nil`, the default: the values of the fields and items.
     public init(
         headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery(), identity: CredentialIdentity,
         fingerprint: AuthenticationFingerprint? = nil
@@ -109,11 +116,11 @@ public struct AuthenticationProof: Sendable, CustomStringConvertible, HidesStora
     }
 }
 
-/// The value by which two proofs are the same. The value may be secret: the description does not show it.
+/// The value by which proofs are compared. The value may be secret, so the description does not show the value.
 public struct AuthenticationFingerprint: Sendable, Hashable, CustomStringConvertible, HidesStorage {
     private let parts: [OctetKey]
 
-    /// Creates a fingerprint of texts, in their order. Texts are compared octet by octet.
+    /// Creates a fingerprint of texts. The order of the texts counts, and texts are compared octet by octet.
     public init(_ parts: [String]) { self.parts = parts.map { OctetKey($0) } }
 
     /// `fingerprint`.
@@ -122,13 +129,14 @@ public struct AuthenticationFingerprint: Sendable, Hashable, CustomStringConvert
 
 /// A response that asks for credentials, or refuses the credentials that were sent.
 public struct ServerChallenge: Sendable, CustomStringConvertible, HidesStorage {
-    /// The ways to authenticate that the server accepts (`WWW-Authenticate`), in its order. Empty if it lists none, as many APIs do.
+    /// The ways to authenticate that the server accepts (`WWW-Authenticate`), in the server's order. Empty if the server lists no
+    /// way, as with many APIs.
     public let challenges: [AuthenticationChallenge]
     /// The head of the response.
     public let response: HTTPResponse
-    /// The proof that the request carried, which was refused; `nil` if it carried none.
+    /// The proof that the request carried, which the server refused; `nil` if the request carried no proof.
     public let refused: AuthenticationProof?
-    /// How many challenges came in this call, this one included: 1 for the first.
+    /// The number of challenges in this call, including this challenge: 1 for the first challenge.
     public let round: Int
 
     /// Creates a challenge, for tests of a scheme. The challenges are read from `response`.
@@ -137,7 +145,7 @@ public struct ServerChallenge: Sendable, CustomStringConvertible, HidesStorage {
         challenges = AuthenticationChallenge.parse(response.headerFields[values: .wwwAuthenticate])
     }
 
-    /// The challenges of a scheme, in any case of its name.
+    /// Returns the challenges of a scheme. The case of the scheme's name does not count.
     public func challenges(of scheme: String) -> [AuthenticationChallenge] { challenges.filter { $0.isScheme(scheme) } }
 
     /// `401, Basic realm, Digest realm, nonce`.
@@ -145,33 +153,34 @@ public struct ServerChallenge: Sendable, CustomStringConvertible, HidesStorage {
 }
 
 extension CredentialIdentity {
-    /// The identity of an account, which is volatile without a name. The secrets are compared in this process alone.
+    /// Returns the identity of an account. Without a name, the identity is volatile. The secrets are compared in this process only.
     static func of(_ account: String?, scheme: String, _ token: String) -> CredentialIdentity {
         account.map { CredentialIdentity(scheme: scheme, account: $0, token) } ?? CredentialIdentity(scheme: scheme, token)
     }
 
-    /// The identity of an account, which is volatile without a name. The user and the password are compared in this process alone.
+    /// Returns the identity of an account. Without a name, the identity is volatile. The user and the password are compared in this
+    /// process only.
     static func of(_ account: String?, scheme: String, _ user: String, _ password: String) -> CredentialIdentity {
         account.map { CredentialIdentity(scheme: scheme, account: $0, user, password) }
             ?? CredentialIdentity(scheme: scheme, user, password)
     }
 }
 
-/// Returns a value that can be sent in a field.
+/// Returns the value if the value can be sent in a field.
 ///
-/// - Throws: ``AuthenticationError`` for an empty value, and for control characters.
+/// - Throws: ``AuthenticationError`` if the value is empty or has control characters.
 ///
-/// - Parameter isOneWord: whether spaces, and characters that are not of ASCII, are refused as well.
+/// - Parameter isOneWord: whether spaces and non-ASCII characters are refused too.
 func checkedFieldValue(_ value: String, _ name: String, isOneWord: Bool = false) throws(AuthenticationError) -> String {
     if value.isEmpty { throw AuthenticationError(.invalidCredentials("\(name) must not be empty")) }
     try checkControls(in: value, name)
     if isOneWord, value.utf8.contains(where: { $0 <= 0x20 || $0 >= 0x7F }) {
-        throw AuthenticationError(.invalidCredentials("\(name) must not have spaces, nor characters that are not of ASCII"))
+        throw AuthenticationError(.invalidCredentials("\(name) must not have spaces or non-ASCII characters"))
     }
     return value
 }
 
-/// - Throws: ``AuthenticationError`` for control characters.
+/// - Throws: ``AuthenticationError`` if the text has control characters.
 func checkControls(in text: String, _ name: String) throws(AuthenticationError) {
     if text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
         throw AuthenticationError(.invalidCredentials("\(name) must not have control characters"))

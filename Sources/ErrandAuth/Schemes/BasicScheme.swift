@@ -2,7 +2,7 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// A user and a password ([RFC 7617](https://www.rfc-editor.org/rfc/rfc7617)), in UTF-8, not normalized.
+/// The Basic scheme: a user and a password ([RFC 7617](https://www.rfc-editor.org/rfc/rfc7617)), in UTF-8, not normalized.
 ///
 /// ```swift
 /// stack.authenticate(.basic(user: "joe", password: password))
@@ -18,14 +18,16 @@ public struct BasicScheme: AuthenticationScheme {
     /// Creates the scheme.
     ///
     /// - Parameters:
-    ///   - user: without a colon and without control characters ([RFC 7617, section 2](https://www.rfc-editor.org/rfc/rfc7617#section-2)).
-    ///     Any other fails each request with ``AuthenticationError``.
-    ///   - password: without control characters.
-    ///   - isPreemptive: whether the first request carries the password; true by default, which saves a round trip. If false, only a server that asks
-    ///     for the password gets it.
-    ///   - account: the name under which stores keep the account's data (``/ErrandCore/CredentialIdentity/isDurable``), such as the user. All runs of the
-    ///     app use it for this account and for no other. `nil`, the default: what belongs to the account is kept in memory alone. Pass a name only if the
-    ///     password was proved: data that is stored under the name can be read with any password.
+    ///   - user: the name of the user, without a colon and without control characters
+    ///     ([RFC 7617, section 2](https://www.rfc-editor.org/rfc/rfc7617#section-2)). Otherwise, each request fails with
+    ///     ``AuthenticationError``.
+    ///   - password: the password, without control characters.
+    ///   - isPreemptive: whether the first request carries the password; true by default, which saves a round trip. If false, the
+    ///     password is sent only to a server that asks for the password.
+    ///   - account: the name under which stores keep the account's data (``/ErrandCore/CredentialIdentity/isDurable``), such as the
+    ///     user. All runs of the app use the name for this account and for no other. `nil`, the default: the account's data is kept
+    ///     in memory only. Pass a name only if a server has accepted the password: with any password, this name gives access to the
+    ///     stored data.
     public init(user: String, password: String, isPreemptive: Bool = true, account: String? = nil) {
         (self.user, self.password, self.isPreemptive, self.account) = (user, password, isPreemptive, account)
     }
@@ -34,12 +36,12 @@ public struct BasicScheme: AuthenticationScheme {
     /// False: the scheme sends no request.
     public var sendsRequests: Bool { false }
 
-    /// Returns the proof that a request carries before the server has asked for any; `nil` to wait for a challenge.
+    /// Returns the proof that a request carries before any challenge; `nil` if `isPreemptive` is false.
     ///
     /// - Throws: ``AuthenticationError``.
     public func proof(for request: Request) throws -> AuthenticationProof? { isPreemptive ? try proof() : nil }
 
-    /// Returns the proof that answers a challenge; `nil` if the server does not offer this scheme.
+    /// Returns the proof in response to a challenge; `nil` if the server does not offer Basic.
     ///
     /// - Throws: ``AuthenticationError``.
     public func proof(for request: Request, inResponseTo challenge: ServerChallenge) async throws -> AuthenticationProof? {
@@ -52,9 +54,9 @@ public struct BasicScheme: AuthenticationScheme {
             identity: .of(account, scheme: "basic", user, password))
     }
 
-    /// The value of `Authorization` or `Proxy-Authorization`.
+    /// Returns the value of `Authorization` or `Proxy-Authorization`.
     ///
-    /// - Throws: ``AuthenticationError`` for a user with a colon, and for control characters.
+    /// - Throws: ``AuthenticationError`` if the user has a colon, or if the user or the password has control characters.
     public static func field(user: String, password: String) throws(AuthenticationError) -> String {
         if user.utf8.contains(UInt8(ascii: ":")) { throw AuthenticationError(.invalidCredentials("a user of Basic must not have a colon")) }
         try checkControls(in: user + password, "a user and a password of Basic")
@@ -68,13 +70,13 @@ extension BasicScheme: CustomStringConvertible, HidesStorage {
 }
 
 extension AuthenticationScheme where Self == BasicScheme {
-    /// A user and a password, as ``BasicScheme`` sends them.
+    /// A user and a password, sent by the Basic scheme. See ``BasicScheme``.
     ///
     /// - Parameters:
-    ///   - user: without a colon and without control characters.
-    ///   - password: without control characters.
-    ///   - isPreemptive: whether the first request carries the password already; true by default.
-    ///   - account: the name under which stores keep the account's data; `nil`, the default, for memory alone.
+    ///   - user: the name of the user, without a colon and without control characters.
+    ///   - password: the password, without control characters.
+    ///   - isPreemptive: whether the first request carries the password; true by default.
+    ///   - account: the name under which stores keep the account's data. `nil`, the default: the data is kept in memory only.
     public static func basic(user: String, password: String, isPreemptive: Bool = true, account: String? = nil) -> BasicScheme {
         BasicScheme(user: user, password: password, isPreemptive: isPreemptive, account: account)
     }

@@ -2,18 +2,18 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// A token in `Authorization` ([RFC 6750](https://www.rfc-editor.org/rfc/rfc6750)), and never in a URL.
+/// The Bearer scheme: a token in `Authorization` ([RFC 6750](https://www.rfc-editor.org/rfc/rfc6750)), and never in a URL.
 ///
 /// ```swift
 /// stack.authenticate(.bearer(tokens))                 // a TokenSource: refreshed once for all requests
 /// stack.authenticate(.bearer("ghp_…"))                // a token that does not change
 /// ```
 ///
-/// With a ``TokenSource``, a response with the status 401 refreshes the token. If the body can be sent again, the request is sent again with the new token. If
-/// the server refuses the new token too, the response is returned.
+/// With a ``TokenSource``, a response with the status 401 refreshes the token. If the body can be sent again, the request is sent
+/// again with the new token. If the server refuses the new token too, the response is returned.
 ///
-/// If an API has other reasons for 401, say which responses refuse the token: ``init(_:isRefused:)``. These responses refresh no token
-/// ([RFC 6750, section 3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)):
+/// If an API uses 401 for other reasons too, pass the rule for refused tokens to ``init(_:isRefused:)``. These responses do not
+/// cause a refresh ([RFC 6750, section 3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)):
 /// - a challenge with the error `insufficient_scope` or `invalid_request`
 /// - a response with another status, such as 403
 public struct BearerScheme: AuthenticationScheme {
@@ -25,34 +25,36 @@ public struct BearerScheme: AuthenticationScheme {
     private let token: Token
     private let isRefused: @Sendable (HTTPResponse) -> Bool
 
-    /// A token that does not change.
+    /// Creates a scheme with a token that does not change.
     ///
     /// - Parameters:
     ///   - token: the token. If the token is empty or has control characters, each request fails with ``AuthenticationError``.
-    ///   - account: the name of the account, which all runs of the app use for this account and for no other. Stores keep the account's data under this
-    ///     name (``/ErrandCore/CredentialIdentity/isDurable``). `nil`, the default: what belongs to the account is kept in memory alone.
+    ///   - account: the name of the account, which all runs of the app use for this account and for no other. Stores keep the
+    ///     account's data under this name (``/ErrandCore/CredentialIdentity/isDurable``). `nil`, the default: the account's data is
+    ///     kept in memory only.
     public init(_ token: String, account: String? = nil) {
         self.token = .fixed(token, account: account)
         isRefused = { $0.status == .unauthorized }
     }
 
-    /// The token of a source.
+    /// Creates a scheme with the token of a source.
     ///
     /// - Parameters:
     ///   - source: holds and refreshes the token.
-    ///   - isRefused: whether a response says that the token is not valid any more; by default, whether its status is 401.
+    ///   - isRefused: returns whether a response means that the token is no longer valid. By default, whether the status is 401.
     public init(_ source: TokenSource, isRefused: @escaping @Sendable (HTTPResponse) -> Bool = { $0.status == .unauthorized }) {
         (token, self.isRefused) = (.source(source), isRefused)
     }
 
     public var label: String { "bearer" }
-    /// Whether the token is that of a source, which may refresh the token.
+    /// Whether the token belongs to a source, which may refresh the token.
     public var sendsRequests: Bool { if case .source = token { true } else { false } }
 
-    /// Whether the response says that the token is not valid any more.
+    /// Returns whether the response means that the token is no longer valid.
     public func isChallenge(_ response: HTTPResponse) -> Bool { isRefused(response) }
 
-    /// Returns the proof that a request carries before the server has asked for any; `nil` to wait for a challenge.
+    /// Returns the proof with the token, which each request carries. With a source, `nil` if the request has its own
+    /// `Authorization`, or belongs to a refresh of the source.
     ///
     /// - Throws: ``AuthenticationError``; ``/ErrandCore/TransportError`` if the deadline passes.
     public func proof(for request: Request) async throws -> AuthenticationProof? {
@@ -62,20 +64,20 @@ public struct BearerScheme: AuthenticationScheme {
                 headers: [.authorization: "Bearer " + (try checkedFieldValue(token, "a token", isOneWord: true))],
                 identity: .of(account, scheme: "bearer", token))
         case .source(let source):
-            // What the app has set goes as it is: neither is a token needed, nor a refresh.
+            // A field that the app has set is sent unchanged: no token and no refresh is needed.
             if source.isRefreshing || request.head.headerFields.contains(.authorization) { return nil }
             return try proof(try await source.issued(by: request.deadline, for: request), source)
         }
     }
 
-    /// Returns the proof with a refreshed token; `nil` for a token that does not change, and for a challenge that no new token would meet.
+    /// Returns the proof with a refreshed token. `nil` if the token does not change, or if a new token would not help.
     ///
     /// - Throws: ``AuthenticationError``; ``/ErrandCore/TransportError`` if the deadline passes.
     public func proof(for request: Request, inResponseTo challenge: ServerChallenge) async throws -> AuthenticationProof? {
         guard case .source(let source) = token, case .token(let refused) = challenge.refused?.context,
             refused.source == source.number, !source.isRefreshing
         else { return nil }
-        // The new token has not helped: another one would not either.
+        // The server has refused the new token: another new token would be refused too.
         if refused.isNew { return nil }
         let errors = challenge.challenges(of: "Bearer").compactMap { $0["error"] }
         if errors.contains(where: { $0.isExactly("insufficient_scope") || $0.isExactly("invalid_request") }) { return nil }
@@ -101,9 +103,9 @@ extension AuthenticationScheme where Self == BearerScheme {
     ///
     /// - Parameters:
     ///   - token: the token.
-    ///   - account: the name under which stores keep the account's data; `nil`, the default, for memory alone.
+    ///   - account: the name under which stores keep the account's data. `nil`, the default: the data is kept in memory only.
     public static func bearer(_ token: String, account: String? = nil) -> BearerScheme { BearerScheme(token, account: account) }
-    /// The token of a source that refreshes the token. See ``BearerScheme``.
+    /// The token of a source, which refreshes the token. See ``BearerScheme``.
     public static func bearer(_ source: TokenSource) -> BearerScheme { BearerScheme(source) }
 }
 #endif

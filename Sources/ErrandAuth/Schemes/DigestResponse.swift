@@ -4,8 +4,8 @@ internal import ErrandCore
 internal import ErrandFormats
 internal import ErrandHashing
 
-/// The response to a challenge of the scheme Digest ([RFC 7616](https://www.rfc-editor.org/rfc/rfc7616)): a value without a clock and
-/// without chance.
+/// The response to a challenge of the scheme Digest ([RFC 7616](https://www.rfc-editor.org/rfc/rfc7616)): a value without a clock
+/// and without randomness.
 struct DigestResponse: Sendable {
     /// A hash function, with or without a session key.
     struct Algorithm: Sendable, Hashable {
@@ -13,19 +13,20 @@ struct DigestResponse: Sendable {
             case md5 = 1
             case sha256
             case sha512256
-            /// Used by several servers and clients, though RFC 7616 does not have it.
+            /// SHA-512, which several servers and clients use. RFC 7616 does not define SHA-512 for Digest.
             case sha512
         }
 
         let function: Function
         let isSession: Bool
 
-        /// The algorithm of a challenge that names none ([RFC 7616, section 3.3](https://www.rfc-editor.org/rfc/rfc7616#section-3.3)).
+        /// The algorithm of a challenge that names no algorithm
+        /// ([RFC 7616, section 3.3](https://www.rfc-editor.org/rfc/rfc7616#section-3.3)).
         static let standard = Algorithm(function: .md5, isSession: false)
 
         private init(function: Function, isSession: Bool) { (self.function, self.isSession) = (function, isSession) }
 
-        /// - Parameter name: as in a challenge, in any case, and with or without its hyphens.
+        /// - Parameter name: the name in a challenge, in any case, and with or without hyphens.
         init?(_ name: String) {
             guard name.utf8.count <= Self.nameBytes else { return nil }
             var plain = name.utf8.filter { $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: "_") }.map(\.asciiLowercased)
@@ -40,7 +41,8 @@ struct DigestResponse: Sendable {
             ("md5", .md5), ("sha256", .sha256), ("sha512256", .sha512256), ("sha512", .sha512),
         ]
 
-        /// The strongest of the algorithms that a challenge names, with its name in the challenge. If two are equally strong, the first.
+        /// Returns the strongest algorithm in a challenge's list, with its name in the list. If two algorithms are equally strong,
+        /// returns the first.
         static func strongest(in list: String) -> (algorithm: Algorithm, name: String)? {
             DigestResponse.words(of: list).reduce(nil) { best, word in
                 guard let algorithm = Algorithm(word) else { return best }
@@ -64,7 +66,8 @@ struct DigestResponse: Sendable {
         }
     }
 
-    /// The part of a request that is protected: nothing (as in [RFC 2069](https://www.rfc-editor.org/rfc/rfc2069)), the request line, or also the body.
+    /// The protected part of a request: nothing (as in [RFC 2069](https://www.rfc-editor.org/rfc/rfc2069)), the request line, or
+    /// the request line and the body.
     enum Quality: String, Sendable {
         case none
         case auth
@@ -73,15 +76,16 @@ struct DigestResponse: Sendable {
 
     let challenge: AuthenticationChallenge
     let algorithm: Algorithm
-    /// The name of the algorithm as the server writes it; `nil` if the challenge names none.
+    /// The name of the algorithm as the server writes it; `nil` if the challenge names no algorithm.
     private let algorithmName: String?
     let realm: String
     var nonce: String
-    /// Whether `qop` lists `auth`, and `auth-int`.
+    /// Whether `qop` lists `auth`.
     let offersAuth: Bool
+    /// Whether `qop` lists `auth-int`.
     let offersAuthInt: Bool
 
-    /// Returns `nil` for a challenge of another scheme, and for a challenge without a possible response.
+    /// Creates a response. `nil` if the challenge is of another scheme, or if no response to the challenge is possible.
     init?(_ challenge: AuthenticationChallenge) {
         guard challenge.isScheme("Digest"), let realm = challenge.realm, let nonce = challenge["nonce"], !nonce.isEmpty else { return nil }
         (self.challenge, self.realm, self.nonce) = (challenge, realm, nonce)
@@ -91,36 +95,36 @@ struct DigestResponse: Sendable {
         } else {
             (algorithm, algorithmName) = (.standard, nil)
         }
-        // An empty list is as none: RFC 2069.
+        // An empty list counts as a missing list: RFC 2069.
         let offered = Self.words(of: challenge["qop"] ?? "")
         offersAuth = offered.contains { $0.isExactlyIgnoringCase("auth") }
         offersAuthInt = offered.contains { $0.isExactlyIgnoringCase("auth-int") }
         guard offered.isEmpty || offersAuth || offersAuthInt else { return nil }
     }
 
-    /// The words of a list, whatever is between them.
+    /// Returns the words of a list. Any other characters separate words.
     private static func words(of list: String) -> [String] {
         list.utf8.split { !$0.isASCIILetter && !$0.isASCIIDigit && $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: "_") }.map {
             String(Substring($0))
         }
     }
 
-    /// Whether Digest is among the schemes, in any form. If so, the password is not sent by Basic.
+    /// Returns whether the server offers Digest, in any form. If true, the password is not sent by Basic.
     static func isOffered(in challenges: [AuthenticationChallenge]) -> Bool { challenges.contains { $0.isScheme("Digest") } }
 
     private func says(_ value: String, for name: String) -> Bool { challenge[name]?.isExactlyIgnoringCase(value) == true }
 
-    /// Whether the server says that names may have any character (RFC 7616, section 3.3, `charset`). Servers without
-    /// `charset` expect names that are not encoded.
+    /// Whether the server accepts user names with any character (RFC 7616, section 3.3, `charset`). Servers without `charset`
+    /// expect names that are not encoded.
     private var isUTF8: Bool { says("utf-8", for: "charset") }
 
-    /// Whether only the nonce was too old, and the credentials may be right.
+    /// Whether the server refused only the nonce, because the nonce was too old. The credentials may be right.
     var isStale: Bool { says("true", for: "stale") }
 
-    /// The strongest of the challenges that can be responded to; of two that are equally strong, the first
-    /// ([RFC 7616, section 3.7](https://www.rfc-editor.org/rfc/rfc7616#section-3.7)).
+    /// Returns the response to the strongest usable challenge. If two challenges are equally strong, returns the response to the
+    /// first ([RFC 7616, section 3.7](https://www.rfc-editor.org/rfc/rfc7616#section-3.7)).
     ///
-    /// - Parameter hashesBody: whether `auth-int` can be responded to; true by default.
+    /// - Parameter hashesBody: whether a response to `auth-int` is possible; true by default.
     static func strongest(of challenges: [AuthenticationChallenge], hashesBody: Bool = true) -> DigestResponse? {
         challenges.compactMap { DigestResponse($0) }.reduce(nil as DigestResponse?) { best, response in
             guard hashesBody || response.quality != .authInt else { return best }
@@ -129,19 +133,20 @@ struct DigestResponse: Sendable {
         }
     }
 
-    /// What protects a request: `auth` where it is offered, since servers that know `auth-int` are few; `auth-int` if it alone is.
+    /// The protection of the request. If the server offers `auth`, the quality is `auth`, because few servers support `auth-int`
+    /// well. If the server offers only `auth-int`, the quality is `auth-int`.
     var quality: Quality { offersAuth ? .auth : offersAuthInt ? .authInt : .none }
 
-    /// The value of `Authorization` or `Proxy-Authorization`.
+    /// Returns the value of `Authorization` or `Proxy-Authorization`.
     ///
     /// - Parameters:
     ///   - user: the name of the user.
     ///   - password: the password.
     ///   - method: the method of the request.
-    ///   - target: the target of the request as it is written.
-    ///   - count: how many requests were sent with this nonce, this one included; at least 1.
-    ///   - clientNonce: fresh for each nonce at least.
-    ///   - bodyDigits: the hash of the body as hexadecimal digits; needed for `auth-int` alone.
+    ///   - target: the target of the request, exactly as it is sent.
+    ///   - count: the number of requests with this nonce, including this request; at least 1.
+    ///   - clientNonce: a random text, which must be new for each nonce.
+    ///   - bodyDigits: the hash of the body as hexadecimal digits, needed only for `auth-int`. `nil`: the hash of an empty body.
     func field(
         user: String, password: String, method: String, target: String, count: Int, clientNonce: String, bodyDigits: String? = nil
     ) -> String {
@@ -178,7 +183,7 @@ struct DigestResponse: Sendable {
         return "Digest " + parts.joined(separator: ", ")
     }
 
-    /// Escapes octets: a quotation mark with a combining mark after it is another `Character`.
+    /// Escapes octets: a quotation mark with a combining mark after it is a different `Character`.
     private static func quoted(_ text: String) -> String {
         "\"" + text.escapingOctets(escaped) { $0 == UInt8(ascii: "\\") ? #"\\"# : #"\""# } + "\""
     }

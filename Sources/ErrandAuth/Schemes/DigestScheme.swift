@@ -3,26 +3,29 @@ public import ErrandCore
 internal import ErrandFormats
 internal import Synchronization
 
-/// A user and a password that are proved without sending the password ([RFC 7616](https://www.rfc-editor.org/rfc/rfc7616)).
+/// The Digest scheme: proves a user and a password without sending the password
+/// ([RFC 7616](https://www.rfc-editor.org/rfc/rfc7616)).
 ///
 /// ```swift
 /// stack.authenticate(.digest(user: "joe", password: password))
 /// ```
 ///
-/// The scheme knows:
+/// The scheme supports:
 /// - MD5, SHA-256, SHA-512-256 and SHA-512, each with `-sess`
-/// - the qualities `auth` and `auth-int`, and none as in [RFC 2069](https://www.rfc-editor.org/rfc/rfc2069)
+/// - the qualities `auth` and `auth-int`, and challenges without a quality as in [RFC 2069](https://www.rfc-editor.org/rfc/rfc2069)
 /// - `userhash`
 /// - `stale`, and `nextnonce` in `Authentication-Info`
 ///
-/// The scheme responds to the strongest challenge of a server, also to challenges in unusual forms: see
-/// ``/ErrandFormats/AuthenticationChallenge/parse(_:)``. The server's own proof (`rspauth`) is not checked. The user is not normalized.
+/// The scheme responds to the strongest challenge of a server. The scheme also reads challenges in unusual forms: see
+/// ``/ErrandFormats/AuthenticationChallenge/parse(_:)``. The server's own proof (`rspauth`) is not checked. The user is not
+/// normalized.
 ///
-/// The first request to an origin costs a round trip. After that, each request carries a proof with the server's last nonce and the next count. For
-/// `auth-int`, a body that is not in memory is read one more time for its hash. If an inner layer such as `compressRequests` changes the body, the proof is
-/// wrong: put such a layer outside.
+/// The first request to an origin costs a round trip. After that, each request carries a proof with the server's last nonce and the
+/// next count. For `auth-int`, a body that is not in memory is read one more time for its hash. If an inner layer such as
+/// `compressRequests` changes the body, the proof is wrong: place such a layer outside `authenticate`.
 ///
-/// Copies share their nonces, for at most 1,000 origins. Digest protects the password, and not the request: use Digest over TLS.
+/// Copies of a scheme share their nonces, for at most 1,000 origins. Digest protects the password, and not the request: use Digest
+/// over TLS.
 public struct DigestScheme: AuthenticationScheme {
     private let user: String
     private let password: String
@@ -33,15 +36,16 @@ public struct DigestScheme: AuthenticationScheme {
     /// Creates the scheme.
     ///
     /// - Parameters:
-    ///   - user: without control characters. Any other fails each request with ``AuthenticationError``.
+    ///   - user: the name of the user, without control characters. Otherwise, each request fails with ``AuthenticationError``.
     ///   - password: the password.
-    ///   - account: the name under which stores keep the account's data; see ``BasicScheme/init(user:password:isPreemptive:account:)``. `nil`, the default:
-    ///     what belongs to the account is kept in memory alone.
+    ///   - account: the name under which stores keep the account's data; see
+    ///     ``BasicScheme/init(user:password:isPreemptive:account:)``. `nil`, the default: the account's data is kept in memory
+    ///     only.
     public init(user: String, password: String, account: String? = nil) {
         self.init(user: user, password: password, account: account, clientNonce: Self.randomClientNonce)
     }
 
-    /// 128 bits of chance.
+    /// Returns 128 random bits, as hexadecimal digits.
     @Sendable static func randomClientNonce() -> String { hex(randomOctets(16)) }
 
     init(user: String, password: String, account: String? = nil, clientNonce: @escaping @Sendable () -> String) {
@@ -53,9 +57,10 @@ public struct DigestScheme: AuthenticationScheme {
     /// False: the scheme sends no request.
     public var sendsRequests: Bool { false }
 
-    /// Returns the proof that a request carries before the server has asked for any; `nil` to wait for a challenge.
+    /// Returns the proof that a request carries before any challenge. `nil` if the origin has not accepted a proof yet, or if
+    /// `auth-int` needs the hash of a body that can be read only once.
     ///
-    /// - Throws: ``AuthenticationError``, and the error of a body that can't be read.
+    /// - Throws: ``AuthenticationError``; the error of the body if the body can't be read.
     public func proof(for request: Request) async throws -> AuthenticationProof? {
         guard let origin = request.origin, let (response, count) = sessions.next(for: origin), request.canBeHashed(for: response) else {
             return nil
@@ -63,9 +68,9 @@ public struct DigestScheme: AuthenticationScheme {
         return try await proof(response, count, for: request, isFresh: false)
     }
 
-    /// Returns the proof that answers a challenge; `nil` if the server does not offer this scheme.
+    /// Returns the proof in response to a challenge; `nil` if the server does not offer Digest in a usable form.
     ///
-    /// - Throws: ``AuthenticationError``, and the error of a body that can't be read.
+    /// - Throws: ``AuthenticationError``; the error of the body if the body can't be read.
     public func proof(for request: Request, inResponseTo challenge: ServerChallenge) async throws -> AuthenticationProof? {
         guard let origin = request.origin,
             let response = DigestResponse.strongest(of: challenge.challenges, hashesBody: request.body.replay.canRestart)
@@ -75,7 +80,7 @@ public struct DigestScheme: AuthenticationScheme {
         return try await proof(response, count, for: request, isFresh: true)
     }
 
-    /// Keeps the nonce for the next requests, and takes the next one from `Authentication-Info`.
+    /// Keeps the accepted nonce for later requests. If `Authentication-Info` has a next nonce, keeps that nonce instead.
     public func noteAccepted(_ proof: AuthenticationProof, for request: Request, by response: HTTPResponse) {
         guard let origin = request.origin, case .digest(let digest, let isFresh) = proof.context else { return }
         if isFresh { sessions.note(digest, at: origin) }
@@ -94,7 +99,7 @@ public struct DigestScheme: AuthenticationScheme {
         let field = response.field(
             user: user, password: password, method: request.method.rawValue, target: request.writtenTarget, count: count,
             clientNonce: clientNonce(), bodyDigits: body)
-        // A proof with a nonce of the server's own choice is another one only if the last nonce was too old.
+        // A new nonce of the server makes a new proof only if the last nonce was too old (`stale`).
         let nonce = isFresh && !response.isStale ? "" : response.nonce
         var proof = AuthenticationProof(
             headers: [.authorization: field], identity: .of(account, scheme: "digest", user, password),
@@ -110,24 +115,24 @@ extension DigestScheme: CustomStringConvertible, HidesStorage {
 }
 
 extension AuthenticationScheme where Self == DigestScheme {
-    /// A user and a password that are proved without sending the password. See ``DigestScheme``.
+    /// A user and a password, proved without sending the password. See ``DigestScheme``.
     ///
     /// - Parameters:
-    ///   - user: without control characters.
+    ///   - user: the name of the user, without control characters.
     ///   - password: the password.
-    ///   - account: the name under which stores keep the account's data; `nil`, the default, for memory alone.
+    ///   - account: the name under which stores keep the account's data. `nil`, the default: the data is kept in memory only.
     public static func digest(user: String, password: String, account: String? = nil) -> DigestScheme {
         DigestScheme(user: user, password: password, account: account)
     }
 }
 
 extension Request {
-    /// Whether the body can be read once more than it is sent, where that is needed.
+    /// Returns whether the body can be read one more time, or need not be read for a hash.
     fileprivate func canBeHashed(for response: DigestResponse) -> Bool { response.quality != .authInt || body.replay.canRestart }
 }
 
 extension RequestBody {
-    /// The hash of all bytes, as hexadecimal digits.
+    /// Returns the hash of all bytes, as hexadecimal digits.
     fileprivate func digits(of algorithm: DigestResponse.Algorithm) async throws -> String {
         var hash = algorithm.hash
         if let data = bufferedData {
@@ -141,9 +146,10 @@ extension RequestBody {
     }
 }
 
-/// The last challenge of each origin whose proof was accepted, and how many requests were sent with each nonce.
+/// The last challenge of each origin that has accepted a proof, and the number of requests with each nonce.
 ///
-/// Only the request that was challenged uses a new nonce, until the server accepts it: some servers refuse counts that arrive out of order.
+/// Until the server accepts a new nonce, only the challenged request uses the nonce: some servers refuse counts that arrive out of
+/// order.
 private final class DigestSessions: Sendable {
     private struct Tables: Sendable {
         var responses = BoundedTable<Origin, DigestResponse>(limit: 1_000)
@@ -152,7 +158,7 @@ private final class DigestSessions: Sendable {
 
     private let tables = Mutex(Tables())
 
-    /// The challenge and the count of the next request; `nil` if no proof was accepted.
+    /// Returns the challenge and the count of the next request; `nil` if the origin has not accepted a proof.
     func next(for origin: Origin) -> (DigestResponse, Int)? {
         tables.withLock { tables in
             guard let response = tables.responses.updateIfPresent(origin, { $0 }) else { return nil }
@@ -160,17 +166,17 @@ private final class DigestSessions: Sendable {
         }
     }
 
-    /// The count of the next request in response to a challenge: 1 for a new nonce.
+    /// Returns the count of the next request in response to a challenge: 1 for a new nonce.
     func begin(_ response: DigestResponse, at origin: Origin) -> Int {
         tables.withLock { $0.counts.next(for: response.nonce, at: origin) }
     }
 
-    /// The server has accepted the response to a challenge.
+    /// Records that the server has accepted the response to a challenge.
     func note(_ response: DigestResponse, at origin: Origin) {
         tables.withLock { tables in tables.responses.update(origin, default: response) { $0 = response } }
     }
 
-    /// The server does not accept this nonce any more.
+    /// Records that the server no longer accepts this nonce.
     func forget(_ nonce: String, at origin: Origin) {
         tables.withLock { tables in
             if tables.responses[origin]?.nonce.isExactly(nonce) == true { tables.responses.removeValue(forKey: origin) }
@@ -182,7 +188,8 @@ private final class DigestSessions: Sendable {
     }
 }
 
-/// How many requests were sent with each of the last nonces. A server hands out one to each of the requests that it challenges at the same time.
+/// The number of requests that were sent with each of the latest nonces. If a server challenges several requests at the same time,
+/// each request gets its own nonce.
 struct NonceCounts: Sendable {
     private struct Key: Hashable, Sendable {
         let origin: Origin?
@@ -193,7 +200,7 @@ struct NonceCounts: Sendable {
 
     init(limit: Int) { table = BoundedTable(limit: limit) }
 
-    /// The count of the next request: 1 for a new nonce.
+    /// Returns the count of the next request: 1 for a new nonce.
     mutating func next(for nonce: String, at origin: Origin?) -> Int {
         table.update(Key(origin: origin, nonce: OctetKey(nonce)), default: 0) { count in
             count += 1

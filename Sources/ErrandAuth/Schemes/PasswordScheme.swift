@@ -8,9 +8,10 @@ internal import Synchronization
 /// stack.authenticate(.password(user: "joe", password: password))
 /// ```
 ///
-/// The first request to an origin carries no proof. After the server's challenge, each request to the same origin carries a proof, for at most 1,000 origins.
+/// The first request to an origin carries no proof. After the server's challenge, each request to the same origin carries a proof,
+/// for at most 1,000 origins.
 ///
-/// A server that offers Digest never gets the password itself, also in these cases:
+/// A server that has offered Digest never gets the password itself, not even in these cases:
 /// - The server has refused the proof.
 /// - The server asks for Basic later.
 /// - The Digest challenge has an unknown algorithm or form.
@@ -19,17 +20,18 @@ internal import Synchronization
 public struct PasswordScheme: AuthenticationScheme {
     private let digest: DigestScheme
     private let basic: BasicScheme
-    /// Whether an origin has offered Digest: `false` for one that has asked for Basic alone.
+    /// Whether an origin has offered Digest: `false` for an origin that has asked only for Basic.
     private let offers: DigestOffers
 
     /// Creates the scheme.
     ///
     /// - Parameters:
-    ///   - user: without control characters, and for Basic without a colon. Any other fails each request that needs it with
-    ///     ``AuthenticationError``.
-    ///   - password: without control characters.
-    ///   - account: the name under which stores keep the account's data; see ``BasicScheme/init(user:password:isPreemptive:account:)``. `nil`, the default:
-    ///     what belongs to the account is kept in memory alone.
+    ///   - user: the name of the user, without control characters, and for Basic without a colon. Otherwise, each request that
+    ///     carries the user fails with ``AuthenticationError``.
+    ///   - password: the password, without control characters.
+    ///   - account: the name under which stores keep the account's data; see
+    ///     ``BasicScheme/init(user:password:isPreemptive:account:)``. `nil`, the default: the account's data is kept in memory
+    ///     only.
     public init(user: String, password: String, account: String? = nil) {
         digest = DigestScheme(user: user, password: password, account: account)
         basic = BasicScheme(user: user, password: password, account: account)
@@ -40,17 +42,19 @@ public struct PasswordScheme: AuthenticationScheme {
     /// False: the scheme sends no request.
     public var sendsRequests: Bool { false }
 
-    /// Returns the proof that a request carries before the server has asked for any; `nil` to wait for a challenge.
+    /// Returns the proof that a request carries before any challenge. `nil` if the origin has neither accepted a Digest proof nor
+    /// asked for Basic.
     ///
-    /// - Throws: ``AuthenticationError``, and the error of a body that can't be read.
+    /// - Throws: ``AuthenticationError``; the error of the body if the body can't be read.
     public func proof(for request: Request) async throws -> AuthenticationProof? {
         if let origin = request.origin, offers[origin] == false { return try basic.proof(for: request) }
         return try await digest.proof(for: request)
     }
 
-    /// Returns the proof that answers a challenge; `nil` if the server offers neither scheme.
+    /// Returns the proof in response to a challenge. `nil` if the server offers neither scheme, or asks for Basic after it has
+    /// offered Digest.
     ///
-    /// - Throws: ``AuthenticationError``, and the error of a body that can't be read.
+    /// - Throws: ``AuthenticationError``; the error of the body if the body can't be read.
     public func proof(for request: Request, inResponseTo challenge: ServerChallenge) async throws -> AuthenticationProof? {
         guard let origin = request.origin else { return nil }
         if DigestResponse.isOffered(in: challenge.challenges) {
@@ -77,9 +81,9 @@ extension AuthenticationScheme where Self == PasswordScheme {
     /// A user and a password, by the strongest scheme that the server offers: Digest, or else Basic. See ``PasswordScheme``.
     ///
     /// - Parameters:
-    ///   - user: without control characters, and for Basic without a colon.
-    ///   - password: without control characters.
-    ///   - account: the name under which stores keep the account's data; `nil`, the default, for memory alone.
+    ///   - user: the name of the user, without control characters, and for Basic without a colon.
+    ///   - password: the password, without control characters.
+    ///   - account: the name under which stores keep the account's data. `nil`, the default: the data is kept in memory only.
     public static func password(user: String, password: String, account: String? = nil) -> PasswordScheme {
         PasswordScheme(user: user, password: password, account: account)
     }

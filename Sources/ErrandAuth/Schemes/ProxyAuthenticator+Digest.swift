@@ -3,24 +3,29 @@ public import ErrandCore
 internal import Synchronization
 
 extension ProxyAuthenticator {
-    /// A user and a password for an HTTP proxy, proved without sending the password ([RFC 7616](https://www.rfc-editor.org/rfc/rfc7616)).
+    /// An authenticator that proves a user and a password to an HTTP proxy without sending the password
+    /// ([RFC 7616](https://www.rfc-editor.org/rfc/rfc7616)).
     ///
     /// ```swift
     /// let proxy = ProxySettings.http(host: "proxy.example", port: 3128)
     ///     .authenticated(by: .digest(user: "joe", password: password))
     /// ```
     ///
-    /// It supports what ``DigestScheme`` supports. It supports `auth-int` for tunnels only, because a proxy authenticator does not see the body of a
-    /// request. It responds to the strongest challenge of the proxy, and once more if only the nonce was too old (`stale`), or came with an earlier
-    /// request. A refused password is not sent again for the same request or tunnel. It remembers which proxies have offered Digest, for at most 100.
+    /// The authenticator supports the features of ``DigestScheme``, but `auth-int` only for tunnels: a proxy authenticator does not
+    /// see the body of a request.
     ///
-    /// Copies share the counts of their nonces: make it once for each proxy, not once for each request.
+    /// The authenticator responds to the strongest challenge of the proxy. If only the nonce was too old (`stale`), or came with an
+    /// earlier request, the authenticator responds once more. A refused password is not sent again for the same request or tunnel.
+    /// The authenticator remembers which proxies have offered Digest, for at most 100 proxies.
+    ///
+    /// Copies share the counts of their nonces: create one authenticator for each proxy, not for each request.
     ///
     /// - Parameters:
-    ///   - user: without control characters. With any, the request fails with ``TransportError/Code/proxy``.
+    ///   - user: the name of the user, without control characters. Otherwise, the request fails with ``TransportError/Code/proxy``.
     ///   - password: the password.
-    ///   - orBasic: whether the password is sent as Basic to a proxy that asks for Basic, and has never offered Digest in any form; false by default.
-    ///     A user with a colon, and control characters, can't be sent so: the request fails as without credentials.
+    ///   - orBasic: whether the password is sent as Basic to a proxy that asks for Basic, and has never offered Digest in any form;
+    ///     false by default. Basic can't carry a user with a colon or control characters: the request then fails as without
+    ///     credentials.
     public static func digest(user: String, password: String, orBasic: Bool = false) -> ProxyAuthenticator {
         digest(user: user, password: password, orBasic: orBasic, clientNonce: DigestScheme.randomClientNonce)
     }
@@ -30,12 +35,12 @@ extension ProxyAuthenticator {
     ) -> ProxyAuthenticator {
         let memory = ProxyMemory()
         return ProxyAuthenticator { proxy in
-            // The password was refused, or only the nonce was.
+            // True if the proxy has refused no credentials yet, or has refused only the nonce.
             func isAnother(_ response: DigestResponse?) -> Bool { proxy.refusals == 0 || response?.isStale == true }
             if DigestResponse.isOffered(in: proxy.challenges) { memory.noteDigest(of: proxy.proxy) }
             if let response = DigestResponse.strongest(of: proxy.challenges, hashesBody: proxy.method == .connect) {
                 guard isAnother(response) else { return nil }
-                // A tunnel has no body: the hash is that of no bytes.
+                // A tunnel has no body: the hash is the hash of an empty body.
                 return response.field(
                     user: user, password: password, method: proxy.method.rawValue, target: proxy.target,
                     count: memory.nextCount(for: response.nonce),
@@ -48,7 +53,7 @@ extension ProxyAuthenticator {
     }
 }
 
-/// What one authenticator knows of its proxies.
+/// The state that one authenticator keeps for its proxies.
 private final class ProxyMemory: Sendable {
     private struct Tables: Sendable {
         var counts = NonceCounts(limit: 100)

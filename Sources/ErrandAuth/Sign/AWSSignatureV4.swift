@@ -3,13 +3,13 @@ public import ErrandCore
 internal import ErrandFormats
 internal import ErrandHashing
 
-/// Credentials of Amazon Web Services. Descriptions and mirrors show none of them.
+/// Credentials of Amazon Web Services. Descriptions and mirrors show no credentials.
 public struct AWSCredentials: Sendable, Hashable, CustomStringConvertible, HidesStorage {
     /// The ID of the access key.
     public let accessKeyID: String
     /// The secret of the access key.
     public let secretAccessKey: String
-    /// The token of temporary credentials; `nil` for those of a user.
+    /// The token of temporary credentials; `nil` for the long-term credentials of a user.
     public let sessionToken: String?
 
     /// Creates credentials.
@@ -21,25 +21,27 @@ public struct AWSCredentials: Sendable, Hashable, CustomStringConvertible, Hides
     public var description: String { sessionToken == nil ? "AWS credentials" : "temporary AWS credentials" }
 }
 
-/// Signs requests for Amazon Web Services, and for services that understand the same signatures
+/// Signs requests for Amazon Web Services, and for other services that accept the same signatures
 /// ([Signature Version 4](https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html)).
 ///
 /// ```swift
 /// stack.sign(with: .awsV4(AWSCredentials(accessKeyID: id, secretAccessKey: secret), region: "eu-central-1", service: "s3"))
 /// ```
 ///
-/// **Signed:** the method, the path, the query, the body and all fields that proxies leave alone.
-/// - If the request has a `Host`, the signature has that value in place of the authority.
+/// **Signed:** the method, the path, the query, the body and all fields that proxies do not change.
+/// - If the request has a `Host` field, the value of `Host` is signed in place of the authority.
 /// - The default port of the scheme is neither signed nor sent.
-/// - Several `Cookie` fields are signed as one field, because servers read them so.
-/// - In the query, and for S3 in the path, all characters but letters, digits and `-._~` are percent-encoded. A plus sign is not a space.
+/// - Several `Cookie` fields are signed as one field, because servers join the fields.
+/// - In the query, and for S3 in the path, all characters except letters, digits and `-._~` are percent-encoded. A plus sign is not
+///   a space.
 ///
 /// **Added:** `X-Amz-Date`, `Authorization`, `X-Amz-Security-Token` for temporary credentials, and `X-Amz-Content-Sha256` for S3.
 ///
-/// **Bodies:** a body that is not in memory, but can be read again, is read one more time for its hash. If a body can be read only once, S3 gets
-/// `UNSIGNED-PAYLOAD` in place of the hash, which S3 accepts over TLS. For other services, the request fails with ``AuthenticationError``.
+/// **Bodies:** a body that is not in memory, but can be read again, is read one more time for its hash. If a body can be read only
+/// once, S3 gets `UNSIGNED-PAYLOAD` in place of the hash, which S3 accepts over TLS. For other services, the request fails with
+/// ``AuthenticationError``.
 ///
-/// A request with an `Authorization` of its own is sent without a change.
+/// A request that already has `Authorization` is sent unchanged.
 ///
 /// A signature is valid for a few minutes: the clock of the machine must be right.
 public struct AWSSignatureV4: RequestSigner {
@@ -51,10 +53,11 @@ public struct AWSSignatureV4: RequestSigner {
     /// Creates a signer.
     ///
     /// - Parameters:
-    ///   - region: such as `eu-central-1`.
-    ///   - service: such as `s3`, `execute-api`, `bedrock`.
-    ///   - now: the current date.
-    ///   - credentials: returns the credentials; called for each attempt. Temporary ones are fetched and kept there.
+    ///   - region: the region of the service, such as `eu-central-1`.
+    ///   - service: the name of the service, such as `s3`, `execute-api` or `bedrock`.
+    ///   - now: returns the current date.
+    ///   - credentials: returns the credentials; called for each attempt. The function fetches, keeps and renews temporary
+    ///     credentials.
     public init(
         region: String, service: String, now: @escaping @Sendable () -> Date = { Date() },
         credentials: @escaping @Sendable () async throws -> AWSCredentials
@@ -62,7 +65,7 @@ public struct AWSSignatureV4: RequestSigner {
 
     public var label: String { "awsV4(\(region), \(service))" }
 
-    /// The fields that proxies and transports change, and that are not signed.
+    /// The fields that are not signed, because proxies and transports change them.
     private static let unsigned: Set<String> = [
         "authorization", "baggage", "connection", "content-length", "expect", "keep-alive", "proxy-authenticate", "proxy-authorization",
         "te",
@@ -76,9 +79,10 @@ public struct AWSSignatureV4: RequestSigner {
 
     private var isS3: Bool { service == "s3" || service == "s3express" || service.hasPrefix("s3-") }
 
-    /// Adds the signature and the fields that it needs.
+    /// Adds the signature and the fields that the signature needs.
     ///
-    /// - Throws: ``AuthenticationError`` for a body that can't be signed; the error of the credentials, and of a body that can't be read.
+    /// - Throws: ``AuthenticationError`` if the body can't be signed; the errors of `credentials`; the error of the body if the
+    ///   body can't be read.
     public func sign(_ request: inout Request) async throws {
         guard request.head.authority != nil, request.head.headerFields[.authorization] == nil else { return }
         request.head.authority = request.head.authority.map { Self.host($0, scheme: request.head.scheme) }
@@ -127,27 +131,27 @@ public struct AWSSignatureV4: RequestSigner {
         return hex(hash.finalized())
     }
 
-    /// Without the default port of the scheme.
+    /// Returns the authority without the default port of the scheme.
     private static func host(_ authority: String, scheme: String?) -> String {
         let ending = scheme == "http" ? ":80" : ":443"
         return authority.hasSuffix(ending) ? String(authority.dropLast(ending.count)) : authority
     }
 
-    /// The names of the signed fields, sorted, with `;` between them; and a line for each, in the same order.
+    /// Returns the names of the signed fields, sorted and separated by `;`, and one line for each field in the same order.
     private static func canonicalFields(_ head: HTTPRequest) -> (names: String, lines: String) {
         var values: [String: [String]] = [:]
         for field in head.headerFields.withOneCookie where !unsigned.contains(field.name.canonicalName) {
             let words = field.value.split(atOctet: UInt8(ascii: " "))
             values[field.name.canonicalName, default: []].append(words.joined(separator: " "))
         }
-        // A field of the request itself is what is sent.
+        // If the request has a `Host` field, that field is sent.
         if values["host"] == nil { values["host"] = [head.authority ?? ""] }
         let sorted = values.sorted { $0.key < $1.key }
         return (sorted.map(\.key).joined(separator: ";"), sorted.map { "\($0.key):\($0.value.joined(separator: ","))\n" }.joined())
     }
 
-    /// The target in which all but unreserved characters of the query, and for S3 of the path, are percent-encoded: that is what is signed, and some
-    /// servers compare it with what they get as it is.
+    /// Returns the target with all characters of the query, and for S3 of the path, percent-encoded except unreserved characters.
+    /// The signature covers this form, and some servers compare it with the received target octet by octet.
     private func strictlyEncoded(_ target: String) -> String {
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         func encoded(_ text: Substring, between separator: Character) -> String {
@@ -162,11 +166,11 @@ public struct AWSSignatureV4: RequestSigner {
     }
 
     private static func encoded(_ text: Substring) -> String {
-        // What is no text stays as it is.
+        // Octets that are not UTF-8 stay as they are.
         PercentEncoding.decode(text).map { PercentEncoding.encode($0, allowing: .unreserved) } ?? String(text)
     }
 
-    /// The path, percent-encoded once more for all services but S3, and the sorted query.
+    /// Returns the path, percent-encoded once more for all services except S3, and the sorted query.
     private func canonicalTarget(_ target: String) -> (path: String, query: String) {
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         var path = String(parts[0])
@@ -183,7 +187,8 @@ public struct AWSSignatureV4: RequestSigner {
         return (path, sorted.map { "\($0.0)=\($0.1)" }.joined(separator: "&"))
     }
 
-    /// The path without `.`, `..` and empty segments ([RFC 3986, section 5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4)).
+    /// Returns the path without `.`, `..` and empty segments
+    /// ([RFC 3986, section 5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4)).
     private static func withoutDots(_ path: String) -> String {
         var segments: [Substring] = []
         for segment in path.split(separator: "/", omittingEmptySubsequences: true) {
@@ -202,16 +207,17 @@ extension RequestSigner where Self == AWSSignatureV4 {
     /// Signs for Amazon Web Services. See ``AWSSignatureV4``.
     ///
     /// - Parameters:
-    ///   - credentials: the credentials. For temporary ones that are renewed, use ``AWSSignatureV4/init(region:service:now:credentials:)``.
-    ///   - region: such as `eu-central-1`.
-    ///   - service: such as `s3`.
+    ///   - credentials: the credentials. For temporary credentials that are renewed, use
+    ///     ``AWSSignatureV4/init(region:service:now:credentials:)``.
+    ///   - region: the region of the service, such as `eu-central-1`.
+    ///   - service: the name of the service, such as `s3`.
     public static func awsV4(_ credentials: AWSCredentials, region: String, service: String) -> AWSSignatureV4 {
         AWSSignatureV4(region: region, service: service) { credentials }
     }
 }
 
 extension URLCharacterSet {
-    /// What is never percent-encoded ([RFC 3986, section 2.3](https://www.rfc-editor.org/rfc/rfc3986#section-2.3)).
+    /// The characters that are never percent-encoded ([RFC 3986, section 2.3](https://www.rfc-editor.org/rfc/rfc3986#section-2.3)).
     fileprivate static let unreserved = URLCharacterSet("-._~")
     fileprivate static let signedPath = URLCharacterSet("-._~/")
 }

@@ -1,7 +1,7 @@
 #if Auth
 public import ErrandCore
 
-/// Signs requests in their last form.
+/// Signs requests in their final form, as they are sent.
 ///
 /// ```swift
 /// struct TimestampSigner: RequestSigner {
@@ -33,7 +33,7 @@ extension RequestSigner {
     public var label: String { "\(Self.self)" }
 }
 
-/// Signs each attempt by a ``RequestSigner``, after all other layers.
+/// Signs each attempt with a ``RequestSigner``, after all other layers.
 ///
 /// ```swift
 /// let stack = HTTPStack.bare
@@ -42,9 +42,10 @@ extension RequestSigner {
 ///     .server("https://bucket.s3.eu-central-1.amazonaws.com")
 /// ```
 ///
-/// **Place:** innermost, directly around the transport. Each attempt is signed anew, so that its time is right.
+/// **Place:** innermost, directly around the transport. Each attempt is signed anew, so that the time in the signature is right.
 ///
-/// **Origins that get a signature:** the origins in `origins`, or each origin that a request names itself, as with ``AuthenticateMiddleware``.
+/// **Origins that get a signature:** the origins in `origins`, or each origin that a request names itself, as with
+/// ``AuthenticateMiddleware``.
 ///
 /// **Per request:** with `request.options.sign = .off`, a request is not signed. With `.use(signer)`, another signer signs.
 public struct SignMiddleware: HTTPMiddleware {
@@ -105,7 +106,8 @@ private enum SignOptionKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// Another signer for this request, or `.off`. With `.inherited`, the default, the stack's signer signs. A redirect to another origin removes the signer.
+    /// Another signer for this request, or `.off`. With `.inherited`, the default, the stack's signer signs. A redirect to another
+    /// origin removes the signer.
     public var sign: OptionOverride<any RequestSigner> {
         get { self[SignOptionKey.self] }
         set { self[SignOptionKey.self] = newValue }

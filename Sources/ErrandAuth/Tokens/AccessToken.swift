@@ -1,7 +1,8 @@
 #if Auth
 public import ErrandCore
 
-/// A token that gives access ([RFC 6749, section 1.4](https://www.rfc-editor.org/rfc/rfc6749#section-1.4)), with its refresh token and its dates.
+/// A token that gives access ([RFC 6749, section 1.4](https://www.rfc-editor.org/rfc/rfc6749#section-1.4)), with its refresh token
+/// and its dates.
 ///
 /// Descriptions and mirrors show no token: `token, expires 2026-01-01 12:00:00 +0000, can be refreshed`. The encoded form has all tokens.
 public struct AccessToken: Sendable, Hashable, Codable {
@@ -13,8 +14,8 @@ public struct AccessToken: Sendable, Hashable, Codable {
     public var refreshToken: String? { didSet { refreshToken = Self.present(refreshToken) } }
     /// The scopes of the access token; empty if the scopes are not known.
     ///
-    /// A server separates scopes by spaces ([RFC 6749, section 3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)), and GitHub by commas. An
-    /// ``OAuthClient`` separates at commas if the response has no space and names a scope that was asked for.
+    /// A server separates scopes by spaces ([RFC 6749, section 3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)), and
+    /// GitHub by commas. An ``OAuthClient`` separates at commas if the response has no space and names a requested scope.
     public var scopes: [String]
     /// The ID token of OpenID Connect; `nil` if the server sent none. An empty text is `nil`.
     public var idToken: String? { didSet { idToken = Self.present(idToken) } }
@@ -22,13 +23,14 @@ public struct AccessToken: Sendable, Hashable, Codable {
     public var obtainedAt: Date?
     /// The identifier of the sign-in that a stored token belongs to: a random text, which a refresh keeps.
     ///
-    /// Processes that share a ``TokenStore`` tell accounts apart by the identifier. ``TokenSource`` sets the identifier in the tokens that a store gets, and
-    /// ignores the identifiers of other tokens. A store must keep the identifier. A store that encodes the whole token does.
+    /// Processes that share a ``TokenStore`` distinguish accounts by the identifier. ``TokenSource`` sets the identifier in each
+    /// token that it saves, and ignores the identifiers of other tokens. A store must keep the identifier. A store that encodes the
+    /// whole token keeps the identifier.
     ///
-    /// `nil` in the tokens of a source, and in tokens that an earlier version of this library has stored.
+    /// `nil` in the tokens that a source returns, and in tokens that an earlier version of this library has stored.
     ///
-    /// Two tokens of different sign-ins are not equal. So a stored token is not equal to the token that was signed in. To compare them, compare
-    /// ``value``.
+    /// Two tokens of different sign-ins are not equal. So a stored token is not equal to the token that was signed in. To compare
+    /// them, compare ``value``.
     public var signInID: String?
 
     /// Creates a token.
@@ -39,7 +41,8 @@ public struct AccessToken: Sendable, Hashable, Codable {
     ///   - refreshToken: the token that gets the next access token; `nil` if the server sent none.
     ///   - scopes: the scopes of the access token.
     ///   - idToken: the ID token of OpenID Connect.
-    ///   - obtainedAt: the date when the access token was obtained. With ``expiresAt``, this date tells the token's lifetime.
+    ///   - obtainedAt: the date when the access token was obtained. The token's lifetime is the time from this date to
+    ///     ``expiresAt``.
     public init(
         _ value: String, expiresAt: Date? = nil, refreshToken: String? = nil, scopes: [String] = [], idToken: String? = nil,
         obtainedAt: Date? = nil
@@ -48,7 +51,7 @@ public struct AccessToken: Sendable, Hashable, Codable {
         (self.idToken, self.obtainedAt) = (Self.present(idToken), obtainedAt)
     }
 
-    /// Reads a token that was stored. An empty refresh token or ID token is missing.
+    /// Decodes a stored token. An empty refresh token or ID token counts as missing.
     ///
     /// - Throws: `DecodingError`, also for an empty token.
     public init(from decoder: any Decoder) throws {
@@ -68,7 +71,7 @@ public struct AccessToken: Sendable, Hashable, Codable {
 
     private static func present(_ text: String?) -> String? { text?.isEmpty == true ? nil : text }
 
-    /// The token with the identifier of a sign-in, or without one.
+    /// Returns the token with the identifier of a sign-in, or without an identifier.
     func belonging(to signInID: String?) -> AccessToken {
         var token = self
         token.signInID = signInID

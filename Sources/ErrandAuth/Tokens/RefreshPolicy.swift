@@ -8,16 +8,16 @@ public struct RefreshPolicy: Sendable, Hashable {
     /// - If a token's life is longer than 10 × `leadTime`, the token is refreshed after nine tenths of its life.
     /// - If a token's life is shorter than 2 × `leadTime`, the token is refreshed after half of its life.
     ///
-    /// With zero, no token is refreshed before a server refuses the token or the token expires. Use zero for a program that may end at any moment, because
-    /// such a program would lose the new token.
+    /// With zero, no token is refreshed before a server refuses the token or the token expires. Use zero for a program that may end
+    /// at any moment: if the program ended during a refresh, the new token would be lost.
     public var leadTime: Duration
-    /// The largest random part of the lead time by which a refresh comes earlier: 0 to 1, 0.5 by default. Therefore, the processes of a service do not
-    /// all refresh at once.
+    /// The largest part of the lead time by which a refresh is randomly moved forward: 0 to 1, 0.5 by default. The jitter keeps the
+    /// processes of a service from refreshing at the same time.
     public var jitter: Double
-    /// The most refreshes within ``window``, whether they succeed or not: at least 1, 5 by default. If a request needs one more, the request
-    /// fails with ``AuthenticationError`` and the reason `tooManyRefreshes`.
+    /// The maximum number of refreshes within ``window``, successful or not: at least 1, 5 by default. If a request needs one
+    /// refresh more, the request fails with ``AuthenticationError`` and the reason `tooManyRefreshes`.
     public var limit: Int
-    /// The time in which refreshes are counted: 30 s by default.
+    /// The time in which refreshes are counted: at least zero, 30 s by default.
     public var window: Duration
 
     /// Creates a policy.
@@ -31,10 +31,10 @@ public struct RefreshPolicy: Sendable, Hashable {
         (self.leadTime, self.jitter, self.limit, self.window) = (leadTime, jitter, limit, window)
     }
 
-    /// 60 s or a tenth of the token's life before its end; at most 5 refreshes in 30 s.
+    /// The default policy: refreshes 60 s or a tenth of the token's life before the token expires, at most 5 times in 30 s.
     public static let standard = RefreshPolicy()
 
-    /// Returns the date from which a valid token is refreshed; `nil` if the token has no date, or if `leadTime` is zero.
+    /// Returns the date from which a valid token is refreshed; `nil` if the token has no expiry date, or if `leadTime` is zero.
     ///
     /// - Parameter random: a number from 0 up to, but not including, 1.
     func proactiveDate(of token: AccessToken, obtainedAt: Date, random: Double) -> Date? {

@@ -6,9 +6,10 @@ internal import Synchronization
 public enum TokenChange: Sendable, CustomStringConvertible, HidesStorage {
     /// An account has signed in, or its token was loaded from the store.
     case signedIn(AccessToken)
-    /// The token was replaced by a newer one of the same account.
+    /// A newer token of the same account has replaced the token.
     case refreshed(AccessToken)
-    /// Nobody is signed in: the app has signed out, or, with an error, a refresh was refused.
+    /// Nobody is signed in. The error is `nil` if the app has signed out, and the error of the refresh if a server has refused a
+    /// refresh.
     case signedOut(because: (any Error)?)
 
     /// The change in words, without secrets.
@@ -21,14 +22,14 @@ public enum TokenChange: Sendable, CustomStringConvertible, HidesStorage {
     }
 }
 
-/// The observers of a ``TokenSource``. When the source is gone, the sequences end.
+/// The observers of a ``TokenSource``. When the source is released, the sequences end.
 final class TokenObservers: Sendable {
     private struct State: Sendable {
         var continuations: [Int: AsyncStream<TokenChange>.Continuation] = [:]
         var nextNumber = 0
     }
 
-    /// The most changes that are kept for an observer that does not read: the newest.
+    /// The maximum number of changes kept for an observer that does not read. The newest changes are kept.
     private static let keptChanges = 16
 
     private let state = Mutex(State())
@@ -50,7 +51,7 @@ final class TokenObservers: Sendable {
     }
 
     private func remove(_ number: Int) {
-        // Released outside the lock.
+        // The continuation is released outside the lock.
         let removed = state.withLock { $0.continuations.removeValue(forKey: number) }
         _ = removed
     }

@@ -1,31 +1,31 @@
 #if Auth
 internal import ErrandCore
 
-/// The decisions of a ``TokenSource``: a value without a clock, a lock and a task.
+/// The decisions of a ``TokenSource``: a value without a clock, a lock or a task.
 struct TokenMachine: Sendable {
-    /// A token, and the numbers that tell the token from earlier tokens and from the tokens of other sources.
+    /// A token, and the numbers that distinguish the token from earlier tokens and from the tokens of other sources.
     struct Issued: Sendable {
         let token: AccessToken
-        /// The source that issued it.
+        /// The number of the source that issued the token.
         let source: Int
-        /// The account that it was issued to.
+        /// The number of the account to which the token was issued.
         let account: Int
         let generation: Int
-        /// How many refreshes had ended when it was issued.
+        /// The number of refreshes that had ended when the token was issued.
         let refreshes: Int
-        /// Whether the request has waited for the refresh that obtained it.
+        /// Whether the request has waited for the refresh that obtained the token.
         var isNew = false
     }
 
-    /// A refresh of an account, by the number of earlier refreshes. A request that decides late finds that this refresh has ended, and does not repeat the
-    /// refresh.
+    /// A refresh of an account, identified by the number of earlier refreshes. If the refresh has ended when a late request begins
+    /// it, the refresh is not repeated.
     struct Turn: Hashable, Sendable {
         let account: Int
         let refreshes: Int
     }
 
     enum Decision: Sendable {
-        /// Use this token. With a turn: begin that refresh in the background.
+        /// Use this token. If `refreshing` is not `nil`, begin that refresh in the background.
         case use(Issued, refreshing: Turn?)
         /// Wait for a refresh.
         case refresh(Turn)
@@ -42,13 +42,15 @@ struct TokenMachine: Sendable {
     /// The number of the source, which no other source of this process has.
     let source: Int
     let policy: RefreshPolicy
-    /// Whether a token can be obtained without an earlier one.
+    /// Whether a token can be obtained without an earlier token.
     let obtainsWithoutToken: Bool
 
     private(set) var token: AccessToken?
-    /// Whether the token had expired when it was obtained. Then its date or this machine's clock is wrong, and only a server can refuse the token.
+    /// Whether the token had expired when it was obtained. Then the token's date or this machine's clock is wrong, and the token is
+    /// used until a server refuses it.
     private var hasWrongDate = false
-    /// The number of the account, which changes with each sign-in and each sign-out. Work that was begun for another account has no effect.
+    /// The number of the account, which changes with each sign-in and each sign-out. Work that began for another account has no
+    /// effect.
     private(set) var account = 0
     private(set) var generation = 0
     /// The number of refreshes that have ended.
@@ -57,24 +59,24 @@ struct TokenMachine: Sendable {
     private var proactiveDate: Date?
     /// The generation of the last token that a server has refused.
     private var refusedGeneration: Int?
-    /// When the latest refreshes began, oldest first.
+    /// The dates when the latest refreshes began, oldest first.
     private var begun: [Date] = []
 
     /// The next refresh.
     var turn: Turn { Turn(account: account, refreshes: refreshes) }
 
-    /// The error of the last refresh; `nil` if it succeeded.
+    /// The error of the last refresh; `nil` if the last refresh succeeded.
     var lastError: (any Error)? { failure?.error }
 
     init(source: Int, policy: RefreshPolicy, obtainsWithoutToken: Bool) {
         (self.source, self.policy, self.obtainsWithoutToken) = (source, policy, obtainsWithoutToken)
     }
 
-    /// Decides what a request does.
+    /// Decides whether a request uses the token, waits for a refresh, or fails.
     ///
     /// - Parameters:
     ///   - refused: the token with which the server has refused the request; `nil` before the first attempt.
-    ///   - requester: the account for which the request was begun; `nil` before the first decision. The request gets no token of
+    ///   - requester: the account for which the request began; `nil` before the first decision. The request gets no token of
     ///     another account.
     mutating func decision(refusing refused: Issued?, for requester: Int?, at now: Date) -> Decision {
         guard let token else {
@@ -85,7 +87,7 @@ struct TokenMachine: Sendable {
         let isRefused = refused.map { $0.generation == generation } ?? false
         if isRefused { refusedGeneration = generation }
         if isRefused || hasExpired(token, at: now) {
-            // The request that began before a refresh failed fails with it, and does not begin another one.
+            // A request that was sent before a refresh failed fails with the error of that refresh, and begins no other refresh.
             if let failure, !failure.isFinal, let refused, failure.refresh > refused.refreshes {
                 return .fail(.refreshFailed, underlying: failure.error)
             }
@@ -99,11 +101,11 @@ struct TokenMachine: Sendable {
 
     private func recentRefreshes(at now: Date) -> Int {
         let start = now.addingTimeInterval(-(policy.window / .seconds(1)))
-        // A clock that was set back leaves instants in the future.
+        // If the clock was set back, dates of refreshes may lie in the future.
         return begun.count { $0 > start && $0 <= now }
     }
 
-    /// Begins a refresh; `false` if there were too many.
+    /// Counts a refresh that begins; `false` if the limit of refreshes is reached.
     mutating func begin(at now: Date) -> Bool {
         guard recentRefreshes(at: now) < policy.limit else { return false }
         begun.append(now)
@@ -111,22 +113,23 @@ struct TokenMachine: Sendable {
         return true
     }
 
-    /// Takes the token of a refresh. If the account has changed since, returns `false`.
+    /// Records the token of a refresh. If the account has changed since the refresh began, returns `false`.
     mutating func end(_ new: AccessToken, account: Int, at now: Date, random: Double) -> Bool {
         guard account == self.account else { return false }
         set(new, at: now, random: random)
         hasWrongDate = new.hasExpired(at: now)
-        // Such a date says nothing about the end of the token.
+        // A wrong date does not say when the token expires.
         if hasWrongDate { proactiveDate = nil }
         refreshes += 1
         failure = nil
         return true
     }
 
-    /// Takes note of a refresh that failed.
+    /// Records a refresh that failed.
     ///
     /// - Parameter isFinal: whether no further refresh can succeed.
-    /// - Returns: whether nobody is signed in any more. A token that has not expired, and that no server has refused, is used to its end.
+    /// - Returns: whether the account was signed out. A token that has not expired, and that no server has refused, is used until
+    ///   it expires.
     mutating func fail(_ error: any Error, isFinal: Bool, account: Int, at now: Date) -> Bool {
         guard account == self.account else { return false }
         refreshes += 1
@@ -140,13 +143,13 @@ struct TokenMachine: Sendable {
         if isFinal {
             proactiveDate = nil
         } else if let date = proactiveDate, date <= now, let end = token?.expiresAt {
-            // The token is good for a while: try again in a quarter of the rest.
+            // The token is still valid: try again after a quarter of the remaining time.
             proactiveDate = now.addingTimeInterval(max(1, end.timeIntervalSince(now) / 4))
         }
         return false
     }
 
-    /// Signs in with a token of another account, or out.
+    /// Signs in with a token of another account; `nil` signs out.
     mutating func sign(in new: AccessToken?, at now: Date, random: Double) {
         account += 1
         failure = nil

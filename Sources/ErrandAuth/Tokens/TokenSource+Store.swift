@@ -12,7 +12,7 @@ extension TokenSource {
             throw AuthenticationError(.storeFailed, underlying: error)
         }
         state.withLock { state in
-            // Somebody has signed in meanwhile.
+            // The app has signed in while the store was read.
             guard !state.isLoaded else { return }
             state.isLoaded = true
             guard let token else { return }
@@ -29,10 +29,10 @@ extension TokenSource {
         }
     }
 
-    /// Brings the store up to date, also if the caller is cancelled.
+    /// Writes all pending changes to the store, also if the caller is cancelled.
     func writeToTheEnd() async throws { try await shielded { [self] in try await writeIfNeeded() } }
 
-    /// Writes the change that is wanted at this moment. Never runs twice at a time.
+    /// Writes the latest wanted change. Never runs twice at the same time.
     func write() async throws {
         guard let store else { return }
         do {
@@ -54,13 +54,13 @@ extension TokenSource {
         }
     }
 
-    /// Compares a change with the store.
+    /// Compares a change with the store's token, and returns what to write.
     private func outcome(
         of change: TokenStorePolicy.Change, _ version: Int, in store: any TokenStore
     ) async throws -> TokenStorePolicy.Outcome {
         let stored: AccessToken?
         switch change {
-        // Any record is replaced, also an unreadable one.
+        // A sign-in replaces any record, also an unreadable record.
         case .signIn: stored = nil
         case .signOut(id: nil): return .remove
         case .signOut:
@@ -72,15 +72,15 @@ extension TokenSource {
         case .refreshed, .obtained, .refused: stored = try await store.load()
         }
         return state.withLock { state in
-            // If somebody has signed in or out here meanwhile, that change is written next, and this one never.
+            // If the app has signed in or out during the comparison, that newer change is written next, and this change is dropped.
             state.wanted.version == version ? state.policy.outcome(of: change, stored: stored) : .keep
         }
     }
 
-    /// Takes note of a write that has ended.
+    /// Records a write that has ended.
     private func end(_ outcome: TokenStorePolicy.Outcome, _ version: Int, _ state: inout State) {
         if case .save(let token) = outcome { state.policy.saved(token) }
-        // Somebody has signed in or out meanwhile.
+        // The app has signed in or out during the write.
         guard state.wanted.version == version else {
             state.written = max(state.written, version)
             return
@@ -96,7 +96,7 @@ extension TokenSource {
         let isCurrent = state.withLock { state in
             guard state.machine.account == account else { return false }
             state.want(state.policy.obtain(new, seen: seen, newID: TokenStorePolicy.newID()))
-            // If the save fails, the token is kept, and saved before the next refresh.
+            // If the save fails, the token is kept in memory, and saved before the next refresh.
             if store != nil { state.unsaved = (new, account) }
             return true
         }
@@ -109,7 +109,7 @@ extension TokenSource {
         }
     }
 
-    /// Signs in or out as another process has done. Requests that were begun before decide anew, and get no token of the other account.
+    /// Signs in or out as another process has done. Earlier requests decide again, and get no token of the other account.
     func follow(_ stored: AccessToken?, _ state: inout State) {
         let token = stored?.belonging(to: nil)
         state.machine.sign(in: token, at: now(), random: random())

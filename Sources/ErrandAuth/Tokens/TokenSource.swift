@@ -2,7 +2,7 @@
 public import ErrandCore
 internal import Synchronization
 
-/// The token of one account, which is refreshed once for all requests, saved, and observed.
+/// The token of one account. A source refreshes the token once for all requests, saves the token, and reports changes to observers.
 ///
 /// ```swift
 /// let tokens = TokenSource(store: FileTokenStore(atPath: path)) { old in
@@ -15,26 +15,32 @@ internal import Synchronization
 /// for await change in tokens.changes { print(change) }      // signed in, refreshed, signed out, …
 /// ```
 ///
-/// **Refresh:** a token is refreshed when a server refuses the token, when the token has expired, and in the background shortly before its end
-/// (``RefreshPolicy``). All requests wait for the same refresh.
-/// - A call refreshes the token at most once. If the new token is refused too, the call ends with that response.
-/// - If the source already has a newer token than the refused one, the request is sent again with the newer token, without a refresh.
+/// **Refresh:** a token is refreshed when a server refuses the token, or when the token has expired. In the background, a token is
+/// refreshed shortly before it expires (``RefreshPolicy``). All requests wait for the same refresh.
+/// - A call refreshes the token at most once. If the server refuses the new token too, the call ends with that response.
+/// - If the source already has a newer token than the refused token, the request is sent again with the newer token, without a
+///   refresh.
 /// - If all waiting requests are cancelled, the refresh continues, so that no rotated refresh token is lost.
-/// - If a refresh fails, all waiting requests fail with its error. Requests that were sent with the same token before fail with that error too.
-/// - If a server refuses a refresh for good, a valid token is used until the token expires or a server refuses it. Then nobody is signed in.
-/// - If a new token has expired already, its date or the clock of this machine is wrong: the token is used until a server refuses it.
+/// - If a refresh fails, all waiting requests fail with its error. Earlier requests with the same token fail with that error too,
+///   if the server refuses their token.
+/// - If a server permanently refuses to refresh a token, a valid token is used until the token expires or a server refuses it. Then
+///   nobody is signed in.
+/// - If a new token has already expired by its date, its date or the clock of this machine is wrong. The token is used until a
+///   server refuses it.
 ///
-/// **Within a refresh:** requests through a stack that authenticates with this very source are sent without its token. So a refresh, and a store, may use
-/// the same client. ``token(by:)`` throws there.
+/// **Within a refresh:** requests through a stack that authenticates with the same source are sent without its token. Therefore, a
+/// refresh and a store may use the same client. Within a refresh, ``token(by:)`` throws.
 ///
-/// **Store:** the first request loads the token. A new token is saved before any request uses it. If the store can't save the new token, no refresh begins
-/// until the store has taken it: each request tries to save it, and a request that needs it fails with the reason `storeFailed`.
+/// **Store:** the first request loads the token. A new token is saved before any request uses it. If the store can't save the new
+/// token, no refresh begins until the save succeeds. Each request tries to save the new token. A request that needs the new token
+/// fails with the reason `storeFailed`.
 ///
-/// With a ``FileTokenStore``, processes that share the file refresh one after the other. Each process takes over the token that another process has obtained.
-/// If another process has signed in or out, this source does the same at its next refresh.
+/// With a ``FileTokenStore``, processes that share the file refresh one after the other. Each process uses the token that another
+/// process has obtained. If another process has signed in or out, this source does the same at its next refresh.
 ///
-/// **Signing out** beats a refresh in progress: the result of the refresh is dropped, and the waiting requests fail at once. A request that was begun for
-/// one account never gets the token of another account: the request fails with ``AuthenticationError`` and the reason `accountChanged`.
+/// **Signing out** cancels a refresh in progress: the result of the refresh is dropped, and the waiting requests fail immediately.
+/// A request that began for one account never gets the token of another account: the request fails with ``AuthenticationError`` and
+/// the reason `accountChanged`.
 ///
 /// Each account needs a source of its own. Descriptions and mirrors show no token.
 public final class TokenSource: Sendable {
@@ -48,28 +54,28 @@ public final class TokenSource: Sendable {
         var machine: TokenMachine
         var policy = TokenStorePolicy()
         var isLoaded: Bool
-        /// What the store is to hold: a token that may not be in use yet, and its number.
+        /// The change that the store must record, and the number of the change. Its token may not be in use yet.
         var wanted: (change: TokenStorePolicy.Change?, version: Int) = (nil, 0)
         var written = 0
-        /// A token that was obtained, and that the store has not taken yet.
+        /// A new token that the store has not saved yet.
         var unsaved: (token: AccessToken, account: Int)?
 
-        /// Whether the store has taken all changes.
+        /// Whether the store has recorded all changes.
         var isSaved: Bool { wanted.version == written }
 
         mutating func want(_ change: TokenStorePolicy.Change) { wanted = (change, wanted.version + 1) }
 
-        /// Takes note that nothing is to be written any more.
+        /// Drops all pending writes.
         mutating func wantNothing() {
             unsaved = nil
             written = wanted.version
         }
     }
 
-    /// The work of sources that this task is part of.
+    /// The sources for which this task does work.
     @TaskLocal private static var work: [Mark] = []
 
-    /// Work of a source in progress. A task that outlives it is not a part of it any more.
+    /// Work of a source in progress. When the work has ended, tasks that still run no longer belong to the work.
     private final class Mark: Sendable {
         let source: Int
         private let hasEnded = Atomic(false)
@@ -89,7 +95,7 @@ public final class TokenSource: Sendable {
     let now: @Sendable () -> Date
     let random: @Sendable () -> Double
     private let executor: (any TaskExecutor)?
-    /// A number that no other source of this process has.
+    /// The number of the source, which no other source of this process has.
     let number: Int
     private let account: String?
 
@@ -99,21 +105,23 @@ public final class TokenSource: Sendable {
     /// Creates a source for an account that signs in.
     ///
     /// - Parameters:
-    ///   - token: the first token, which replaces the store's token. If `nil`, the default, the first token is the store's. If the store is empty, nobody is
-    ///     signed in.
-    ///   - store: keeps the token between runs; `nil`, the default, keeps it in memory alone.
-    ///   - account: the name of the account, which all runs of the app use for this account and for no other: such as `github/1234`. Stores keep the
-    ///     account's data under this name (``/ErrandCore/CredentialIdentity/isDurable``). Nobody else may sign in with this source, nor with its store.
-    ///     `nil`, the default: what belongs to the account is kept in memory alone.
+    ///   - token: the first token, which replaces the store's token. `nil`, the default: the token is loaded from the store. If the
+    ///     store is empty, nobody is signed in.
+    ///   - store: keeps the token between runs. `nil`, the default: the token is kept in memory only.
+    ///   - account: the name of the account, such as `github/1234`. All runs of the app use the name for this account and for no
+    ///     other. Stores keep the account's data under this name (``/ErrandCore/CredentialIdentity/isDurable``). No other account
+    ///     may sign in with this source or with its store. `nil`, the default: the account's data is kept in memory only.
     ///   - policy: the time and the rate of refreshes.
-    ///   - obtainsWithoutToken: whether `refresh` can obtain a token without an earlier one, as with client credentials. By default `false`: without a
-    ///     token, requests fail with ``AuthenticationError`` and the reason `signedOut`.
-    ///   - isFinal: whether an error of `refresh` means that no refresh can succeed. If so, a token that has expired or was refused is dropped, and
-    ///     requests fail with the reason `refreshRefused`. By default ``isFinalRefreshError(_:)``.
-    ///   - now: the current date.
-    ///   - random: a number from 0 up to, but not including, 1: the jitter.
-    ///   - refresh: returns a new token for the old token, by any work. If there is no old token, the argument is `nil`. If the new token has no refresh
-    ///     token, the old refresh token stays ([RFC 6749, section 6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
+    ///   - obtainsWithoutToken: whether `refresh` can obtain a token without an earlier token, as with client credentials. With
+    ///     `false`, the default, requests without a token fail with ``AuthenticationError`` and the reason `signedOut`.
+    ///   - isFinal: returns whether an error of `refresh` means that no later refresh can succeed. If true, a token that has
+    ///     expired or was refused is dropped, and requests fail with the reason `refreshRefused`. By default
+    ///     ``isFinalRefreshError(_:)``.
+    ///   - now: returns the current date.
+    ///   - random: returns a number from 0 up to, but not including, 1, for the jitter.
+    ///   - refresh: returns a new token for the old token. If there is no old token, the argument is `nil`. If the new token has no
+    ///     refresh token, the source keeps the old refresh token
+    ///     ([RFC 6749, section 6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
     public convenience init(
         _ token: AccessToken? = nil, store: (any TokenStore)? = nil, account: String? = nil, policy: RefreshPolicy = .standard,
         obtainsWithoutToken: Bool = false,
@@ -127,7 +135,7 @@ public final class TokenSource: Sendable {
             random: random, executor: nil, refresh: refresh)
     }
 
-    /// - Parameter executor: runs the refreshes, for tests with an order of their own.
+    /// - Parameter executor: runs the refreshes, so that tests can choose the order of tasks.
     init(
         _ token: AccessToken?, store: (any TokenStore)?, account: String? = nil, policy: RefreshPolicy = .standard,
         obtainsWithoutToken: Bool = false,
@@ -149,11 +157,14 @@ public final class TokenSource: Sendable {
         self.state = Mutex(state)
     }
 
-    /// Whether the error of a refresh says that a person has to sign in again.
+    /// Returns whether the error of a refresh means that a person must sign in again.
     ///
-    /// True for any failure that ``/ErrandCore/isUnauthorized``: a ``/ErrandCore/StatusError`` with the status 401, and a ``/ErrandCore/ServiceError`` with that
-    /// status or that `equivalentStatus`. True for an ``OAuthError`` that ``OAuthError/isFinal``. False for an ``AuthenticationError``: the refresh itself
-    /// could not be authenticated, and a later refresh may succeed.
+    /// True for these errors:
+    /// - any failure whose ``/ErrandCore/isUnauthorized`` is true: a ``/ErrandCore/StatusError`` with the status 401, and a
+    ///   ``/ErrandCore/ServiceError`` with that status or that `equivalentStatus`
+    /// - an ``OAuthError`` whose ``OAuthError/isFinal`` is true
+    ///
+    /// False for an ``AuthenticationError``: the refresh itself could not be authenticated, and a later refresh may succeed.
     public static func isFinalRefreshError(_ error: any Error) -> Bool {
         switch error {
         case is AuthenticationError: false
@@ -164,9 +175,10 @@ public final class TokenSource: Sendable {
 
     // MARK: Requests
 
-    /// Returns the token, which is loaded from the store the first time; `nil` if nobody is signed in.
+    /// Returns the token; `nil` if nobody is signed in. The first call loads the token from the store.
     ///
-    /// This function sends no request: the token may have expired. Use it at the start of an app that shows whether somebody is signed in.
+    /// This function sends no request: the token may have expired. Call this function when an app starts, to show whether somebody
+    /// is signed in.
     ///
     /// - Throws: ``AuthenticationError`` with the reason `storeFailed`; `CancellationError`.
     public func load() async throws -> AccessToken? {
@@ -176,19 +188,20 @@ public final class TokenSource: Sendable {
 
     /// Returns the current token. If the token has expired, refreshes it first.
     ///
-    /// - Parameter deadline: the instant at which the wait for a refresh ends. `nil`, the default, sets no end.
+    /// - Parameter deadline: the instant at which the wait for a refresh ends. `nil`, the default: the wait has no deadline.
     /// - Throws: ``AuthenticationError``; ``/ErrandCore/TransportError`` if the deadline passes; `CancellationError`.
     public func token(by deadline: Deadline? = nil) async throws -> AccessToken { try await issued(by: deadline, for: nil).token }
 
-    /// The current token without any wait; `nil` if nobody is signed in, or the store was not read yet. It may have expired.
+    /// The current token, without a wait. The token may have expired. `nil` if nobody is signed in, or if the store was not read
+    /// yet.
     public var current: AccessToken? { state.withLock { $0.machine.token } }
 
     /// Whether a request belongs to a refresh of this source.
     var isRefreshing: Bool { Self.work.contains { $0.source == number && $0.isActive } }
 
-    /// Whose token it is.
+    /// Returns the identity of an account.
     ///
-    /// - Parameter account: the number of the account to which the token was issued.
+    /// - Parameter account: the number of the account to which a token was issued.
     func identity(ofAccount account: Int) -> CredentialIdentity {
         if let name = self.account { return CredentialIdentity(scheme: "bearer", account: name) }
         return CredentialIdentity(scheme: "bearer", "\(number)", "\(account)")
@@ -215,7 +228,7 @@ public final class TokenSource: Sendable {
                 return issued
             case .fail(let reason, let underlying): throw AuthenticationError(reason, underlying: underlying, request: request)
             case .refresh(let turn):
-                // The store has the refresh token that is used up until then.
+                // Until the save succeeds, the store holds a refresh token that is used up.
                 if hasUnsaved, let storeError { throw storeError }
                 try await wait(for: .refresh(turn), by: deadline, request) { [self] in try await performRefresh(turn) }
                 hasWaited = true
@@ -223,9 +236,9 @@ public final class TokenSource: Sendable {
         }
     }
 
-    /// Loads the token, and saves what was not saved yet.
+    /// Loads the token, and saves a token that is not saved yet.
     ///
-    /// - Returns: why it could not be saved. What is in use is used all the same.
+    /// - Returns: the error of the save; `nil` if all is saved. If the save fails, the current token can still be used.
     private func prepare(by deadline: Deadline?, for request: Request?) async throws -> AuthenticationError? {
         guard store != nil else { return nil }
         if !state.withLock(\.isLoaded) {
@@ -240,7 +253,7 @@ public final class TokenSource: Sendable {
         }
     }
 
-    /// Waits for work that all callers share. It goes on without them.
+    /// Waits for work that all callers share. If the callers are cancelled, the work continues.
     private func wait(
         for key: Work, by deadline: Deadline?, _ request: Request?, _ work: @escaping @Sendable () async throws -> Void
     ) async throws {
@@ -253,19 +266,19 @@ public final class TokenSource: Sendable {
                         .queue, after: nil, deadline.passedMessage + ", while waiting for a token", request: request, delivery: .notSent)
                 }, discard: { _ in }, operation: { [flights] in try await flights.run(key, mustFinish: true, work) })
         } catch is CancellationError where !Task.isCancelled {
-            // Another account has signed in, or nobody is signed in: the decision is made anew.
+            // The account has changed: the caller decides again.
         }
     }
 
     // MARK: Refresh
 
-    /// What a refresh does.
+    /// The first step of a refresh.
     private enum Beginning {
-        /// Refreshes this token; `nil` if there is none.
+        /// Refreshes this token; `nil` if there is no token.
         case refresh(AccessToken?)
         /// Saves the token of an earlier refresh.
         case save
-        /// Leaves all as it is: callers decide anew.
+        /// Changes nothing: callers decide again.
         case nothing
     }
 
@@ -279,7 +292,7 @@ public final class TokenSource: Sendable {
                 let stored = try await store.load()
                 switch begin(turn, stored: stored) {
                 case .refresh(let old):
-                    // The server uses the refresh token up: a token that can't be kept must not be requested.
+                    // The refresh uses up the refresh token. If the store can't keep a new token, no refresh may be sent.
                     try await marked { try await store.prepareToSave() }
                     if try count(turn) { try await obtain(turn, from: old, seen: stored) }
                 case .save: try await writeIfNeeded()
@@ -298,7 +311,7 @@ public final class TokenSource: Sendable {
     /// - Parameter stored: the token of the store, which another process may have refreshed or replaced.
     private func begin(_ turn: TokenMachine.Turn, stored: AccessToken?) -> Beginning {
         state.withLock { state in
-            // It has ended by now.
+            // The refresh has already ended.
             guard state.machine.turn == turn else { return .nothing }
             let start: TokenStorePolicy.Start =
                 store == nil
@@ -318,7 +331,7 @@ public final class TokenSource: Sendable {
         }
     }
 
-    /// Counts a refresh that is sent now; `false` if the refresh has ended by now, or another account is signed in.
+    /// Counts a refresh that is sent now; `false` if the refresh has already ended, or the account has changed.
     ///
     /// - Throws: ``AuthenticationError`` if there were too many refreshes.
     private func count(_ turn: TokenMachine.Turn) throws -> Bool {
@@ -331,7 +344,7 @@ public final class TokenSource: Sendable {
         }
     }
 
-    /// Obtains a token, saves it, and uses it then.
+    /// Obtains a token, saves the token, and then uses the token.
     ///
     /// - Parameters:
     ///   - old: the token to refresh.
@@ -342,7 +355,7 @@ public final class TokenSource: Sendable {
         do {
             new = try await marked { try await refresh(old) }
         } catch is CancellationError {
-            // The refresh was given up by its own work, or by a sign-out.
+            // The app's `refresh` threw the cancellation, or the account has changed.
             guard state.withLock({ $0.machine.account == account }) else { throw CancellationError() }
             let error = AuthenticationError(.refreshFailed, underlying: CancellationError())
             state.withLock { _ = $0.machine.fail(error, isFinal: false, account: account, at: now()) }
@@ -356,13 +369,14 @@ public final class TokenSource: Sendable {
         try await adopt(new.belonging(to: nil), account: account, seen: seen)
     }
 
-    /// Decides what the error of a refresh means.
+    /// Handles the error of a refresh.
     ///
-    /// - Parameter old: the token that was to be refreshed.
-    /// - Throws: the error that requests fail with, unless another process has changed the token.
+    /// - Parameter old: the token that the refresh used.
+    /// - Throws: the error with which requests fail, unless another process has changed the token.
     private func refreshFailed(_ error: any Error, of old: AccessToken?, account: Int) async throws {
         var isFinal = isFinal(error)
-        // Where processes can't be kept from refreshing at the same time, another one may have used the refresh token up.
+        // If the store does not keep processes from refreshing at the same time, another process may have used up the refresh
+        // token.
         var stored: AccessToken?
         if isFinal { stored = try? await store?.load() }
         let record = stored
@@ -390,15 +404,15 @@ public final class TokenSource: Sendable {
         throw AuthenticationError(isFinal ? .refreshRefused : .refreshFailed, underlying: error)
     }
 
-    /// Uses a token from now on; `false` if another account is signed in by now, or nobody is.
+    /// Uses a token from now on; `false` if the account has changed.
     func use(_ new: AccessToken, account: Int, _ state: inout State) -> Bool {
         guard state.machine.end(new, account: account, at: now(), random: random()) else { return false }
-        // Under the lock, so that observers get the changes in their order.
+        // Reported under the lock, so that observers get the changes in their order.
         observers.report(.refreshed(new))
         return true
     }
 
-    /// Runs work of a refresh: requests within it go without the token.
+    /// Runs work of a refresh. Requests within the work are sent without the token.
     func marked<Result>(_ work: () async throws -> Result) async throws -> Result {
         let mark = Mark(source: number)
         defer { mark.end() }
@@ -407,9 +421,11 @@ public final class TokenSource: Sendable {
 
     // MARK: The account
 
-    /// Signs in: the token is saved, and used from now on. A refresh in progress is cancelled. If the task is cancelled, the token is saved all the same.
+    /// Signs in: uses the token from now on, and saves the token. A refresh in progress is cancelled. If the task is cancelled, the
+    /// token is still saved.
     ///
-    /// - Throws: ``AuthenticationError`` with the reason `storeFailed`. The token is used all the same, and each request tries to save the token.
+    /// - Throws: ``AuthenticationError`` with the reason `storeFailed`. After the error, the token is used, and each request tries
+    ///   to save the token.
     public func signIn(_ token: AccessToken) async throws {
         var token = token.belonging(to: nil)
         if token.obtainedAt == nil { token.obtainedAt = now() }
@@ -417,11 +433,12 @@ public final class TokenSource: Sendable {
         try await writeToTheEnd()
     }
 
-    /// Signs out: the token is removed from the store, also if the task is cancelled. A refresh in progress is cancelled. Requests that wait for the refresh
-    /// fail with ``AuthenticationError`` and the reason `signedOut`.
+    /// Signs out: removes the token from the store, also if the task is cancelled. A refresh in progress is cancelled. Requests
+    /// that wait for the refresh fail with ``AuthenticationError`` and the reason `signedOut`.
     ///
-    /// - Returns: the token that was obtained last, for example to revoke that token; `nil` if there was none, or if the store could not be read.
-    /// - Throws: ``AuthenticationError`` with the reason `storeFailed`, if the store can't be emptied. Nobody is signed in all the same.
+    /// - Returns: the latest token, for example to revoke the token; `nil` if there was no token, or if the store could not be read.
+    /// - Throws: ``AuthenticationError`` with the reason `storeFailed`, if the store can't be emptied. After the error, nobody is
+    ///   signed in.
     @discardableResult
     public func signOut() async throws -> AccessToken? { try await signOut(clearing: []) }
 
@@ -431,12 +448,13 @@ public final class TokenSource: Sendable {
     /// try await tokens.signOut(clearing: [cache, cookies])
     /// ```
     ///
-    /// First the token is removed. Then each store forgets the account, in the order of `stores`, also if the task is cancelled, and if the removal of
-    /// the token or another store has failed. If nobody is signed in, and the source has no name of an account, the stores have nothing to remove.
+    /// First the token is removed. Then each store forgets the account, in the order of `stores`. A cancelled task or an earlier
+    /// failure does not stop the later stores. If nobody is signed in, and the source has no account name, the stores have nothing
+    /// to remove.
     ///
-    /// - Returns: the token that was obtained last, as ``signOut()`` does.
-    /// - Throws: the first error, after the last store: ``AuthenticationError`` with the reason `storeFailed`, or the error of a store. Nobody is
-    ///   signed in all the same.
+    /// - Returns: the latest token, as ``signOut()`` does.
+    /// - Throws: the first error, after the last store: ``AuthenticationError`` with the reason `storeFailed`, or the error of a
+    ///   store. After the error, nobody is signed in.
     @discardableResult
     public func signOut(clearing stores: [any AccountBoundStore]) async throws -> AccessToken? {
         if !state.withLock(\.isLoaded) {
@@ -456,7 +474,7 @@ public final class TokenSource: Sendable {
         return old
     }
 
-    /// - Returns: the token that was obtained last, and the number of the account until now.
+    /// - Returns: the latest token, and the number of the account until now.
     @discardableResult
     private func change(to token: AccessToken?) -> (old: AccessToken?, account: Int) {
         let old = state.withLock { state in
@@ -473,17 +491,18 @@ public final class TokenSource: Sendable {
             observers.report(token.map { .signedIn($0) } ?? .signedOut(because: nil))
             return old
         }
-        // Callers decide anew. What is being written goes on, and is written over.
+        // Callers decide again. A write in progress continues, and the next write replaces its result.
         flights.cancelAll(where: { if case .refresh = $0 { true } else { false } })
         return old
     }
 
-    /// Does work that the cancellation of the caller does not reach.
+    /// Runs work to its end, also if the caller is cancelled.
     func shielded(_ work: @escaping @Sendable () async throws -> Void) async throws {
         try await Task(executorPreference: executor) { try await work() }.value
     }
 
-    /// Waits until refreshes and writes to the store that are in progress have ended. Use this before a program ends: otherwise, a new token could be lost.
+    /// Waits until refreshes and writes to the store that are in progress have ended. Use this before a program ends: otherwise, a
+    /// new token could be lost.
     ///
     /// If the task is cancelled, the wait continues.
     ///
@@ -503,8 +522,8 @@ public final class TokenSource: Sendable {
 
     // MARK: Observers
 
-    /// The changes of the account from now on, in their order. Each call returns a sequence of its own, for any number of observers. For the token before the
-    /// first change, read ``current`` after this call.
+    /// The changes of the account from now on, in their order. Each access returns a new sequence, so that any number of observers
+    /// can read the changes. For the token before the first change, read ``current`` after you have got the sequence.
     ///
     /// If an observer does not read, the newest 16 changes are kept.
     public var changes: AsyncStream<TokenChange> { observers.changes() }

@@ -3,57 +3,63 @@ internal import ErrandCore
 internal import ErrandFormats
 internal import ErrandHashing
 
-/// What a ``TokenSource`` does with its store, which other processes may share: a value without a store, a clock and a task.
+/// The rules by which a ``TokenSource`` uses its store, which other processes may share: a value without a store, a clock or a
+/// task.
 ///
-/// **The record.** The store holds one token and the identifier of its sign-in (``AccessToken/signInID``): a random text, which each sign-in makes
-/// anew and each refresh keeps. Two tokens belong to the same sign-in if their identifiers are equal. A token without an identifier was saved by an
-/// earlier version: its identifier is a hash of the token, so that all processes that load the token find the same one.
+/// **The record.** The store holds one token and the identifier of its sign-in (``AccessToken/signInID``): a random text, which
+/// each sign-in makes anew and each refresh keeps. If the identifiers of two tokens are equal, the tokens belong to the same
+/// sign-in. A token without an identifier was saved by an earlier version of this library. Its identifier is a hash of the token,
+/// so that all processes that load the token compute the same identifier.
 ///
-/// **The locks.** `exclusively` is held for a whole refresh: one process refreshes at a time. `atomically` is held for a comparison and a write, and
-/// never while a request is sent: a sign-in and a sign-out do not wait for a refresh of another process. A process that dies releases both.
+/// **The locks.** `exclusively` is held for a whole refresh: one process refreshes at a time. `atomically` is held for a comparison
+/// and a write, and never while a request is sent. So a sign-in and a sign-out do not wait for a refresh of another process. A
+/// process that dies releases both locks.
 ///
 /// | Event | Lock | What the source does |
 /// |---|---|---|
 /// | The first use | none | loads the record |
-/// | A sign-in | `atomically` | saves the token with a new identifier, whatever the store holds |
-/// | A sign-out | `atomically` | removes the record if it is of this sign-in. If nobody is signed in here, or the store has not taken the sign-in yet: removes any record |
+/// | A sign-in | `atomically` | saves the token with a new identifier, and replaces any record |
+/// | A sign-out | `atomically` | removes this sign-in's record; any record if nobody is signed in or the sign-in is unsaved |
 /// | Before a refresh | `exclusively` | loads the record: ``beforeRefresh(stored:own:isSaved:hasUnsaved:at:)`` |
 /// | After a refresh | both | loads the record again, compares, and saves the new token: ``outcome(of:stored:)`` |
-/// | A refresh that the server refuses for good | both | loads the record again: ``afterRefusal(of:stored:at:)`` |
+/// | A refresh that the server permanently refuses | both | loads the record again: ``afterRefusal(of:stored:at:)`` |
 ///
-/// **The comparison.** A record of the same sign-in is this source's own: if the record has a newer token, the source takes that over. A record of
-/// another sign-in is another account: the source follows it, as if that account had signed in here. No record where this source has loaded or saved
-/// one is a sign-out of another process: the source signs out, and does not save.
+/// **The comparison.**
+/// - A record of the same sign-in is the source's own. If the record has a newer token, the source uses the newer token.
+/// - A record of another sign-in belongs to another account. The source follows the record: it signs in with the record's token.
+/// - If the source has loaded or saved a record, and the record is missing, another process has signed out. The source signs out,
+///   and does not save.
 ///
-/// **What follows from it:**
-/// - A token of one sign-in is used for no request of another.
-/// - No sign-out is undone by a refresh.
-/// - A refresh token that the server has replaced is in the store when the locks are released, unless the save fails.
-/// - If the save fails, the source keeps the new token in memory, and begins no refresh until the store has taken it.
-/// - If a process dies before the save, the new token is lost. The other processes then use the old refresh token, and only the server can refuse it.
+/// **The consequences:**
+/// - A token of one sign-in is never used for a request of another sign-in.
+/// - A refresh never undoes a sign-out.
+/// - When the locks are released, the store has the new refresh token, unless the save fails.
+/// - If the save fails, the source keeps the new token in memory, and begins no refresh until the token is saved.
+/// - If a process dies before the save, the new token is lost. The other processes then use the old refresh token, and only the
+///   server can refuse it.
 struct TokenStorePolicy: Sendable, Hashable {
     /// The sign-in of a source.
     struct SignIn: Sendable, Hashable {
         let id: String
-        /// Whether the store had it: it was loaded or saved.
+        /// Whether a record of the sign-in was loaded or saved.
         var isStored: Bool
     }
 
-    /// What a source wants the store to hold.
+    /// A change that a source wants to write to the store.
     enum Change: Sendable, Hashable {
         /// A token of a new sign-in.
         case signIn(AccessToken)
         /// A newer token of this sign-in. `seen` is the record from before the refresh.
         case refreshed(AccessToken, seen: AccessToken?)
-        /// A token that was obtained without an earlier one. `seen` is the record from before.
+        /// A token that was obtained without an earlier token. `seen` is the record from before.
         case obtained(AccessToken, seen: AccessToken?)
-        /// No record of this sign-in; `nil`: no record at all.
+        /// Removes the record of this sign-in; with `nil`, removes any record.
         case signOut(id: String?)
-        /// Not this record, which the server has refused to refresh.
+        /// Removes this record, because the server has refused to refresh its token.
         case refused(AccessToken?)
     }
 
-    /// What becomes of a change.
+    /// The result of comparing a change with the record.
     enum Outcome: Sendable, Hashable {
         case save(AccessToken)
         case remove
@@ -63,95 +69,95 @@ struct TokenStorePolicy: Sendable, Hashable {
         case follow(AccessToken?)
     }
 
-    /// How a refresh begins.
+    /// The first step of a refresh.
     enum Start: Sendable, Equatable {
-        /// With this token; `nil` if nobody is signed in.
+        /// Refreshes this token; `nil` if nobody is signed in.
         case refresh(AccessToken?)
-        /// Not at all: another process has obtained this token.
+        /// Sends no refresh: another process has obtained this token.
         case use(AccessToken)
-        /// Not at all: another process has signed in or out.
+        /// Sends no refresh: another process has signed in or out.
         case follow(AccessToken?)
-        /// Not at all: the source has a token that the store has not taken. The refresh token of the one before is used up.
+        /// Sends no refresh: the source has a new token that is not saved yet. The refresh token in the store is used up.
         case save
     }
 
-    /// What a refusal of the server means.
+    /// The meaning of a server's refusal to refresh a token.
     enum Refusal: Sendable, Equatable {
-        /// A person has to sign in again.
+        /// A person must sign in again.
         case final
-        /// Nothing: another process has obtained this token.
+        /// The sign-in continues: another process has obtained this token.
         case use(AccessToken)
-        /// Nothing: the record has another refresh token, which the next refresh uses.
+        /// The sign-in continues: the record has another refresh token, which the next refresh uses.
         case tryAgain
-        /// Nothing: another account has signed in.
+        /// The source follows this record: another account has signed in.
         case follow(AccessToken)
     }
 
-    /// Who is signed in; `nil` if nobody is.
+    /// The current sign-in; `nil` if nobody is signed in.
     private(set) var signIn: SignIn?
 
     // MARK: The sign-in
 
-    /// A new identifier: 128 random bits.
+    /// Returns a new identifier: 128 random bits, as hexadecimal digits.
     static func newID() -> String { hex(randomOctets(16)) }
 
-    /// The identifier of the sign-in that a record belongs to.
+    /// Returns the identifier of the sign-in to which a record belongs.
     static func id(of stored: AccessToken) -> String {
         if let id = stored.signInID { return id }
         return "token-" + hex(OctetHash.of("\(stored.value)\n\(stored.refreshToken ?? "")".utf8, by: .sha256))
     }
 
-    /// Takes note of an account that signs in here.
+    /// Records a sign-in in this process.
     mutating func signIn(id: String) { signIn = SignIn(id: id, isStored: false) }
 
-    /// Takes note of a record that was loaded, or that this source follows.
+    /// Records that a record was loaded, or that this source follows a record.
     mutating func follow(_ stored: AccessToken?) { signIn = stored.map { SignIn(id: Self.id(of: $0), isStored: true) } }
 
-    /// Takes note that nobody is signed in here any more.
+    /// Records a sign-out in this process.
     ///
-    /// - Returns: what is to be removed.
+    /// - Returns: the change to write.
     mutating func signOut() -> Change {
         defer { signIn = nil }
-        // A sign-in that the store has not taken yet would have replaced any record.
+        // An unsaved sign-in would have replaced any record.
         return .signOut(id: signIn.flatMap { $0.isStored ? $0.id : nil })
     }
 
-    /// Takes note that the server has refused for good to refresh a token.
+    /// Records that the server has permanently refused to refresh a token.
     mutating func refuse(_ used: AccessToken?) -> Change {
         signIn = nil
         return .refused(used)
     }
 
-    /// Takes note of a token that was obtained.
+    /// Records a new token.
     ///
     /// - Parameters:
     ///   - seen: the record from before.
     ///   - newID: the identifier of a sign-in, if nobody is signed in.
-    /// - Returns: what is to be saved.
+    /// - Returns: the change to write.
     mutating func obtain(_ new: AccessToken, seen: AccessToken?, newID: String) -> Change {
         guard signIn == nil else { return .refreshed(new, seen: seen) }
         signIn(id: newID)
         return .obtained(new, seen: seen)
     }
 
-    /// Takes note of a record that was saved.
+    /// Records that a token was saved.
     mutating func saved(_ token: AccessToken) {
         if let id = signIn?.id, token.signInID?.isExactly(id) == true { signIn?.isStored = true }
     }
 
     // MARK: Decisions
 
-    /// How a refresh begins.
+    /// Decides the first step of a refresh.
     ///
     /// - Parameters:
-    ///   - stored: the record; `nil` if there is none.
+    ///   - stored: the record; `nil` if the store is empty.
     ///   - own: the token of this source.
     ///   - isSaved: whether the store has taken all changes of this source.
     ///   - hasUnsaved: whether one of these changes is a token that a refresh has obtained. That token is not in use yet.
     func beforeRefresh(stored: AccessToken?, own: AccessToken?, isSaved: Bool, hasUnsaved: Bool, at now: Date) -> Start {
         if hasUnsaved { return .save }
         guard let signIn else {
-            // The record may be one that could not be removed.
+            // The record may be that of a sign-out whose removal has failed.
             guard isSaved, let stored else { return .refresh(nil) }
             return .follow(stored)
         }
@@ -161,11 +167,11 @@ struct TokenStorePolicy: Sendable, Hashable {
         return own?.value.isExactly(stored.value) == true || stored.hasExpired(at: now) ? .refresh(stored) : .use(stored)
     }
 
-    /// What a refusal of the server to refresh a token means.
+    /// Decides the meaning of a server's refusal to refresh a token.
     ///
     /// - Parameters:
-    ///   - used: the token that was to be refreshed.
-    ///   - stored: the record now; `nil` if there is none.
+    ///   - used: the token that the refresh used.
+    ///   - stored: the present record; `nil` if the store is empty.
     func afterRefusal(of used: AccessToken?, stored: AccessToken?, at now: Date) -> Refusal {
         guard let signIn, signIn.isStored, let stored else { return .final }
         guard isOwn(stored, used) else { return .follow(stored) }
@@ -173,14 +179,14 @@ struct TokenStorePolicy: Sendable, Hashable {
         return stored.hasExpired(at: now) ? .tryAgain : .use(stored)
     }
 
-    /// What becomes of a change.
+    /// Compares a change with the record, and decides what to write.
     ///
-    /// - Parameter stored: the record; `nil` if there is none.
+    /// - Parameter stored: the record; `nil` if the store is empty.
     func outcome(of change: Change, stored: AccessToken?) -> Outcome {
         switch change {
         case .signIn(let token): return .save(identified(token))
         case .obtained(let token, let seen):
-            // Somebody may have signed in meanwhile.
+            // Another process may have signed in during the refresh.
             guard let stored, !Self.hasSameSecrets(stored, seen) else { return .save(identified(token)) }
             return .follow(stored)
         case .refreshed(let token, let seen):
@@ -201,7 +207,7 @@ struct TokenStorePolicy: Sendable, Hashable {
 
     /// Whether a record belongs to the sign-in of this source.
     ///
-    /// - Parameter own: a token of this source: a store that keeps no identifiers returns it without one.
+    /// - Parameter own: a token of this source: a store that keeps no identifiers returns the token without an identifier.
     private func isOwn(_ stored: AccessToken, _ own: AccessToken?) -> Bool {
         guard let signIn else { return false }
         return signIn.id.isExactly(Self.id(of: stored)) || (stored.signInID == nil && Self.hasSameSecrets(stored, own))

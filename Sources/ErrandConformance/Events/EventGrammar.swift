@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// Checks whether the events of one call are in the order that ``/ErrandCore/ExchangeEvent`` promises.
+/// A check that the events of one call are in the order that ``/ErrandCore/ExchangeEvent`` promises.
 ///
 /// ```swift
 /// #expect(EventGrammar.violations(recorder.events) == [])
@@ -12,7 +12,7 @@ public enum EventGrammar {
     ]
     /// The events that may occur at any time between the request's head and the end: a response may begin before the request is complete.
     private static let sending: Set<ExchangeEvent.Kind> = [.requestBytesSent, .requestSent]
-    /// The steps of opening a connection, in their order: between `start` and `connectionAcquired`.
+    /// The steps of opening a connection, in their order. They occur between `start` and `connectionAcquired`.
     private static let connecting: [(start: ExchangeEvent.Kind, end: ExchangeEvent.Kind)] = [
         (.dnsStart, .dnsEnd), (.connectStart, .connectEnd), (.tlsStart, .tlsEnd),
     ]
@@ -22,8 +22,8 @@ public enum EventGrammar {
     ///
     /// - Parameters:
     ///   - events: all events of one call, in the order in which they were reported.
-    ///   - isCall: whether the events are those of a call, from `callStart` to `callEnd`. False: they are those of single exchanges. True
-    ///     by default.
+    ///   - isCall: whether the events are of a whole call, from `callStart` to `callEnd`; true by default. If false, the events are
+    ///     of single exchanges.
     public static func violations(_ events: [ExchangeEvent], isCall: Bool = true) -> [String] {
         var found: [String] = []
         let kinds = events.map(\.kind)
@@ -91,7 +91,7 @@ public enum EventGrammar {
         return found
     }
 
-    /// The instants that are reported together, at the end.
+    /// Returns the violations of the instants, which are reported together at the end of an exchange.
     private static func violations(ofTimings events: [ExchangeEvent]) -> [String] {
         var found: [String] = []
         let indices = events.indices.filter { events[$0].kind == .timings }
@@ -118,7 +118,7 @@ public enum EventGrammar {
             if let step = connecting.firstIndex(where: { $0.start == kind }) {
                 if let open { found.append("\(kind) before \(connecting[open].end)") }
                 if isConnected { found.append("\(kind) after connectionAcquired") }
-                // Another attempt may begin with the lookup or, for an address, with the connection. TLS follows the connection.
+                // Another attempt may begin with the lookup or, for an IP address, with the connection. TLS follows the connection.
                 if step == 2, last != 1 { found.append("\(kind) without a connection before it") }
                 (open, last) = (step, step)
             } else if let step = connecting.firstIndex(where: { $0.end == kind }) {

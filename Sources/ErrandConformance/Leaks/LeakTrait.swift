@@ -1,7 +1,7 @@
 internal import ErrandCore
 public import Testing
 
-/// Fails a test that leaves connections, work of this library, file descriptors or temporary files open.
+/// A trait that fails a test if the test leaves connections, work of this library, file descriptors or temporary files open.
 ///
 /// ```swift
 /// @Suite(.serialized, .leavesNothingBehind)
@@ -12,18 +12,20 @@ public import Testing
 /// }
 /// ```
 ///
-/// The trait compares the state of the process before and after each test (each case of a parameterized test). It waits a short time for
-/// things that are about to close, and records an issue that names each thing that is left:
+/// The trait compares the state of the process before and after each test (each case of a parameterized test). The trait waits a
+/// short time for resources that are about to close, and records an issue that names each remaining resource:
 ///
-/// - sockets, with their addresses, including the kept connections of a transport that was not shut down;
-/// - files and pipes (not the descriptors of event loops: `eventfd`, `epoll`, `timerfd`);
-/// - new entries directly in the temporary folder whose names begin with this library's prefix;
-/// - exchanges whose `ExchangeLifetime` has not ended, and work of a `SingleFlight` that is still in progress.
+/// - sockets, with their addresses, including the kept connections of a transport that was not shut down
+/// - files and pipes (not the descriptors of event loops: `eventfd`, `epoll`, `timerfd`)
+/// - new entries directly in the temporary folder whose names begin with this library's prefix
+/// - exchanges whose `ExchangeLifetime` has not ended, and work of a `SingleFlight` that is still in progress
 ///
-/// **The check covers the whole process.** Run it without parallel testing (`swift test --no-parallel`); otherwise, tests that run at the
-/// same time are reported as leaks. Of the tests with this trait, only one runs at a time, and its wait counts towards its time limit.
-/// Other suites may run at the same time: see `inParallelRuns`. Temporary folders are shared by the whole machine. If a test shares
-/// something with later tests on purpose, such as a server, start it before: put a trait that starts it in front of this one.
+/// **The check covers the whole process.** Run the tests without parallel testing (`swift test --no-parallel`). Otherwise, the
+/// resources of other tests that run at the same time are reported as leaks. Of the tests with this trait, only one runs at a time,
+/// and a test's wait for its start counts towards the test's time limit. Other suites may run at the same time: see
+/// `inParallelRuns`. All processes of the machine share the temporary folders.
+///
+/// If a test shares something with later tests on purpose, such as a server, put a trait that starts the server before this trait.
 ///
 /// File descriptors are checked only on systems that have `/proc/self/fd`.
 public struct LeakTrait: TestTrait, SuiteTrait, TestScoping {
@@ -31,12 +33,12 @@ public struct LeakTrait: TestTrait, SuiteTrait, TestScoping {
     let inParallelRuns: Bool
     let scope: OpenThings.Scope
 
-    /// True: the trait of a suite applies to each of its tests.
+    /// True: the trait of a suite applies to each test of the suite.
     public var isRecursive: Bool { true }
 
     /// Creates the trait.
     ///
-    /// The parameters are those of
+    /// The parameters are the same as in
     /// ``Testing/Trait/leavesNothingBehind(settling:ignoring:temporaryFolders:temporaryPrefixes:inParallelRuns:)``.
     public init(
         settling: Duration = .seconds(2), ignoring: [String] = [], temporaryFolders: [String]? = nil,
@@ -48,7 +50,7 @@ public struct LeakTrait: TestTrait, SuiteTrait, TestScoping {
             temporaryPrefixes: temporaryPrefixes)
     }
 
-    /// Whether this test run may run tests in parallel: it was started without `--no-parallel`.
+    /// Whether this test run may run tests in parallel: true if the run was started without `--no-parallel`.
     public static var isRunParallel: Bool { !CommandLine.arguments.contains("--no-parallel") }
 
     /// Runs the test, and records an issue if it leaves something open.
@@ -81,13 +83,13 @@ public struct LeakTrait: TestTrait, SuiteTrait, TestScoping {
         try result.get()
     }
 
-    /// Returns what is left: as soon as nothing is, or after the time to settle.
+    /// Returns the remaining resources. Returns as soon as no resource remains, or after the time to settle.
     private func settled(since before: OpenThings) async -> [String] {
         let end = ContinuousClock.now.advanced(by: settling)
         while true {
             let now = OpenThings(scope)
             if !now.isMore(than: before) { return [] }
-            // Stop waiting for a test that its time limit has cancelled.
+            // If the time limit of the test has cancelled the task, the wait ends.
             guard ContinuousClock.now < end, (try? await Task.sleep(for: .milliseconds(5))) != nil else {
                 return now.describeMore(than: before)
             }
@@ -102,12 +104,14 @@ extension Trait where Self == LeakTrait {
     /// Fails a test that leaves something open. See ``LeakTrait``.
     ///
     /// - Parameters:
-    ///   - settling: the longest time to wait for things that are about to close; 2 s by default. A test that leaves nothing does not wait.
+    ///   - settling: the maximum time to wait for resources that are about to close; 2 s by default. If a test leaves nothing open,
+    ///     there is no wait.
     ///   - ignoring: the path prefixes of files that are not reported.
-    ///   - temporaryFolders: the folders to check for new entries; `nil` (the default): `FileManager`'s temporary folder.
-    ///   - temporaryPrefixes: the prefixes of such entries' names: `errand` by default. Empty: temporary folders are not checked.
-    ///   - inParallelRuns: whether to check also in runs that may run tests in parallel; true by default. False: only in runs with
-    ///     `--no-parallel`.
+    ///   - temporaryFolders: the folders to check for new entries. `nil`, the default: `FileManager`'s temporary folder.
+    ///   - temporaryPrefixes: the prefixes of the names of reported entries: `errand` by default. If empty, temporary folders are
+    ///     not checked.
+    ///   - inParallelRuns: whether to check also in runs that may run tests in parallel; true by default. If false, the trait
+    ///     checks only in runs with `--no-parallel`.
     public static func leavesNothingBehind(
         settling: Duration = .seconds(2), ignoring: [String] = [], temporaryFolders: [String]? = nil,
         temporaryPrefixes: [String] = ["errand"], inParallelRuns: Bool = true

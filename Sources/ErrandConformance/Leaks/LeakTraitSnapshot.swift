@@ -1,8 +1,8 @@
 internal import ErrandCore
 
-/// A snapshot of what the process holds open, as far as a test must not leave it open.
+/// A snapshot of the open resources of the process that a test must not leave open.
 package struct OpenThings: Sendable {
-    /// What is checked.
+    /// The resources to check.
     package struct Scope: Sendable {
         /// The path prefixes of files that are not reported.
         var ignoring: [String] = []
@@ -35,7 +35,7 @@ package struct OpenThings: Sendable {
     private static func descriptors(ignoring ignored: [String]) -> [String: Int] {
         let folder = "/proc/self/fd"
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-        // A descriptor may have been closed since the folder was read, as the one of the folder itself was.
+        // A descriptor may have been closed since the folder was read. The descriptor of the folder itself was closed.
         let targets = names.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)") }
         return targets.reduce(into: [:]) { counts, target in
             guard isLookedAt(target), !ignored.contains(where: target.hasPrefix) else { return }
@@ -43,13 +43,14 @@ package struct OpenThings: Sendable {
         }
     }
 
-    /// Whether the target is a socket, pipe, file or folder. Devices and the system's own objects (`anon_inode:[eventpoll]`) are not.
+    /// Whether the target is a socket, pipe, file or folder. Devices and the system's own objects (`anon_inode:[eventpoll]`) are
+    /// not checked.
     private static func isLookedAt(_ target: String) -> Bool {
         if target.hasPrefix("socket:") || target.hasPrefix("pipe:") { return true }
         return target.hasPrefix("/") && !["/dev/", "/proc/", "/sys/", "/memfd:"].contains(where: target.hasPrefix)
     }
 
-    /// Returns whether anything is open that was not open before.
+    /// Returns whether a resource is open that was not open before.
     package func isMore(than before: OpenThings) -> Bool {
         !newDescriptors(since: before).isEmpty || !temporaryEntries.isSubset(of: before.temporaryEntries)
             || work.contains { $0.value > before.work[$0.key] ?? 0 }
@@ -62,7 +63,7 @@ package struct OpenThings: Sendable {
         }.sorted { $0.target < $1.target }
     }
 
-    /// Returns a phrase for each thing that was not open before.
+    /// Returns a phrase for each resource that was not open before.
     package func describeMore(than before: OpenThings) -> [String] {
         let new = newDescriptors(since: before)
         let sockets = new.contains { $0.target.hasPrefix("socket:") } ? SocketTable() : nil

@@ -31,7 +31,7 @@ struct SocketTable {
     private static func lines(of table: String) -> [[Substring]] {
         let path = "/proc/self/net/\(table)"
         guard let file = try? ReadOnlyFile(path: path) else { return [] }
-        // The length of such a file is reported as zero, and each read returns one page.
+        // The system reports the length of such a file as zero, and each read returns one page.
         var bytes = Data()
         while let part = try? file.read(count: 64 * 1024, at: Int64(bytes.count), path: path), !part.isEmpty { bytes.append(part) }
         return String(decoding: bytes, as: UTF8.self).split(separator: "\n").dropFirst().map { $0.split(separator: " ") }
@@ -51,7 +51,7 @@ struct SocketTable {
         guard octets.count == 16 else { return String(text) }
         let groups = stride(from: 0, to: 16, by: 2).map { String(Int(octets[$0]) << 8 | Int(octets[$0 + 1]), radix: 16) }
         let written = groups.joined(separator: ":")
-        // Only the loopback and "any" addresses are abbreviated: others do not occur in tests.
+        // Only the loopback and "any" addresses are abbreviated: other addresses do not occur in tests.
         let zeros = "0:0:0:0:0:0:0:"
         return
             "[\(written.hasPrefix(zeros) ? "::" + (written == zeros + "0" ? "" : String(written.dropFirst(zeros.count))) : written)]:\(port)"

@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// A lock for one holder at a time. Waiters get it in the order in which they asked; a cancelled waiter leaves the queue.
+/// A lock for one holder at a time. Waiters get the lock in the order in which they asked. A cancelled waiter leaves the queue.
 final class Turns: Sendable {
     private typealias Waiter = CheckedContinuation<Void, any Error>
 
@@ -15,9 +15,9 @@ final class Turns: Sendable {
     /// The number of waiters.
     var waiting: Int { state.withLock { $0.waiters.count } }
 
-    /// Returns when the caller has the lock. The caller must ``pass()`` it on.
+    /// Returns when the caller has the lock. The caller must pass the lock on with ``pass()``.
     ///
-    /// - Throws: `CancellationError`; then the caller does not have the lock.
+    /// - Throws: `CancellationError`. The caller then does not have the lock.
     func take() async throws {
         try await parked { ticket, waiter in
             state.withLock { state -> Result<Void, any Error>? in

@@ -10,7 +10,7 @@ private enum MarkKey: MetadataKey, OptionKey { static var defaultValue: String? 
 private enum CallersTask { @TaskLocal static var mark: String? }
 
 extension MiddlewareBehavior {
-    /// Requests and responses pass completely.
+    /// Rules about passing on whole requests and responses.
     static let whole: [MiddlewareBehavior] = [
         MiddlewareBehavior(
             "SendsTheWholeRequest", "Method, target, fields, body, trailers, options and event sink of a request reach the inner sender."
@@ -98,7 +98,7 @@ extension MiddlewareBehavior {
             }
         },
         MiddlewareBehavior("KeepsTaskLocals", "Task-local values of the caller, such as its span, reach the inner sender.") { subject in
-            // Checked here: a task without the caller's task-local values doesn't know its test either.
+            // Checked in this task: a task without the caller's task-local values can't record an issue for this test either.
             let seen = Mutex<String?>(nil)
             let stack = subject.wrap(
                 StubSender { request in
@@ -110,7 +110,7 @@ extension MiddlewareBehavior {
         },
     ]
 
-    /// A failure is reported once, and an exchange ends when its body ends.
+    /// Rules about failures and the end of an exchange: a failure is reported once, and an exchange ends when its body ends.
     static let failing: [MiddlewareBehavior] = [
         MiddlewareBehavior("BrokenBody", "A body that breaks off is never reported as complete.") { subject in
             let pieces = ["one", "two"].map { Data($0.utf8) }
@@ -160,7 +160,7 @@ extension MiddlewareBehavior {
             for status in [HTTPResponse.Status.internalServerError, .badGateway, .serviceUnavailable, .gatewayTimeout] {
                 let stub = StubTransport(Stub().responds(.status(status)))
                 let request = try marked(subject.request(), .post, body: ["tea"]).request
-                // Whether the status or a failure comes back is checked by another behavior.
+                // Another behavior checks whether the status or a failure is returned.
                 do { try await subject.wrap(stub).send(request).body.abandon() } catch is any RequestFailure {}
                 #expect(stub.requests.count == 1, "sent \(stub.requests.count) times after a \(status.code)")
             }
@@ -199,7 +199,7 @@ extension MiddlewareBehavior {
 
     private static func names(_ request: Request) -> Set<String> { Set(request.head.headerFields.map(\.name.canonicalName)) }
 
-    /// Returns the fields that `request` has at a transport without middleware: some are added there.
+    /// Returns the names of the fields that a transport without middleware receives: the stack itself adds some fields.
     private static func namesAtABareTransport(_ request: Request) async throws -> Set<String> {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         var request = request

@@ -12,7 +12,7 @@ public import Testing
 /// func conforms(to behavior: MiddlewareBehavior) async throws { try await behavior.check(Self.mine) }
 /// ```
 public struct MiddlewareBehavior: Sendable, CustomStringConvertible, CustomTestStringConvertible {
-    /// The behavior's name, unique among all.
+    /// The unique name of the behavior.
     public let name: String
     /// The rule, as a sentence.
     public let summary: String
@@ -32,8 +32,8 @@ public struct MiddlewareBehavior: Sendable, CustomStringConvertible, CustomTestS
     ///
     /// - Parameters:
     ///   - middleware: the middleware to check.
-    ///   - patience: the longest time to wait for each expected step, such as the end of cancelled work; more than zero. The whole check
-    ///     may take twice as long. Work that has not ended by then is reported as an issue and is not waited for.
+    ///   - patience: the maximum time to wait for each expected step, such as the end of cancelled work; more than zero. The whole
+    ///     check may take twice as long. If work has not ended by then, the check records an issue, and does not wait for the work.
     /// - Throws: an unexpected error of the middleware.
     public func check(_ middleware: MiddlewareUnderTest, patience: Duration) async throws {
         try await Patience.bounded(name, patience) { [run] in try await run(middleware) }
@@ -50,8 +50,8 @@ public struct MiddlewareBehavior: Sendable, CustomStringConvertible, CustomTestS
 
 /// A middleware to check: how it is added to a stack, and how a request switches it off.
 public struct MiddlewareUnderTest: Sendable, CustomTestStringConvertible {
-    /// What a middleware changes on purpose; the behaviors don't check it. Adding options, metadata or response header fields does not need
-    /// to be declared.
+    /// The changes that a middleware makes on purpose, which the behaviors don't check. Added options, metadata and response header
+    /// fields need not be declared.
     public struct Changes: OptionSet, Sendable, Hashable {
         /// The bits of the set.
         public let rawValue: UInt32
@@ -70,7 +70,7 @@ public struct MiddlewareUnderTest: Sendable, CustomTestStringConvertible {
         public static let responseFields = Changes(rawValue: 1 << 4)
         /// The body of the response, including its length and trailers.
         public static let responseBody = Changes(rawValue: 1 << 5)
-        /// Sending a request again that may have reached the server, whatever its method is.
+        /// Resends: a request that may have reached the server is sent again, whatever its method is.
         public static let resends = Changes(rawValue: 1 << 6)
         /// Request header fields that the caller did not set, such as an id or a trace context.
         public static let addedFields = Changes(rawValue: 1 << 7)
@@ -87,10 +87,10 @@ public struct MiddlewareUnderTest: Sendable, CustomTestStringConvertible {
     /// Describes a middleware to check.
     ///
     /// - Parameters:
-    ///   - name: its name, for test reports.
-    ///   - changes: what it changes on purpose; nothing by default.
-    ///   - request: returns a request on which the middleware acts, and which it sends once to a server that responds with status 200. By
-    ///     default a GET of `https://a.example/x`.
+    ///   - name: the middleware's name, for test reports.
+    ///   - changes: the changes that the middleware makes on purpose; none by default.
+    ///   - request: returns a request on which the middleware acts. If the server responds with the status 200, the middleware must
+    ///     send the request once. By default, a GET of `https://a.example/x`.
     ///   - switchOff: sets the request option that switches the middleware off.
     ///   - wrap: adds the middleware to a sender.
     public init(
@@ -108,7 +108,7 @@ public struct MiddlewareUnderTest: Sendable, CustomTestStringConvertible {
 extension MiddlewareBehavior {
     private static let chunks = ["one", "two", "three"].map { Data($0.utf8) }
 
-    /// Rules about what a middleware passes on.
+    /// Rules about passing on requests and responses.
     static let passing: [MiddlewareBehavior] = [
         MiddlewareBehavior("PassesOn", "A request is sent once, and its response is returned with status and body.") { subject in
             let stub = StubTransport(Stub().responds(.stream(chunks)))
@@ -222,7 +222,7 @@ extension MiddlewareBehavior {
             let lost = TransportError(.connectionLost, phase: .send, request: nil, delivery: .unknown)
             let failure = await #expect(throws: TransportError.self) { () async throws -> Void in
                 var request = try subject.request()
-                // A POST, so that no middleware may send it again.
+                // The request is a POST, so that no middleware may send it again.
                 request.head.method = .post
                 _ = try await subject.wrap(StubTransport(Stub().responds(.failure(lost)))).send(request)
             }
@@ -231,7 +231,7 @@ extension MiddlewareBehavior {
         },
         MiddlewareBehavior("ReleasesUnread", "A body that is discarded without being read is released.") { subject in
             let stub = StubTransport(Stub().responds(.stream(chunks)))
-            // The stack outlives the response: what the stack keeps is not released because the stack ends.
+            // The stack outlives the response. So the end of the stack can't release a response that the stack keeps.
             let stack = subject.wrap(stub)
             func sendAndDrop() async throws {
                 let response = try await stack.send(subject.request())

@@ -1,4 +1,5 @@
-/// Returns the first of the `candidates` with the smallest Levenshtein distance to `name`, ignoring case; `nil` if there are none.
+/// Returns the first of the `candidates` with the smallest Levenshtein distance to `name`, ignoring case; `nil` if there are no
+/// candidates.
 func nearest(to name: String, among candidates: [String]) -> String? {
     let letters = Array(name.lowercased())
     return candidates.map { ($0, changes(from: letters, to: Array($0.lowercased()))) }.min { $0.1 < $1.1 }?.0

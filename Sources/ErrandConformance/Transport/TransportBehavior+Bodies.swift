@@ -20,7 +20,7 @@ extension TransportBehavior {
             }
         },
         TransportBehavior(
-            "EmptyChunkedBody", "A streamed body without a byte is a body, both ways.",
+            "EmptyChunkedBody", "An empty streamed body is sent and received as a body.",
             [Stub(.post).responds(.echo), Stub().responds(.stream([]))]
         ) { subject in
             let (response, body) = try await subject.exchange()
@@ -78,7 +78,7 @@ extension TransportBehavior {
                 }
                 return try await group.reduce(0) { $0 + ($1 ? 0 : 1) }
             }
-            #expect(wrong == 0, "\(wrong) of 200 requests at once got a body that is not their own")
+            #expect(wrong == 0, "\(wrong) of 200 concurrent requests got the body of another request")
         },
         TransportBehavior(
             "RequestBodyFailure", "A request body that fails makes the request fail, and is never sent as complete.",
@@ -161,7 +161,7 @@ extension TransportBehavior {
             }
         } + [
             TransportBehavior(
-                "Identity", "A body in no coding is left as it is.", [Stub().responds(.status(.ok, text: "plain"))]
+                "Identity", "A body without a content coding is returned unchanged.", [Stub().responds(.status(.ok, text: "plain"))]
             ) { subject in
                 let response = try await subject.stack(with: .decompress).send(subject.request(headers: [.acceptEncoding: "identity"]))
                 #expect(try await response.body.collect() == Data("plain".utf8))

@@ -186,7 +186,7 @@ extension TransportBehavior {
         },
         TransportBehavior(
             "DeclaredCapabilities",
-            "Informational responses, trailer fields and decoded content are what the transport's capabilities say of them.",
+            "Informational responses, trailer fields and decoded content match the transport's capabilities.",
             [
                 Stub(.get, "/informational").responds(.status(.ok).informing(HTTPResponse(status: .init(code: 103)))),
                 Stub(.get, "/trailers").responds(trailing),
@@ -250,7 +250,7 @@ extension TransportBehavior {
         },
     ]
 
-    /// A stub for a path that works.
+    /// A stub for a path with an ordinary response.
     private static let other = Stub(.get, "/").responds(.status(.ok))
 
     /// Signals that it was called, and never responds.

@@ -44,7 +44,7 @@ extension TransportBehavior {
         },
         TransportBehavior(
             "FailedExchangeEnds",
-            "An exchange that fails, or is cancelled, has one event for its end, which is the last and has the failure."
+            "An exchange that fails or is cancelled has one end event. It is the last event, and has the failure."
         ) {
             let released = Signal()
             let hanging = StubResponse.streaming { _, _ in
@@ -88,7 +88,7 @@ extension TransportBehavior {
         },
         TransportBehavior(
             "ReadsAheadBounded",
-            "A transport with `streamingDownload` stops receiving while the body is not read: at most 24 of 64 MiB, including the system's buffers."
+            "A transport with `streamingDownload` stops receiving while the body is not read: at most 24 of 64 MiB, with system buffers."
         ) {
             let (produced, pieceBytes, pieces) = (Counter(), 64 * 1024, 1024)
             let piece = Data(count: pieceBytes)
@@ -113,7 +113,7 @@ extension TransportBehavior {
                     try await Task.sleep(for: .milliseconds(200))
                 }
                 #expect(produced.value * pieceBytes <= 24 * 1024 * 1024, "\(produced.value * pieceBytes) bytes were sent without a reader")
-                // Reading on resumes the transfer.
+                // The transfer resumes when the body is read again.
                 #expect(try await iterator.next() != nil)
                 response.body.abandon()
             }

@@ -5,7 +5,7 @@ internal import Testing
 extension TransportBehavior {
     /// Rules about sending: a request is sent once, and a failure reports that it may have been sent.
     static let sentOnce: [TransportBehavior] = [
-        TransportBehavior("PostIsSentOnce", "Each request, also a POST or one that the server rejects, reaches the server once.") {
+        TransportBehavior("PostIsSentOnce", "Each request reaches the server once, also a POST, and a request that the server rejects.") {
             let arrivals = Counter()
             let counting = StubResponse.custom { request in
                 arrivals.count()
@@ -23,7 +23,7 @@ extension TransportBehavior {
                     #expect(arrivals.value == before + 1, "\(method)")
                 }
                 #expect(try await subject.exchange(.get, "/busy").response.status == .serviceUnavailable)
-                #expect(refused.value == 1, "a GET that was refused")
+                #expect(refused.value == 1, "a refused GET")
                 let before = arrivals.value
                 let bodies = [RequestBody.text("tea"), stream(of: Data("tea".utf8), pieceBytes: 1)]
                 for (index, body) in bodies.enumerated() {
@@ -116,7 +116,7 @@ extension TransportBehavior {
             }
         },
         TransportBehavior(
-            "CredentialsStayApart", "Credentials of one request do not appear in another one, before it, after it or beside it.",
+            "CredentialsStayApart", "Credentials of one request do not appear in any earlier, later or concurrent request.",
             [
                 Stub().responds(
                     .custom { request in
@@ -146,10 +146,10 @@ extension TransportBehavior {
                 }
                 return try await group.reduce(0) { $0 + ($1 ? 0 : 1) }
             }
-            #expect(wrong == 0, "\(wrong) of 20 requests at once arrived with credentials that are not their own")
+            #expect(wrong == 0, "\(wrong) of 20 concurrent requests arrived with the credentials of another request")
         },
         TransportBehavior(
-            "ExpectedLength", "A declared length is the expected length of the body; without one it is nil (RFC 9110, 8.6).",
+            "ExpectedLength", "A declared length is the expected length of the body. Without a declared length, it is nil (RFC 9110, 8.6).",
             [
                 Stub(.get, "/whole").responds(.status(.ok, text: "twelve bytes")),
                 Stub(.get, "/declared").responds(.stream([Data("twelve ".utf8), Data("bytes".utf8)], headers: [.contentLength: "12"])),

@@ -3,7 +3,7 @@ internal import ErrandTesting
 internal import Testing
 
 extension TransportBehavior {
-    /// Rules about messages and where they end ([RFC 9112](https://www.rfc-editor.org/rfc/rfc9112)).
+    /// Rules about messages and the ends of messages ([RFC 9112](https://www.rfc-editor.org/rfc/rfc9112)).
     static let messages: [TransportBehavior] = [
         TransportBehavior("Ok", "Status and body are returned.", [Stub(.get, "/").responds(.status(.ok, text: "fine"))]) { subject in
             let (response, body) = try await subject.exchange()
@@ -35,7 +35,7 @@ extension TransportBehavior {
             #expect(failure?.code == .invalidResponse || failure?.code == .connectionLost)
         },
         TransportBehavior(
-            "BadHTTPCase", "The name of the protocol is in capitals (RFC 9112, 2.3).",
+            "BadHTTPCase", "A protocol name that is not in capitals is rejected (RFC 9112, 2.3).",
             [Stub().responds(.raw("hTtP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))]
         ) { subject in
             expectItCame(try await subject.failure())
@@ -87,12 +87,13 @@ extension TransportBehavior {
         },
     ]
 
-    /// Records an issue if the server could not send its bytes because it has no socket: such a failure does not concern the transport.
+    /// Records an issue if the server could not send its bytes because the server has no socket. Such a failure is not a failure of
+    /// the transport.
     private static func expectItCame(_ failure: TransportError?) {
         #expect(failure?.code != .unsupported, "the server could not send its bytes: see `TransportBehavior.needsWire`")
     }
 
-    /// Rules about header fields and targets: they arrive unchanged.
+    /// Rules about header fields and targets, which must arrive unchanged.
     static let fields: [TransportBehavior] = [
         TransportBehavior(
             "CustomHeader", "A custom field is sent and received.",
@@ -127,7 +128,7 @@ extension TransportBehavior {
             #expect(text == "[one, two, three, four]")
         },
         TransportBehavior(
-            "ServerSendsMultiValueHeader", "Several fields of one name come back in their order.",
+            "ServerSendsMultiValueHeader", "Several fields of one name are returned in their order.",
             [Stub().responds(.status(.ok, headers: many))]
         ) { subject in
             let (response, _) = try await subject.exchange()
@@ -172,7 +173,7 @@ extension TransportBehavior {
         return fields
     }()
 
-    /// A response whose body lists the values of a request's header fields with this name, each in brackets.
+    /// Returns a response whose body lists the values of a request's header fields with this name, each in brackets.
     private static func listing(_ name: String) -> StubResponse {
         .custom { request in
             let values = request.headers[values: field(name)]

@@ -16,8 +16,9 @@ public import Testing
 /// }
 /// ```
 ///
-/// The server is a list of stubs. A mock server serves them over a real socket, and a `StubTransport` is its own server. A transport
-/// without a socket, such as one that wraps another transport, is checked over such a stub. Leave out the behaviors that need a socket:
+/// The server is a list of stubs. A mock server serves the stubs over a real socket. A `StubTransport` serves its stubs without a
+/// socket. To check a transport without a socket, such as a transport that wraps another transport, use a `StubTransport`. Leave
+/// out the behaviors that need a socket:
 ///
 /// ```swift
 /// @Test(arguments: TransportBehavior.all(excluding: TransportBehavior.needsWire))
@@ -28,8 +29,8 @@ public import Testing
 /// }
 /// ```
 ///
-/// In this library, middleware does content codings, redirects, cookies and caching. If neither the transport nor a given middleware does
-/// one of them, leave out its behaviors by name.
+/// In this library, middleware handles content codings, redirects, cookies and caching. If neither the transport nor a given
+/// middleware handles one of these features, leave out the feature's behaviors by name.
 public struct TransportBehavior: Sendable, CustomStringConvertible, CustomTestStringConvertible {
     /// One run of a behavior: the server's stubs and the check.
     public struct Check: Sendable {
@@ -54,16 +55,17 @@ public struct TransportBehavior: Sendable, CustomStringConvertible, CustomTestSt
         ///
         /// - Parameters:
         ///   - subject: the transport to check.
-        ///   - patience: the longest time to wait for each expected step, such as the end of cancelled work; more than zero. The whole
-        ///     check may take twice as long. Work that has not ended by then is reported as an issue and is not waited for. Some behaviors
-        ///     take half a second even when they succeed: with less than one second, they may fail for correct transports.
+        ///   - patience: the maximum time to wait for each expected step, such as the end of cancelled work; more than zero. The
+        ///     whole check may take twice as long. If work has not ended by then, the check records an issue, and does not wait for
+        ///     the work. Some behaviors take half a second even when they succeed. With less than one second, these behaviors may
+        ///     fail for correct transports.
         /// - Throws: an unexpected error of the transport.
         public func callAsFunction(_ subject: TransportUnderTest, patience: Duration) async throws {
             try await Patience.bounded(name, patience) { [run] in try await run(subject) }
         }
     }
 
-    /// The behavior's name, unique among all.
+    /// The unique name of the behavior.
     public let name: String
     /// The rule, as a sentence.
     public let summary: String
@@ -95,18 +97,18 @@ public struct TransportBehavior: Sendable, CustomStringConvertible, CustomTestSt
     public static let all: [TransportBehavior] =
         messages + fields + bodies + contentCodings + followed + interleaved + given + sentOnce + asTheyAre + toTheEnd
 
-    /// The behaviors whose server sends bytes that only a socket can carry, because they violate HTTP/1.1 or end with the connection. The
-    /// values are the reasons.
+    /// The behaviors whose server sends bytes that only a socket can carry, because the bytes violate HTTP/1.1 or end with the
+    /// connection. The values are the reasons.
     ///
-    /// Pass it to ``all(excluding:)`` if the transport has no socket, or its server doesn't use HTTP/1.1. To leave out more:
-    /// `needsWire.merging(["Gzip": "this transport decodes nothing"]) { $1 }`.
+    /// If the transport has no socket, or its server doesn't use HTTP/1.1, pass these behaviors to ``all(excluding:)``. To leave
+    /// out more behaviors: `needsWire.merging(["Gzip": "this transport decodes nothing"]) { $1 }`.
     public static let needsWire: [String: String] = Dictionary(
         uniqueKeysWithValues: [
             "NotHTTP", "BadHTTPCase", "NoReason", "204WithContentLength", "304WithContentLength", "IncompleteBody", "NoLengthHint",
             "ConflictingContentLength",
         ].map { ($0, "the server's bytes need a socket, and HTTP/1.1") })
 
-    /// Returns all behaviors except those named here.
+    /// Returns all behaviors except the named behaviors.
     ///
     /// - Parameter reasons: the names of the behaviors to leave out, each with a reason.
     /// - Precondition: each name is the name of a behavior, and no reason is empty.
@@ -122,21 +124,21 @@ public struct TransportBehavior: Sendable, CustomStringConvertible, CustomTestSt
     }
 }
 
-/// A transport to check: its server's address, and the middleware for behaviors that need one.
+/// A transport to check, with its server's address, and with the middleware for behaviors that need middleware.
 public struct TransportUnderTest: Sendable {
     /// The transport to check.
     public let transport: any HTTPTransport
     /// The scheme and authority of the server, without a slash at the end.
     public let origin: String
-    /// The middleware by place: `redirect`, `cookies`, `cache`, `decompress`. A behavior whose middleware is missing records an issue,
-    /// unless the transport does that work itself.
+    /// The middleware by place: `redirect`, `cookies`, `cache`, `decompress`. If the middleware of a behavior is missing, the
+    /// behavior records an issue, unless the transport does the work of the middleware.
     public let middleware: [MiddlewarePlace: @Sendable (HTTPStack) -> HTTPStack]
 
     /// Describes a transport to check.
     ///
     /// - Parameters:
     ///   - transport: the transport.
-    ///   - origin: the scheme and authority of the server, such as `http://127.0.0.1:8080`; a slash at the end is removed.
+    ///   - origin: the scheme and authority of the server, such as `http://127.0.0.1:8080`. A slash at the end is removed.
     ///   - middleware: the middleware that behaviors may use; none by default.
     public init(
         _ transport: any HTTPTransport, at origin: String,
@@ -153,15 +155,16 @@ public struct TransportUnderTest: Sendable {
         return made(transport)
     }
 
-    /// Returns the transport with the middleware for `place`; without middleware if the transport does that work itself.
+    /// Returns the transport with the middleware for `place`. If the transport does the work of the middleware, returns the
+    /// transport alone.
     func stack(with place: MiddlewarePlace) -> HTTPStack { middleware[place].map { $0(stack) } ?? stack }
 
     /// Returns the text for the issue of a behavior that may have failed because there is no middleware for `place`.
     func reason(without place: MiddlewarePlace) -> String {
-        middleware[place] == nil ? ": no middleware for `\(place)` was given, and the transport does not do it by itself" : ""
+        middleware[place] == nil ? ": no middleware for `\(place)` was given, and the transport does not do this work" : ""
     }
 
-    /// Returns a request that ends after 10 s at the latest, whatever the transport does.
+    /// Returns a request with a deadline of 10 s by default, so that a wrong transport can't block the check.
     func request(
         _ method: HTTPRequest.Method = .get, _ target: String = "/", headers: HTTPFields = HTTPFields(), body: RequestBody = .empty,
         within limit: Duration = .seconds(10)
@@ -171,8 +174,8 @@ public struct TransportUnderTest: Sendable {
         return request
     }
 
-    /// Returns `request` with its deadline and without it. Racing against the deadline hides the error that a transport throws when it is
-    /// cancelled.
+    /// Returns `request` with its deadline and without its deadline. A race against the deadline would hide the error that a
+    /// cancelled transport throws.
     static func withAndWithoutDeadline(_ request: Request) -> [Request] {
         var unbounded = request
         unbounded.deadline = nil
@@ -193,7 +196,7 @@ public struct TransportUnderTest: Sendable {
         return (response, try await response.body.collect())
     }
 
-    /// Returns the error that sending and reading must throw. It is never a cancellation.
+    /// Returns the error that sending and reading must throw, which is never a cancellation.
     func failure(
         _ method: HTTPRequest.Method = .get, _ target: String = "/", body: RequestBody = .empty,
         sourceLocation: SourceLocation = #_sourceLocation

@@ -2,13 +2,13 @@ internal import ErrandCore
 internal import ErrandTesting
 internal import Testing
 
-/// The longest time that a behavior waits for an expected step, and that it takes as a whole. On a busy machine these times are longer
+/// The maximum times of a behavior: for one expected step, and for the whole check. On a busy machine, these times are longer
 /// (``sleepPatiently(for:)``).
 enum Patience {
-    /// The limit for one step.
+    /// The maximum time for one step.
     @TaskLocal static var forOne = Duration.seconds(20)
 
-    /// Runs `check`, which ends within twice `limit` even if an expected step never happens.
+    /// Runs `check`. The wait for `check` ends after twice `limit`, even if an expected step never happens.
     static func bounded(_ name: String, _ limit: Duration, _ check: @escaping @Sendable () async throws -> Void) async throws {
         precondition(limit > .zero, "patience must be more than zero (is \(limit.inWords))")
         let limit = limit.bounded
@@ -25,13 +25,14 @@ struct ConformanceTimeout: Error, CustomStringConvertible {
     var description: String { "waited \(limit.inWords) for \(what)" }
 }
 
-/// Returns the result of `operation`, which runs in its own task. An operation that ignores its cancellation is not waited for.
+/// Returns the result of `operation`, which runs in its own task. If the operation ignores its cancellation, the function does not
+/// wait for its end.
 ///
 /// - Parameters:
 ///   - what: the expected step, for the error.
-///   - limit: the longest time to wait; `nil` (the default): ``Patience/forOne``.
-/// - Throws: ``ConformanceTimeout`` after `limit`, when the task is cancelled and no longer waited for; `CancellationError` as soon as the
-///   caller is cancelled.
+///   - limit: the maximum time to wait. `nil`, the default: ``Patience/forOne``.
+/// - Throws: ``ConformanceTimeout`` after `limit`; `CancellationError` as soon as the caller is cancelled. In both cases, the task
+///   is cancelled, and the function does not wait for its end.
 func withDeadline<Result: Sendable>(
     _ what: String, within limit: Duration? = nil, _ operation: @escaping @Sendable () async throws -> Result
 ) async throws -> Result {
@@ -39,7 +40,7 @@ func withDeadline<Result: Sendable>(
     return try await value(of: task, within: limit ?? Patience.forOne, what)
 }
 
-/// Returns the result of `task` if it ends within `limit`. Otherwise the task is cancelled and no longer waited for.
+/// Returns the result of `task` if the task ends within `limit`. Otherwise, cancels the task without waiting for its end.
 func value<Result: Sendable>(of task: Task<Result, any Error>, within limit: Duration, _ what: String) async throws -> Result {
     let end = FirstResult<Result>()
     let watcher = Task { end.decide(await task.result) }
@@ -61,7 +62,8 @@ func value<Result: Sendable>(of task: Task<Result, any Error>, within limit: Dur
 
 /// Runs `operation` in its own task, and cancels it when `moment` is signaled.
 ///
-/// Records an issue unless it soon ends with `CancellationError`. An operation that does not end is not waited for.
+/// If the operation does not end soon with `CancellationError`, records an issue. If the operation does not end at all, the
+/// function does not wait for its end.
 func expectCancellation(
     when moment: Signal, sourceLocation: SourceLocation = #_sourceLocation, _ operation: @escaping @Sendable () async throws -> Void
 ) async throws {

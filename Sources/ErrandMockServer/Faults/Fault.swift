@@ -1,27 +1,28 @@
 #if MockServer
 public import ErrandCore
 
-/// A failure that the mock server causes on the wire, as a value. See ``MockResponse/fault(_:at:)``. More may be added.
+/// A failure that the mock server causes on the wire, as a value. See ``MockResponse/fault(_:at:)``. Other faults may be added.
 ///
 /// On HTTP/1.1 the effect depends on the ``FaultPoint``. The points ``FaultPoint/requestStart``, ``FaultPoint/requestBody`` and
-/// ``FaultPoint/responseStart`` are before the head of the response; ``FaultPoint/responseBody`` and ``FaultPoint/responseEnd`` are after
-/// it.
+/// ``FaultPoint/responseStart`` are before the head of the response. ``FaultPoint/responseBody`` and ``FaultPoint/responseEnd`` are
+/// after the head.
 ///
-/// - ``close``: the connection is closed. If bytes of the request are unread, the operating system turns this into a reset.
+/// - ``close``: the connection is closed. If bytes of the request are unread, the operating system resets the connection instead.
 /// - ``reset``: the connection is reset.
 /// - ``stall``: nothing more is read or sent. The connection stays open until the client closes it or the server stops.
-/// - ``halfClose``: the server's sending side is closed. The server reads on until the client closes the connection.
-/// - ``truncatedChunk``: before the head, a head and half of a chunk are sent, then the connection is closed. In the body, half of the
-///   remaining body is sent in a chunk whose announced size is larger, then the connection is closed. At the end, the connection is closed
-///   instead of sending the last chunk.
-/// - ``wrongContentLength``: the head declares more bytes than are sent, then the connection is closed: after half of the body, or, at the
-///   end, after the whole body.
-/// - ``garbage``: octets that are not HTTP are sent; after that, as with ``stall``. Before the head, they replace the head. After it, they
-///   replace a chunk or the last chunk; with a `Content-Length` and at the end, they follow the message.
-/// - ``slowDrip``: what remains of the response is sent slowly. Before the head, the request is also read slowly.
+/// - ``halfClose``: the server's sending side is closed. The server continues to read until the client closes the connection.
+/// - ``truncatedChunk``: at the points before the head, a head and half of a chunk are sent. In the body, half of the remaining
+///   body is sent in a chunk whose announced size is larger. At the end, the last chunk is not sent. Then the connection is closed.
+/// - ``wrongContentLength``: the head declares more bytes than are sent. The connection is closed after half of the body, or, at
+///   the end, after the whole body.
+/// - ``garbage``: octets that are not HTTP are sent. Then nothing more is read or sent, as with ``stall``. Before the head, the
+///   octets replace the head. After the head, the octets replace a chunk or the last chunk. At the end of a message with a
+///   `Content-Length`, the octets follow the message.
+/// - ``slowDrip``: the rest of the response is sent slowly. At the points before the head, the rest of the request is also read
+///   slowly.
 ///
-/// If the length of a body is not known before it is sent, it can't be declared wrongly: the connection is closed instead. If a client
-/// disconnects after it sent octets that a stalled server does not read, the server notices only when it stops.
+/// If the length of a body is not known in advance, the server can't declare a wrong length, and closes the connection instead. If
+/// a client of a stalled server sends octets and then disconnects, the server detects the disconnection only when the server stops.
 ///
 /// On HTTP/2, ``close``, ``reset`` and ``halfClose`` affect the whole connection, and ``stall`` affects the stream. A truncated chunk is a
 /// DATA frame whose announced length is larger than its content. Garbage is a frame with an impossible length. A wrong `Content-Length`
@@ -47,21 +48,21 @@ public struct Fault: Sendable, Hashable, CustomStringConvertible {
     public static let reset = Fault(kind: .reset, description: "reset")
     /// Sends and reads nothing more.
     public static let stall = Fault(kind: .stall, description: "stall")
-    /// Closes the server's sending side (`FIN`); the server reads on.
+    /// Closes the server's sending side (`FIN`). The server continues to read.
     public static let halfClose = Fault(kind: .halfClose, description: "halfClose")
-    /// Announces a chunk that is longer than the data sent for it.
+    /// Announces a chunk that is longer than its data.
     public static let truncatedChunk = Fault(kind: .truncatedChunk, description: "truncatedChunk")
     /// Declares 16 bytes more than are sent.
     public static let wrongContentLength = wrongContentLength(missingBytes: 16)
-    /// Sends octets that are not HTTP of any version.
+    /// Sends octets that are not valid in any version of HTTP.
     public static let garbage = garbage(Data(repeating: 0xFF, count: 16) + Data("no HTTP\r\n\r\n".utf8))
     /// Sends one byte every 10 ms.
     public static let slowDrip = slowDrip(bytes: 1, every: .milliseconds(10))
 
     /// Declares a length that is not the length of the body.
     ///
-    /// - Parameter missingBytes: the number of bytes that the head declares and the server does not send. A negative number: the server
-    ///   sends that many bytes more than the head declares. Must not be 0.
+    /// - Parameter missingBytes: the number of bytes that the head declares and the server does not send. If negative, the server
+    ///   sends this number of bytes more than the head declares. Must not be 0.
     public static func wrongContentLength(missingBytes: Int) -> Fault {
         precondition(missingBytes != 0, "missingBytes must not be 0 (is \(missingBytes))")
         return Fault(kind: .wrongContentLength(missingBytes: missingBytes), description: "wrongContentLength(\(missingBytes))")
@@ -70,8 +71,8 @@ public struct Fault: Sendable, Hashable, CustomStringConvertible {
     /// Sends the given octets where HTTP is expected.
     public static func garbage(_ octets: Data) -> Fault { Fault(kind: .garbage(octets), description: "garbage") }
 
-    /// Sends and reads slowly: `bytes` at a time, with a pause before each piece. The operating system's receive buffer adds to what is
-    /// read of a request.
+    /// Sends and reads slowly: `bytes` at a time, with a pause before each piece. In addition, the operating system reads bytes of
+    /// a request into its receive buffer.
     ///
     /// - Parameters:
     ///   - bytes: the number of bytes in each piece; at least 1.
@@ -85,8 +86,8 @@ public struct Fault: Sendable, Hashable, CustomStringConvertible {
     /// HTTP/2: sends GOAWAY ([RFC 9113, section 6.8](https://www.rfc-editor.org/rfc/rfc9113#section-6.8)).
     ///
     /// - Parameters:
-    ///   - includesStream: whether the last stream that the frame names is this one. If true, the server then sends the response. If false,
-    ///     the frame says that the server did not process the stream, and nothing more is sent.
+    ///   - includesStream: whether the frame names this stream as the last stream. If true, the server then sends the response. If
+    ///     false, the frame says that the server did not process the stream, and nothing more is sent.
     ///   - code: the error code; by default 0 (`NO_ERROR`).
     public static func goAway(includesStream: Bool, code: UInt32 = 0) -> Fault {
         Fault(kind: .goAway(includesStream: includesStream, code: code), description: "goAway(includesStream: \(includesStream))")
@@ -103,21 +104,21 @@ public struct Fault: Sendable, Hashable, CustomStringConvertible {
     public static let all: [Fault] = [.close, .reset, .stall, .halfClose, .truncatedChunk, .wrongContentLength, .garbage, .slowDrip]
 }
 
-/// The point of an exchange at which a ``Fault`` happens. More may be added.
+/// The point of an exchange at which a ``Fault`` happens. Other points may be added.
 public struct FaultPoint: Sendable, Hashable, CustomStringConvertible {
     /// The point's name.
     public let description: String
 
     /// After the head of the request was read.
     public static let requestStart = FaultPoint(description: "requestStart")
-    /// After the first part of the request's body was read; for a request without a body, at its end.
+    /// After the first part of the request's body was read. For a request without a body, at the end of the request.
     public static let requestBody = FaultPoint(description: "requestBody")
     /// After the whole request was read, instead of the head of the response.
     public static let responseStart = FaultPoint(description: "responseStart")
-    /// After half of the response's body; after the first part, if the length is not known in advance.
+    /// After half of the response's body. If the length is not known in advance, after the first part.
     public static let responseBody = FaultPoint(description: "responseBody")
-    /// After the last byte of the response's body. In a chunked message, this is before its end; in a message with a `Content-Length`,
-    /// after it; on HTTP/2, before the end of the stream.
+    /// After the last byte of the response's body. In a chunked message, the point is before the last chunk. In a message with a
+    /// `Content-Length`, the point is after the end of the message. On HTTP/2, the point is before the end of the stream.
     public static let responseEnd = FaultPoint(description: "responseEnd")
 
     /// All points, in the order in which they occur.
@@ -126,7 +127,7 @@ public struct FaultPoint: Sendable, Hashable, CustomStringConvertible {
     var isBeforeHead: Bool { self != .responseBody && self != .responseEnd }
 }
 
-/// A failure of a connection before any request. See ``MockServer/failConnections(_:next:)``. More may be added.
+/// A failure of a connection before any request. See ``MockServer/failConnections(_:next:)``. Other faults may be added.
 public struct ConnectionFault: Sendable, Hashable, CustomStringConvertible {
     enum Kind: Sendable, Hashable { case close, reset, stall, handshake }
 
@@ -141,7 +142,8 @@ public struct ConnectionFault: Sendable, Hashable, CustomStringConvertible {
     /// Accepts the connection, then neither reads nor writes. Over TLS, the handshake never ends.
     public static let stall = ConnectionFault(kind: .stall, description: "stall")
     /// Refuses the TLS handshake with an alert (`handshake_failure`,
-    /// [RFC 8446, section 6.2](https://www.rfc-editor.org/rfc/rfc8446#section-6.2)). Without TLS, it has the effect of ``close``.
+    /// [RFC 8446, section 6.2](https://www.rfc-editor.org/rfc/rfc8446#section-6.2)). Without TLS, the connection is closed, as with
+    /// ``close``.
     public static let handshake = ConnectionFault(kind: .handshake, description: "handshake")
 
     /// All connection faults.

@@ -5,7 +5,7 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOHTTP2
 
-/// Serves the requests of one HTTP/1.1 connection, one after the other.
+/// Handles the requests of one HTTP/1.1 connection, one after the other.
 struct HTTP1Connection: Sendable {
     let core: ServerCore
     let connection: Connection
@@ -63,7 +63,8 @@ struct HTTP1Connection: Sendable {
         }
     }
 
-    /// Returns whether the client uses this connection for no further request, or the parser can't read further.
+    /// Returns whether this is the last request of the connection: the client sends no further request, or the parser can't read
+    /// further.
     private static func isLast(_ head: HTTPRequest, version: String) -> Bool {
         let closes = head.headerFields[values: .connection].flatMap(\.listMembers).contains { $0.isExactlyIgnoringCase("close") }
         return version == "1.0" || closes || head.headerFields[.upgrade] != nil || head.method == .connect
@@ -84,8 +85,8 @@ struct HTTP1Connection: Sendable {
 
     private func readOn() async { while (try? await inbound.next()) != nil {} }
 
-    /// Reads for one second what the client is still sending. Otherwise the operating system would reset the connection, and the client
-    /// could lose the response.
+    /// Reads the client's remaining bytes for one second. Otherwise, the operating system would reset the connection, and the
+    /// client could lose the response.
     private func closeOrderly() async {
         // TLS has its own closing alert.
         if !connection.isTLS {
@@ -101,7 +102,7 @@ struct HTTP1Connection: Sendable {
     }
 }
 
-/// Serves the request of one HTTP/2 stream.
+/// Handles the request of one HTTP/2 stream.
 struct HTTP2Stream: Sendable {
     let core: ServerCore
     let connection: Connection

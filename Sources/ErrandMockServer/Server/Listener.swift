@@ -10,7 +10,7 @@ internal import NIOTLS
 /// The listening socket; sets up each connection that it accepts.
 final class Listener: Sendable {
     private let channel: any Channel
-    /// The connections that keep the queue of a listener full that never accepts.
+    /// The connections that fill the queue of a listener that never accepts connections.
     private let fillers: [any Channel]
     let port: Int
 
@@ -20,7 +20,7 @@ final class Listener: Sendable {
         var bootstrap = ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .serverChannelOption(.backlog, value: Int32(configuration.neverAccepts ? 0 : 256))
             .serverChannelOption(.autoRead, value: !configuration.neverAccepts)
-            // Read no more at a time than is buffered: a fault may stop reading at any point of a request.
+            // Each read gets one message: a fault may stop reading at any point of a request.
             .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 32 * 1024))
             .childChannelInitializer { channel in
@@ -40,7 +40,7 @@ final class Listener: Sendable {
         }
     }
 
-    /// Opens connections until connecting hangs.
+    /// Opens connections until the queue is full and a new connection is not established.
     private static func fill(host: String, port: Int) async throws -> [any Channel] {
         var fillers: [any Channel] = []
         for _ in 0..<16 {
@@ -69,7 +69,7 @@ private struct BrokenListener: Error, CustomStringConvertible {
 /// Adds the handlers of its protocol to an accepted channel.
 struct ConnectionSetup: Sendable {
     let core: ServerCore
-    /// `nil` for clear text.
+    /// The TLS context; `nil` for clear text.
     let tls: NIOSSLContext?
 
     /// Sets up the channel. Must be called on its event loop.
@@ -124,7 +124,7 @@ struct ConnectionSetup: Sendable {
 
     private func startHTTP2(_ connection: Connection) throws {
         var settings = NIOHTTP2Handler.ConnectionConfiguration()
-        // Invalid messages are let through: the client has to detect them, and tests inspect what was received.
+        // Invalid messages are let through: the client must detect invalid messages, and tests inspect the received octets.
         settings.contentLengthValidation = .disabled
         settings.headerBlockValidation = .disabled
         let core = core
@@ -147,7 +147,7 @@ struct ConnectionSetup: Sendable {
     }
 }
 
-/// Waits for the end of the handshake, then sets up the protocol that was negotiated.
+/// Waits for the end of the handshake, then sets up the negotiated protocol.
 private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
 
@@ -193,7 +193,7 @@ private final class ConnectionErrorHandler: ChannelInboundHandler {
     init(core: ServerCore) { self.core = core }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // The error concerns one stream only, which is notified separately.
+        // The error concerns only one stream, which gets the error separately.
         if error is NIOHTTP2Errors.StreamClosed || error is NIOHTTP2Errors.NoSuchStream { return }
         core.connectionFailed(error)
         context.close(promise: nil)

@@ -6,18 +6,19 @@ extension MockServer {
     public struct Configuration: Sendable {
         /// The address to listen on: `127.0.0.1` (the default) or `::1`.
         public var host = "127.0.0.1"
-        /// The TLS settings; `nil` (the default): clear text.
+        /// The TLS settings. `nil`, the default: clear text.
         public var tls: TLS?
-        /// The protocols; HTTP/1.1 by default. With TLS, ALPN selects one of several, the first preferred. Without TLS, HTTP/2 is used if
-        /// it is the only one, with clients that know it beforehand
+        /// The protocols; HTTP/1.1 by default. With TLS, ALPN selects one of the protocols, and the first protocol is preferred.
+        /// Without TLS, HTTP/2 must be the only protocol, and clients must use HTTP/2 with prior knowledge
         /// ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)).
         public var protocols: [HTTPVersion] = [.http1]
         /// Whether the server sends `100 Continue` to a client that expects it, when reading of the body begins: true by default.
         public var sendsContinue = true
-        /// Whether the server never accepts connections: false by default. If true, the operating system's queue is full, and connecting
-        /// hangs.
+        /// Whether the server never accepts connections: false by default. If true, the operating system's connection queue is
+        /// full, and new connections are never established.
         public var neverAccepts = false
-        /// The size of the operating system's receive buffer for requests, in bytes. `nil` (the default): chosen by the operating system.
+        /// The size of the operating system's receive buffer for requests, in bytes. `nil`, the default: the operating system
+        /// chooses the size.
         public var receiveBufferBytes: Int?
         /// The clock for delays, pauses and slow drips.
         public var clock: any Clock<Duration> = ContinuousClock()
@@ -29,7 +30,7 @@ extension MockServer {
         ///
         /// - Parameters:
         ///   - certificate: the server's certificate.
-        ///   - protocols: the HTTP versions to offer, the preferred one first.
+        ///   - protocols: the HTTP versions to offer. The first version is preferred.
         public static func tls(_ certificate: TestCertificate, protocols: [HTTPVersion] = [.http2, .http1]) -> Configuration {
             var configuration = Configuration()
             configuration.tls = TLS(certificate)
@@ -37,7 +38,7 @@ extension MockServer {
             return configuration
         }
 
-        /// Settings for HTTP/2 in clear text.
+        /// The settings for HTTP/2 in clear text.
         public static var http2: Configuration {
             var configuration = Configuration()
             configuration.protocols = [.http2]
@@ -57,7 +58,7 @@ extension MockServer {
     public struct TLS: Sendable {
         /// The server's certificate and its key.
         public var certificate: TestCertificate
-        /// The authority that must have signed the clients' certificates. `nil` (the default): no client certificate is requested.
+        /// The authority that must have signed the clients' certificates. `nil`, the default: no client certificate is requested.
         public var clientAuthority: TestAuthority?
         /// The TLS versions to offer: 1.2 and 1.3 by default.
         public var versions: ClosedRange<Version> = .tls12 ... .tls13
@@ -69,7 +70,7 @@ extension MockServer {
         public enum Version: Int, Sendable, Comparable {
             /// TLS 1.2 and TLS 1.3.
             case tls12, tls13
-            /// Whether the first version is older.
+            /// Returns whether the first version is older.
             public static func < (left: Version, right: Version) -> Bool { left.rawValue < right.rawValue }
         }
     }

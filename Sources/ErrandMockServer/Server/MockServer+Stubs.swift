@@ -10,8 +10,8 @@ extension MockServer {
     /// let stubs = server.serve(Stub(.get, "/users/7").responds(.json(["id": 7])))
     /// ```
     ///
-    /// A stub that fails breaks the connection off. Delays and rates are measured by the server's clock. A request that matches no stub
-    /// goes to the next dispatcher.
+    /// If a stub fails, the connection is broken off. Delays and rates are measured by the server's clock. A request that matches
+    /// no stub is passed to the next dispatcher.
     ///
     /// - Returns: the transport that selects the stub, which also records the requests.
     @discardableResult
@@ -28,7 +28,7 @@ extension MockServer {
 
 /// Runs `body` with a server that responds with stubs, and stops the server afterwards. See ``withMockServer(_:_:)``.
 ///
-/// - Throws: what starting the server or `body` throws.
+/// - Throws: the errors of the server's start, and the errors of `body`.
 public func withMockServer<Result>(
     serving stubs: [Stub], _ configuration: MockServer.Configuration = MockServer.Configuration(),
     _ body: (MockServer) async throws -> Result
@@ -40,7 +40,7 @@ public func withMockServer<Result>(
 }
 
 extension MockResponse {
-    /// Creates the response of the first stub that matches; `nil` if none does.
+    /// Creates the response of the first stub that matches; `nil` if no stub matches.
     fileprivate init?(by transport: StubTransport, to incoming: IncomingRequest) async throws {
         let events = InformationalResponses()
         let body: RequestBody

@@ -14,12 +14,13 @@ internal import Synchronization
 /// }
 /// ```
 ///
-/// The server responds with the queued responses first, in order. After that it calls its dispatchers in the order in which they were
-/// added; the first response that is not `nil` is sent. If there is none, the server responds with status 404 and text that names the
-/// request. Requests on different connections or streams are served concurrently.
+/// The server first responds with the queued responses, in order. When the queue is empty, the server calls its dispatchers in the
+/// order in which they were added. The server sends the first response that is not `nil`. If there is no response, the server
+/// responds with the status 404 and a text that names the request. Requests on different connections or streams are handled
+/// concurrently.
 ///
-/// Octets that are not HTTP get status 400, and their connection is closed. On HTTP/1.1, the server accepts the methods that SwiftNIO's
-/// parser knows.
+/// If a client sends octets that are not HTTP, the server responds with the status 400, and closes the connection. On HTTP/1.1, the
+/// server accepts the methods that SwiftNIO's parser knows.
 public final class MockServer: Sendable, CustomStringConvertible {
     /// The numbers of connections and requests since the server started.
     public struct Counts: Sendable, Hashable {
@@ -41,7 +42,7 @@ public final class MockServer: Sendable, CustomStringConvertible {
 
     private init(_ listener: Listener, core: ServerCore) {
         (self.listener, self.core, port) = (listener, core, listener.port)
-        // Owned by this value: ended by `stop()`, or when the last reference to the server is gone.
+        // The server owns this task: `stop()` ends the task, or the release of the last reference to the server.
         work = Task { await core.run() }
     }
 
@@ -74,10 +75,10 @@ public final class MockServer: Sendable, CustomStringConvertible {
 
     // MARK: - Responses
 
-    /// Adds responses to the queue. Each is sent once, in order, before any dispatcher is called.
+    /// Adds responses to the queue. Each response is sent once, in order, before any dispatcher is called.
     public func enqueue(_ responses: MockResponse...) { core.change { $0.queue += responses } }
 
-    /// Adds a dispatcher after those that were added before.
+    /// Adds a dispatcher after the existing dispatchers.
     ///
     /// ```swift
     /// server.dispatch { request in
@@ -86,9 +87,9 @@ public final class MockServer: Sendable, CustomStringConvertible {
     /// }
     /// ```
     ///
-    /// - Parameter respond: called when the head of a request has been received; it may read the body. `nil` leaves the request to the next
-    ///   dispatcher. If it throws, the server responds with status 500 and the error as text; `CancellationError` closes the connection
-    ///   instead.
+    /// - Parameter respond: called when the head of a request has been received. The closure may read the body. If the closure
+    ///   returns `nil`, the next dispatcher is called. If the closure throws, the server responds with the status 500 and the error
+    ///   as text. If the error is `CancellationError`, the server closes the connection instead.
     public func dispatch(_ respond: @escaping @Sendable (IncomingRequest) async throws -> MockResponse?) {
         core.change { $0.dispatchers.append(respond) }
     }
@@ -96,7 +97,7 @@ public final class MockServer: Sendable, CustomStringConvertible {
     /// Makes the next connections fail before any request.
     ///
     /// - Parameters:
-    ///   - fault: the way in which they fail.
+    ///   - fault: the way in which the connections fail.
     ///   - count: the number of connections; 1 by default.
     public func failConnections(_ fault: ConnectionFault, next count: Int = 1) {
         core.change { $0.connectionFaults += Array(repeating: fault, count: count) }
@@ -111,8 +112,8 @@ public final class MockServer: Sendable, CustomStringConvertible {
         return "\(core.configuration.tls == nil ? "http" : "https")://\(shown):\(port)\(path)"
     }
 
-    /// The requests, in the order in which they were complete or broke off. Each is recorded before its response is sent, unless
-    /// ``MockResponse/isEarly`` is set.
+    /// The requests, in the order in which they were complete or broke off. Each request is recorded before its response is sent,
+    /// unless ``MockResponse/isEarly`` is set.
     public var requests: [MockRequest] { core.with { $0.requests } }
 
     /// The reasons why connections failed, such as failed handshakes and octets that are not HTTP.
@@ -125,9 +126,10 @@ public final class MockServer: Sendable, CustomStringConvertible {
     /// The number of connections that the server has accepted so far.
     public var acceptedConnectionCount: Int { counts.acceptedConnections }
 
-    /// Returns the first of ``requests`` that this method has not returned before. Waits for one if necessary.
+    /// Returns the first of ``requests`` that this method has not returned before. If there is no such request, waits for the next
+    /// request.
     ///
-    /// - Parameter limit: the longest time to wait; 5 s by default.
+    /// - Parameter limit: the maximum time to wait; 5 s by default.
     /// - Throws: ``TimeoutError`` after `limit`; `CancellationError`.
     public func nextRequest(within limit: Duration = .seconds(5)) async throws -> MockRequest {
         let found = Found()
@@ -150,7 +152,7 @@ public final class MockServer: Sendable, CustomStringConvertible {
     /// ```
     ///
     /// - Parameters:
-    ///   - limit: the longest time to wait; 5 s by default.
+    ///   - limit: the maximum time to wait; 5 s by default.
     ///   - condition: called with the counts now and after each change.
     /// - Throws: ``TimeoutError`` after `limit`; `CancellationError`.
     public func waitUntil(within limit: Duration = .seconds(5), _ condition: @escaping @Sendable (Counts) -> Bool) async throws {
@@ -165,7 +167,7 @@ public final class MockServer: Sendable, CustomStringConvertible {
     /// The server's URL.
     public var description: String { "MockServer(\(url("")))" }
 
-    /// An error: what the test waited for did not happen in time.
+    /// An error: an awaited request did not arrive, or an awaited condition was not met, in time.
     public struct TimeoutError: Error, Sendable, CustomStringConvertible {
         /// The time that the test waited.
         public let limit: Duration
@@ -182,12 +184,13 @@ private final class Found: Sendable {
     let request = Mutex<MockRequest?>(nil)
 }
 
-/// Runs `body` with a server, and stops the server when `body` returns or throws. Afterwards no socket and no task is left.
+/// Runs `body` with a server, and stops the server when `body` returns or throws. After that, no socket and no task of the server
+/// is left.
 ///
 /// - Parameters:
 ///   - configuration: the server's settings; by default HTTP/1.1 in clear text.
 ///   - body: the code that uses the server.
-/// - Throws: what starting the server or `body` throws.
+/// - Throws: the errors of the server's start, and the errors of `body`.
 public func withMockServer<Result>(
     _ configuration: MockServer.Configuration = MockServer.Configuration(), _ body: (MockServer) async throws -> Result
 ) async throws -> Result {

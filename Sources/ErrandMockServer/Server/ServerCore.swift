@@ -42,7 +42,7 @@ final class ServerCore: Sendable {
         (jobs, jobsContinuation) = AsyncStream.makeStream()
     }
 
-    /// Runs the jobs of connections and streams, until the task is cancelled and all of them have ended.
+    /// Runs the jobs of connections and streams, until the task is cancelled and all jobs have ended.
     func run() async {
         await withDiscardingTaskGroup { group in
             for await job in jobs { group.addTask { await job() } }
@@ -73,7 +73,7 @@ final class ServerCore: Sendable {
         return woken
     }
 
-    /// Returns the next queued response; if the queue is empty, the first response of a dispatcher.
+    /// Returns the next queued response. If the queue is empty, returns the first response of a dispatcher.
     func answer(_ request: IncomingRequest) async throws -> MockResponse {
         let (queued, dispatchers) = state.withLock { state -> (MockResponse?, [Dispatcher]) in
             state.queue.isEmpty ? (nil, state.dispatchers) : (state.queue.removeFirst(), [])
@@ -85,8 +85,8 @@ final class ServerCore: Sendable {
         return .text("the mock server has no response for \(request.method.rawValue) \(request.head.path ?? "")\n", status: .notFound)
     }
 
-    /// Waits until `isMet` returns true; the closure may then change the state. Returns false if the time is over or the task was
-    /// cancelled.
+    /// Waits until `isMet` returns true. When the condition is met, the closure may change the state. Returns false if the time is
+    /// over or the task was cancelled.
     func wait(within limit: Duration, until isMet: @escaping @Sendable (inout State) -> Bool) async -> Bool {
         await withTaskGroup(of: Bool.self) { group in
             group.addTask { await self.wait(until: isMet) }
@@ -124,7 +124,7 @@ final class ServerCore: Sendable {
 
     // MARK: - Connections
 
-    /// Records an accepted connection. Returns its number and its fault, if any; `nil` if the server has stopped.
+    /// Records an accepted connection, and returns the connection's number and its fault. Returns `nil` if the server has stopped.
     func accept(_ channel: any Channel) -> (index: Int, fault: ConnectionFault?)? {
         var accepted: (index: Int, fault: ConnectionFault?)?
         change { state in

@@ -5,7 +5,8 @@ internal import NIOSSL
 internal import SwiftASN1
 internal import X509
 
-/// A temporary certificate authority, created in this process. Only clients that are configured to trust it accept its certificates.
+/// A temporary certificate authority, created in this process. Only clients that are configured to trust the authority accept its
+/// certificates.
 ///
 /// ```swift
 /// let authority = try TestAuthority()
@@ -13,7 +14,7 @@ internal import X509
 /// let server = try await MockServer.start(.tls(try authority.certificate()))
 /// ```
 ///
-/// Keys are on the curve P-256. Certificates are valid from yesterday for 30 days, unless `validity` says otherwise.
+/// Keys are on the curve P-256. By default, certificates are valid for 30 days from yesterday.
 public struct TestAuthority: Sendable {
     /// The authority's name: the common name of its certificate.
     public let name: String
@@ -27,7 +28,7 @@ public struct TestAuthority: Sendable {
 
     /// Creates an authority with a new key.
     ///
-    /// - Parameter name: the common name of its certificate.
+    /// - Parameter name: the common name of the authority's certificate.
     /// - Throws: any error of creating the certificate.
     public init(name: String = "Errand test authority") throws {
         let key = P256.Signing.PrivateKey()
@@ -45,11 +46,11 @@ public struct TestAuthority: Sendable {
 
     /// The time in which a certificate is valid.
     public enum Validity: Sendable, Hashable {
-        /// For 30 days from yesterday.
+        /// Valid for 30 days from yesterday.
         case now
-        /// Until yesterday: the certificate has expired.
+        /// Valid until yesterday: the certificate has expired.
         case expired
-        /// From tomorrow: the certificate is not valid yet.
+        /// Valid from tomorrow: the certificate is not valid yet.
         case notYet
 
         fileprivate var range: (from: Date, to: Date) {
@@ -68,7 +69,7 @@ public struct TestAuthority: Sendable {
     ///
     /// - Parameters:
     ///   - names: the host names and IP addresses that the certificate is for; ``localNames`` by default.
-    ///   - validity: the time in which it is valid; ``Validity/now`` by default.
+    ///   - validity: the time in which the certificate is valid; ``Validity/now`` by default.
     /// - Throws: any error of creating the certificate.
     public func certificate(for names: [String] = localNames, validity: Validity = .now) throws -> TestCertificate {
         let alternatives = names.map { name -> GeneralName in
@@ -90,7 +91,7 @@ public struct TestAuthority: Sendable {
     ///
     /// - Parameters:
     ///   - name: the certificate's common name.
-    ///   - validity: the time in which it is valid; ``Validity/now`` by default.
+    ///   - validity: the time in which the certificate is valid; ``Validity/now`` by default.
     /// - Throws: any error of creating the certificate.
     public func clientCertificate(name: String = "test client", validity: Validity = .now) throws -> TestCertificate {
         try issue(
@@ -148,7 +149,7 @@ public struct TestCertificate: Sendable, CustomStringConvertible, HidesStorage {
     /// The private key, in PEM (PKCS #8).
     public let keyPEM: String
 
-    /// Writes the certificate and the key to files, for programs that read them from paths.
+    /// Writes the certificate and the key to files, for programs that read certificates and keys from paths.
     ///
     /// - Throws: any error of writing the files.
     public func write(certificateToPath certificatePath: String, keyToPath keyPath: String) throws {

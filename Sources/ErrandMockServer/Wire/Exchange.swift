@@ -1,7 +1,7 @@
 #if MockServer
 internal import ErrandCore
 
-/// Serves one request: gets the response, then sends it with its fault. The same code serves both HTTP versions.
+/// Handles one request: gets the response, then sends the response with its fault. The same code is used for both HTTP versions.
 struct Exchange: Sendable {
     let core: ServerCore
     let wire: any ExchangeWire
@@ -10,7 +10,7 @@ struct Exchange: Sendable {
 
     private var clock: any Clock<Duration> { core.configuration.clock }
 
-    /// Serves the request.
+    /// Handles the request.
     ///
     /// - Throws: the error that ended the connection early.
     func run() async throws -> ExchangeEnd {
@@ -40,7 +40,7 @@ struct Exchange: Sendable {
         let end = try await send(response)
         guard case .done = end else { return end }
         if body.owesContinue {
-            // It is unknown whether the client now sends its body (RFC 9110, section 10.1.1).
+            // The server can't know whether the client now sends its body (RFC 9110, section 10.1.1).
             body.fail("the response was sent before the request body")
             return wire.majorVersion == 1 ? .closeOrderly : .done
         }
@@ -136,8 +136,8 @@ struct Exchange: Sendable {
         }
     }
 
-    /// Applies a fault after the head of the response. Returns `nil` if the exchange continues. `rest` is the part of the body that is
-    /// known and not sent yet.
+    /// Applies a fault after the head of the response. Returns `nil` if the exchange continues. `rest` is the known part of the
+    /// body that is not sent yet.
     private func breakBehindHead(_ response: MockResponse, rest: Data) async throws -> ExchangeEnd? {
         guard let (fault, point) = response.fault else { return nil }
         switch fault.kind {

@@ -4,20 +4,20 @@ internal import NIOCore
 
 /// How the end of a response's body is marked.
 enum WireFraming: Sendable, Equatable {
-    /// The response has no body: its status or the request's method does not allow one.
+    /// The response has no body: its status or the request's method does not allow a body.
     case none
     /// The head declares this number of bytes, which may be wrong on purpose.
     case length(Int)
     case chunked
     case untilClose
-    /// The response's own header fields mark it.
+    /// The response's own header fields mark the end.
     case byItself
 }
 
 /// What happens to a connection (HTTP/1.1) or a stream (HTTP/2) after an exchange.
 enum ExchangeEnd: Sendable {
     case done
-    /// The connection is closed correctly: with TLS's closing alert, and after reading what the client still sends.
+    /// The connection is closed correctly: with TLS's closing alert, and after the client's remaining bytes were read.
     case closeOrderly
     case close
     case reset
@@ -40,7 +40,7 @@ protocol ExchangeWire: Sendable {
     func sendOctets(_ octets: Data) async throws
     func goAway(includesStream: Bool, code: UInt32) async throws
     func resetStream(code: UInt32) async throws
-    /// Limits what is sent from now on to `bytes` at a time, with a pause before each piece.
+    /// Sends at most `bytes` at a time from now on, with a pause before each piece.
     func slowDown(bytes: Int, pause: Duration)
 }
 
@@ -66,7 +66,7 @@ struct Connection: Sendable {
             let isOn: Int32
             let seconds: Int32
         }
-        // It has the same two fields as the system's `struct linger`. With it, closing sends a reset.
+        // This value has the same two fields as the system's `struct linger`. With this option, the close sends a reset.
         if let provider = channel as? any SocketOptionProvider {
             try? await provider.unsafeSetSocketOption(level: .socket, name: .so_linger, value: Linger(isOn: 1, seconds: 0)).get()
         }
@@ -82,8 +82,8 @@ struct Connection: Sendable {
     static let firstHandlerName = "errand.first"
 }
 
-/// The first handler of each connection's pipeline. It does nothing: the operations of its context reach the socket and bypass all other
-/// handlers.
+/// The first handler of each connection's pipeline. The handler does nothing: its context gives access to the socket, without the
+/// other handlers.
 final class SocketHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 }

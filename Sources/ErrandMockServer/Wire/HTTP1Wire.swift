@@ -4,7 +4,7 @@ internal import NIOCore
 internal import NIOFoundationEssentialsCompat
 internal import Synchronization
 
-/// Writes HTTP/1.1 responses octet by octet, because faults have to break them at any point.
+/// Writes HTTP/1.1 responses octet by octet, because a fault can break a response at any point.
 final class HTTP1Wire: ExchangeWire {
     private struct State {
         var isChunked = false

@@ -90,7 +90,7 @@ final class HTTP2Wire: ExchangeWire {
     private func write(_ payload: HTTP2Frame.FramePayload) async throws { try await stream.writeAndFlush(payload).get() }
 }
 
-/// Sits between HTTP/2 and the socket. After octets that are not frames, it discards everything that HTTP/2 writes.
+/// A handler between HTTP/2 and the socket. After octets that are not frames, the handler discards all further frames.
 final class OctetsHandler: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -108,7 +108,7 @@ final class OctetsHandler: ChannelOutboundHandler {
 }
 
 extension HPACKHeaders {
-    /// Creates fields without those of HTTP/1.1 connections
+    /// Creates fields without the fields of HTTP/1.1 connections
     /// ([RFC 9113, section 8.2.2](https://www.rfc-editor.org/rfc/rfc9113#section-8.2.2)).
     fileprivate init(_ fields: HTTPFields) {
         let excluded: Set<String> = ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"]

@@ -13,8 +13,8 @@ enum RequestPart: Sendable {
     var bodyBytes: Int { if case .body(let data) = self { data.count } else { 0 } }
 }
 
-/// A buffer of what an HTTP/1.1 connection or an HTTP/2 stream has received and what is not read yet. The event loop fills it, one task
-/// reads it, and reading from the socket pauses while it is full.
+/// A buffer of the parts that an HTTP/1.1 connection or an HTTP/2 stream has received, and that are not read yet. The event loop
+/// fills the buffer, and one task reads the buffer. While the buffer is full, the socket is not read.
 final class Inbound: Sendable {
     private static let limitBytes = 64 * 1024
     private static let limitParts = 64
@@ -34,7 +34,7 @@ final class Inbound: Sendable {
             return isSlow ? parts.isEmpty : parts.bytes < Inbound.limitBytes && parts.count < Inbound.limitParts
         }
 
-        /// Returns the closure to call outside the lock, if there is room again.
+        /// Returns the closure to call outside the lock, if the buffer has room again.
         mutating func demand() -> (@Sendable () -> Void)? {
             guard wantsRead, mayRead else { return nil }
             wantsRead = false
@@ -49,7 +49,7 @@ final class Inbound: Sendable {
     /// Sets the closure that requests more data from the connection.
     func attach(read: @escaping @Sendable () -> Void) { state.withLock { $0.read = read } }
 
-    /// Returns whether the connection may be read now. If not, it is read later, when there is room.
+    /// Returns whether the connection may be read now. If false, the connection is read when the buffer has room.
     func allowsRead() -> Bool {
         state.withLock { state in
             if state.mayRead { return true }
@@ -109,14 +109,14 @@ final class Inbound: Sendable {
     /// Whether a part is buffered. Buffered parts are not lost when the connection ends.
     var hasParts: Bool { state.withLock { !$0.parts.isEmpty } }
 
-    /// Stops reading. The end of the connection is still noticed.
+    /// Stops reading. The end of the connection is still detected.
     func hold() { state.withLock { $0.isHeld = true } }
 
     /// Limits reading ahead to one part.
     func slowDown() { state.withLock { $0.isSlow = true } }
 }
 
-/// The body of one request as a source. Records what is read, up to 16 MiB.
+/// The body of one request as a source. Records the bytes that are read, up to 16 MiB.
 final class IncomingBody: BodySource {
     private struct State {
         var request: MockRequest
@@ -172,7 +172,8 @@ final class IncomingBody: BodySource {
         if owed, !inbound.hasParts { try await sendContinue() }
     }
 
-    /// Reads what is already buffered, then records the request: as incomplete, unless its end was read.
+    /// Reads the buffered parts, then records the request. If the end of the request was not read, the request is recorded as
+    /// incomplete.
     func close(_ reason: String) async {
         state.withLock { state in
             (state.owesContinue, state.slow) = (false, nil)
@@ -182,7 +183,7 @@ final class IncomingBody: BodySource {
         fail(reason)
     }
 
-    /// Limits the body from now on to `bytes` at a time, with a pause before each piece.
+    /// Returns at most `bytes` of the body at a time from now on, with a pause before each piece.
     func slowDown(bytes: Int, pause: Duration) {
         inbound.slowDown()
         state.withLock { $0.slow = (bytes, pause) }
@@ -215,7 +216,7 @@ final class IncomingBody: BodySource {
 
     func abandon() {}
 
-    /// Records the request as incomplete, unless its end was read.
+    /// Records the request as incomplete, unless the end of the request was read.
     func fail(_ reason: String) { finish { $0.failure = reason } }
 
     private func finish(_ change: (inout MockRequest) -> Void) {

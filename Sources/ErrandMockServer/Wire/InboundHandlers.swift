@@ -7,9 +7,9 @@ internal import NIOHPACK
 internal import NIOHTTP1
 internal import NIOHTTP2
 
-/// Passes what a connection or a stream receives to its ``Inbound``, and reads only as fast as that is read.
+/// Passes the parts that a connection or a stream receives to its ``Inbound``, and reads only while the ``Inbound`` has room.
 ///
-/// It must be the last handler of its pipeline, because there it intercepts every automatic read.
+/// The handler must be the last of its pipeline, so that it intercepts every automatic read.
 final class InboundHandler<Incoming: Sendable>: ChannelDuplexHandler {
     typealias InboundIn = Incoming
     typealias OutboundIn = Never
@@ -101,7 +101,7 @@ extension RequestPart {
 }
 
 extension HTTPFields {
-    /// Leaves out pseudo-header fields and fields with an invalid name.
+    /// Creates fields from pairs, without pseudo-header fields and fields with an invalid name.
     fileprivate init(pairs: [(String, String)], without excluded: String? = nil) {
         self.init()
         for (name, value) in pairs where excluded.map({ name.isExactly($0) }) != true {

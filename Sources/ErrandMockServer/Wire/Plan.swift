@@ -5,7 +5,7 @@ internal import Synchronization
 /// The source of a response's body, with its length.
 struct Plan {
     let source: any BodySource
-    /// The length in bytes; `nil` if it is not known before the end.
+    /// The length in bytes; `nil` if the length is not known in advance.
     let length: Int?
     private let declaresLength: Bool
 
@@ -33,7 +33,7 @@ struct Plan {
         return chunks.reduce(into: Data()) { $0.append($1) }
     }
 
-    /// Returns the framing, and whether the body is sent: not with some statuses, and not for HEAD
+    /// Returns the framing, and whether the body is sent. With some statuses, and for HEAD, no body is sent
     /// ([RFC 9112, section 6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
     func framing(of response: MockResponse, to request: MockRequest) -> (WireFraming, sendsBody: Bool) {
         let (status, fields) = (response.head.status.code, response.head.headerFields)

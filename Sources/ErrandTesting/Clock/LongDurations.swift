@@ -1,5 +1,5 @@
 extension Duration {
-    /// Returns the sum, or the largest or smallest duration if the sum overflows.
+    /// Returns the sum. If the sum overflows, returns the largest or the smallest duration.
     func cappedSum(_ other: Duration) -> Duration {
         let (sum, isOver) = attoseconds.addingReportingOverflow(other.attoseconds)
         guard isOver else { return Duration(attoseconds: sum) }

@@ -74,7 +74,7 @@ public final class ManualClock: Clock, Sendable {
     /// The number of sleepers.
     public var sleeperCount: Int { state.withLock { $0.sleepers.count } }
 
-    /// The duration until the next sleeper is due; `nil` if there is none.
+    /// The duration until the next sleeper is due; `nil` if there is no sleeper.
     public var nextSleeper: Duration? {
         state.withLock { state in state.sleepers.values.map(\.until).min().map { state.now.duration(to: $0) } }
     }
@@ -95,13 +95,14 @@ public final class ManualClock: Clock, Sendable {
         }
     }
 
-    /// Advances the time by `duration`, which is at least zero, and wakes the sleepers that are due, the earliest first.
+    /// Advances the time by `duration`, and wakes the sleepers that are due, the earliest first. `duration` must be at least zero.
     public func advance(by duration: Duration) {
         precondition(duration >= .zero, "duration must be at least zero (is \(duration.inWords))")
         wake { $0.now = $0.now.advanced(by: duration) }
     }
 
-    /// Advances the time to the instant at which the next sleeper is due, and wakes it. Returns by how much; `nil` if there is no sleeper.
+    /// Advances the time to the instant at which the next sleeper is due, and wakes that sleeper. Returns the duration of the
+    /// advance; `nil` if there is no sleeper.
     @discardableResult
     public func advanceToNextSleeper() -> Duration? {
         var moved: Duration?
@@ -113,8 +114,8 @@ public final class ManualClock: Clock, Sendable {
         return moved
     }
 
-    /// Calls `body`, and meanwhile advances the time to the next sleeper whenever there is one: a retry's backoffs, or the waits of a poll,
-    /// pass immediately and automatically.
+    /// Calls `body`. While `body` runs, advances the time to the next sleeper whenever there is a sleeper: a retry's backoffs, or
+    /// the waits of a poll, pass immediately.
     ///
     /// ```swift
     /// let response = try await clock.advancingToSleepers {
@@ -122,9 +123,10 @@ public final class ManualClock: Clock, Sendable {
     /// }
     /// ```
     ///
-    /// Use it for bodies that wait only on this clock. Before each advance it yields a few times, so that others can begin to sleep until
-    /// the same or an earlier instant. It does not wait for other work, such as a connection or another clock. So a deadline on this clock
-    /// passes as soon as its timer is the next sleeper, whatever other work is in progress.
+    /// Use this method for a `body` that waits only on this clock. Before each advance, the method yields a few times, so that
+    /// other tasks can begin to sleep until the same or an earlier instant. The method does not wait for other work, such as a
+    /// connection or another clock. So a deadline on this clock passes as soon as its timer is the next sleeper, whatever other
+    /// work is in progress.
     public func advancingToSleepers<Result>(_ body: () async throws -> Result) async rethrows -> Result {
         async let _ = advanceUntilCancelled()
         return try await body()

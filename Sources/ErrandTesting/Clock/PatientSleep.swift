@@ -1,7 +1,7 @@
-/// Waits until `limit` has passed, and longer on a machine that has no time for the awaited work.
+/// Waits until `limit` has passed. On a busy machine, waits longer.
 ///
-/// The limit passes in a hundred steps. At the end of each, the caller waits for its turn among the tasks that are ready to run. So work of a few steps is not
-/// reported as late because other tasks, or other processes, take the processor.
+/// The wait has a hundred steps. At the end of each step, the caller yields to the other tasks that are ready to run. So the
+/// awaited work is not reported as late because other tasks or other processes use the processor.
 ///
 /// - Throws: `CancellationError`.
 package func sleepPatiently(for limit: Duration) async throws {

@@ -9,7 +9,7 @@ internal import Synchronization
 /// #expect(sink.kinds.count { $0 == .retryDecision } == 2)
 /// ```
 ///
-/// It keeps every event for its lifetime.
+/// The sink keeps all events until the sink is released.
 public final class RecordingEventSink: EventSink {
     private struct Waiter {
         let kind: ExchangeEvent.Kind
@@ -43,7 +43,8 @@ public final class RecordingEventSink: EventSink {
         for continuation in met { continuation.resume() }
     }
 
-    /// Returns as soon as an event of `kind` was recorded; immediately if there was one before. It has no timeout of its own.
+    /// Returns as soon as an event of `kind` was recorded. If such an event was recorded before, returns immediately. The wait has
+    /// no timeout.
     ///
     /// - Throws: `CancellationError`.
     public func wait(for kind: ExchangeEvent.Kind) async throws {

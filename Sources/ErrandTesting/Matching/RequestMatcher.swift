@@ -43,13 +43,14 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
 
     /// Matches paths by a pattern. The path is percent-encoded and without its query.
     ///
-    /// - Parameter pattern: literal segments, `{name}` for any one segment that is not empty, and a final `**` for any number of segments.
+    /// - Parameter pattern: literal segments, `{name}` for any segment that is not empty, and a final `**` for any number of
+    ///   segments.
     public static func path(_ pattern: String) -> RequestMatcher { meeting(.path(pattern)) }
 
-    /// Matches requests with this URL. `ignoringQuery` compares only the part before the question mark.
+    /// Matches requests with this URL. With `ignoringQuery`, only the part before the question mark is compared.
     public static func url(_ url: String, ignoringQuery: Bool = false) -> RequestMatcher {
         let shown = Sensitivity.standard.redactedURL(url)
-        // Normalized like a request's own URL: the host in lower case, without a default port.
+        // The URL is normalized like a request's own URL: the host in lowercase, without a default port.
         let wanted = (try? HTTPURL(url))?.description ?? url
         @Sendable func comparable(_ text: String) -> Substring { ignoringQuery ? RequestTarget.parts(of: text).path : text[...] }
         let text = String(comparable(wanted))
@@ -66,7 +67,8 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
         return RequestMatcher("URL matching /\(pattern)/") { recorded in recorded.request.url.map { matches($0.description) } ?? false }
     }
 
-    /// Matches requests with a query item of this name, and of this value unless it is `nil`; both before percent-encoding.
+    /// Matches requests with a query item of this name and this value, both before percent-encoding. If `value` is `nil`, matches
+    /// any value.
     public static func query(_ name: String, _ value: String? = nil) -> RequestMatcher {
         let shown = Sensitivity.standard.isSensitive(queryName: name) ? value.map { _ in Sensitivity.placeholder } : value
         return RequestMatcher("query \(name)\(shown.map { "=\($0)" } ?? "")") { recorded in
@@ -74,7 +76,7 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
         }
     }
 
-    /// Matches requests with a field of this name, and of this value unless it is `nil`.
+    /// Matches requests with a field of this name and this value. If `value` is `nil`, matches any value.
     public static func header(_ name: HTTPField.Name, _ value: String? = nil) -> RequestMatcher {
         let shown = Sensitivity.standard.isSensitive(name) ? value.map { _ in Sensitivity.placeholder } : value
         return RequestMatcher("header \(name.rawName)\(shown.map { ": \($0)" } ?? "")") { recorded in
@@ -82,8 +84,8 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
         }
     }
 
-    /// Matches requests with a field of this name whose value contains a match of a regular expression. If there are several fields, one
-    /// match is enough.
+    /// Matches requests with a field of this name whose value contains a match of a regular expression. If a request has several
+    /// fields of this name, one match is enough.
     ///
     /// - Precondition: `pattern` is a valid regular expression.
     public static func header(_ name: HTTPField.Name, matching pattern: String) -> RequestMatcher {
@@ -102,7 +104,8 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
     /// Matches requests whose body is exactly this text, in UTF-8.
     public static func body(_ text: String) -> RequestMatcher { body(Data(text.utf8)) }
 
-    /// Matches requests with a JSON body that has at least these members, with these values. Arrays must have the same length.
+    /// Matches requests with a JSON body that has at least these members, with these values. Arrays must have the same length as in
+    /// `subset`.
     public static func json(_ subset: JSONValue) -> RequestMatcher {
         let shown = (try? JSONEncoder().encode(subset)).map { String(decoding: $0, as: UTF8.self) } ?? "…"
         return RequestMatcher("JSON with \(shown)", needsBody: true) { recorded in
@@ -120,8 +123,8 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
         }
     }
 
-    /// Matches requests with a part of a multipart body ([RFC 7578](https://www.rfc-editor.org/rfc/rfc7578)) of this name and, unless they
-    /// are `nil`, of this file name and this text.
+    /// Matches requests with a part of a multipart body ([RFC 7578](https://www.rfc-editor.org/rfc/rfc7578)) with this name, this
+    /// file name and this text. If `fileName` or `text` is `nil`, any file name or text matches.
     public static func part(named name: String, fileName: String? = nil, text: String? = nil) -> RequestMatcher {
         let more = (fileName.map { " of the file \($0)" } ?? "") + (text == nil ? "" : " with its text")
         return RequestMatcher("part \(name)\(more)", needsBody: true) { recorded in
@@ -132,7 +135,8 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
         }
     }
 
-    /// Matches requests for which a closure returns true. `name` is for the error of a request without a matching stub.
+    /// Matches requests for which a closure returns true. `name` names the criterion in the error of a request without a matching
+    /// stub.
     public static func custom(_ name: String, _ matches: @escaping @Sendable (RecordedRequest) -> Bool) -> RequestMatcher {
         RequestMatcher(name, needsBody: true, matches)
     }
@@ -180,7 +184,7 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
         conjuncts.filter { !$0.matches(request) }.map(\.description)
     }
 
-    /// The number of criteria that must all be met.
+    /// The number of criteria that a request must meet.
     var count: Int { conjuncts.count }
 
     public var description: String {
@@ -193,7 +197,7 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
     }
 }
 
-/// A regular expression that is compiled where it is used, because a compiled one can't be shared among threads.
+/// A regular expression that is compiled for each use, because a compiled regular expression can't be shared among threads.
 private struct Pattern: Sendable {
     private let text: String
 

@@ -9,7 +9,7 @@ public struct NetworkConditions: Sendable, Hashable, CustomStringConvertible {
     /// The throughput of the request's body in bytes per second: more than 0; `nil`: unlimited.
     public var uploadBytesPerSecond: Int?
 
-    /// Creates conditions; by default, without latency and limits.
+    /// Creates conditions. By default, there is no latency and no limit.
     public init(latency: Duration = .zero, downloadBytesPerSecond: Int? = nil, uploadBytesPerSecond: Int? = nil) {
         precondition(latency >= .zero, "latency must be at least zero (is \(latency.inWords))")
         for (name, rate) in [("downloadBytesPerSecond", downloadBytesPerSecond), ("uploadBytesPerSecond", uploadBytesPerSecond)] {

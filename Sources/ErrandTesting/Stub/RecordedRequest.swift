@@ -3,22 +3,23 @@ internal import ErrandFormats
 
 /// A request as a stub received it, with its body.
 public struct RecordedRequest: Sendable, CustomStringConvertible {
-    /// The request with its options, as the transport got it.
+    /// The request with its options, as the transport received it.
     public let request: Request
-    /// The bytes that were read of the body, at most 16 MiB. They grow while a response that streams both ways (``StubResponse/echo``) is in progress.
+    /// The bytes of the body that were read, at most the first 16 MiB. While a response that streams both ways
+    /// (``StubResponse/echo``) is in progress, the bytes grow.
     public internal(set) var body: Data
-    /// The request's trailer fields ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)), once its body was read; `nil` without
-    /// any.
+    /// The request's trailer fields ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)). `nil` until the
+    /// body was read, and if there are no trailer fields.
     public internal(set) var trailers: HTTPFields?
-    /// The text at each `{name}` of the stub's path, percent-decoded; empty if no stub matched.
+    /// The text at each `{name}` of the stub's path, percent-decoded. Empty if no stub matched.
     public internal(set) var pathValues: [String: String] = [:]
 
-    /// A request for tests of your own matchers.
+    /// Creates a recorded request, for tests of custom matchers.
     ///
     /// - Parameters:
-    ///   - request: method, target, fields and options. Its own body is not read.
-    ///   - body: the bytes of the body; none by default.
-    ///   - trailers: none by default.
+    ///   - request: the request, with its method, target, fields and options. The request's own body is not read.
+    ///   - body: the bytes of the body; empty by default.
+    ///   - trailers: the trailer fields. `nil`, the default: no trailer fields.
     public init(request: Request, body: Data = Data(), trailers: HTTPFields? = nil) {
         (self.request, self.body, self.trailers) = (request, body, trailers)
     }
@@ -32,22 +33,22 @@ public struct RecordedRequest: Sendable, CustomStringConvertible {
     /// The header fields.
     public var headers: HTTPFields { request.head.headerFields }
 
-    /// Names and values of the query, decoded, in order.
+    /// The names and values of the query, decoded, in order.
     public var queryItems: [URLQuery.Item] {
         guard let target = request.head.path, let mark = target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return [] }
         return FormURLEncoded.decode(target[target.utf8.index(after: mark)...], plusIsSpace: false).map(URLQuery.Item.init)
     }
 
-    /// Names and values of a form (`application/x-www-form-urlencoded`), decoded, in order; empty for any other body.
+    /// The names and values of a form (`application/x-www-form-urlencoded`), decoded, in order. Empty for any other body.
     public var formItems: [URLQuery.Item] {
         guard MediaType(headers[.contentType] ?? "")?.essence == FormURLEncoded.mediaType else { return [] }
         return FormURLEncoded.decode(text).map(URLQuery.Item.init)
     }
 
-    /// The parts of a multipart body ([RFC 2046, section 5.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1)); empty for any other body, and for
-    /// one that is not valid.
+    /// The parts of a multipart body ([RFC 2046, section 5.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1)). Empty for any
+    /// other body, and for an invalid body.
     ///
-    /// They are read as `response.parts()` reads those of a response: lines end with CR LF, and the boundary must be valid.
+    /// The rules are those of `response.parts()` for responses: lines end with CR LF, and the boundary must be valid.
     public var parts: [Part] {
         guard let type = MediaType(headers[.contentType] ?? ""), type.type == "multipart",
             let boundary = type[parameter: "boundary"].flatMap({ MultipartBoundary($0) })
@@ -61,14 +62,14 @@ public struct RecordedRequest: Sendable, CustomStringConvertible {
     /// The body as JSON.
     ///
     /// - Parameters:
-    ///   - type: `JSONValue.self` for a body of any shape.
-    ///   - coding: ``/ErrandCore/JSONCoding/standard`` by default, as a client has. Pass the client's own if it has another.
+    ///   - type: the type of the value; `JSONValue.self` for a body of any shape.
+    ///   - coding: the coding of the client: ``/ErrandCore/JSONCoding/standard`` by default.
     /// - Throws: `DecodingError`.
     public func json<Value: Decodable>(as type: Value.Type = Value.self, coding: JSONCoding = .standard) throws -> Value {
         try coding.decode(type, from: body)
     }
 
-    /// Method and URL, without secrets.
+    /// The method and the URL, without secrets.
     public var description: String { request.description }
 }
 
@@ -85,13 +86,14 @@ extension RecordedRequest {
 
         /// The header fields of the part.
         public var headers: HTTPFields { head.headers }
-        /// The `name` of its `Content-Disposition` ([RFC 7578, section 4.2](https://www.rfc-editor.org/rfc/rfc7578#section-4.2)); `nil` if it is
-        /// missing.
+        /// The `name` in the part's `Content-Disposition`
+        /// ([RFC 7578, section 4.2](https://www.rfc-editor.org/rfc/rfc7578#section-4.2)); `nil` if the name is missing.
         public var name: String? { head.name }
-        /// The file's name in its `Content-Disposition`: `filename*` takes precedence over `filename`; `nil` if it is missing.
+        /// The file name in the part's `Content-Disposition`: `filename*` takes precedence over `filename`. `nil` if the file name
+        /// is missing.
         public var fileName: String? { head.fileName }
 
-        /// Returns the parts of a body; `nil` if it is not valid or not complete.
+        /// Returns the parts of a body; `nil` if the body is invalid or incomplete.
         fileprivate static func parts(of body: Data, boundary: MultipartBoundary) -> [Part]? {
             var reader = MultipartReader(boundary: boundary, maxHeadBytes: .max, maxParts: .max)
             reader.append(body)

@@ -16,7 +16,7 @@ extension RequestOptions {
 }
 
 extension ResponseMetadata {
-    /// Whether the response was made before the request's body was read, and reads the body itself.
+    /// Whether the response was made before the request's body was read. Such a response reads the body itself.
     package var isStreamedResponse: Bool {
         get { self[StreamedResponseKey.self] }
         set { self[StreamedResponseKey.self] = newValue }

@@ -1,7 +1,7 @@
 public import ErrandCore
 public import ErrandFormats
 
-/// A rule of a ``StubTransport``: which requests it matches, and the responses to them.
+/// A rule of a ``StubTransport``: a criterion for requests, and the responses to the matching requests.
 ///
 /// ```swift
 /// Stub(.get, "/users/{id}").query("expand", "teams").responds(.json(User(id: 7)))
@@ -18,9 +18,9 @@ public struct Stub: Sendable, CustomStringConvertible {
     /// Creates a stub for a method and a path.
     ///
     /// - Parameters:
-    ///   - method: `nil`, the default, matches every method.
-    ///   - path: the path of the request, without its query: literal segments, `{name}` for any one segment, and a final `**` for any
-    ///     number of segments. `nil`, the default, matches every path.
+    ///   - method: the method of the request. `nil`, the default, matches every method.
+    ///   - path: the path of the request, without its query: literal segments, `{name}` for any segment that is not empty, and a
+    ///     final `**` for any number of segments. `nil`, the default, matches every path.
     public init(_ method: HTTPRequest.Method? = nil, _ path: String? = nil) {
         matcher = (method.map { .method($0) } ?? .any) && (path.map { .path($0) } ?? .any)
         self.path = path.map { PathPattern($0) }
@@ -29,14 +29,14 @@ public struct Stub: Sendable, CustomStringConvertible {
     /// Creates a stub for the requests that `matcher` matches.
     public init(matching matcher: RequestMatcher) { (self.matcher, path) = (matcher, nil) }
 
-    /// Returns this stub for fewer requests: those that `matcher` matches too.
+    /// Returns this stub for fewer requests: a request must also match `matcher`.
     public func and(_ matcher: RequestMatcher) -> Stub {
         var copy = self
         copy.matcher = self.matcher && matcher
         return copy
     }
 
-    /// Returns this stub for more requests: also those that `matcher` matches.
+    /// Returns this stub for more requests: a request may match `matcher` instead.
     public func or(_ matcher: RequestMatcher) -> Stub {
         var copy = self
         copy.matcher = self.matcher || matcher
@@ -62,10 +62,11 @@ public struct Stub: Sendable, CustomStringConvertible {
     /// Requires that a closure returns true. See ``RequestMatcher/custom(_:_:)``.
     public func matching(_ name: String, _ matches: @escaping @Sendable (RecordedRequest) -> Bool) -> Stub { and(.custom(name, matches)) }
 
-    /// Returns this stub with its responses: one for all requests, or several, each for one request, in order.
+    /// Returns this stub with its responses. One response is used for all requests. Several responses are used in order, each for
+    /// one request.
     ///
-    /// After the last of several responses, the stub matches no more requests, and the next stub is tried. With `repeatingLast`, the last
-    /// response is repeated instead.
+    /// After the last of several responses, the stub matches no more requests, and the transport tries the next stub. With
+    /// `repeatingLast`, the last response is repeated instead.
     public func responds(_ first: StubResponse, _ more: StubResponse..., repeatingLast: Bool = false) -> Stub {
         var copy = self
         copy.script = [first] + more
@@ -73,7 +74,7 @@ public struct Stub: Sendable, CustomStringConvertible {
         return copy
     }
 
-    /// Returns the response for the use with this number, from 0; `nil` if the responses are used up.
+    /// Returns the response for a use of the stub; `nil` if the responses are used up. Uses are numbered from 0.
     func answer(forUse use: Int) -> StubResponse? {
         if use < script.count { return script[use] }
         return repeatsLast ? script.last : nil

@@ -20,7 +20,7 @@ final class ChunksBodySource: BodySource {
     func abandon() { rest.withLock { $0 = [] } }
 }
 
-/// A body in slices, each delayed according to a rate.
+/// A body in slices, which are delayed according to a rate.
 final class PacedBodySource: BodySource {
     private struct State {
         var rest = Data()
@@ -36,7 +36,7 @@ final class PacedBodySource: BodySource {
         (self.base, self.bytesPerSecond, self.clock) = (base, bytesPerSecond, clock)
     }
 
-    /// Twenty slices per second, none larger than 64 KiB.
+    /// The size of a slice: a twentieth of the bytes per second, at most 64 KiB.
     private var sliceBytes: Int { max(1, min(bytesPerSecond / 20, 64 * 1024)) }
 
     func next() async throws -> Data? {
@@ -66,7 +66,7 @@ final class PacedBodySource: BodySource {
     var trailers: HTTPFields? { base.trailers }
 }
 
-/// A body up to a byte, followed by a failure.
+/// The first bytes of a body, followed by a failure.
 struct BreakingOff: BodyTransform {
     private var left: Int
     private let failure: any Error
@@ -83,12 +83,12 @@ struct BreakingOff: BodyTransform {
     mutating func finish(_ input: inout Data) throws -> Data? { throw failure }
 }
 
-/// A body that reports cancellation to its reader, and that may have other trailers.
+/// A body that reports cancellation to its reader, and that may replace the trailers.
 struct StubbedBodySource: BodySource {
     private let base: any BodySource
     private let ownTrailers: HTTPFields?
 
-    /// - Parameter trailers: replace the body's own; `nil` keeps those.
+    /// - Parameter trailers: the trailers that replace the body's own trailers; `nil` keeps the body's own trailers.
     init(_ base: any BodySource, trailers: HTTPFields? = nil) { (self.base, ownTrailers) = (base, trailers) }
 
     var trailers: HTTPFields? { ownTrailers ?? base.trailers }

@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// One request to a stub: the events that its sink gets, and its end.
+/// One request to a stub: reports the request's events and its end.
 final class StubExchange: Sendable {
     private struct State {
         var sentBytes: Int64 = 0
@@ -45,7 +45,7 @@ final class StubExchange: Sendable {
         report(.responseBytesReceived, bytes: received)
     }
 
-    /// - Parameter declared: the declared length of the body; `nil` if it is known to be correct.
+    /// - Parameter declared: the declared length of the body; `nil` if the length is known to be correct.
     func requestIsSent(declared: Int64?) {
         let isSent = state.withLock { state in
             defer { state.isSent = true }
@@ -54,7 +54,7 @@ final class StubExchange: Sendable {
         if isSent { report(.requestSent) }
     }
 
-    /// Ends the reporting: another sender reports the rest.
+    /// Ends the reporting, because another sender reports the remaining events.
     func isPassedOn() {
         state.withLock { $0.isPassedOn = true }
         end(.abandoned)

@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// What a stub sends back.
+/// A response of a stub.
 ///
 /// ```swift
 /// StubResponse.json(user).delayed(by: .seconds(1))
@@ -14,7 +14,7 @@ public struct StubResponse: Sendable {
         /// The bytes on the wire, including the head.
         case raw(Data)
 
-        /// Says that the content will not be read.
+        /// Declares that the content will not be read.
         func abandon() { if case .source(let body) = self { body.abandon() } }
     }
 
@@ -22,9 +22,9 @@ public struct StubResponse: Sendable {
     package typealias Made = (head: HTTPResponse, content: Content)
 
     enum Kind: Sendable {
-        /// Made when the request's body has been read.
+        /// The response is made when the request's body has been read.
         case afterBody(@Sendable (RecordedRequest) async throws -> Made)
-        /// Made at once; it reads the body itself.
+        /// The response is made before the request's body is read, and reads the body itself.
         case atOnce(@Sendable (RecordedRequest, any BodySource) async throws -> Made)
         case passThrough(any HTTPSender)
     }
@@ -42,7 +42,7 @@ public struct StubResponse: Sendable {
 
     // MARK: Responses
 
-    /// Responds with a status alone, or with a text.
+    /// Responds with a status, and with a text if `text` is not empty.
     public static func status(_ status: HTTPResponse.Status, headers: HTTPFields = HTTPFields(), text: String = "") -> StubResponse {
         data(Data(text.utf8), status: status, headers: headers)
     }
@@ -58,9 +58,9 @@ public struct StubResponse: Sendable {
     /// Stub(.get, "/users/{id}").responds(.json(User(id: 7, joined: Date(timeIntervalSince1970: 0))))
     /// ```
     ///
-    /// A value that cannot be encoded fails the request with the `EncodingError`.
+    /// If the value can't be encoded, the request fails with the `EncodingError`.
     ///
-    /// - Parameter coding: ``/ErrandCore/JSONCoding/standard`` by default, as for a client: dates are ISO 8601. Pass the client's coding if it is another.
+    /// - Parameter coding: the coding of the client: ``/ErrandCore/JSONCoding/standard`` by default, with dates in ISO 8601.
     public static func json(
         _ value: some Encodable & Sendable, status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields(),
         coding: JSONCoding = .standard
@@ -72,7 +72,8 @@ public struct StubResponse: Sendable {
         }
     }
 
-    /// Responds with a file, which is read as the body is read. A file that can't be opened fails the request with a ``/ErrandCore/FileReadError``.
+    /// Responds with a file, which is read while the body is read. If the file can't be opened, the request fails with a
+    /// ``/ErrandCore/FileReadError``.
     public static func file(
         atPath path: String, contentType: String? = nil, status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields()
     ) -> StubResponse {
@@ -85,7 +86,8 @@ public struct StubResponse: Sendable {
         }
     }
 
-    /// Responds with a body in chunks, each sent when it is read. If `failure` is set, the body fails with it after the last chunk.
+    /// Responds with a body in chunks. Each chunk is sent when the body is read. If `failure` is set, the body fails with that
+    /// error after the last chunk.
     public static func stream(
         _ chunks: [Data], status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields(), failure: (any Error)? = nil
     ) -> StubResponse {
@@ -101,7 +103,7 @@ public struct StubResponse: Sendable {
         .status(status, headers: [.location: location])
     }
 
-    /// Responds with the body of the request, chunk by chunk as it arrives, with its `Content-Type` and its trailers.
+    /// Responds with the body of the request, chunk by chunk as the body arrives, with the request's `Content-Type` and trailers.
     public static let echo = streaming { request, body in
         var head = HTTPResponse(status: .ok)
         head.headerFields[.contentType] = request.headers[.contentType]
@@ -113,7 +115,7 @@ public struct StubResponse: Sendable {
         try await untilCancelled()
     }
 
-    /// Responds with a head and a body that you make from the request.
+    /// Responds with a head and a body that a closure makes from the request.
     public static func custom(
         _ answer: @escaping @Sendable (RecordedRequest) async throws -> (head: HTTPResponse, body: Data)
     ) -> StubResponse {
@@ -123,11 +125,12 @@ public struct StubResponse: Sendable {
         }
     }
 
-    /// Responds with a head and a body that you make from the request's head, and from its body while it arrives.
+    /// Responds with a head and a body that a closure makes from the request's head, and from the request's body while the body
+    /// arrives.
     ///
-    /// Both directions can be open at once.
-    /// The closure is called before anything of the body is read; the source that it returns may read the one that it was given.
-    /// Both are released when the response's body is read to its end or abandoned.
+    /// Both directions can be open at the same time. The closure is called before the request's body is read. The source that the
+    /// closure returns may read the source of the request's body. When the response's body is read to its end or abandoned, both
+    /// sources are released.
     public static func streaming(
         _ answer: @escaping @Sendable (RecordedRequest, any BodySource) async throws -> (head: HTTPResponse, body: any BodySource)
     ) -> StubResponse {
@@ -141,8 +144,8 @@ public struct StubResponse: Sendable {
     /// Passes the request to another sender, such as a real transport, and responds with its response.
     public static func passThrough(to sender: some HTTPSender) -> StubResponse { StubResponse(.passThrough(sender)) }
 
-    /// Responds with bytes on the wire, including the status line, and then closes the connection. For a mock server: a
-    /// ``StubTransport`` has no wire, and fails with the code `unsupported`.
+    /// Responds with bytes on the wire, including the status line, and then closes the connection. Use such a stub with a mock
+    /// server: with a ``StubTransport``, which has no wire, the request fails with the code `unsupported`.
     public static func raw(_ bytes: Data) -> StubResponse { StubResponse { _ in (HTTPResponse(status: .ok), .raw(bytes)) } }
 
     /// Responds with text on the wire. See ``raw(_:)-(Data)``.
@@ -150,18 +153,18 @@ public struct StubResponse: Sendable {
 
     // MARK: Changes of a response
 
-    /// This response, with a delay before its head; at least zero. Delays add up.
+    /// Returns this response with a delay before its head. The delay must be at least zero. Several delays add up.
     public func delayed(by delay: Duration) -> StubResponse {
         precondition(delay >= .zero, "delay must be at least zero (is \(delay.inWords))")
         return changed { $0.delay = $0.delay.cappedSum(delay) }
     }
 
-    /// This response over a slow network. The latency is added to the delay.
+    /// Returns this response over a simulated network. The latency is added to the delay.
     public func over(_ conditions: NetworkConditions) -> StubResponse { changed { $0.conditions = conditions } }
 
-    /// This response, whose body fails after its first `count` bytes; at least 0.
+    /// Returns this response with a body that fails after its first `count` bytes. `count` must be at least 0.
     ///
-    /// - Parameter failure: the error that reading further throws; `nil`, the default, stands for a ``/ErrandCore/TransportError`` with the code
+    /// - Parameter failure: the error of the body. `nil`, the default: a ``/ErrandCore/TransportError`` with the code
     ///   `connectionLost`.
     public func breaking(afterBytes count: Int, with failure: (any Error)? = nil) -> StubResponse {
         precondition(count >= 0, "afterBytes must be at least 0 (is \(count))")
@@ -170,11 +173,13 @@ public struct StubResponse: Sendable {
         return changed { $0.breaking = (count, failure) }
     }
 
-    /// This response with trailer fields after its body ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)).
+    /// Returns this response with trailer fields after its body
+    /// ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)).
     public func trailers(_ trailers: HTTPFields) -> StubResponse { changed { $0.trailers = trailers } }
 
-    /// This response after informational ones (1xx, [RFC 9110, section 15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)), which are
-    /// reported as events.
+    /// Returns this response after informational responses (1xx,
+    /// [RFC 9110, section 15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)). The informational responses are reported as
+    /// events.
     public func informing(_ heads: HTTPResponse...) -> StubResponse { changed { $0.informational += heads } }
 
     private func changed(_ change: (inout StubResponse) -> Void) -> StubResponse {

@@ -1,7 +1,7 @@
 public import ErrandCore
 internal import Synchronization
 
-/// A transport without a network: it returns the responses of stubs, and records the requests.
+/// A transport without a network, which returns the responses of stubs and records the requests.
 ///
 /// ```swift
 /// let stub = StubTransport(Stub(.get, "/users/{id}").responds(.json(User(id: 7))))
@@ -10,18 +10,18 @@ internal import Synchronization
 /// #expect(stub.requests.map(\.path) == ["/users/7"])
 /// ```
 ///
-/// Stubs are tried in order, and the first that matches provides the response. A request without a matching stub fails with
-/// ``UnmatchedRequestError``, which contains the nearest stub and the differences. All state belongs to this value: tests can run
+/// Stubs are tried in order, and the first stub that matches provides the response. A request without a matching stub fails with
+/// ``UnmatchedRequestError``, which names the nearest stub and the differences. All state belongs to the transport: tests can run
 /// concurrently.
 ///
-/// It reads a request's body as a transport does, chunk by chunk, and reports each to the request's event sink, so that upload progress can
-/// be tested. Responses are streamed; ``openBodyCount`` is the number of those that were not finished.
+/// The transport reads a request's body chunk by chunk, and reports each chunk to the request's event sink, so that tests can check
+/// upload progress. Response bodies are streamed. ``openBodyCount`` is the number of response bodies that have not ended.
 public final class StubTransport: HTTPTransport, CustomStringConvertible {
-    /// What happens to a request without a matching stub.
+    /// The handling of a request without a matching stub.
     public enum Unmatched: Sendable {
-        /// It fails with ``UnmatchedRequestError``.
+        /// The request fails with ``UnmatchedRequestError``.
         case fails
-        /// It is sent to another sender, such as a real transport, which must outlive the stub.
+        /// The request is sent to another sender, such as a real transport. The sender must outlive the stub transport.
         case passesThrough(to: any HTTPSender)
     }
 
@@ -36,11 +36,11 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
     private enum Choice {
         case answer(StubResponse, RecordedRequest)
         case none
-        /// A stub that might match needs the body.
+        /// A possibly matching stub needs the body.
         case needsBody
     }
 
-    /// The largest number of bytes that is kept of a request's body.
+    /// The maximum number of bytes that are kept of a request's body.
     static let bodyLimitBytes = 16 * 1024 * 1024
 
     private let state: Mutex<State>
@@ -52,8 +52,8 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - stubs: the stubs, in order.
-    ///   - unmatched: what happens to a request without a matching stub; it fails by default.
-    ///   - conditions: the simulated network, for responses without their own; `nil`, the default: as fast as possible.
+    ///   - unmatched: the handling of a request without a matching stub. By default, the request fails.
+    ///   - conditions: the simulated network, for responses without their own conditions. `nil`, the default: as fast as possible.
     ///   - clock: the clock that measures delays and rates. With a ``ManualClock``, a slow network takes no time.
     public convenience init(
         _ stubs: Stub..., unmatched: Unmatched = .fails, conditions: NetworkConditions? = nil,
@@ -62,7 +62,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
         self.init(stubs, unmatched: unmatched, conditions: conditions, clock: clock)
     }
 
-    /// Creates a transport from an array of stubs. The parameters are those of the variadic initializer.
+    /// Creates a transport from an array of stubs. The parameters are the same as in the variadic initializer.
     public init(
         _ stubs: [Stub], unmatched: Unmatched = .fails, conditions: NetworkConditions? = nil,
         clock: any Clock<Duration> = ContinuousClock()
@@ -71,7 +71,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
         (self.unmatched, self.conditions, self.clock) = (unmatched, conditions, clock)
     }
 
-    /// Adds stubs after the existing ones.
+    /// Adds stubs after the existing stubs.
     public func add(_ stubs: Stub...) {
         state.withLock { state in
             state.stubs += stubs
@@ -87,10 +87,11 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
     /// The requests so far, in order, whether or not a stub matched.
     public var requests: [RecordedRequest] { state.withLock(\.requests) }
 
-    /// The number of streamed bodies that were neither read to their end nor abandoned. It should be zero at the end of a test.
+    /// The number of streamed bodies that were neither read to their end nor abandoned. At the end of a test, the number should be
+    /// zero.
     public var openBodyCount: Int { state.withLock(\.openBodies) }
 
-    /// The stubs with unused responses: those that no request matched, and those whose responses are not used up.
+    /// The stubs with unused responses: stubs that no request has matched, and stubs whose responses are not used up.
     public var unusedStubs: [Stub] {
         state.withLock { state in
             zip(state.stubs, state.uses).filter { stub, uses in uses < (stub.repeatsLast ? 1 : stub.script.count) }.map(\.0)
@@ -195,7 +196,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
 
     // MARK: The request's body
 
-    /// Opens the body. Each chunk is kept and reported when it is read.
+    /// Opens the body. Each chunk is kept and reported when the chunk is read.
     private func open(_ exchange: StubExchange, of index: Int, at bytesPerSecond: Int?) async throws -> any BodySource {
         let body = exchange.request.body
         let clock = clock
@@ -225,7 +226,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
     }
 
     private func read(_ exchange: StubExchange, of index: Int, at bytesPerSecond: Int?) async throws {
-        // Bytes in memory are read at once, unless their pace is simulated.
+        // A body in memory is read in one piece, unless a rate is simulated.
         if let bytes = exchange.request.body.bufferedData, bytesPerSecond == nil {
             state.withLock { $0.requests[index].body = Data(bytes.prefix(Self.bodyLimitBytes)) }
             if !bytes.isEmpty { exchange.sent(bytes.count) }
@@ -252,7 +253,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
 
     // MARK: The response
 
-    /// - Parameter body: the request's body, if the response reads it. It is released when the response ends.
+    /// - Parameter body: the request's body, if the response reads the body. The body is released when the response ends.
     private func respond(
         _ made: StubResponse.Made, by answer: StubResponse, over conditions: NetworkConditions?, to exchange: StubExchange,
         reading body: (any BodySource)? = nil
@@ -305,7 +306,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
         return Response(head: made.head, body: observed, request: request, exchange: exchange.lifetime)
     }
 
-    /// Sends the request to another sender, which reads the body, unless it was already read.
+    /// Sends the request to another sender. If the body was not read yet, the other sender reads the body.
     private func pass(_ exchange: StubExchange, of index: Int, to sender: any HTTPSender) async throws -> Response {
         var request = exchange.request
         let recorded = state.withLock { $0.requests[index] }

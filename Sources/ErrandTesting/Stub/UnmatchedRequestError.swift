@@ -4,7 +4,7 @@ public import ErrandCore
 public struct UnmatchedRequestError: RequestFailure {
     public var request: Request?
     public var attempts: [AttemptRecord] = []
-    /// The stub that matched most criteria, and those that it did not match; `nil` if there are no stubs.
+    /// The stub with the most matching criteria, and the criteria that the request does not meet; `nil` if there are no stubs.
     public let nearest: String?
 
     public var phase: ExchangePhase { .request }

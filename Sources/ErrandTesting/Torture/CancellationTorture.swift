@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// Cancels a scenario at every point at which it can be cancelled, one run after another.
+/// A test procedure that runs a scenario many times, and cancels each run at another point, until every point was tried.
 ///
 /// ```swift
 /// let report = try await CancellationTorture().run {
@@ -16,49 +16,56 @@ internal import Synchronization
 /// print(report)      // 38 runs: 31 cancelled, 5 cancelled but finished, 2 uncancelled, the last with 19 jobs
 /// ```
 ///
-/// The scenario runs on a queue of its own, one job after another. A job is the work of a task from one suspension to the next. For k = 1,
-/// 2, …, the scenario is cancelled in one run just before the k-th job, when it is about to continue, and in another run just after it,
-/// while it is suspended. This ends when several runs in a row finish with fewer than k jobs.
+/// The scenario runs on its own queue, one job after another. A job is the work of a task from one suspension to the next
+/// suspension. For k = 1, 2, …, there are two runs:
+/// - In the first run, the scenario is cancelled just before the k-th job, when the scenario is about to continue.
+/// - In the second run, the scenario is cancelled just after the k-th job, while the scenario is suspended.
 ///
-/// A cancelled run must end with `CancellationError` (and no other error, whatever its cause) or with a correct result. A run that is not
-/// cancelled must end with a correct result. Each run must end within ``hangLimit``, and a cancelled run within ``lateJobs`` jobs: reads
-/// that ignore cancellation take longer. Use `check` for everything else that must hold afterward.
+/// The procedure ends when several runs in a row finish with fewer than k jobs.
 ///
-/// Only the jobs of the scenario's task and of its child tasks count. Actors with executors of their own (such as the main actor),
-/// unstructured tasks and event loops don't count. So a scenario that works in unstructured tasks has very few jobs at which to cancel it;
-/// ``leastCancelled`` is the number of runs that must end cancelled. To detect a read that ignores cancellation, the scenario needs more
-/// reads than ``lateJobs``.
+/// A cancelled run must end with `CancellationError` (and no other error, whatever its cause) or with a correct result. A run that
+/// is not cancelled must end with a correct result. Each run must end within ``hangLimit``. A cancelled run must end within
+/// ``lateJobs`` jobs: reads that ignore cancellation take longer. Use `check` for all other conditions after a run.
 ///
-/// With a real network, the number of jobs varies from run to run. Such a scenario is cancelled at many points, but not at all of them.
-/// Require more than two uncancelled runs for it.
+/// Only the jobs of the scenario's task and of its child tasks count. Actors with their own executors (such as the main actor),
+/// unstructured tasks and event loops don't count. So a scenario that works in unstructured tasks has very few jobs, and few points
+/// of cancellation. ``leastCancelled`` is the number of runs that must end cancelled. To detect a read that ignores cancellation,
+/// the scenario needs more reads than ``lateJobs``.
+///
+/// With a real network, the number of jobs varies from run to run. Such a scenario is cancelled at many points, but not at all
+/// points. For such a scenario, require more than two uncancelled runs.
 public struct CancellationTorture: Sendable {
-    /// When a run is cancelled.
+    /// The moment at which a run is cancelled.
     public enum Moment: Sendable, Hashable, CaseIterable {
         /// Just before the k-th job.
         case before
-        /// Just after the k-th job: its task is suspended, or has ended.
+        /// Just after the k-th job, when its task is suspended or has ended.
         case after
     }
 
     /// The largest k. A scenario with more jobs fails.
     public let limit: Int
-    /// The longest duration of one run, by the wall clock. A task that takes longer is cancelled, and no longer waited for.
+    /// The maximum duration of one run, by the wall clock. If a run takes longer, the run fails: its task is cancelled, and the
+    /// procedure does not wait for the task.
     public let hangLimit: Duration
     /// The number of runs in a row that must end uncancelled.
     public let uncancelledRuns: Int
     /// The number of runs that must end with `CancellationError`.
     public let leastCancelled: Int
-    /// The largest number of jobs in a run after the one at which it was cancelled.
+    /// The maximum number of jobs in a run after the job at which the run was cancelled.
     public let lateJobs: Int
 
     /// Creates a test procedure.
     ///
     /// - Parameters:
     ///   - limit: the largest k: at least 1, 2,000 by default.
-    ///   - hangLimit: the longest duration of one run: more than zero, 10 seconds by default.
-    ///   - uncancelledRuns: at least 1; two by default, for a scenario whose runs are all alike.
-    ///   - leastCancelled: at least 0; one by default. Use a larger number for a scenario with many waits.
-    ///   - lateJobs: at least 0; 100 by default, which is enough for most cleanup.
+    ///   - hangLimit: the maximum duration of one run: more than zero, 10 seconds by default.
+    ///   - uncancelledRuns: the number of runs in a row that must end uncancelled: at least 1, 2 by default. The default fits a
+    ///     scenario whose runs are all alike.
+    ///   - leastCancelled: the number of runs that must end with `CancellationError`: at least 0, 1 by default. Use a larger number
+    ///     for a scenario with many waits.
+    ///   - lateJobs: the maximum number of jobs after the cancellation: at least 0, 100 by default. The default is enough for most
+    ///     cleanup.
     public init(
         limit: Int = 2_000, hangLimit: Duration = .seconds(10), uncancelledRuns: Int = 2, leastCancelled: Int = 1, lateJobs: Int = 100
     ) {
@@ -74,11 +81,12 @@ public struct CancellationTorture: Sendable {
     /// Runs `scenario` until it finishes uncancelled.
     ///
     /// - Parameters:
-    ///   - scenario: begins in the same state each time.
+    ///   - scenario: the code to cancel, which must begin in the same state each time.
     ///   - accepts: returns whether a result is correct.
-    ///   - check: called after each run, in the caller's task, to check that nothing is left and that the next request succeeds.
+    ///   - check: called after each run, in the caller's task. For example, `check` tests that no body is open, and that the next
+    ///     request succeeds.
     /// - Returns: a summary of the runs.
-    /// - Throws: ``TortureError`` for the first run that fails, also if `check` throws, and if too few runs were cancelled;
+    /// - Throws: ``TortureError`` for the first run that fails, if `check` throws, or if too few runs were cancelled;
     ///   `CancellationError` if the caller is cancelled.
     public func run<Value: Sendable>(
         _ scenario: @escaping @Sendable () async throws -> Value, accepts: (Value) -> Bool = { _ in true },
@@ -127,7 +135,7 @@ public struct CancellationTorture: Sendable {
         guard let result = try await result(of: scenario, on: executor) else {
             throw violation("the run did not end within \(hangLimit.inWords) (\(executor.jobs) jobs)")
         }
-        // Before the drain: the scenario does not wait for cleanup after its end.
+        // Read before the drain: the scenario does not wait for cleanup after its end.
         let late = executor.hasCancelled ? executor.jobs - k : nil
         await executor.drain()
         let wasCancelled = executor.hasCancelled
@@ -177,7 +185,7 @@ public struct CancellationTorture: Sendable {
     }
 }
 
-/// The first of several values; one task waits for it.
+/// The first of several values, for which one task waits.
 private final class FirstValue<Value: Sendable>: Sendable {
     private struct State {
         var value: Value?

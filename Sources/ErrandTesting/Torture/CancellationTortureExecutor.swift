@@ -1,7 +1,7 @@
 internal import Dispatch
 internal import Synchronization
 
-/// Runs the jobs of one run on a queue of its own, one after another, counts them, and cancels the run at one of them.
+/// Runs the jobs of one run on its own queue, one after another. Counts the jobs, and cancels the run at one of the jobs.
 final class CancellationTortureExecutor: TaskExecutor {
     private struct State {
         var jobs = 0
@@ -18,16 +18,16 @@ final class CancellationTortureExecutor: TaskExecutor {
 
     /// The number of jobs that have begun.
     var jobs: Int { state.withLock(\.jobs) }
-    /// Whether the job at which to cancel was reached.
+    /// Whether the run has reached the job at which it is cancelled.
     var hasCancelled: Bool { state.withLock(\.isCancelled) }
 
-    /// Starts the first job, which is enqueued before the task's handle is known.
+    /// Starts the first job. The job is enqueued before the task's handle is known, so the queue starts inactive.
     func start(_ cancel: @escaping @Sendable () -> Void) {
         state.withLock { $0.cancel = cancel }
         queue.activate()
     }
 
-    /// Returns when the jobs that are enqueued have run.
+    /// Returns when all enqueued jobs have run.
     func drain() async {
         await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
         state.withLock { $0.cancel = nil }

@@ -1,6 +1,7 @@
 internal import Synchronization
 
-/// A pseudorandom number generator (SplitMix64). Its numbers are the same in every run with the same seed. Don't use it for secrets.
+/// A pseudorandom number generator (SplitMix64). With the same seed, the numbers are the same in every run. Don't use the numbers
+/// for secrets.
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
@@ -29,6 +30,6 @@ public final class SeededRandom: Sendable {
     /// Creates a generator with a seed.
     public init(seed: UInt64) { generator = Mutex(SeededGenerator(seed: seed)) }
 
-    /// Returns a number from 0 to 1, without 1. Concurrent callers get different numbers of one sequence.
+    /// Returns a number from 0 up to, but not including, 1. Concurrent callers get different numbers of one sequence.
     public func next() -> Double { generator.withLock { .random(in: 0..<1, using: &$0) } }
 }

@@ -1,24 +1,24 @@
 /// One valid run of a scenario under ``CancellationTorture``.
 public struct TortureRun<Value: Sendable>: Sendable, CustomStringConvertible {
-    /// How a run ended.
+    /// The way in which a run ended.
     public enum Outcome: Sendable {
-        /// It was cancelled, and threw `CancellationError`.
+        /// The run was cancelled, and threw `CancellationError`.
         case cancelled
-        /// It was cancelled, but finished with a correct result.
+        /// The run was cancelled, but finished with a correct result.
         case finished(Value)
-        /// It ended before the k-th job.
+        /// The run ended before the k-th job.
         case uncancelled(Value)
     }
 
-    /// The number of the job at which to cancel, from 1.
+    /// The number of the job at which the procedure cancels the run, from 1.
     public let jobNumber: Int
-    /// Whether to cancel before or after that job.
+    /// Whether the procedure cancels the run before or after that job.
     public let moment: CancellationTorture.Moment
-    /// How the run ended.
+    /// The way in which the run ended.
     public let outcome: Outcome
     /// The number of jobs.
     public let jobs: Int
-    /// The number of jobs after the one at which it was cancelled, until its end; `nil` if it was not cancelled.
+    /// The number of jobs from the cancellation to the end of the run; `nil` if the run was not cancelled.
     public let lateJobs: Int?
 
     public var description: String {
@@ -48,7 +48,7 @@ public struct TortureReport<Value: Sendable>: Sendable, CustomStringConvertible 
     public var cancelled: Int { counts.cancelled }
     /// The number of runs that were cancelled and still had a correct result.
     public var finished: Int { counts.finished }
-    /// The largest number of jobs in a run after the one at which it was cancelled. See ``CancellationTorture/lateJobs``.
+    /// The largest number of jobs in a run after the job at which the run was cancelled. See ``CancellationTorture/lateJobs``.
     public var lateJobs: Int { counts.lateJobs }
     /// The number of runs that ended before they could be cancelled.
     public var uncancelled: Int { counts.uncancelled }
@@ -78,13 +78,14 @@ struct TortureCounts: Sendable {
 
 /// The error of a run that failed under ``CancellationTorture``.
 public struct TortureError: Error, CustomStringConvertible {
-    /// The number of the job at which to cancel, from 1. For a problem of all runs together, that of the last run.
+    /// The number of the job at which the procedure cancels the run, from 1. For a problem of all runs together, the job of the
+    /// last run.
     public let jobNumber: Int
-    /// Whether to cancel before or after that job.
+    /// Whether the procedure cancels the run before or after that job.
     public let moment: CancellationTorture.Moment
     /// The problem, as a phrase.
     public let what: String
-    /// The error of the run, or of the check after it; `nil` if there was none.
+    /// The error of the run, or of the check after the run; `nil` if neither threw an error.
     public let underlying: (any Error)?
     /// False for a problem of all runs together: the description then names no job.
     var isOfOneRun = true
