@@ -57,7 +57,7 @@ final class PageWalk<Output: Sendable> {
         }
     }
 
-    /// Decides what follows a page. The page itself is valid: an error is thrown after it.
+    /// Decides the next step after a page. The page itself is valid: an error is thrown after the page.
     private func noting(_ found: PageStep<Output>) -> ResultPage<Output> {
         let page = found.page
         let (request, head, home) = (page.response.request, page.response.head, page.home)

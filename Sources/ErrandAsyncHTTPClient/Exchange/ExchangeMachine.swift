@@ -4,8 +4,8 @@ internal import ErrandCore
 /// The kinds of handles that an ``ExchangeMachine`` keeps for its transport. It stores them and gives them back, and does nothing else
 /// with them.
 ///
-/// Their layout should be known when this is compiled, which that of a `CheckedContinuation` is not: with one of them in it, a state is copied
-/// by asking the runtime for the type of each of its parts.
+/// Their layout should be known when this is compiled, which that of a `CheckedContinuation` is not: with one of them in it, a
+/// state is copied by asking the runtime for the type of each of its parts.
 protocol ExchangeHandles {
     /// Waits for the head of the response.
     associatedtype HeadWaiter: Sendable

@@ -8,8 +8,8 @@ internal import NIOHTTP1
 extension HTTPClient.Request {
     /// The message that the client sends for `request`.
     ///
-    /// - Throws: ``/ErrandCore/InvalidURLError`` if there is no URL, ``/ErrandCore/TransportError`` with the code `invalidRequest` if the client refuses it, `unsupported` for
-    ///   `OPTIONS *`.
+    /// - Throws: ``/ErrandCore/InvalidURLError`` if there is no URL, ``/ErrandCore/TransportError`` with the code
+    ///   `invalidRequest` if the client refuses it, `unsupported` for `OPTIONS *`.
     init(_ request: Request, body: HTTPClient.Body?) throws {
         guard request.head.path != "*" || request.method != .options else {
             throw TransportError(
@@ -88,8 +88,8 @@ enum UsualNames {
 extension HTTPResponse {
     /// The length of the body behind this head, in bytes.
     ///
-    /// - Returns: `onTheWire` is nil where only its end tells, or where the client may decode it (RFC 9112, 6.3). `expected` is how many a reader
-    ///   may expect; nil also where the declared length is not that of this body (RFC 9110, 8.6).
+    /// - Returns: `onTheWire` is nil where only its end tells, or where the client may decode it (RFC 9112, 6.3). `expected` is
+    ///   how many a reader may expect; nil also where the declared length is not that of this body (RFC 9110, 8.6).
     func bodyLengths(answering method: HTTPRequest.Method) -> (onTheWire: Int64?, expected: Int64?) {
         if method == .head || status.code == 204 || status.code == 304 { return (0, nil) }
         var declared: String?

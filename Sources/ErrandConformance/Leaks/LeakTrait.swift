@@ -22,7 +22,7 @@ public import Testing
 ///
 /// **The check covers the whole process.** Run the tests without parallel testing (`swift test --no-parallel`). Otherwise, the
 /// resources of other tests that run at the same time are reported as leaks. Of the tests with this trait, only one runs at a time,
-/// and a test's wait for its start counts towards the test's time limit. Other suites may run at the same time: see
+/// and a test's wait for its start counts towards the test's `.timeLimit`. Other suites may run at the same time: see
 /// `inParallelRuns`. All processes of the machine share the temporary folders.
 ///
 /// If a test shares something with later tests on purpose, such as a server, put a trait that starts the server before this trait.
@@ -89,7 +89,7 @@ public struct LeakTrait: TestTrait, SuiteTrait, TestScoping {
         while true {
             let now = OpenThings(scope)
             if !now.isMore(than: before) { return [] }
-            // If the time limit of the test has cancelled the task, the wait ends.
+            // If the test's `.timeLimit` has cancelled the task, the wait ends.
             guard ContinuousClock.now < end, (try? await Task.sleep(for: .milliseconds(5))) != nil else {
                 return now.describeMore(than: before)
             }

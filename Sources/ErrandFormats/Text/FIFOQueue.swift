@@ -1,7 +1,7 @@
 /// A first-in, first-out queue.
 ///
-/// Its methods are compiled for the elements of each user: unspecialized they cost thousands of instructions. An element is released as soon
-/// as it is taken. Appending and taking cost constant time on average, and storage that is free is reused.
+/// Its methods are compiled for the elements of each user: unspecialized they cost thousands of instructions. An element is
+/// released as soon as it is taken. Appending and taking cost constant time on average, and storage that is free is reused.
 @usableFromInline package struct FIFOQueue<Element> {
     @usableFromInline var slots: [Element?] = []
     /// The index of the first element that was not taken.

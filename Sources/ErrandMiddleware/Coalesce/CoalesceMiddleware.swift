@@ -85,7 +85,7 @@ public struct CoalesceMiddleware: HTTPMiddleware {
         try Task.checkCancellation()
         let caller = Caller(request)
         if caller.isTooLate { throw caller.timedOut(.queue, .notSent) }
-        // A sender that cancels an exchange by itself may do so again: a caller must not change exchanges without end.
+        // A sender that cancels an exchange without its callers may cancel the next one, too. A caller changes the exchange at most once.
         for _ in 0..<2 {
             let seat = table.join(key, request)
             if seat.isFirst { seat.exchange.send(request, to: next) }
@@ -184,7 +184,7 @@ extension HTTPSender {
     /// ```
     ///
     /// - Parameters:
-    ///   - fields: the fields that must be equal; all but those that are new in every request by default.
+    ///   - fields: the fields that must be equal; by default, all except the fields that are new in every request.
     ///   - viewLimitBytes: the largest number of body bytes that is buffered for one caller that reads more slowly than another: at least
     ///     0, 5 MiB by default.
     ///   - also: returns another value that must be equal; `nil` equals `nil`. By default, it returns `nil`.

@@ -15,7 +15,7 @@ struct SharedExchangeState: Sendable {
         var isAsking = false
     }
 
-    /// What a member must do to get its next chunk.
+    /// The step of a member towards its next chunk.
     enum Step: Sendable {
         case chunk(Data)
         case end

@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import NIOCore
 
-/// What the handlers of HTTP/1.1 and HTTP/2 do in the same way: they start exchanges that the pool assigns, and send bodies of requests.
+/// The common part of the handlers of HTTP/1.1 and HTTP/2: it starts the exchanges that the pool assigns, and sends the bodies of requests.
 ///
 /// An attempt names its exchange: over HTTP/1.1, the exchange in progress; over HTTP/2, the exchange on the attempt's stream. A method that
 /// gets a stale attempt does nothing.

@@ -6,7 +6,7 @@ internal import ErrandCore
 /// A text that the server sent is cut after 32 bytes, and bytes that are not printable ASCII are escaped. The value of a field is never
 /// shown: it may be a secret.
 enum ResponseParseError: SafelyDescribedError, Equatable {
-    /// What is recognized by its first bytes where a status line was expected.
+    /// Another protocol, recognized by its first bytes in place of a status line.
     enum OtherProtocol: String, Sendable {
         case http2 = "HTTP/2"
         case socks5 = "SOCKS 5"

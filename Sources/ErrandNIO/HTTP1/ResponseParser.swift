@@ -39,7 +39,7 @@ struct ResponseParser {
         case needsMore
         /// An interim response (1xx) other than 101. The final one is still expected.
         case interim(HTTPResponse)
-        /// The head of the final response. A 101 is one: what follows it is not HTTP/1.1, and stays unconsumed.
+        /// The head of the final response. A 101 is a final response: the bytes after it are not HTTP/1.1, and stay unconsumed.
         case head(ResponseHead)
         /// Bytes of the body: a part of the bytes that were passed, which is never empty.
         case body(Range<Int>)

@@ -3,7 +3,7 @@ internal import ErrandCore
 
 /// The names of fields that most responses have, found by their bytes: they need no check, and no new texts.
 struct UsualFieldNames {
-    /// What a field means to the reader of a head.
+    /// The meaning of a field to the reader of a head.
     enum Role {
         case none
         case contentLength

@@ -4,7 +4,7 @@ internal import NIOCore
 internal import NIOFoundationEssentialsCompat
 internal import NIOHTTP2
 
-/// What the server sends.
+/// Frames and errors from the server.
 extension HTTP2Handler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         isReading = true

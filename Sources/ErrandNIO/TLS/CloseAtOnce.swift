@@ -5,7 +5,7 @@ internal import NIOSSL
 extension ChannelHandlerContext {
     /// Closes the connection without waiting for the other side.
     ///
-    /// TLS tells the other side that this side sends no more. NIOSSL would then wait up to 5 s for the same message of the other side,
+    /// TLS reports to the other side that this side sends no more. NIOSSL would then wait up to 5 s for the same message of the other side,
     /// which comes after all unread bytes. A client does not need this message
     /// ([RFC 8446, section 6.1](https://www.rfc-editor.org/rfc/rfc8446#section-6.1)).
     ///

@@ -21,7 +21,7 @@ internal import Synchronization
 ///
 /// **Memory.** The recorded exchanges are kept in memory, with their secrets, until ``save()``.
 public final class Recording: Sendable, CustomStringConvertible {
-    /// What is replayed from the file, and what is recorded.
+    /// The choice between replaying from the file and recording to it.
     public enum Mode: String, Sendable, Hashable, CaseIterable {
         /// If the file exists, every request is replayed from it; otherwise, every exchange is recorded. The default.
         case once
@@ -35,7 +35,7 @@ public final class Recording: Sendable, CustomStringConvertible {
 
     /// The path of the file.
     public let path: String
-    /// What is replayed and what is recorded.
+    /// The mode: which exchanges are replayed, and which are recorded.
     public let mode: Mode
     /// Which recorded exchange matches a request.
     public let matcher: RecordingMatcher
@@ -74,9 +74,10 @@ public final class Recording: Sendable, CustomStringConvertible {
     ///     body is in the file, truncated, and can't be replayed.
     ///   - keepsCodedBodies: whether a body in a content coding is recorded as it arrives. By default, it is not, because secrets can't be
     ///     found in it: record outside of the layer that decodes it.
-    ///   - keepsUnknownText: whether a text body of an unknown syntax is recorded, such as HTML, XML or plain text; false by default,
-    ///     because secrets can't be found in such a body by name. The exchange is in the file without the body, and can't be replayed. If
-    ///     the body is recorded, the secrets of the rest of the exchange are replaced in the body. Other secrets stay: register them as `secrets`.
+    ///   - keepsUnknownText: whether a text body of an unknown syntax is recorded, such as HTML, XML or plain text; false by
+    ///     default, because secrets can't be found in such a body by name. The exchange is in the file without the body, and
+    ///     can't be replayed. If the body is recorded, the secrets of the rest of the exchange are replaced in the body. Other
+    ///     secrets stay: register them as `secrets`.
     ///   - clock: the clock that measures times, and that replays wait by.
     ///   - date: returns the current date.
     /// - Throws: ``InvalidRecordingError`` if the file isn't an HTTP archive or can't be read.

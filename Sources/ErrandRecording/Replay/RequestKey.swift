@@ -146,7 +146,7 @@ private enum Redacted {
             literals.append(rest[..<range.lowerBound])
             rest = rest[range.upperBound...]
         }
-        // Each placeholder stands for at least one byte.
+        // Each placeholder matches at least one byte.
         let shortest = literals.reduce(rest.count + literals.count) { $0 + $1.count }
         guard let first = literals.first, asked.starts(with: first), asked.count >= shortest,
             asked.suffix(rest.count).elementsEqual(rest)

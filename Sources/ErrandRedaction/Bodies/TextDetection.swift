@@ -1,13 +1,13 @@
 package import ErrandFormats
 
 extension MediaType {
-    /// False for types of images, sounds, videos and fonts, except for those that are XML or JSON.
+    /// False for types of images, sounds, videos and fonts, except for XML and JSON formats.
     package var mayBeText: Bool {
         !["image", "audio", "video", "font"].contains(type) || subtype.hasSuffix("xml") || subtype.hasSuffix("json")  // octets: ASCII
     }
 }
 
-/// Tells text from other bytes.
+/// Distinguishes text from other bytes.
 enum TextDetection {
     /// Whether bytes may be text, in UTF-8 or UTF-16 or with one octet for each character.
     ///

@@ -57,7 +57,7 @@ public enum LogDetail: Sendable, Hashable, CustomStringConvertible {
 
 /// The layout of the records of ``LogMiddleware``.
 public enum LogStyle: Sendable, Hashable {
-    /// One record for each exchange, for a person who reads a console. The default.
+    /// One record for each exchange, for a reader of a console. The default.
     ///
     /// The record is written when the exchange has a result: the head of the response, the end of a typed call, or a failure. With
     /// ``LogDetail/body(limitBytes:)``, the record is written when the body has been read or abandoned. An exchange in progress has no

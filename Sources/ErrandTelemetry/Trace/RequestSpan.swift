@@ -24,7 +24,7 @@ final class RequestSpan: CallObserver {
 
     /// Sends a request, and ends the span with the exchange.
     ///
-    /// - Parameter traced: the request, with the span's context if it is to be sent.
+    /// - Parameter traced: the request, with the span's context if the context must be sent.
     func send(_ traced: Request, to next: some HTTPSender) async throws -> Response {
         try await ServiceContext.withValue(span.context) { try await next.send(traced, observedBy: self) }
     }

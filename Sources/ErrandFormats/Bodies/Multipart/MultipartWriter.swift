@@ -45,8 +45,8 @@ package struct MultipartWriter: Sendable {
     /// Returns whether `bytes` contain the boundary after two hyphens, and so can't be in a part.
     package func isDelimiter(in bytes: UnsafeRawBufferPointer) -> Bool { search.firstIndex(in: bytes) != nil }
 
-    /// Returns a name in the form for quotation marks: only `"`, CR and LF are escaped
-    /// ([HTML, multipart/form-data encoding algorithm](https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data)).
+    /// Returns a name in the form for quotation marks: only `"`, CR and LF are escaped ([HTML, multipart/form-data encoding
+    /// algorithm](https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data)).
     ///
     /// Strict readers, such as ``MultipartReader``, refuse the other control characters. Readers that take a backslash for an escape
     /// misread a name that ends with a backslash.
