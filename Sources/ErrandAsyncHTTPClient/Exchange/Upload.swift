@@ -40,7 +40,7 @@ extension Exchange {
             }
             sent?.succeed()
         } catch is WriteFailed {
-            // The client reports why by itself.
+            // The client reports the reason.
         } catch {
             // Who cancels this task ends the exchange, or has a response that needs no more of the request.
             guard !Task.isCancelled else { return }
@@ -129,7 +129,7 @@ private final class WriteWaiter: Sendable {
     }
 }
 
-/// The connection took no more of the body; the client tells why by itself.
+/// The connection accepts no more of the body. The client reports the reason separately.
 struct WriteFailed: Error {
     let underlying: any Error
 }

@@ -54,7 +54,7 @@ public struct AsyncHTTPClientTransport: HTTPTransport, CustomStringConvertible, 
     }
 
     /// Releases the client. Later calls of ``send(_:)`` throw ``/ErrandCore/TransportError`` with the code `shutDown`. The client is not shut
-    /// down: its connections stay open, and exchanges in progress go on.
+    /// down: its connections stay open, and exchanges in progress continue.
     public func shutdown() async throws { loan.end() }
 }
 
