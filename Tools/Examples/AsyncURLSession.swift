@@ -1,7 +1,7 @@
 import Errand
 import Foundation
 
-/// What the session on URLSession's async API shows, in Errand.
+/// The samples of the session on URLSession's async API, in Errand.
 ///
 /// Not in Errand yet: a delegate's challenges (HTTP Basic, server trust), downloads that resume, and a closure that judges each redirect.
 enum AsyncURLSession {

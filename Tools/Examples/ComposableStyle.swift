@@ -3,7 +3,7 @@ import ErrandTesting
 import Foundation
 import Logging
 
-/// What danthorpe's swift-networking offers, in Errand.
+/// The features of danthorpe's swift-networking, in Errand.
 ///
 /// Not in Errand yet: a cache (`cached`). For `authenticated` and OAuth, see `SignIn.swift`.
 enum ComposableStyle {
@@ -42,7 +42,7 @@ enum ComposableStyle {
 
     // Duplicates removed: equal requests at the same time share one exchange
     static func duplicates(_ server: URL, counting count: @escaping @Sendable () -> Void) async throws -> [Note] {
-        // What counts the exchanges stands inside `coalesce`, and says so: `.default` sorts its layers.
+        // The counter of exchanges must be inside `coalesce`. Its rule says so, because `.default` sorts its layers.
         let counting = TransformMiddleware.request("count") { _ in count() }
         let stack = HTTPStack.default.wrapped(by: counting, inside: .coalesce).delay(by: .milliseconds(200)).coalesce().server(server)
         let client = APIClient(stack)
@@ -93,7 +93,7 @@ enum ComposableStyle {
         return request.debugDescription
     }
 
-    // Request<Body>: a call with the type of what comes back
+    // Request<Body>: a call with the type of its result
     enum Calls {
         static let notes: Endpoint<[Note]> = .get("/notes")
 
@@ -111,7 +111,7 @@ enum ComposableStyle {
         return (response.value, response.status)
     }
 
-    // NetworkingError: what was asked for, and what came back
+    // NetworkingError: the request and the response
     static func failure(_ network: HTTPStack) async throws -> (String?, Int?) {
         do {
             let _: Note = try await APIClient(network).get("/notes/999")

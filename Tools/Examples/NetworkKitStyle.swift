@@ -36,7 +36,7 @@ enum NetworkKitStyle {
         }
     }
 
-    /// What the demo server received.
+    /// The request as the demo server received it.
     struct Echo: Decodable, Sendable, Equatable {
         var method: String
         var target: String

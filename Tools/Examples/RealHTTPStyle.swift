@@ -11,7 +11,7 @@ enum RealHTTPStyle {
         var text: String
     }
 
-    /// What the demo server received.
+    /// The request as the demo server received it.
     struct Echo: Decodable, Sendable, Equatable {
         var method: String
         var target: String

@@ -15,7 +15,7 @@ enum SignIn {
 
     static let profile: Endpoint<Profile> = .get("/account")
 
-    /// What an app makes once, at its start.
+    /// The values that an app makes once, at its start.
     struct Service: Sendable {
         let oauth: OAuthClient
         let tokens: TokenSource

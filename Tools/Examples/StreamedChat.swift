@@ -1,7 +1,7 @@
 import Errand
 import Foundation
 
-/// A chat with a language model, whose answer appears while the server streams it.
+/// A chat with a language model, whose reply appears while the server streams it.
 ///
 /// The API is chat completions, as many servers have it: a POST whose response is an event stream, a JSON object in each event,
 /// and `[DONE]` at the end.
@@ -22,7 +22,7 @@ enum StreamedChat {
         var stream = true
     }
 
-    // One event: a piece of the answer
+    // One event: a piece of the reply
     nonisolated struct Chunk: Decodable, Sendable {
         nonisolated struct Choice: Decodable, Sendable {
             var delta: Delta

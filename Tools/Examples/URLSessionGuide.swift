@@ -3,7 +3,7 @@ import ErrandTesting
 import Foundation
 import Logging
 
-/// What a guide to URLSession with async/await shows, in Errand.
+/// The samples of a guide to URLSession with async/await, in Errand.
 ///
 /// Not in Errand yet: a cache (`cachePolicy`), cookies, pagination, downloads that resume, background
 /// sessions, WebSockets and reachability (`NWPathMonitor`, `isExpensive`).
@@ -71,7 +71,7 @@ enum URLSessionGuide {
             json: JSONCoding(keys: .snakeCase))
     }
 
-    // Endpoints as values: method, path, query and what comes back
+    // Endpoints as values: method, path, query and the type of the result
     enum Notes {
         static func page(_ page: Int) -> Endpoint<[Note]> { .get("/notes", query: ["page": page]) }
         static func add(_ text: String) -> Endpoint<Note> { .post("/notes", body: .json(["text": text])) }

@@ -23,7 +23,7 @@ enum UploadForm {
         }
     }
 
-    // What the server returns
+    // The response of the server
     nonisolated struct Report: Decodable, Sendable, Equatable {
         var id: Int
         var bytes: Int

@@ -6,7 +6,7 @@ internal import NIOFoundationEssentialsCompat
 internal import NIOHTTP1
 internal import Synchronization
 
-/// What the client reports. On the task's event loop, in order.
+/// The events that the client reports, in order, on the task's event loop.
 extension Exchange: HTTPClientResponseDelegate {
     func didSendRequestHead(task: HTTPClient.Task<Void>, _ head: HTTPRequestHead) {
         machine.withLock { machine in

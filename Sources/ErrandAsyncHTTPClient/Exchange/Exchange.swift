@@ -30,7 +30,7 @@ final class Exchange: ReadyBodySource {
             var task: (HTTPClient.Task<Void>, of: any EventLoopGroup)?
             var deadline: Scheduled<Void>?
             var upload: Task<Void, Never>?
-            /// What the client waits for while the body is sent.
+            /// The client waits for this promise while the body is sent.
             var sent: EventLoopPromise<Void>?
             /// Where the client reports its events; nil before the first.
             var eventLoop: (any EventLoop)?
@@ -178,7 +178,7 @@ final class Exchange: ReadyBodySource {
 
     // MARK: - Ending
 
-    /// What the client reports.
+    /// Ends the exchange by an error that the client reports.
     func end(by error: any Error) { end(by: error) { $0.fail($1) } }
 
     /// Gives the machine an event that may end the exchange by `error`.

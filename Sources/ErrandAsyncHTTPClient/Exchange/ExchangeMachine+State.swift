@@ -43,7 +43,7 @@ extension ExchangeMachine {
         }
 
         var flow = Flow.open
-        /// What is to come of a body whose length is known.
+        /// The bytes of the body that have not arrived; nil for an unknown length.
         var missingBytes: Int64?
     }
 
@@ -54,7 +54,7 @@ extension ExchangeMachine {
         let head: HTTPResponse?
     }
 
-    /// What must be done when the exchange ends.
+    /// The values that the caller needs to end the exchange.
     struct Ending: Sendable {
         let end: ExchangeLifetime.Outcome
         let sizes: ExchangeLifetime.BodySizes

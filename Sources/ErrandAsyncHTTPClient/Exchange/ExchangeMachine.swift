@@ -11,7 +11,7 @@ protocol ExchangeHandles {
     associatedtype HeadWaiter: Sendable
     /// Waits for the next chunk of the response's body.
     associatedtype ChunkWaiter: Sendable
-    /// What the connection waits for before it reads on.
+    /// The connection waits for the demand before it reads more of the body.
     associatedtype Demand: Sendable
     /// All else that lives as long as the exchange, such as the timer of its deadline and the task that sends its body.
     associatedtype Held: Sendable
@@ -100,7 +100,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
         let stopsUpload: Bool
     }
 
-    /// - Parameter bodyLength: how many bytes of a body follow; nil where only its end tells.
+    /// - Parameter bodyLength: The length of the body in bytes; nil if only the end of the body shows its length.
     /// - Returns: nil where nobody waits for a head.
     mutating func received(_ head: HTTPResponse, bodyLength: Int64?) -> HeadDelivery? {
         switch progress {
@@ -195,9 +195,9 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
     // MARK: - Giving up
 
     enum Withdrawal: Sendable {
-        /// Nothing is to be done, or nothing now.
+        /// There is nothing to do now.
         case nothing
-        /// To be taken back from the pool; ``withdrawn(_:)`` follows.
+        /// Take the request back from the pool; ``withdrawn(_:)`` follows.
         case withdraw
         case conclude(Ending)
     }
@@ -222,7 +222,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
     ///
     /// - Parameter isTracked: whether somebody wants to know if the request has left. If so, it is found out first.
     mutating func cancel(isTracked: Bool) -> Withdrawal {
-        // What is dropped now must not pass for the end of the body.
+        // A reader must not take the dropped chunks for the end of the body.
         if case .ended(.complete) = state, !chunks.isEmpty { state = .ended(.failed(CancellationError())) }
         if isTracked {
             switch state {
@@ -254,7 +254,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
     /// Nobody wants the rest of the response.
     mutating func abandon() -> Ending? { stop(.abandoned) }
 
-    /// What the response goes through has failed: its error is that of the exchange, and what is queued is dropped.
+    /// Ends the exchange by the error of a transform of the body. Queued chunks are dropped.
     mutating func abandon(because error: any Error) -> Ending? { stop(.failed(error)) }
 
     // MARK: - Failing
@@ -267,13 +267,13 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
         return fail(failure)
     }
 
-    /// The exchange can't go on. What is queued can still be read.
+    /// Ends the exchange by a failure. Queued chunks can still be read.
     mutating func fail(_ failure: (Position) -> any Error) -> Ending? {
         guard !hasEnded else { return nil }
         return end(.failed(failure(position)))
     }
 
-    /// Ends the exchange if it has not ended. What is queued is dropped in any case.
+    /// Ends the exchange if it has not ended. Queued chunks are dropped in any case.
     private mutating func stop(_ end: ExchangeLifetime.Outcome) -> Ending? {
         chunks.removeAll()
         return hasEnded ? nil : self.end(end)

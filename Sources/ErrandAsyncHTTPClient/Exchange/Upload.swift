@@ -40,7 +40,7 @@ extension Exchange {
             }
             sent?.succeed()
         } catch is WriteFailed {
-            // The client reports why by itself.
+            // The client reports the reason.
         } catch {
             // Who cancels this task ends the exchange, or has a response that needs no more of the request.
             guard !Task.isCancelled else { return }
@@ -90,7 +90,42 @@ struct Upload: Sendable {
     }
 }
 
-/// The connection took no more of the body; the client tells why by itself.
+/// Resumes once: the first of its callers resumes it.
+private final class WriteWaiter: Sendable {
+    private enum State {
+        case begun
+        case waiting(CheckedContinuation<Void, any Error>)
+        case ended(Result<Void, any Error>)
+    }
+
+    private let state = Mutex(State.begun)
+
+    func wait(_ continuation: CheckedContinuation<Void, any Error>) {
+        let result = state.withLock { state -> Result<Void, any Error>? in
+            if case .ended(let result) = state { return result }
+            state = .waiting(continuation)
+            return nil
+        }
+        if let result { continuation.resume(with: result) }
+    }
+
+    func end(_ result: Result<Void, any Error>) {
+        let continuation = state.withLock { state -> CheckedContinuation<Void, any Error>? in
+            switch state {
+            case .begun:
+                state = .ended(result)
+                return nil
+            case .waiting(let continuation):
+                state = .ended(result)
+                return continuation
+            case .ended: return nil
+            }
+        }
+        continuation?.resume(with: result)
+    }
+}
+
+/// The connection accepts no more of the body. The client reports the reason separately.
 struct WriteFailed: Error {
     let underlying: any Error
 }

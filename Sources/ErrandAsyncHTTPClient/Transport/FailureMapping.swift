@@ -8,7 +8,7 @@ internal import NIOHTTPCompression
 internal import NIOPosix
 internal import NIOSSL
 
-/// What the client's errors mean, given where the exchange was.
+/// The failures that the client's errors mean, depending on the phase of the exchange.
 struct FailureMapping {
     let request: Request
     let phase: ExchangePhase
@@ -42,18 +42,18 @@ struct FailureMapping {
             default: return lost(error)
             }
         case NIOSSLError.uncleanShutdown:
-            // Ended without TLS saying so: what came may not be all.
+            // The connection ended without a close_notify of TLS: the received bytes may not be the whole body.
             return made(.connectionLost, message: "the connection ended without a close_notify", underlying: error)
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
             return made(.tls, message: tlsErrorText(String(describing: error)), underlying: error)
         case let error as NIOHTTPDecompression.DecompressionError:
             return made(Self.isLimit(error) ? .bodyTooLarge : .invalidResponse, message: Self.text(of: error), underlying: error)
         case let error as NIOHTTPDecompression.ExtraDecompressionError:
-            // What comes after the compressed body may be a second member of gzip (RFC 1952, 2.2), which the decompressor does not know.
+            // Bytes after the compressed body may be a second member of gzip (RFC 1952, 2.2), which the decompressor does not support.
             let message = error == .truncatedData ? "the compressed body ends too early" : "bytes follow the compressed body"
             return made(.invalidResponse, message: message, underlying: error)
         case let error as NIOHTTP2Errors.StreamClosed where error.errorCode == .refusedStream:
-            // RFC 9113, 8.7: it was not processed. A GOAWAY that excludes the stream can't be told from a cancellation here.
+            // RFC 9113, 8.7: the request was not processed. Here, a GOAWAY that excludes the stream can't be distinguished from a cancellation.
             var failure = made(.connectionLost, message: "the server refused the stream", underlying: error)
             // A server that has sent a part of its response has processed the request, whatever it says.
             if head == nil { failure.delivery = .notSent }
@@ -114,7 +114,7 @@ struct FailureMapping {
             : made(.connectionLost, message: Self.text(of: error), underlying: error)
     }
 
-    /// What may be shown of an error, in words: its text where that is known to be without secrets, its type otherwise.
+    /// The text of an error for messages: its own text if that is known to have no secrets, otherwise the name of its type.
     static func text(of error: any Error) -> String {
         switch error {
         case let error as HTTPClientError: text(of: error)

@@ -3,13 +3,13 @@ import Foundation
 
 /// The public vectors for structured fields, both ways. The program `conformance` runs them too: its folder has a link to this file.
 struct StructuredFieldSuite {
-    /// What a run has shown.
+    /// The results of a run.
     struct Report {
-        /// The number of texts that were to be parsed.
+        /// The number of texts in the parsing vectors.
         var parsed = 0
-        /// The number of values that were to be serialized.
+        /// The number of values in the serializing vectors.
         var serialized = 0
-        /// What differs from the vectors: a line for each.
+        /// The differences from the vectors, a line for each.
         var differences: [String] = []
 
         fileprivate mutating func check(_ isRight: Bool, _ test: Case, _ what: @autoclosure () -> String) {

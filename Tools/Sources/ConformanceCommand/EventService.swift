@@ -8,7 +8,7 @@ import Synchronization
 
 /// A small server that starts, commands and stops readers of event streams. See ``EventServiceCommand``.
 struct EventService {
-    /// What a harness sends to start a client.
+    /// The parameters by which a harness starts a client.
     struct Parameters: Decodable {
         var streamUrl: String
         var callbackUrl: String

@@ -68,7 +68,7 @@ final class EventServiceClient: Sendable {
         let client = APIClient(transport.redirect().server(url.origin.description))
         var signals = signals.makeAsyncIterator()
         while true {
-            // Not a child: it is cancelled by itself, and always awaited.
+            // Not a child task: this task is cancelled alone, and always awaited.
             let reading = Task { await self.readOnce(client) }
             let signal = await signals.next()
             reading.cancel()

@@ -31,7 +31,7 @@ struct EventVector: Decodable {
         var lastEventId: String
     }
 
-    /// What comes out of a stream.
+    /// The result of reading a stream.
     struct Outcome {
         var events: [Event] = []
         /// In milliseconds.

@@ -39,7 +39,7 @@ struct Replay {
     /// The deadline of each exchange. With it, none takes longer than four seconds.
     static let limit = Duration.seconds(3.5)
 
-    /// What became of one exchange.
+    /// The result of one exchange.
     struct Outcome: Codable, Equatable {
         struct Failure: Codable, Equatable {
             /// The description of a `TransportError.Code`; for any other error, its type.

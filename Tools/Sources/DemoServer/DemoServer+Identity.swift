@@ -6,7 +6,7 @@ import Hummingbird
 import NIOCore
 import Synchronization
 
-/// Who asks: Basic, Digest, and an OAuth 2 server that lets in everybody.
+/// Authentication: Basic, Digest, and an OAuth 2 server that accepts every sign-in.
 extension DemoServer {
     /// The name and the password of the person.
     private static let (user, password) = ("joe", "pw")
@@ -47,7 +47,7 @@ extension DemoServer {
 
     // MARK: - OAuth 2
 
-    /// What the server knows of its tokens. Refresh tokens are used once: who uses one again loses the whole family.
+    /// The tokens that the server has issued. A refresh token can be used once: a second use revokes all tokens of the sign-in.
     private final class Tokens: Sendable {
         private struct State {
             /// The redirect and the code challenge of each code.

@@ -2,7 +2,7 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 
-// What the examples need beside the notes: JSON of several kinds, an echo and an image.
+// Resources for the examples, beside the notes: JSON of several kinds, an echo and an image.
 
 extension DemoServer {
     /// What `/v1/echo` received.

@@ -77,7 +77,7 @@ struct LoginCommand: AsyncParsableCommand {
     var clientSecret: String?
     @Option(help: ArgumentHelp("Where the secret goes: basic is a header field, post is the form.", valueName: "place"))
     var clientAuth = StoredLogin.SecretPlace.basic
-    @Option(help: ArgumentHelp("What the token is to give access to. Can be repeated.", valueName: "scope")) var scope: [String] = []
+    @Option(help: ArgumentHelp("An access right that the token must have. Can be repeated.", valueName: "scope")) var scope: [String] = []
     @Flag(help: "Signs in with another device: shows a page and a code.") var device = false
     @Flag(help: "Gets a token for the client itself.") var clientCredentials = false
     @Option(help: ArgumentHelp("The port that the browser comes back to. A free one by default.", valueName: "port")) var redirectPort = 0
@@ -158,7 +158,7 @@ struct LoginCommand: AsyncParsableCommand {
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice
         process.terminationHandler = { process in
-            // What the shell says of a command that is not there, or can't be run.
+            // The shell's exit status for a command that is missing, or can't be run.
             guard [126, 127].contains(process.terminationStatus) else { return }
             Terminal.say("errand: cannot run the browser '\(command.shownSafely())': open the page yourself")
         }

@@ -2,7 +2,7 @@ import ArgumentParser
 import Errand
 import Foundation
 
-/// Who asks: how a request proves it to its server, in curl's words.
+/// The options for authentication, with curl's names.
 struct AuthenticationOptions: ParsableArguments {
     @Option(
         name: [.customShort("u"), .customLong("user")],
@@ -92,7 +92,7 @@ struct AWSProvider: Equatable {
     }
 }
 
-/// Who asks, found once: the options, the file of passwords, a password that was typed.
+/// The authentication of a run, from the options, the file of passwords, or a typed password.
 enum Authentication: Sendable {
     case none
     /// The value of `Authorization`.
@@ -101,7 +101,7 @@ enum Authentication: Sendable {
     case signature(AWSSignatureV4)
     case login(StoredLogin)
 
-    /// Signs the requests of `stack`, if they are to be signed.
+    /// Signs the requests of `stack`, if the options ask for signatures.
     func signing(_ stack: HTTPStack) -> HTTPStack {
         guard case .signature(let signer) = self else { return stack }
         return stack.sign(with: signer)
@@ -140,7 +140,7 @@ extension AuthenticationStop {
 }
 
 extension RequestArguments {
-    /// Who asks.
+    /// The authentication that the arguments ask for.
     ///
     /// - Throws: `ValidationError` for credentials that are missing or can't be sent, and for a file of passwords that can't be read.
     func authentication(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> Authentication {

@@ -27,7 +27,7 @@ struct FormData: Sendable {
     /// The file whose bytes are sent unchanged; `nil` for anything else.
     var streamedFile: String? { kind == .binary ? CommandFile.path(in: text) : nil }
 
-    /// The octets that are sent. What a file holds is sent as its bytes.
+    /// The octets that are sent. The contents of a file are sent unchanged.
     ///
     /// - Throws: `ValidationError` for a file that can't be read.
     func octets() throws -> Data {

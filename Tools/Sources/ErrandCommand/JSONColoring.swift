@@ -16,12 +16,12 @@ enum JSONColoring {
         text(ofJSON: data, isColored: isColored, isForTerminal: isForTerminal, limitBytes: limitBytes).map { Data($0.utf8) } ?? data
     }
 
-    /// Returns the text as it is shown. What is not UTF-8 is replaced.
+    /// Returns the text as it is shown. Octets that are not UTF-8 are replaced.
     static func text(of data: Data, isColored: Bool = true, limitBytes: Int = 8 * 1024 * 1024) -> String {
         text(ofJSON: data, isColored: isColored, isForTerminal: false, limitBytes: limitBytes) ?? String(decoding: data, as: UTF8.self)
     }
 
-    /// `nil` for text that is not JSON. The parser of the library judges, so that what follows meets no text that it does not know.
+    /// `nil` for text that is not JSON. The parser of the library checks the text first, so the coloring code gets valid JSON only.
     private static func text(ofJSON data: Data, isColored: Bool, isForTerminal: Bool, limitBytes: Int) -> String? {
         guard (try? JSONValue(parsing: data)) != nil else { return nil }
         let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]

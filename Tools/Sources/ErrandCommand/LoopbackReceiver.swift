@@ -32,7 +32,7 @@ enum LoopbackReceiver {
     /// The path of the URL that the browser is sent to. Other paths, such as that of an icon, are not found.
     private static let path = "/callback"
 
-    /// Listens, runs `open` with the URL that the browser is to be sent to, and waits for the browser.
+    /// Listens, runs `open` with the URL to which the browser must be sent, and waits for the browser.
     ///
     /// - Parameters:
     ///   - port: zero takes a free one.

@@ -3,10 +3,10 @@ import Errand
 /// Recognizes a misspelt subcommand, which the parser takes for a URL.
 enum Misspelling {
     static let subcommands = ["send", "get", "post", "put", "patch", "delete", "head", "events", "auth", "serve", "tour", "help"]
-    /// Those of a subcommand.
+    /// The subcommands of a subcommand.
     static let groups = ["auth": ["login", "status", "logout"]]
 
-    /// What to say about arguments of which there are too many: the first of them is a word that names no subcommand. `nil` if it is not.
+    /// The message for too many arguments, if the first argument is a word that names no subcommand. `nil` otherwise.
     static func hint(for arguments: [String]) -> String? {
         guard let word = arguments.first, isWord(word) else { return nil }
         if let group = groups[word], let second = arguments.dropFirst().first, !group.contains(second) {

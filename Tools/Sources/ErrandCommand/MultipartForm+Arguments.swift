@@ -93,7 +93,7 @@ extension MultipartForm {
         return .text(fields[0], contentType: try mediaType(last.afterOctets(of: "type=")))
     }
 
-    /// What stands between semicolons outside quotation marks, without these marks.
+    /// Splits a text at semicolons outside quotation marks. The parts have no quotation marks.
     private static func fields(_ text: Substring) throws -> [String] {
         var fields = [""]
         var (isQuoted, isEscaped) = (false, false)
@@ -121,6 +121,6 @@ extension MultipartForm {
 extension StringProtocol where SubSequence == Substring {
     fileprivate var afterFirstScalar: Substring { self[unicodeScalars.index(after: startIndex)...] }
 
-    /// What stands after as many octets as `prefix` has.
+    /// The rest of the text after as many octets as `prefix` has.
     fileprivate func afterOctets(of prefix: String) -> Substring { self[utf8.index(startIndex, offsetBy: prefix.utf8.count)...] }
 }

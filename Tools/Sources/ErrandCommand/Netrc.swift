@@ -184,7 +184,7 @@ struct Netrc: Equatable {
             return Token(text: nil, line: line, isQuoted: true, isUnended: true)
         }
 
-        /// Goes on after the next empty line.
+        /// Skips the text up to the next empty line, and that line.
         mutating func skipMacro() {
             var isEmpty = false
             while let octet = current {

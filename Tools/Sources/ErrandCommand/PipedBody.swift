@@ -3,9 +3,9 @@ import Foundation
 
 /// A body from a pipe, without an option that asks for it: `echo '{"a": 1}' | errand post :8080/x`.
 enum PipedBody {
-    /// What is longer is sent as it comes, and can't be sent again for a redirect or a retry.
+    /// The longest input that is kept in memory. Longer input is sent as it arrives, and can't be sent again for a redirect or a retry.
     private static let bufferBytes = 1024 * 1024
-    /// How long input may take to come before a message says what is waited for.
+    /// The time without input after which a message says that the command waits for input.
     private static let patience: Int32 = 2000
 
     /// Standard input, as JSON if it begins with a brace or a bracket. `nil` if it is neither a pipe nor a file, or empty.
@@ -35,7 +35,7 @@ enum PipedBody {
         return first == UInt8(ascii: "{") || first == UInt8(ascii: "[") ? "application/json" : nil
     }
 
-    /// What was read already, and the rest of standard input.
+    /// The bytes read so far, and the rest of standard input.
     private actor Rest: BodySource {
         private var start: Data?
 

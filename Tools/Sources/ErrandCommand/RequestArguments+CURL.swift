@@ -74,7 +74,7 @@ extension RequestArguments {
         return "\(scheme)://\(proxy.credentials == nil ? "" : shownUser + "@")\(host):\(proxy.port)"
     }
 
-    /// What begins with a dash looks like an option.
+    /// Adds `./` to a path that begins with a dash, because curl would take it for an option.
     private static func curlPath(_ path: String) -> String { path.hasPrefix("-") ? "./\(path)" : path }
 
     /// After a colon, curl takes a password for the file.

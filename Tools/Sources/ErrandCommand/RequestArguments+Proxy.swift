@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 
 extension RequestArguments {
-    /// The proxies of the options, or else those that the environment names; for a Unix domain socket, none. `--insecure` never sends a
+    /// The proxies of the options, or else the proxies of the environment; no proxy for a Unix domain socket. `--insecure` never sends a
     /// request for this machine to a proxy of the environment.
     ///
     /// - Throws: `ValidationError` for a proxy of the options that can't be understood. A variable fails the requests that would use it.

@@ -3,13 +3,13 @@ import Errand
 import Foundation
 
 extension RequestArguments {
-    /// What the arguments ask for.
+    /// Makes the request that the arguments describe.
     ///
     /// - Parameters:
     ///   - method: that of the subcommand or of `-X`; `nil` for the one that follows from what is sent.
     ///   - takesPipedBody: whether a body is read from standard input, where that is a pipe or a file and the arguments name no body.
-    ///   - authentication: who asks.
-    /// - Throws: `ValidationError` for what can't be understood, which ends in the usage; ``InvalidURLError``, `FileReadError`.
+    ///   - authentication: the authentication of the run.
+    /// - Throws: `ValidationError` for an invalid argument, which is shown with the usage; ``InvalidURLError``, `FileReadError`.
     func request(method: String?, takesPipedBody: Bool = false, authentication: Authentication? = nil) throws -> Request {
         if shown.head { try checkHead(method: method) }
         var url = try httpURL()

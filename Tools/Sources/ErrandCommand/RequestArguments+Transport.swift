@@ -35,7 +35,7 @@ extension RequestArguments {
         }
     }
 
-    /// Curl takes what follows a colon for the password of the key.
+    /// Refuses a colon in the path of a certificate, because curl takes the text after a colon for the password of the key.
     private func checkCertificate() throws {
         guard let path = connection.cert, path.containsOctet(UInt8(ascii: ":")), !FileManager.default.fileExists(atPath: path) else {
             return

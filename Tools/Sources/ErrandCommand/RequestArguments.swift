@@ -1,7 +1,7 @@
 import ArgumentParser
 import Errand
 
-/// What a request is made of, in curl's words where curl has them.
+/// The arguments that describe a request, with curl's names where curl has them.
 struct RequestArguments: ParsableArguments {
     @Argument(help: "The URL. Without a scheme, http:// is added; ':8080/x' is short for http://localhost:8080/x.") var url: String
     @OptionGroup(title: "Request options") var content: ContentOptions
@@ -19,7 +19,7 @@ struct RequestArguments: ParsableArguments {
     }
 }
 
-/// What is sent.
+/// The options for the body of the request.
 struct ContentOptions: ParsableArguments {
     @Option(
         name: [.customShort("H"), .long],
@@ -219,7 +219,7 @@ struct ConnectionOptions: ParsableArguments {
     }
 }
 
-/// What is shown.
+/// The options for the output.
 struct OutputOptions: ParsableArguments {
     @Option(
         name: [.short, .long],

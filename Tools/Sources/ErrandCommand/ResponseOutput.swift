@@ -145,7 +145,7 @@ struct ResponseOutput {
         return Data((line + text(of: response.headers, isColored: isColored, isForTerminal: isForTerminal) + "\r\n").utf8)
     }
 
-    /// Into a file that appears when the body is complete. What is no file, such as /dev/null, is written to directly.
+    /// Into a file that appears when the body is complete. A path that is not a regular file, such as /dev/null, is written to directly.
     private func writeToFile(_ path: String) async throws -> HTTPFields? {
         let progress = ProgressBar(isShown: Terminal.errorIsTerminal && !Terminal.isDumb && !shown.silent)
         defer { progress.end() }

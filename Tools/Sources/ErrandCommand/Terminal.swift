@@ -42,7 +42,7 @@ enum Terminal {
         }
     }
 
-    /// What comes next on standard input; `nil` at its end.
+    /// Reads the next bytes of standard input; `nil` at its end.
     static func read(upTo limitBytes: Int) throws(FileReadError) -> Data? {
         var buffer = Data(count: limitBytes)
         while true {

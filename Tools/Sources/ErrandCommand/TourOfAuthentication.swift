@@ -3,7 +3,7 @@ import ErrandNIO
 import Foundation
 import Synchronization
 
-/// The chapter of the tour about who asks.
+/// The chapter of the tour about authentication.
 enum TourOfAuthentication {
     private struct Account: Codable, Sendable, Equatable {
         var name: String

@@ -89,7 +89,7 @@ final class HTTP2SoakServer: Sendable {
     }
 }
 
-/// What the servers have done, and what they must know of earlier requests.
+/// The record of the servers' actions, and of earlier requests that affect later ones.
 final class SoakJournal: Sendable {
     private let state = Mutex<(deeds: [String: Int], refused: Set<Int>)>(([:], []))
 
@@ -223,7 +223,7 @@ final class SoakConnection: ChannelInboundHandler {
 
     func answers(_ stream: HTTP2StreamID) { lastAnswered = max(lastAnswered, stream) }
 
-    /// Takes no further streams. Those that have begun go on.
+    /// Accepts no further streams. Open streams continue.
     func leave() { goAway(last: lastStream, .noError) }
 
     /// Takes neither this stream nor later ones. Returns false if one of them has got a part of its response.

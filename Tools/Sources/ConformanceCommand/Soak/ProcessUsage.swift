@@ -1,10 +1,10 @@
 import CAllocator
 import Foundation
 
-/// What this process uses now. On systems without `/proc`, `residentBytes` and `descriptors` are 0.
+/// The resources that this process uses now. On systems without `/proc`, `residentBytes` and `descriptors` are 0.
 struct ProcessUsage {
     var residentBytes: Int
-    /// What the allocator has given out and not got back: the resident size also has free pages, and lacks those that nobody touched.
+    /// The bytes that are allocated and not freed. The resident size also counts free pages, but no untouched pages.
     var liveBytes: Int
     /// Sockets, pipes and files; not the descriptors of event loops and timers.
     var descriptors: Int

@@ -119,7 +119,7 @@ final class Soak: Sendable {
         return true
     }
 
-    /// What a busy machine adds to each end.
+    /// Measures the delay that a busy machine adds to each end.
     private func watchDelays() async {
         while true {
             let due = ContinuousClock.now + .milliseconds(10)

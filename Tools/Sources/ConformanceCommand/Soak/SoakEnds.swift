@@ -21,7 +21,7 @@ struct SoakEnds {
     }
 
     private struct Table {
-        /// How many ends took from `index` times 0.1 ms to that and 0.1 ms. The last one also has those that took longer.
+        /// The number of ends that took at least `index` times 0.1 ms, and less than 0.1 ms more. The last element also has all longer ends.
         var counts = [UInt32](repeating: 0, count: 20_000)
         var longest = Duration.zero
 

@@ -1,8 +1,8 @@
 import ErrandTesting
 
-/// What one request of the soak does. It depends on the seed and the number of the request alone.
+/// The plan of one request of the soak. The plan depends on the seed and the number of the request alone.
 struct SoakPlan: Sendable, CustomStringConvertible {
-    /// What the server sends. The path of the request names it.
+    /// The kind of response that the server sends. The path of the request names the kind.
     enum Reply: String, Sendable {
         // Sound.
         case whole, chunked, untilClose, slow, interim
@@ -35,7 +35,7 @@ struct SoakPlan: Sendable, CustomStringConvertible {
         var isBroken: Bool { !isSound && self != .refuses }
     }
 
-    /// What the task does with its exchange.
+    /// The way in which the task handles its exchange.
     enum Client: Sendable {
         case collects
         /// Drops the response without reading its body.
@@ -49,7 +49,7 @@ struct SoakPlan: Sendable, CustomStringConvertible {
         case isShutDown(afterMicroseconds: Int)
     }
 
-    /// What a server of HTTP/2 does with its connections.
+    /// The way in which an HTTP/2 server handles its connections.
     enum Manner: Int, CaseIterable, Sendable {
         /// Everything as it should be; the end of TLS is confirmed.
         case polite
@@ -106,7 +106,7 @@ struct SoakPlan: Sendable, CustomStringConvertible {
             }
         self.reply = reply
         let bodyBytes = Self.size(&random)
-        // All of it in one segment: what comes later may meet the next request, and no client can tell it from its response.
+        // All bytes fit in one segment. Later bytes could arrive after the next request, and pass for its response.
         self.bodyBytes = reply == .extra ? min(bodyBytes, 512) : bodyBytes
         switch Int.random(in: 0..<100, using: &random) {
         case ..<85: (upload, uploadBytes) = (.none, 0)
