@@ -51,8 +51,8 @@ public struct AsyncHTTPClientTransport: HTTPTransport, CustomStringConvertible, 
         return try await Exchange(request, loan: loan).run(on: client)
     }
 
-    /// Releases the client. Later calls of ``send(_:)`` throw ``/ErrandCore/TransportError`` with the code `shutDown`. The client is not shut
-    /// down: its connections stay open, and exchanges in progress continue.
+    /// Releases the client. Later calls of ``send(_:)`` throw ``/ErrandCore/TransportError`` with the code `shutDown`. The client
+    /// is not shut down: its connections stay open, and exchanges in progress continue.
     public func shutdown() async throws { loan.end() }
 }
 

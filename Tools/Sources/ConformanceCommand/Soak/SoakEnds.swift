@@ -21,7 +21,8 @@ struct SoakEnds {
     }
 
     private struct Table {
-        /// The number of ends that took at least `index` times 0.1 ms, and less than 0.1 ms more. The last element also has all longer ends.
+        /// The number of ends that took at least `index` times 0.1 ms, and less than 0.1 ms more. The last element also has all
+        /// longer ends.
         var counts = [UInt32](repeating: 0, count: 20_000)
         var longest = Duration.zero
 
