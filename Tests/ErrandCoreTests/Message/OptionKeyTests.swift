@@ -258,7 +258,8 @@ import Testing
 
     @Test func aRequestOfAFailureBeginsAnotherCall() async throws {
         let error = await #expect(throws: TransportError.self) {
-            try await FailingTransport().retry().send(request { $0.retry = .use(.standard) })
+            let failing = ScriptedTransport { throw TransportError(.tls, phase: .connect, request: $0, delivery: .notSent) }
+            _ = try await failing.retry().send(request { $0.retry = .use(.standard) })
         }
         let again = try #require(error?.request)
         await #expect(throws: UnservedOptionError.self) { try await HTTPStack(stub).send(again) }
