@@ -8,8 +8,8 @@ internal import NIOHTTP1
 extension HTTPClient.Request {
     /// The message that the client sends for `request`.
     ///
-    /// - Throws: ``/ErrandCore/InvalidURLError`` if there is no URL, ``/ErrandCore/TransportError`` with the code `invalidRequest` if the client refuses it, `unsupported` for
-    ///   `OPTIONS *`.
+    /// - Throws: ``/ErrandCore/InvalidURLError`` if there is no URL, ``/ErrandCore/TransportError`` with the code
+    ///   `invalidRequest` if the client refuses it, `unsupported` for `OPTIONS *`.
     init(_ request: Request, body: HTTPClient.Body?) throws {
         guard request.head.path != "*" || request.method != .options else {
             throw TransportError(
@@ -59,7 +59,8 @@ extension HTTPResponse {
     }
 }
 
-/// The names of fields that most responses have, as they are written most often: they need no check, and no second text in lower case.
+/// The names of fields that most responses have, as they are written most often: they need no check, and no second text in
+/// lower case.
 enum UsualNames {
     /// By their length in octets.
     private static let byLength: [[HTTPField.Name]] = {
@@ -88,8 +89,9 @@ enum UsualNames {
 extension HTTPResponse {
     /// The length of the body after this head, in bytes.
     ///
-    /// - Returns: `onTheWire` is nil if only the end of the body shows its length, or if the client may decode the body (RFC 9112, 6.3). `expected`
-    ///   is the number of bytes that a reader may expect; nil also if the declared length is not the length of this body (RFC 9110, 8.6).
+    /// - Returns: `onTheWire` is nil if only the end of the body shows its length, or if the client may decode the body (RFC
+    ///   9112, 6.3). `expected` is the number of bytes that a reader may expect; nil also if the declared length is not the
+    ///   length of this body (RFC 9110, 8.6).
     func bodyLengths(answering method: HTTPRequest.Method) -> (onTheWire: Int64?, expected: Int64?) {
         if method == .head || status.code == 204 || status.code == 304 { return (0, nil) }
         var declared: String?

@@ -61,7 +61,8 @@ struct Upload: Sendable {
 
     /// Returns when the last byte was written.
     ///
-    /// - Throws: what the source throws, ``/ErrandCore/RequestBodyLengthError``, ``WriteFailed``; `CancellationError` when the task is cancelled.
+    /// - Throws: what the source throws, ``/ErrandCore/RequestBodyLengthError``, ``WriteFailed``; `CancellationError` when
+    ///   the task is cancelled.
     func run() async throws {
         let source = try await body.openChecked()
         defer { source.abandon() }

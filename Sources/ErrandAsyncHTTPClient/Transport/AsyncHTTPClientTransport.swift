@@ -11,8 +11,8 @@ internal import Synchronization
 /// }
 /// ```
 ///
-/// An app without such a client needs `NIOTransport`, the default on Linux. This module needs the trait `AsyncHTTPClient`, and `import Errand`
-/// does not bring it.
+/// An app without such a client needs `NIOTransport`, the default on Linux. This module needs the trait `AsyncHTTPClient`. `import Errand`
+/// does not import this module.
 ///
 /// Deadlines apply until the end of the body. Bodies are streamed with back-pressure in both directions; up to 64 KiB of a response are
 /// read ahead. The transport does not support trailers, 1xx responses and upgrades, and does not report connections. If the client follows
@@ -53,8 +53,8 @@ public struct AsyncHTTPClientTransport: HTTPTransport, CustomStringConvertible, 
         return try await Exchange(request, loan: loan).run(on: client)
     }
 
-    /// Releases the client. Later calls of ``send(_:)`` throw ``/ErrandCore/TransportError`` with the code `shutDown`. The client is not shut
-    /// down: its connections stay open, and exchanges in progress continue.
+    /// Releases the client. Later calls of ``send(_:)`` throw ``/ErrandCore/TransportError`` with the code `shutDown`. The client is not
+    /// shut down: its connections stay open, and exchanges in progress continue.
     public func shutdown() async throws { loan.end() }
 }
 

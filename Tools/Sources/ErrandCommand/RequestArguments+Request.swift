@@ -7,7 +7,7 @@ extension RequestArguments {
     ///
     /// - Parameters:
     ///   - method: the method of the subcommand or of `-X`; `nil` if the body decides.
-    ///   - takesPipedBody: whether a body is read from standard input, if standard input is a pipe or a file and the arguments name no body.
+    ///   - takesPipedBody: whether a body is read from standard input, if that is a pipe or a file and the arguments name no body.
     ///   - authentication: the authentication of the run.
     /// - Throws: `ValidationError` for an invalid argument, which is shown with the usage; ``InvalidURLError``, `FileReadError`.
     func request(method: String?, takesPipedBody: Bool = false, authentication: Authentication? = nil) throws -> Request {
