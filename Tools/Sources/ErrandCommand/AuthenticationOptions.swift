@@ -193,7 +193,7 @@ extension RequestArguments {
         return (user, password)
     }
 
-    /// The entry for a host in the file of passwords, if one is asked for and exists.
+    /// The entry for a host in the file of passwords, if the options ask for the file and the entry exists.
     private func netrcEntry(for host: String, user: String?, environment: [String: String]) throws -> Netrc.Entry? {
         guard who.netrc || who.netrcOptional || who.netrcFile != nil else { return nil }
         let home = environment["HOME"] ?? NSHomeDirectory()

@@ -54,7 +54,7 @@ enum Interrupt {
     /// The exit status for the signal, as shells have it: 130 for Ctrl-C, 143 for a kill, 129 for a terminal that is closed.
     static var exitStatus: Int32 { 128 + (state.withLock(\.number) ?? SIGINT) }
 
-    /// Calls `action` when a signal comes.
+    /// Calls `action` when a signal arrives.
     static func whenItComes(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.action = action } }
 }
 

@@ -8,7 +8,7 @@ import Synchronization
 /// Receives the browser at the end of a sign-in, on a port of this machine alone
 /// ([RFC 8252, section 7.3](https://www.rfc-editor.org/rfc/rfc8252#section-7.3)).
 enum LoopbackReceiver {
-    /// Nobody came.
+    /// The browser did not return in time.
     struct TimedOut: Error, CustomStringConvertible {
         let seconds: Int
         var description: String { "nobody has signed in within \(seconds) s" }
@@ -29,7 +29,7 @@ enum LoopbackReceiver {
     /// How long the page may take to reach the browser before the server stops.
     private static let courtesy: Duration = .milliseconds(100)
 
-    /// The path of the URL that the browser is sent to. Other paths, such as that of an icon, are not found.
+    /// The path of the URL that the browser is sent to. Other paths, such as the path of an icon, are not found.
     private static let path = "/callback"
 
     /// Listens, runs `open` with the URL to which the browser must be sent, and waits for the browser.

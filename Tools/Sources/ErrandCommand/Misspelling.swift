@@ -26,7 +26,7 @@ enum Misspelling {
         !text.isEmpty && text.utf8.allSatisfy { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0 | 0x20) }
     }
 
-    /// The subcommands that are fewest changes away from `word`, if those are few for its length.
+    /// The subcommands that are fewest changes away from `word`, if the changes are few for its length.
     static func nearest(to word: String) -> [String] {
         guard isWord(word), word.utf8.count <= 20 else { return [] }
         let distances = subcommands.map { ($0, distance(word.lowercased(), $0)) }

@@ -63,7 +63,7 @@ struct ExchangeNarrator: HTTPMiddleware {
         return response
     }
 
-    /// Whether the request goes to an HTTP proxy with its whole URL. Where there is a tunnel, the proxy does not read it.
+    /// Whether the request goes to an HTTP proxy with its whole URL. If there is a tunnel, the proxy does not read the request.
     private static func isReadByProxy(_ request: Request, _ policy: ProxyPolicy) -> Bool {
         guard let origin = request.origin, origin.scheme == "http", let proxy = try? policy.proxy(for: origin) else { return false }
         return proxy.kind != .socks5

@@ -110,9 +110,9 @@ struct Netrc: Equatable {
 
     private static let words = ["machine", "default", "login", "password", "account", "macdef"]
 
-    /// The first entry for a host, in any case, or else that of `default`. An IPv6 address may be in brackets or not.
+    /// The first entry for a host, in upper or lower case, or else the entry `default`. An IPv6 address may be in brackets or not.
     ///
-    /// - Parameter user: the only user whose entry is wanted; `nil` for any.
+    /// - Parameter user: the user whose entry is wanted; `nil` for any user.
     func entry(for host: String, user: String?) -> Entry? {
         func fits(_ entry: Entry) -> Bool { user.flatMap { user in entry.user.map { $0.isExactly(user) } } ?? true }
         let names = host.utf8.first == UInt8(ascii: "[") ? [host, String(host.dropFirst().dropLast())] : [host]

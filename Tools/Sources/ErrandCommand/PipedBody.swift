@@ -10,7 +10,7 @@ enum PipedBody {
 
     /// Standard input, as JSON if it begins with a brace or a bracket. `nil` if it is neither a pipe nor a file, or empty.
     ///
-    /// - Parameter warns: whether a message says that input is waited for, where none comes within two seconds.
+    /// - Parameter warns: whether a message says that the command waits for input, if no input arrives within two seconds.
     static func read(warns: Bool) throws -> Content? {
         var status = stat()
         guard fstat(0, &status) == 0, [S_IFIFO, S_IFREG].contains(status.st_mode & S_IFMT) else { return nil }

@@ -39,7 +39,7 @@ extension RequestArguments {
         }
     }
 
-    /// Gives a proxy the user and the password of `--proxy-user`, and the scheme that was asked for.
+    /// Gives a proxy the user and the password of `--proxy-user`, and the requested authentication scheme.
     private func proxyAuthentication() throws -> @Sendable (ProxySettings) -> ProxySettings {
         let named = try connection.proxyUser.map { text -> (user: String, password: String) in
             let (user, password) = text.cut(atOctet: UInt8(ascii: ":"))
@@ -57,7 +57,7 @@ extension RequestArguments {
                 guard usesDigest || usesAny, proxy.kind != .socks5, let credentials else {
                     return Self.proxy(like: proxy, credentials: credentials)
                 }
-                // Without credentials in the settings: those would be sent by Basic before the proxy asks.
+                // The settings have no credentials, because they would be sent by Basic before the proxy asks.
                 return Self.proxy(like: proxy, credentials: nil).authenticated(
                     by: .digest(user: credentials.0, password: credentials.1, orBasic: usesAny))
             }

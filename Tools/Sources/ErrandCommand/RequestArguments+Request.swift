@@ -6,8 +6,8 @@ extension RequestArguments {
     /// Makes the request that the arguments describe.
     ///
     /// - Parameters:
-    ///   - method: that of the subcommand or of `-X`; `nil` for the one that follows from what is sent.
-    ///   - takesPipedBody: whether a body is read from standard input, where that is a pipe or a file and the arguments name no body.
+    ///   - method: the method of the subcommand or of `-X`; `nil` if the body decides.
+    ///   - takesPipedBody: whether a body is read from standard input, if that is a pipe or a file and the arguments name no body.
     ///   - authentication: the authentication of the run.
     /// - Throws: `ValidationError` for an invalid argument, which is shown with the usage; ``InvalidURLError``, `FileReadError`.
     func request(method: String?, takesPipedBody: Bool = false, authentication: Authentication? = nil) throws -> Request {
@@ -133,7 +133,7 @@ struct HeaderLine {
 struct Content {
     let body: RequestBody
     let contentType: String?
-    /// That of a form with parts.
+    /// The boundary of a form with parts.
     var boundary: MultipartBoundary?
     var isJSON: Bool { contentType == "application/json" }
 }
@@ -248,7 +248,7 @@ extension ContentOptions {
 }
 
 extension RequestBody {
-    /// Standard input, as it comes.
+    /// Standard input, as it arrives.
     static let standardInput = RequestBody.stream(replay: .oneShot) { _ in StandardInput() }
 
     private struct StandardInput: BodySource {

@@ -11,7 +11,7 @@ struct RequestRun {
     private let takesPipedBody: Bool
 
     /// - Parameters:
-    ///   - method: that of `-X`.
+    ///   - method: the method of `-X`.
     ///   - subcommand: the method in lower case, where there is a subcommand for it.
     init(_ arguments: RequestArguments, method: String? = nil, subcommand: String?) {
         (self.arguments, self.method) = (arguments, subcommand?.uppercased() ?? method)

@@ -10,7 +10,7 @@ struct BinaryBody: Error, CustomStringConvertible {
 /// Where a response goes: a terminal (JSON indented and in color), a pipe (the bytes as they are), or a file that appears when it
 /// is complete.
 struct ResponseOutput {
-    /// Longer JSON is shown as it comes.
+    /// The longest JSON that is indented and colored. Longer JSON is shown unchanged.
     private static let formattedBytes = 1024 * 1024
 
     private let arguments: RequestArguments
@@ -117,7 +117,7 @@ struct ResponseOutput {
         for try await chunk in response.body where !chunk.isEmpty { throw BinaryBody() }
     }
 
-    /// Whether a media type is that of something else than text. Where it does not say, a byte of zero in the body does.
+    /// Whether a media type means data other than text. If the type does not decide, a byte of zero in the body does.
     static func isBinary(_ contentType: String?) -> Bool {
         guard let contentType else { return false }
         func begins(with text: String) -> Bool { contentType.hasOctetPrefixIgnoringCase(text) }
@@ -165,7 +165,7 @@ struct ResponseOutput {
         return body.trailers
     }
 
-    /// Those of a new file, without what the process's umask takes away.
+    /// The permissions of a new file, after the process's umask.
     private static let permissions: UInt16 = {
         // It is read by setting it.
         let mask = umask(0o077)

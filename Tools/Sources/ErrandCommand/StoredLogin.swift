@@ -68,7 +68,7 @@ struct StoredLogin: Codable, Sendable {
         return (state ?? (environment["HOME"] ?? NSHomeDirectory()) + "/.local/state") + "/errand"
     }
 
-    /// - Throws: `ValidationError` for a name that can't be that of a file.
+    /// - Throws: `ValidationError` for a name that can't name a file.
     static func path(_ name: String, _ kind: String) throws -> String {
         let isValid =
             !name.isEmpty && name.utf8.count <= 100 && !name.hasPrefix(".")
@@ -85,7 +85,7 @@ struct StoredLogin: Codable, Sendable {
         return "\(folder)/\(name).\(kind)"
     }
 
-    /// - Throws: `ValidationError` if there is none of this name.
+    /// - Throws: `ValidationError` if there is no login of this name.
     static func load(_ name: String) throws -> StoredLogin {
         let path = try path(name, "json")
         guard let data = FileManager.default.contents(atPath: path) else {

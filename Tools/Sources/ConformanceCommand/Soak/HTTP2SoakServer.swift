@@ -97,7 +97,7 @@ final class SoakJournal: Sendable {
 
     func count(_ deed: String) { state.withLock { $0.deeds[deed, default: 0] += 1 } }
 
-    /// Whether the request comes for the first time: then it is refused, and comes once more.
+    /// Whether the request arrives for the first time. Then it is refused, and the client sends it once more.
     func refuses(_ number: Int) -> Bool {
         state.withLock { state in
             guard state.refused.insert(number).inserted else {
@@ -171,7 +171,7 @@ private final class LateFrames: ByteToMessageDecoder {
     }
 }
 
-/// The last handler of a connection: sends GOAWAY, and hears that of the client.
+/// The last handler of a connection: sends GOAWAY, and receives the client's GOAWAY.
 final class SoakConnection: ChannelInboundHandler {
     typealias InboundIn = HTTP2Frame
     typealias OutboundOut = HTTP2Frame

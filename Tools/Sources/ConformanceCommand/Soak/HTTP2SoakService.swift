@@ -1,6 +1,6 @@
 import Foundation
 
-/// The servers of HTTP/2 in a process of their own, so that the growth of this one is that of the client alone.
+/// The HTTP/2 servers in a separate process, so that only the client adds to the memory of this process.
 ///
 /// It is `conformance soak-server`: a line of JSON says where it listens, and each line on its input gets another one, until the
 /// input ends.

@@ -27,7 +27,7 @@ final class Soak: Sendable {
         var next = 0
         /// The requests that have not ended.
         var running: [Int: SoakPlan] = [:]
-        /// Exchanges whose response has begun, and which have not ended.
+        /// Exchanges whose response has begun and has not ended.
         var exchanges = 0
         var outcomes: [String: Int] = [:]
         var ends = SoakEnds()
@@ -178,7 +178,7 @@ final class Soak: Sendable {
         }
     }
 
-    /// Counts an end, unless it came before it was asked for.
+    /// Counts an end, unless the call ended before its end was requested.
     private func count(_ kind: SoakEnds.Kind, since asked: ContinuousClock.Instant, at end: ContinuousClock.Instant = .now) {
         if end > asked { state.withLock { $0.ends.add(kind, end - asked) } }
     }

@@ -1,7 +1,7 @@
 /// How long ends took: from the moment when a call was canceled, its deadline passed or a shutdown was asked for, to the return
 /// to the caller.
 ///
-/// Its memory is that of its creation, however many ends there are: it is no growth.
+/// The memory for the figures is allocated at the start, so ends do not count as growth.
 struct SoakEnds {
     enum Kind: String, CaseIterable {
         case cancel, deadline
@@ -21,8 +21,7 @@ struct SoakEnds {
     }
 
     private struct Table {
-        /// The number of ends that took at least `index` times 0.1 ms, and less than 0.1 ms more. The last element also has all
-        /// longer ends.
+        /// The number of ends that took at least `index` times 0.1 ms, and less than 0.1 ms more. The last also counts longer ends.
         var counts = [UInt32](repeating: 0, count: 20_000)
         var longest = Duration.zero
 

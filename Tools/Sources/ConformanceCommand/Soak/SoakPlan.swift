@@ -6,11 +6,11 @@ struct SoakPlan: Sendable, CustomStringConvertible {
     enum Reply: String, Sendable {
         // Sound.
         case whole, chunked, untilClose, slow, interim
-        /// The body of the request comes back.
+        /// The response has the body of the request.
         case echoes
         /// The stream is refused; the second time, the response is whole.
         case refusesOnce
-        /// A GOAWAY comes after the whole response.
+        /// The server sends GOAWAY after the whole response.
         case leaves
         /// A GOAWAY comes in place of the response, and does not include the stream; the second time, the response is whole.
         case leavesBefore
@@ -57,9 +57,9 @@ struct SoakPlan: Sendable, CustomStringConvertible {
         case mute
         /// Connections break off, with all their streams.
         case rough
-        /// Nothing comes after the handshake and the settings.
+        /// The server sends nothing after the handshake and the settings.
         case hole
-        /// Nothing comes at all, not even TLS.
+        /// The server sends nothing at all, not even TLS.
         case deaf
     }
 
