@@ -1,11 +1,11 @@
 #if AsyncHTTPClient
 internal import ErrandCore
 
-/// The kinds of handles that an ``ExchangeMachine`` keeps for its transport. It stores them and gives them back, and does
-/// nothing else with them.
+/// The kinds of handles that an ``ExchangeMachine`` keeps for its transport. It stores them and gives them back, and does nothing else
+/// with them.
 ///
-/// Their layout should be known when this is compiled, which that of a `CheckedContinuation` is not: with one of them in it,
-/// a state is copied by asking the runtime for the type of each of its parts.
+/// Their layout should be known when this is compiled, which that of a `CheckedContinuation` is not: with one of them in it, a
+/// state is copied by asking the runtime for the type of each of its parts.
 protocol ExchangeHandles {
     /// Waits for the head of the response.
     associatedtype HeadWaiter: Sendable
@@ -259,8 +259,8 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
 
     // MARK: - Failing
 
-    /// The connection, or the pool, has failed. A response that is whole stays so when the server then closes on a request
-    /// that it does not want whole (RFC 9113, 8.1).
+    /// The connection, or the pool, has failed. A response that is whole stays so when the server then closes on a request that it does
+    /// not want whole (RFC 9113, 8.1).
     mutating func connectionFailed(_ failure: (Position) -> any Error) -> Ending? {
         if case .receiving(let receiving)? = progress, receiving.missingBytes == 0 { return end(.complete) }
         if case .withdrawing = state { return nil }  // its reason counts

@@ -59,8 +59,7 @@ extension HTTPResponse {
     }
 }
 
-/// The names of fields that most responses have, as they are written most often: they need no check, and no second text in
-/// lower case.
+/// The names of fields that most responses have, as they are written most often: they need no check, and no second text in lower case.
 enum UsualNames {
     /// By their length in octets.
     private static let byLength: [[HTTPField.Name]] = {

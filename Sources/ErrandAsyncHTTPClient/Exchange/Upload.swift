@@ -61,8 +61,8 @@ struct Upload: Sendable {
 
     /// Returns when the last byte was written.
     ///
-    /// - Throws: what the source throws, ``/ErrandCore/RequestBodyLengthError``, ``WriteFailed``; `CancellationError` when
-    ///   the task is cancelled.
+    /// - Throws: what the source throws, ``/ErrandCore/RequestBodyLengthError``, ``WriteFailed``; `CancellationError` when the
+    ///   task is cancelled.
     func run() async throws {
         let source = try await body.openChecked()
         defer { source.abandon() }
@@ -83,14 +83,9 @@ struct Upload: Sendable {
 
     /// The client never completes a write that it gave up: cancellation ends the wait.
     private static func wait(for write: EventLoopFuture<Void>) async throws {
-        let waiter = WriteWaiter()
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                waiter.wait(continuation)
-                write.whenComplete { waiter.end($0.mapError { WriteFailed(underlying: $0) as any Error }) }
-            }
-        } onCancel: {
-            waiter.end(.failure(CancellationError()))
+        let end = FirstResult<Void>()
+        try await end.wait {
+            write.whenComplete { end.decide($0.mapError { WriteFailed(underlying: $0) as any Error }) }
         }
     }
 }

@@ -11,8 +11,8 @@ internal import Synchronization
 /// }
 /// ```
 ///
-/// An app without such a client needs `NIOTransport`, the default on Linux. This module needs the trait `AsyncHTTPClient`. `import Errand`
-/// does not import this module.
+/// An app without such a client needs `NIOTransport`, the default on Linux. This module needs the trait `AsyncHTTPClient`, and
+/// `import Errand` does not bring it.
 ///
 /// Deadlines apply until the end of the body. Bodies are streamed with back-pressure in both directions; up to 64 KiB of a response are
 /// read ahead. The transport does not support trailers, 1xx responses and upgrades, and does not report connections. If the client follows
@@ -22,7 +22,7 @@ internal import Synchronization
 /// below 100, and an HTTP/2 connection that breaks the rules can make requests hang until their deadline, or end the process. Over HTTP/2,
 /// requests can also hang until their deadline when others are cancelled while the connection is opened. Bytes after the end of an HTTP/1.1
 /// response can be taken for the beginning of the next one. Therefore use it only for servers that you trust, and always with a deadline.
-public struct AsyncHTTPClientTransport: HTTPTransport, CustomStringConvertible, CustomReflectable {
+public struct AsyncHTTPClientTransport: HTTPTransport, CustomStringConvertible, HidesStorage {
     private let loan: ClientLoan
 
     /// Creates a transport that uses a client of the app.
@@ -35,8 +35,6 @@ public struct AsyncHTTPClientTransport: HTTPTransport, CustomStringConvertible, 
 
     /// The type's name.
     public var description: String { "AsyncHTTPClientTransport" }
-    /// A mirror without the client, whose settings may contain credentials of a proxy.
-    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
 
     /// Sends a request, and returns its response as soon as the head has been received.
     ///
@@ -53,8 +51,8 @@ public struct AsyncHTTPClientTransport: HTTPTransport, CustomStringConvertible, 
         return try await Exchange(request, loan: loan).run(on: client)
     }
 
-    /// Releases the client. Later calls of ``send(_:)`` throw ``/ErrandCore/TransportError`` with the code `shutDown`. The client is not
-    /// shut down: its connections stay open, and exchanges in progress continue.
+    /// Releases the client. Later calls of ``send(_:)`` throw ``/ErrandCore/TransportError`` with the code `shutDown`. The client
+    /// is not shut down: its connections stay open, and exchanges in progress continue.
     public func shutdown() async throws { loan.end() }
 }
 

@@ -49,13 +49,12 @@ struct FailureMapping {
         case let error as NIOHTTPDecompression.DecompressionError:
             return made(Self.isLimit(error) ? .bodyTooLarge : .invalidResponse, message: Self.text(of: error), underlying: error)
         case let error as NIOHTTPDecompression.ExtraDecompressionError:
-            // Bytes after the compressed body may be a second member of gzip (RFC 1952, 2.2), which the decompressor does not
-            // support.
+            // Bytes after the compressed body may be a second member of gzip (RFC 1952, 2.2), which the decompressor does not support.
             let message = error == .truncatedData ? "the compressed body ends too early" : "bytes follow the compressed body"
             return made(.invalidResponse, message: message, underlying: error)
         case let error as NIOHTTP2Errors.StreamClosed where error.errorCode == .refusedStream:
-            // RFC 9113, 8.7: the request was not processed. Here, a GOAWAY that excludes the stream can't be distinguished
-            // from a cancellation.
+            // RFC 9113, 8.7: the request was not processed. Here, a GOAWAY that excludes the stream can't be distinguished from a
+            // cancellation.
             var failure = made(.connectionLost, message: "the server refused the stream", underlying: error)
             // A server that has sent a part of its response has processed the request, whatever it says.
             if head == nil { failure.delivery = .notSent }
