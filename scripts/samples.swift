@@ -61,7 +61,7 @@ struct User: Codable, Sendable, Equatable {
 struct UserDTO: Codable, Sendable { var id: Int }
 struct Order: Codable, Sendable { var id = 1 }
 struct Photo: Codable, Sendable { var id = 1 }
-struct Page: Codable, Sendable { var items: [User] }
+struct SearchResults: Codable, Sendable { var items: [User] }
 struct Health: Codable, Sendable { var isUp: Bool }
 struct Story: Codable, Sendable { var title: String }
 struct LogEntry: Codable, Sendable { var message: String }

@@ -98,7 +98,7 @@ extension RetryPolicy {
     }
 }
 
-extension RetryPolicy.Attempt: CustomStringConvertible, HidesStorage {
+extension RetryPolicy.Attempt: CustomStringConvertible, CustomReflectable {
     /// The number, the request, and the status or the failure, without secrets.
     public var description: String {
         let outcome: AttemptRecord.Outcome =
@@ -108,6 +108,9 @@ extension RetryPolicy.Attempt: CustomStringConvertible, HidesStorage {
             }
         return "attempt \(number) of \(request): \(outcome)"
     }
+
+    /// The description.
+    public var customMirror: Mirror { Mirror(self, children: ["attempt": description]) }
 }
 
 extension RetryPolicy.Outcome {
