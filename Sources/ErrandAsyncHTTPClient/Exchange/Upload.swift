@@ -2,8 +2,8 @@
 internal import AsyncHTTPClient
 internal import ErrandCore
 internal import NIOCore
-internal import NIOFoundationEssentialsCompat
 internal import Synchronization
+internal import NIOFoundationEssentialsCompat
 
 extension Exchange {
     func clientBody(on group: any EventLoopGroup) -> HTTPClient.Body? {
@@ -87,41 +87,6 @@ struct Upload: Sendable {
         try await end.wait {
             write.whenComplete { end.decide($0.mapError { WriteFailed(underlying: $0) as any Error }) }
         }
-    }
-}
-
-/// Resumes once: the first of its callers resumes it.
-private final class WriteWaiter: Sendable {
-    private enum State {
-        case begun
-        case waiting(CheckedContinuation<Void, any Error>)
-        case ended(Result<Void, any Error>)
-    }
-
-    private let state = Mutex(State.begun)
-
-    func wait(_ continuation: CheckedContinuation<Void, any Error>) {
-        let result = state.withLock { state -> Result<Void, any Error>? in
-            if case .ended(let result) = state { return result }
-            state = .waiting(continuation)
-            return nil
-        }
-        if let result { continuation.resume(with: result) }
-    }
-
-    func end(_ result: Result<Void, any Error>) {
-        let continuation = state.withLock { state -> CheckedContinuation<Void, any Error>? in
-            switch state {
-            case .begun:
-                state = .ended(result)
-                return nil
-            case .waiting(let continuation):
-                state = .ended(result)
-                return continuation
-            case .ended: return nil
-            }
-        }
-        continuation?.resume(with: result)
     }
 }
 

@@ -5,6 +5,8 @@ internal import Synchronization
 public final class Ticket: Sendable {
     private let state = Mutex<(place: Int?, isCancelled: Bool)>((nil, false))
 
+    package init() {}
+
     /// The waiter's number in its queue; `nil` while the waiter is in no queue.
     public var place: Int? {
         get { state.withLock(\.place) }
@@ -26,10 +28,10 @@ extension Ticket: Hashable {
 /// Waits in a queue until the queue resumes the caller, or until the caller is cancelled.
 ///
 /// - Parameters:
-///   - enter: called under the queue's lock. Returns the result if there is one immediately. Returns `nil` if the continuation was
-///     queued and the ticket has its place.
-///   - leave: called under the queue's lock. Marks the ticket as cancelled, and removes the continuation from the queue if it is
-///     queued.
+///   - enter: called once, before the wait. Under the queue's lock, it returns the result if there is one immediately, or queues the
+///     continuation and returns `nil`.
+///   - leave: called when the caller is cancelled, possibly before `enter` and possibly twice. Under the queue's lock, it returns the
+///     continuation and removes it from the queue; `nil` if the continuation is not queued.
 /// - Throws: `CancellationError`; the error with which the queue resumes the caller.
 public func parked<Turn: Sendable>(
     _ enter: (Ticket, CheckedContinuation<Turn, any Error>) -> Result<Turn, any Error>?,

@@ -34,7 +34,7 @@ package final class RecordingBodySource: BodySource {
     package func write(_ data: Data) {
         let reader = state.withLock { state in
             if state.reader == nil { state.pieces.append(data) }
-            return Self.take(&state)
+            return state.reader.take()
         }
         reader?.resume(returning: data)
     }
@@ -45,45 +45,37 @@ package final class RecordingBodySource: BodySource {
         let end: Result<Data?, any Error> = error.map { .failure($0) } ?? .success(nil)
         let reader = state.withLock { state in
             state.end = end
-            return Self.take(&state)
+            return state.reader.take()
         }
         lifetime.end(error.map { .failed($0) } ?? .complete)
         reader?.resume(with: end)
     }
 
     package func next() async throws -> Data? {
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let result = state.withLock { state -> Result<Data?, any Error>? in
-                    state.asked += 1
-                    if Task.isCancelled || state.abandoned > 0 && endsReads { return .failure(CancellationError()) }
-                    if let piece = state.pieces.popFirst() { return .success(piece) }
-                    if let end = state.end { return end }
-                    state.reader = continuation
-                    return nil
-                }
-                if let result { continuation.resume(with: result) }
+        try await parked { _, continuation in
+            state.withLock { state -> Result<Data?, any Error>? in
+                state.asked += 1
+                if Task.isCancelled || state.abandoned > 0 && endsReads { return .failure(CancellationError()) }
+                if let piece = state.pieces.popFirst() { return .success(piece) }
+                if let end = state.end { return end }
+                state.reader = continuation
+                return nil
             }
-        } onCancel: {
-            let reader = state.withLock { state in
-                state.cancelled += 1
-                return Self.take(&state)
+        } leave: { [self] ticket in
+            state.withLock { state in
+                if !ticket.isCancelled { state.cancelled += 1 }
+                ticket.isCancelled = true
+                return state.reader.take()
             }
-            reader?.resume(throwing: CancellationError())
         }
     }
 
     package func abandon() {
         let reader = state.withLock { state in
             state.abandoned += 1
-            return endsReads ? Self.take(&state) : nil
+            return endsReads ? state.reader.take() : nil
         }
         lifetime.end(.abandoned)
         reader?.resume(throwing: CancellationError())
-    }
-
-    private static func take(_ state: inout State) -> CheckedContinuation<Data?, any Error>? {
-        defer { state.reader = nil }
-        return state.reader
     }
 }

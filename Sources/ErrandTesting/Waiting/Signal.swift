@@ -1,11 +1,11 @@
+internal import ErrandCore
 internal import Synchronization
 
 /// An event that happens once, and that tasks can wait for.
 package final class Signal: Sendable {
     private struct State {
         var hasCome = false
-        var waiters: [Int: CheckedContinuation<Void, any Error>] = [:]
-        var nextID = 0
+        var waiters: [Ticket: CheckedContinuation<Void, any Error>] = [:]
     }
 
     private let state = Mutex(State())
@@ -30,40 +30,28 @@ package final class Signal: Sendable {
     ///
     /// - Throws: `CancellationError`.
     package func wait() async throws {
-        let id = newID()
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                add(id, continuation)
-                if Task.isCancelled { leave(id) }
-            }
-        } onCancel: {
-            leave(id)
+        try await parked { ticket, continuation in
+            add(ticket, continuation)
+        } leave: { [self] ticket in
+            state.withLock { $0.waiters.removeValue(forKey: ticket) }
         }
     }
 
     /// Returns when the event has happened. Cancellation of the task does not end the wait.
     package func waitIgnoringCancellation() async {
         // Nothing but the event resumes this waiter.
-        try? await withCheckedThrowingContinuation { add(newID(), $0) }
+        try? await withCheckedThrowingContinuation { continuation in
+            if let result = add(Ticket(), continuation) { continuation.resume(with: result) }
+        }
     }
 
-    private func newID() -> Int {
+    /// Queues a waiter. Returns success if the event has happened already.
+    private func add(_ ticket: Ticket, _ continuation: CheckedContinuation<Void, any Error>) -> Result<Void, any Error>? {
         state.withLock { state in
-            state.nextID += 1
-            return state.nextID
+            if state.hasCome { return .success(()) }
+            state.waiters[ticket] = continuation
+            return nil
         }
-    }
-
-    private func add(_ id: Int, _ continuation: CheckedContinuation<Void, any Error>) {
-        let hasCome = state.withLock { state in
-            if !state.hasCome { state.waiters[id] = continuation }
-            return state.hasCome
-        }
-        if hasCome { continuation.resume() }
-    }
-
-    private func leave(_ id: Int) {
-        state.withLock { $0.waiters.removeValue(forKey: id) }?.resume(throwing: CancellationError())
     }
 }
 

@@ -192,7 +192,9 @@ import Testing
         }
         let error = try await refusal(of: tokens)
         #expect(error.reason == .storeFailed && error.underlying is FileWriteError && server.requests.isEmpty, "\(error)")
-        if kind == "readable" { #expect(error.description.contains("token.json.part' exists") && error.description.contains("remove the file")) }
+        if kind == "readable" {
+            #expect(error.description.contains("token.json.part' exists") && error.description.contains("remove the file"))
+        }
         if kind != "folder" { #expect(try folder.read("token.json.part") == Data("theirs".utf8)) }
         #expect(try await store.load()?.refreshToken == "rt0")
         // A sign-in does not need the file.
