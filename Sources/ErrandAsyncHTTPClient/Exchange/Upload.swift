@@ -2,8 +2,8 @@
 internal import AsyncHTTPClient
 internal import ErrandCore
 internal import NIOCore
-internal import Synchronization
 internal import NIOFoundationEssentialsCompat
+internal import Synchronization
 
 extension Exchange {
     func clientBody(on group: any EventLoopGroup) -> HTTPClient.Body? {
