@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 BENCHMARKS = Path(__file__).resolve().parent
-sys.path.insert(0, str(BENCHMARKS / "Support"))
+sys.path.insert(0, str(BENCHMARKS / "Measuring"))
 
 import machine  # noqa: E402
 import peers  # noqa: E402

@@ -1,4 +1,5 @@
-// Importing this module also imports Foundation's value types, such as `Data`.
+// The one import of Foundation's value types (`Data`, `URL`, `Date`) in ErrandCore. It is exported: all files of ErrandCore, and modules that
+// import ErrandCore, use these types without an import of their own. scripts/check-imports refuses Foundation outside `Platform/`.
 
 #if canImport(FoundationEssentials)
 @_exported public import FoundationEssentials
