@@ -1,4 +1,4 @@
-/// The number of exchanges that may be in progress at once: fixed, or adapted to the server's responses.
+/// The number of exchanges that may be in progress at the same time. The limit is fixed, or it adapts to the server's responses.
 public struct ConcurrencyLimit: Sendable, Hashable, CustomStringConvertible {
     enum Kind: Sendable, Hashable {
         case fixed

@@ -76,7 +76,8 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
 
     /// Whether there is a further attempt.
     public enum Decision: Sendable, Hashable {
-        /// A further attempt, after this wait. An attempt that does not count needs no budget.
+        /// A further attempt, after this wait. If `counts` is false, the attempt takes no token from the retry budget and is not counted
+        /// against `maxAttempts`.
         case again(after: Duration, counts: Bool)
         /// No further attempt: the response or the failure is final.
         case stop(RetryStop)
@@ -90,7 +91,8 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         case status(Int, retryAfter: Duration?)
         /// No part of the request was sent.
         case neverSent
-        /// The server certainly did not process the request: it said so, or the connection was closed before it was sent.
+        /// The server certainly did not process the request: the server said so, or the connection was closed before the request was
+        /// sent.
         case unprocessed
         /// No response, and whether the server processed the request is not known.
         case lost

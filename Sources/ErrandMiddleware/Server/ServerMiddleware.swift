@@ -191,7 +191,7 @@ public struct ServerMiddleware: HTTPMiddleware {
             case .path: return request
             case .none: break
             }
-            // Fields for any origin are not meant for an origin that a response has named.
+            // A response has named this origin. The default fields are not for such an origin, even if they apply to any origin.
             if !knowsOrigin, request.options.hasLeftOrigin { return request }
         } else {
             switch base {
