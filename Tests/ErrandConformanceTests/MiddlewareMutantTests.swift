@@ -86,7 +86,7 @@ import Testing
     @Test(arguments: [
         (
             "gives everybody the first response", "KeepsCallsApart",
-            " of 100 calls at once got a response that is not their own"
+            " of 100 concurrent calls got the response of another call"
         ),
         ("acts although it is switched off", "SwitchedOff", "the head of a request was changed although `switchOff` was called"),
         ("makes 503 a 200", "SwitchedOff", "the status of a response was changed although `switchOff` was called"),

@@ -30,7 +30,8 @@ struct EventStreamMachine: Sendable {
     private let policy: EventStreamPolicy
     /// Whether the method of the request lets it be sent again.
     private let isIdempotent: Bool
-    /// The value of `Last-Event-ID` for the next connection; empty for no field. An ID of more than 8192 bytes is not sent.
+    /// The value of `Last-Event-ID` for the next connection. If the value is empty, the field is not sent. An ID of more than 8192 bytes
+    /// is not sent.
     private(set) var lastEventID: String
     /// The reconnection time that the server or else the policy has set.
     private(set) var reconnectionTime: Duration
@@ -41,7 +42,7 @@ struct EventStreamMachine: Sendable {
 
     /// - Parameters:
     ///   - isIdempotent: whether the method of the request lets it be sent again.
-    ///   - lastEventID: the value of `Last-Event-ID` for the first connection; empty, the default, for no field.
+    ///   - lastEventID: the value of `Last-Event-ID` for the first connection. If the value is empty, the default, the field is not sent.
     init(_ policy: EventStreamPolicy, isIdempotent: Bool, lastEventID: String = "") {
         (self.policy, self.isIdempotent, self.lastEventID) = (policy, isIdempotent, lastEventID)
         reconnectionTime = policy.reconnectionTime

@@ -147,7 +147,7 @@ extension MiddlewareBehavior {
                 }
                 return try await group.reduce(0) { $0 + ($1 ? 0 : 1) }
             }
-            #expect(wrong == 0, "\(wrong) of 100 calls at once got a response that is not their own")
+            #expect(wrong == 0, "\(wrong) of 100 concurrent calls got the response of another call")
         },
         MiddlewareBehavior("SwitchedOff", "A request that switches the middleware off is not changed, and neither is its response.") {
             subject in

@@ -8,7 +8,7 @@ internal import Synchronization
 /// response.exchange.onEnd { outcome in print(outcome) }      // complete
 /// ```
 ///
-/// A concurrency slot, a span, a metric or a connection is released at the end of the exchange, without a wrapper around the body.
+/// Use ``onEnd(_:)`` to free a concurrency slot, to end a span or to record a metric. No wrapper around the body is necessary.
 /// Transports read up to 64 KiB ahead. Therefore the exchange of a small response ends even if nobody reads the response.
 ///
 /// Copies share one lifetime. A lifetime that is over from the beginning allocates nothing.

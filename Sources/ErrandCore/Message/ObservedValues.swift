@@ -33,7 +33,7 @@ private enum ResendCountKey: OptionKey {
 
 private enum HasLeftOriginKey: OptionKey {
     static var defaultValue: Bool { false }
-    /// The value is part of the identity, because `baggage` depends on the value.
+    /// The default identity is kept, because the result of `baggage` depends on this value.
     static var crossesOrigins: Bool { true }
 }
 

@@ -51,7 +51,7 @@ public struct Request: Sendable {
 
     /// Creates a request for an absolute URL, given as text.
     ///
-    /// - Parameter query: follows the query that `url` has.
+    /// - Parameter query: appended to the query of `url`.
     /// - Throws: ``InvalidURLError`` if `url` is not an absolute `http` or `https` URL, has a fragment, or contains characters
     ///   that must be percent-encoded. ``init(_:pastedURL:query:headers:body:)`` encodes such characters.
     public init(
@@ -63,7 +63,7 @@ public struct Request: Sendable {
 
     /// Creates a request for an absolute URL of Foundation. The fragment of the URL is never sent.
     ///
-    /// - Parameter query: follows the query that `url` has.
+    /// - Parameter query: appended to the query of `url`.
     /// - Throws: ``InvalidURLError`` if `url` is not an absolute `http` or `https` URL.
     public init(
         _ method: HTTPRequest.Method, url: URL, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
@@ -82,7 +82,7 @@ public struct Request: Sendable {
     ///
     /// - Parameters:
     ///   - text: the URL, parsed as by ``HTTPURL/init(pasted:)``. A missing scheme is not added.
-    ///   - query: follows the query that the URL has.
+    ///   - query: appended to the query of the URL.
     /// - Throws: ``InvalidURLError`` if the text is not an `http` or `https` URL even after this repair.
     public init(
         _ method: HTTPRequest.Method, pastedURL text: String, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
@@ -93,7 +93,7 @@ public struct Request: Sendable {
 
     /// Creates a request for an absolute URL that is already parsed.
     ///
-    /// - Parameter query: follows the query that `url` has.
+    /// - Parameter query: appended to the query of `url`.
     public init(
         _ method: HTTPRequest.Method, url: HTTPURL, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: RequestBody = .empty

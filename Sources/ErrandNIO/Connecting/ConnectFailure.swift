@@ -84,7 +84,7 @@ struct ConnectFailure {
         return text.isEmpty ? "" : ": \(text.shownSafely())"
     }
 
-    /// Where the connection was to come from, if that was chosen.
+    /// A note with the configured local address, empty if none is configured.
     private var localAddress: String { settings.localAddress.map { " (localAddress is \($0))" } ?? "" }
 }
 

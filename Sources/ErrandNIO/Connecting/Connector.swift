@@ -54,7 +54,7 @@ struct Connector: Sendable {
         }
     }
 
-    /// Calls `connect` when the files for TLS are loaded: at once after the first connection, and without TLS.
+    /// Calls `connect` when the files for TLS are loaded. Without TLS, and after the first connection, there is nothing to wait for.
     ///
     /// `connect` is called on the event loop. On another thread, the connection could fail before a caller waits for it, and the reason
     /// would be lost.

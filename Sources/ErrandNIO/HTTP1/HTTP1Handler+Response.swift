@@ -44,7 +44,7 @@ extension HTTP1Handler {
                 buffer.moveReaderIndex(forwardBy: consumed)
                 switch event {
                 case .needsMore:
-                    // Otherwise the buffer would also keep the parsed bytes.
+                    // A copy frees the parsed bytes, which the old buffer would keep in memory.
                     if buffer.readableBytes > 0 {
                         incoming = buffer.readerIndex > buffer.readableBytes ? ByteBuffer(buffer: buffer) : buffer
                     }

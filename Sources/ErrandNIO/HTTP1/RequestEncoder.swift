@@ -141,7 +141,7 @@ enum RequestEncoder {
         return isClosing
     }
 
-    /// Writes the line before the bytes of a chunk. ``chunkEnd(into:)`` writes the line end after the bytes.
+    /// Writes the size line of a chunk. ``chunkEnd(into:)`` writes the line end after the bytes.
     ///
     /// - Parameter count: the number of bytes of the chunk, at least 1, because an empty chunk would be the last chunk.
     static func chunkHead(_ count: Int, into buffer: inout ByteBuffer) {

@@ -6,9 +6,9 @@ internal import NIOHPACK
 /// Writes the head of a request, or its trailers, as a section of fields
 /// ([RFC 9113, section 8.3.1](https://www.rfc-editor.org/rfc/rfc9113#section-8.3.1)).
 ///
-/// Each connection has a value of its own, which remembers the secret names.
+/// Each connection has its own value, which remembers the secret names.
 struct HTTP2RequestFields {
-    /// By name: whether fields of it are secret, also where a request names no others.
+    /// Whether the fields of a name are secret, for requests with the standard sensitivity.
     private var known: [HTTPField.Name: Bool] = [:]
     private static let knownNames = 128
 

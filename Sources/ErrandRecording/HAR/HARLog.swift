@@ -102,9 +102,9 @@ public struct HARCache: Codable, Sendable, Hashable {
 public struct HARTimings: Codable, Sendable, Hashable {
     /// The time until there was a connection, without `dns` and `connect`: in a queue, for example, or for attempts to connect that failed.
     public var blocked: Double? = -1
-    /// The time to resolve the host. Of several attempts to connect, that of the last.
+    /// The time to resolve the host. If there were several attempts to connect, the time of the last attempt.
     public var dns: Double? = -1
-    /// The time to connect, with the TLS handshake. Of several attempts to connect, that of the last.
+    /// The time to connect, with the TLS handshake. If there were several attempts to connect, the time of the last attempt.
     public var connect: Double? = -1
     /// The time of the TLS handshake, which is a part of `connect`.
     public var ssl: Double? = -1

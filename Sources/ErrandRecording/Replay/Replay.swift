@@ -71,7 +71,8 @@ extension HARResponse {
     }
 }
 
-/// Waits until this many milliseconds after its creation, or not at all.
+/// Keeps the recorded times: a wait ends a given number of milliseconds after the creation of the value. If the times are not kept, a
+/// wait ends immediately.
 struct Pace: Sendable {
     private let sleep: (@Sendable (Duration) async throws -> Void)?
 

@@ -61,7 +61,8 @@ final class ExchangeLog: CallObserver {
 
     func mark() -> Duration { time() }
 
-    /// Logs a response at once, and its body when the body was read. If the call ends with a reader, logs both at the end of the call.
+    /// Logs a response immediately, and its body when the body was read. If the call ends with a reader, logs both at the end of the
+    /// call.
     func received(_ response: inout Response, isRefused: Bool, awaitsReader: Bool) {
         // A record that is not written must cost nothing. A call with a reader can still fail.
         guard wantsAll || (wantsFailures && (isRefused || awaitsReader)) else { return }
