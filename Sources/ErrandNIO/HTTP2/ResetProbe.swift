@@ -26,7 +26,7 @@ struct ResetProbe: Sendable {
     /// Records that HEADERS or DATA were received.
     mutating func allow() { isAllowed = true }
 
-    /// Decides about the reset of a stream.
+    /// Returns the action for the reset of a stream.
     ///
     /// - Parameter frames: the number of frames received so far.
     mutating func reset(_ frames: Int) -> Action {

@@ -13,8 +13,8 @@ extension ChannelHandlerContext {
     /// bytes is reset. The reset can delete the GOAWAY frame before the other side has read the frame. No caller waits for this
     /// time, because a shutdown closes immediately.
     func closeAtOnce() {
-        // The pipeline has two TLS handlers if the proxy also uses TLS. The first handler is that of the proxy. A close from its context
-        // goes to the socket, past both handlers.
+        // If the proxy also uses TLS, the pipeline has two TLS handlers. The first handler is that of the proxy. A close from its
+        // context goes to the socket, past both handlers.
         let tls = try? pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self)
         close(promise: nil)
         tls?.close(promise: nil)

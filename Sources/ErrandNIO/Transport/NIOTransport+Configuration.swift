@@ -103,7 +103,7 @@ extension NIOTransport {
         /// one for each core.
         public var eventLoopGroup: (any EventLoopGroup)?
 
-        /// How long the rest of a request is sent after its whole response was received.
+        /// The limits for sending the rest of a request after its whole response was received.
         var restTimes = RestLimit.Times()
 
         /// Creates settings with the default values.

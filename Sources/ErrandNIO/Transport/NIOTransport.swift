@@ -94,7 +94,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
 
     /// The type's name.
     public var description: String { "NIOTransport" }
-    /// The open connections only.
+    /// Shows only the open connections.
     package var shownFields: KeyValuePairs<String, Any> { ["openConnections": openConnections] }
 
     /// Sends a request, and returns its response as soon as the head has been received.
@@ -108,7 +108,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
         }
         exchange.events?.record(.start)
         return try await withTaskCancellationHandler {
-            // A checked continuation would allocate. Exchange.takeWaiter returns each of these once.
+            // A checked continuation would allocate. `Exchange.takeWaiter` returns each continuation once.
             try await withUnsafeThrowingContinuation { waiter in
                 if exchange.register(waiter) {
                     owner.pool.send(exchange)
