@@ -121,7 +121,7 @@ public struct ExchangeLifetime: Sendable {
             for handler in handlers { handler(end, sizes) }
         }
 
-        /// If a transport releases an exchange without an end, the exchange was abandoned.
+        /// Ends the exchange as abandoned, if a transport releases the exchange without an end.
         deinit { end(.abandoned, BodySizes()) }
     }
 }

@@ -70,7 +70,7 @@ extension RequestFailure {
 }
 
 extension [AttemptRecord] {
-    /// Returns the attempts, and why there is no further attempt, as text for the end of a message; empty if there is neither.
+    /// Returns text for the end of a message: the attempts, and the reason why there is no further attempt. Empty if there is neither.
     ///
     /// - Parameter request: the request that the message names. The text of an attempt names its request only if that request is a
     ///   different one.

@@ -1,5 +1,5 @@
-// Values that middleware sets and observers read: numbers, resend counts, redirects, sharing. The values are declared here, so
-// that neither side needs the other's module.
+// Middleware sets these values, and observers read them: numbers, resend counts, redirects, sharing. The values are declared
+// here, so that neither side needs the other's module.
 
 /// A redirect that was followed.
 public struct RedirectRecord: Sendable, Hashable {

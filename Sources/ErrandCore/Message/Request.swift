@@ -26,7 +26,7 @@ public struct Request: Sendable {
     public var options: RequestOptions
     /// The identity of the call: unique in this process, and the same for every attempt.
     public let id: RequestID
-    /// The target as it was last parsed from the head. If the head was written after that, ``target`` is `nil`.
+    /// The target that was last parsed from the head. If the head was written later, ``target`` is `nil`.
     var knownTarget: RequestTarget?
 
     /// Creates a request for a path below the base URL that `server` adds.
@@ -173,7 +173,7 @@ public struct Request: Sendable {
         } else {
             url += authority
         }
-        // A target that is not a path must not look like a part of the host.
+        // If the target is not a path, it must not look like a part of the host.
         if !target.isEmpty, !head.hasTargetOfItsOwn || target == "*" { url += "/" }
         url += target
         return options.sensitivity.redactedURL(url)
@@ -221,7 +221,7 @@ extension Request: CustomStringConvertible, CustomDebugStringConvertible, HidesS
     /// The description.
     public var debugDescription: String { description }
 
-    /// Method, URL, fields, body and deadline, without secrets.
+    /// The method, URL, fields, body and deadline, without secrets.
     package var shownFields: KeyValuePairs<String, Any> {
         [
             "method": method.rawValue, "url": redactedURL,

@@ -117,7 +117,8 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
         return try await request.restoringCall { [entered] in try await send(entered) }
     }
 
-    /// A separate function, because it keeps a copy of the request. Most requests have no options, or are already in a call.
+    /// Sends a request as a new call. This is a separate function, because it keeps a copy of the request. Most requests have no options,
+    /// or are already in a call.
     @inline(never) private func enter(_ request: Request) async throws -> Response {
         let entered = try entering(request)
         do {
