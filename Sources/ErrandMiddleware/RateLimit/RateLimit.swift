@@ -39,7 +39,7 @@ public struct RateLimit: Sendable, Hashable, CustomStringConvertible {
     /// Returns a limit of `count` requests in any hour. For the bounds, see ``init(_:per:burst:)``.
     public static func perHour(_ count: Int, burst: Int? = nil) -> RateLimit { RateLimit(count, per: .seconds(3600), burst: burst) }
 
-    /// The time between two requests when no burst is left.
+    /// The time between two requests after the burst is used up.
     var interval: Duration { window / count }
 
     /// The count, the window and the burst: `5 per second, burst 5`.

@@ -34,7 +34,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// The tokens for each second. 0.1 by default: one retry in ten seconds.
     public let perSecond: Double
     private let elapsed: @Sendable () -> Duration
-    /// The buckets that are not full: an origin without a bucket has its whole reserve.
+    /// The buckets that are not full. An origin without a bucket has its whole reserve.
     private let buckets = Mutex(BoundedTable<Origin?, Bucket>(limit: originLimit))
     /// Whether a token was ever taken. Before that, every bucket is full, and a successful call adds no token.
     private let wasTaken = Atomic(false)
