@@ -53,7 +53,7 @@ public struct EventStream: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         private let stream: EventStream
         private let observer: EventStreamObserver?
-        /// `nil` before the first event is read.
+        /// The reader of the connections; `nil` before the first event is read.
         private(set) var reader: EventStreamReader?
         private var isOver = false
 
