@@ -7,7 +7,7 @@ internal import Synchronization
 final class ConnectionDurations: Sendable {
     /// The attributes of an instrument.
     private struct Key: Hashable {
-        /// `nil`: all origins beyond the limit of series.
+        /// The origin; `nil` for all origins beyond the limit of series.
         var origin: Origin?
         var peerAddress: String?
         let httpVersion: String
