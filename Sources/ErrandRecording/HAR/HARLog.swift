@@ -40,7 +40,8 @@ public struct HARLog: Codable, Sendable, Hashable {
     public init(fileContent: Data) throws {
         // A byte order mark is allowed.
         let text = fileContent.starts(with: [0xEF, 0xBB, 0xBF]) ? fileContent.dropFirst(3) : fileContent
-        // Not by JSONCoding, which refuses long runs of marks: a recorded body may have them. The names of members are ours.
+        // `JSONCoding` is not used, because it refuses long runs of marks, which a recorded body may contain. The names of the members
+        // are fixed.
         self = try JSONDecoder().decode(File.self, from: Data(text)).log  // octets: a file of the app
     }
 
