@@ -231,7 +231,7 @@ extension MiddlewareBehavior {
         },
         MiddlewareBehavior("ReleasesUnread", "A body that is discarded without being read is released.") { subject in
             let stub = StubTransport(Stub().responds(.stream(chunks)))
-            // The stack outlives the response. So the end of the stack can't release a response that the stack keeps.
+            // The stack outlives the response. Therefore the end of the stack can't release a response that the stack keeps.
             let stack = subject.wrap(stub)
             func sendAndDrop() async throws {
                 let response = try await stack.send(subject.request())
