@@ -123,7 +123,8 @@ public struct StatusError: RequestFailure {
 private enum StatusNoteKey: MetadataKey { static var defaultValue: String? { nil } }
 
 extension ResponseMetadata {
-    /// A layer's remark about the status, for the description of a ``StatusError``: a clause without secrets; `nil` for no remark.
+    /// A layer's remark about the status, for the description of a ``StatusError``: a clause without secrets. `nil` if there is no
+    /// remark.
     public var statusNote: String? {
         get { self[StatusNoteKey.self] }
         set { self[StatusNoteKey.self] = newValue }

@@ -12,8 +12,8 @@ public import HTTPTypes
 /// - `Retry-After` ([RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)) and `X-RateLimit-Retry-After`,
 ///   only with status 429 and 503
 /// - `RateLimit` with `RateLimit-Policy`
-///   ([draft-ietf-httpapi-ratelimit-headers](https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/), also in the
-///   form of revision 7 of the draft)
+///   ([draft-ietf-httpapi-ratelimit-headers](https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/)), including
+///   the form of revision 7 of the draft
 /// - the older triples `RateLimit-Limit`, `-Remaining` and `-Reset`, the same fields with the prefix `X-`, and `X-Rate-Limit-…`
 ///
 /// Invalid fields are ignored. Of several fields with one name, the first counts, unless the field is a list.

@@ -85,7 +85,7 @@ final class Inbound: Sendable {
 
     // MARK: - The reader's side
 
-    /// Returns the next part; `nil` if the connection has ended. Parts that were received before the end can still be read, also by a
+    /// Returns the next part; `nil` if the connection has ended. Parts that were received before the end can still be read, even by a
     /// cancelled task.
     func next() async throws -> RequestPart? {
         try await parked { _, continuation in

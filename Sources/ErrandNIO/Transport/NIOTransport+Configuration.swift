@@ -75,8 +75,8 @@ extension NIOTransport {
         /// hours without traffic. This finds peers that vanished during a long response, and keeps the state of firewalls. For
         /// connections without an exchange, ``idleTimeout`` comes first.
         ///
-        /// Nagle's algorithm is always off (`TCP_NODELAY`): the transport writes a head and a small body at once, and does not wait for the
-        /// peer's acknowledgment with the rest.
+        /// Nagle's algorithm is always off (`TCP_NODELAY`): the transport writes a head and a small body immediately. It does not wait for
+        /// the peer's acknowledgment before it writes the rest.
         public var usesTCPKeepAlive = true
         /// The path of the Unix domain socket that every connection goes to, for all origins; `nil` (the default): TCP.
         /// At least 1 and at most 103 bytes.

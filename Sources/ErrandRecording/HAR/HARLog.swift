@@ -74,9 +74,9 @@ public struct HAREntry: Codable, Sendable, Hashable {
     public var cache = HARCache()
     /// The times of the phases.
     public var timings: HARTimings
-    /// The IP address of the server or proxy; `nil` where the transport does not report it.
+    /// The IP address of the server or proxy; `nil` if the transport does not report it.
     public var serverIPAddress: String?
-    /// The number of the connection, as in ``/ErrandCore/ConnectionInfo``; `nil` where the transport does not report it.
+    /// The number of the connection, as in ``/ErrandCore/ConnectionInfo``; `nil` if the transport does not report it.
     public var connection: String?
     /// A comment; `nil` if there is none.
     public var comment: String?
