@@ -183,7 +183,7 @@ struct MiddlewareMutant: Sendable {
         return MiddlewareUnderTest(name, switchOff: { $0.options[MutantOptionKey.self] = .off }) { [wrap] in wrap($0, memory) }
     }
 
-    /// Long enough for what comes at once, on a busy machine too; what never comes takes as long.
+    /// Long enough for an immediate event, even on a busy machine. A check waits this long for an event that never happens.
     private static let soon = Duration.milliseconds(400)
 
     static let all: [MiddlewareMutant] = requests + responses + bodies + ends
