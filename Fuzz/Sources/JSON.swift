@@ -67,7 +67,7 @@ private func jsonDecode(_ input: inout Input) {
     let data = Data(bytes)
     _ = try? coding.decode(Model.self, from: data)
     guard let decoded = try? coding.decode([JSONValue].self, from: data), let value = try? JSONValue(parsing: bytes) else { return }
-    // Of several members with one name, or with names that are equal as Unicode text, each decoder takes another one.
+    // If several members have one name, or names that are equal as Unicode text, each decoder takes a different member.
     var names = 0
     _ = JSONRedaction(bytes, placeholder: "") { _ in
         names += 1

@@ -207,7 +207,7 @@ private func multipartHoldsSecret(_ body: [UInt8]) -> Bool {
         case .end: isSensitive = false
         }
     }
-    // Of other bodies, each reader makes something else.
+    // Readers differ about other bodies.
     return isFound && reader.isComplete
 }
 

@@ -86,7 +86,7 @@ import Testing
     @Test(arguments: [
         (
             "gives everybody the first response", "KeepsCallsApart",
-            " of 100 calls at once got a response that is not their own"
+            " of 100 concurrent calls got the response of another call"
         ),
         ("acts although it is switched off", "SwitchedOff", "the head of a request was changed although `switchOff` was called"),
         ("makes 503 a 200", "SwitchedOff", "the status of a response was changed although `switchOff` was called"),
@@ -183,7 +183,7 @@ struct MiddlewareMutant: Sendable {
         return MiddlewareUnderTest(name, switchOff: { $0.options[MutantOptionKey.self] = .off }) { [wrap] in wrap($0, memory) }
     }
 
-    /// Long enough for what comes at once, on a busy machine too; what never comes takes as long.
+    /// Long enough for an immediate event, even on a busy machine. A check waits this long for an event that never happens.
     private static let soon = Duration.milliseconds(400)
 
     static let all: [MiddlewareMutant] = requests + responses + bodies + ends

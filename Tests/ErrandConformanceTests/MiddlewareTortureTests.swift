@@ -45,11 +45,12 @@ struct Scenario: Sendable, CustomTestStringConvertible {
     var movesTime = false
     var expected = "200 onetwothree"
     var leastCancelled = 10
-    /// A body has more reads than ten: those that ignore cancellation are seen. Who moves time, races or shares has more to wind up.
+    /// A body has more reads than ten: those that ignore cancellation are seen. A middleware that moves time, races or shares has more
+    /// jobs after the cancellation.
     var lateJobs = 10
     /// Whether work of its own, which belongs to no caller, may end a moment after the call.
     var endsLater = false
-    /// How many at once.
+    /// The number of concurrent calls.
     var calls = 1
     let wrap: @Sendable (Stage.Parts) -> HTTPStack
 
@@ -326,7 +327,7 @@ private struct YieldingSigner: RequestSigner {
     }
 }
 
-/// Sends each request three times at once, and takes the answer that comes last.
+/// Sends each request three times at the same time, and returns the last response.
 private struct Thrice: HTTPMiddleware {
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         try await withThrowingTaskGroup(of: Response.self) { group in

@@ -145,7 +145,7 @@ struct TransportMutant: Sendable {
         return copy
     }
 
-    /// Long enough for what comes at once, on a busy machine too; what never comes takes as long.
+    /// Long enough for an immediate event, even on a busy machine. A check waits this long for an event that never happens.
     private static let soon = Duration.milliseconds(400)
 
     static let all = requests + resends + responses + bodies + waits + events

@@ -58,7 +58,7 @@ final class TemporaryFile: Sendable {
         try handle.close()
     }
 
-    /// How many of this process's descriptors are open on it; nil where the system does not tell.
+    /// The number of this process's descriptors for the file; `nil` if the system does not show descriptors.
     var openDescriptors: Int? {
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") else { return nil }
         return names.count { (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")) == path }

@@ -31,7 +31,7 @@ import Testing
         },
         MiddlewareUnderTest("concurrencyLimit", switchOff: { $0.options.concurrencyLimit = .off }) { $0.concurrencyLimit(5) },
         MiddlewareUnderTest("hedge", switchOff: { $0.options.hedge = .off }) { $0.hedge(HedgePolicy(.fixed(.seconds(60)))) },
-        // Equal calls at once would share an answer, which is what it is for.
+        // Equal concurrent calls would share a response, which is the purpose of this middleware.
         MiddlewareUnderTest(
             "coalesce", request: { try Request(.get, url: "https://a.example/\(RequestID())") }, switchOff: { $0.options.coalesce = .off }
         ) { $0.coalesce() },
@@ -58,7 +58,7 @@ import Testing
         MiddlewareUnderTest("fallback", switchOff: { $0.options.fallback = .off }) { $0.fallback(statuses: [503]) { _, _ in nil } },
         MiddlewareUnderTest("validate", switchOff: { $0.options.validate = .off }) {
             $0.validate(
-                // A validator sends what it is told to, also a POST: this one leaves it.
+                // A validator may send any request again, even a POST. This validator does not send a POST again.
                 ResponseValidator("not 503") { request, response, _ in
                     response.status == .serviceUnavailable && request.method != .post ? .retry(.immediate, atMost: 2) : .next
                 })

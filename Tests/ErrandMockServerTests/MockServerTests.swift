@@ -10,7 +10,7 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct MockServerTests {}
 
-/// What `curl` says; nil where it is not here.
+/// Returns the output of `curl`.
 func curl(_ arguments: String...) async throws -> String {
     let path = try #require(Programs.find("curl"))
     return try await Programs.run(path, ["--silent", "--show-error", "--max-time", "20", "--noproxy", "*"] + arguments)

@@ -20,7 +20,7 @@ func require<Value>(_ value: Value?, sourceLocation: SourceLocation = #_sourceLo
 }
 
 extension RawServer {
-    /// Responds `ok` to each request: at once, or as soon as `mayAnswer` is true.
+    /// Responds `ok` to each request, immediately or as soon as `mayAnswer` is true.
     static func ok(when mayAnswer: Watched<Bool>? = nil) throws -> RawServer {
         try answering { connection, _, _ in
             try mayAnswer?.waitBlocking { $0 }

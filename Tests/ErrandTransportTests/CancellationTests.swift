@@ -6,7 +6,7 @@ internal import TestSupport
 internal import Testing
 
 extension TransportTests {
-    /// Whoever is cancelled is told at once, always by `CancellationError`, and what was under way is given up.
+    /// A cancelled caller always gets a `CancellationError` immediately, and its exchange in progress is given up.
     @Suite
     struct CancellationTests {
         /// Cancels, and expects the task to end long before what it waits for.

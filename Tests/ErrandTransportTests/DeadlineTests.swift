@@ -189,7 +189,7 @@ extension TransportTests {
         /// What nobody reads does not hold a connection past the deadline.
         @Test(arguments: [100 * 1024, 16 * 1024 * 1024], TestedTransport.allCases)
         func aLargeBodyThatIsNotReadEndsAtTheDeadline(least: Int, by tested: TestedTransport) async throws {
-            // The transport over SwiftNIO reads up to 256 KiB at once, and may have more than one such piece before it stops.
+            // The transport over SwiftNIO reads up to 256 KiB in one piece, and may have several such pieces before it stops.
             let count = tested == .nio ? max(least, 4 * 1024 * 1024) : least
             let server = try RawServer { connection in
                 try connection.readHead()

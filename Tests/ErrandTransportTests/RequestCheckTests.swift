@@ -109,7 +109,7 @@ extension TransportTests {
             var description: String { "cannot open store with password hunter2" }
         }
 
-        /// Of an error that is not this library's, only the type is known to be without secrets.
+        /// If an error is not an error of this library, only its type is known to have no secrets.
         @Test(arguments: TestedTransport.allCases) func theErrorOfABodyIsShownByItsTypeAlone(by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 try connection.readHead()

@@ -5,9 +5,9 @@ struct OpenSSLCertificate: Sendable {
         case authority
         /// Signs other certificates, with name constraints as `openssl` writes them: `permitted;DNS:a.example`.
         case constrainedAuthority(String)
-        /// Of a server with these alternative names, whose extended key usage is that of clients.
+        /// The certificate of a server with these alternative names, whose extended key usage is that of clients.
         case serverForClients(String)
-        /// Of a server with these alternative names, as `openssl` writes them: `DNS:localhost, IP:127.0.0.1`.
+        /// The certificate of a server with these alternative names, in the form of `openssl`: `DNS:localhost, IP:127.0.0.1`.
         case server(String)
         case client
     }
@@ -32,7 +32,7 @@ struct OpenSSLCertificate: Sendable {
         (self.name, self.commonName, self.purpose, self.signer, self.dates) = (name, commonName, purpose, signer, dates)
     }
 
-    /// The path of the `openssl` command; `nil` where it is not installed.
+    /// The path of the `openssl` command; `nil` if it is not installed.
     static let program = Programs.find("openssl")
 
     /// Creates certificates in `folder`, which must exist.

@@ -14,7 +14,7 @@ public final class Ticks: EventSink {
     public func during<Result>(_ body: () async throws -> Result) async throws -> Result {
         let (stream, continuation) = AsyncStream<Void>.makeStream()
         waiter.withLock { $0 = continuation }
-        // Yields after each tick; otherwise several ticks at once would be one job.
+        // The loop yields after each tick. Without the yield, several ticks would be one job.
         async let _ = { for await _ in stream { await Task.yield() } }()
         return try await body()
     }

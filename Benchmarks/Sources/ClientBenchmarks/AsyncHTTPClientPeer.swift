@@ -63,7 +63,7 @@ struct AsyncHTTPClientPeer: CallPeer {
 }
 
 extension Setting {
-    /// TLS that trusts the authority of the setting too; `nil` where it has none.
+    /// The configuration of TLS, which also trusts the authority of the setting; `nil` if the setting has no authority.
     var tls: TLSConfiguration? {
         get throws {
             guard let authorityFile else { return nil }

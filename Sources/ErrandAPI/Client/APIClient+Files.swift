@@ -1,6 +1,6 @@
 public import ErrandCore
 
-// Calls whose bodies are files, with progress.
+// This file has the calls whose bodies are files, with progress.
 
 extension APIClient {
     /// Sends a call and writes the body of its response to a file as the body arrives. The output that the call declares is ignored.

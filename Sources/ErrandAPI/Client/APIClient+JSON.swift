@@ -1,6 +1,6 @@
 public import ErrandCore
 
-// Calls that return JSON without a declared type.
+// This file has the calls that return JSON without a declared type.
 
 extension APIClient {
     /// Sends a GET request and returns the body as a JSON value of any shape.

@@ -1,11 +1,12 @@
 public import ErrandCore
 
-// Calls that newcomers wrote, and the compiler refused without naming the remedy. None of them can be called.
+// This file has calls that newcomers wrote, and that the compiler refused without naming the remedy. None of these functions can be
+// called.
 
 // MARK: - A path in a variable
 
 extension APIClient {
-    /// Not available: a path in a variable is `PathTemplate(verbatim: path)`.
+    /// Not available. For a path in a variable, use `PathTemplate(verbatim: path)`.
     @available(
         *, unavailable,
         message: "write PathTemplate(verbatim: path) for a path in a variable; a value stands in a literal: \"/users/\\(id)\""
@@ -16,7 +17,7 @@ extension APIClient {
         as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
     ) async throws -> Value { throw Unavailable() }
 
-    /// Not available: a path in a variable is `PathTemplate(verbatim: path)`.
+    /// Not available. For a path in a variable, use `PathTemplate(verbatim: path)`.
     @available(
         *, unavailable,
         message: "write PathTemplate(verbatim: path) for a path in a variable; a value stands in a literal: \"/users/\\(id)\""
@@ -27,7 +28,7 @@ extension APIClient {
         options: @Sendable (inout RequestOptions) -> Void = { _ in }
     ) async throws { throw Unavailable() }
 
-    /// Not available: a path in a variable is `PathTemplate(verbatim: path)`.
+    /// Not available. For a path in a variable, use `PathTemplate(verbatim: path)`.
     @available(
         *, unavailable,
         message: "write PathTemplate(verbatim: path) for a path in a variable; a value stands in a literal: \"/users/\\(id)\""
@@ -38,7 +39,7 @@ extension APIClient {
         timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
     ) async throws -> Value { throw Unavailable() }
 
-    /// Not available: a path in a variable is `PathTemplate(verbatim: path)`.
+    /// Not available. For a path in a variable, use `PathTemplate(verbatim: path)`.
     @available(
         *, unavailable,
         message: "write PathTemplate(verbatim: path) for a path in a variable; a value stands in a literal: \"/users/\\(id)\""

@@ -1,6 +1,6 @@
 public import ErrandCore
 
-// Calls by path, without an endpoint. Each verb has two forms: with a value, and without a value.
+// This file has the calls by path, without an endpoint. Each verb has two forms: with a value, and without a value.
 //
 // `timeout` is a parameter because single calls need this option most. `options` sets all other options.
 

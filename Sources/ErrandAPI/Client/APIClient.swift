@@ -46,7 +46,7 @@ public struct APIClient: Sendable {
     public let envelope: (any ResponseEnvelope.Type)?
     private let mapError: (@Sendable (StatusError) throws -> any Error)?
     private let validated: HTTPStack
-    /// Reads the envelope of a call without a coding of its own; `nil` if the client has no envelope.
+    /// Reads the envelope of a call without its own coding; `nil` if the client has no envelope.
     let envelopeReader: EnvelopeReader?
 
     /// A client over a stack.
@@ -144,14 +144,14 @@ public struct APIClient: Sendable {
         _ request: Request, in envelope: EnvelopeReader?, _ read: (Response) async throws -> Result
     ) async throws -> Result {
         do {
-            // Not through the function below: each further async function costs time in every call.
+            // This code does not call the function below, because each further async function costs time in every call.
             return try await validated.value(of: request, serviceErrors: envelope?.forObservers, by: read)
         } catch {
             throw mapped(error, of: request)
         }
     }
 
-    /// Makes a call whose refused response is a `StatusError`: `mapError` is not applied.
+    /// Makes a call without `mapError`. The error of a refused response is a `StatusError`.
     func unmappedCall<Result>(
         _ request: Request, in envelope: EnvelopeReader?, _ read: (Response) async throws -> Result
     ) async throws -> Result {
@@ -198,7 +198,7 @@ public struct APIClient: Sendable {
         }
     }
 
-    /// Sends any request and returns the response. A refused response is a `StatusError`: `mapError` is not applied.
+    /// Sends any request and returns the response, without `mapError`. The error of a refused response is a `StatusError`.
     @concurrent func unmappedResponse(to request: Request, in envelope: EnvelopeReader?) async throws -> Response {
         var request = request
         request.options.call.json = jsonCoding

@@ -1,11 +1,11 @@
-// The uses of ErrandMiddleware in this module. `scripts/check-imports` checks that no other file of this module imports ErrandMiddleware.
+// Only this file of the module uses ErrandMiddleware. `scripts/check-imports` checks that no other file imports it.
 
 internal import ErrandCore
 internal import ErrandMiddleware
 
 extension HTTPStack {
-    /// This stack with a `validateStatus` for every call. If the stack has none for all requests, this property adds one around the stack,
-    /// which checks only responses that no conditional `validateStatus` inside has checked.
+    /// This stack with a `validateStatus` for every call. If no `validateStatus` of the stack applies to all requests, this property adds
+    /// one around the stack. The added layer checks only responses that no conditional `validateStatus` inside has checked.
     var validatingStatus: HTTPStack {
         alwaysPasses(.validateStatus) ? self : wrapped(by: ValidateStatusMiddleware.unlessJudged)
     }

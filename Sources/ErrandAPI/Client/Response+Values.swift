@@ -1,6 +1,6 @@
 public import ErrandCore
 
-// The body of a response as a value, for responses that a stack or the steps of a client return.
+// The functions of this file read the body of a response as a value, for responses that a stack or the steps of a client return.
 
 extension Response {
     /// Reads the whole body and returns its bytes.

@@ -5,7 +5,8 @@ internal import ErrandFormats
 struct EnvelopeReader: Sendable {
     let envelope: any ResponseEnvelope.Type
     let coding: JSONCoding
-    /// The reader for observers, which report the error of the back end regardless of the status. The request of a call carries it.
+    /// The reader for observers, which report the error of the back end regardless of the status. The request of a call carries this
+    /// reader.
     let forObservers: ServiceErrorReader
 
     init(envelope: any ResponseEnvelope.Type, coding: JSONCoding) {
@@ -13,10 +14,10 @@ struct EnvelopeReader: Sendable {
         forObservers = ServiceErrorReader { envelope.failure(in: $0, coding) }
     }
 
-    /// The largest size of a body that may be an error of the back end if the output is the body itself: 64 KiB.
+    /// The largest body that is searched for an error of the back end if the output is the body itself: 64 KiB.
     static let limitBytes = 64 * 1024
 
-    /// Returns the error that a body describes; `nil` without an error, or if the body is not the envelope.
+    /// Returns the error that a body describes. `nil` if the body describes no error or is not the envelope.
     func failure(in data: Data) -> ServiceError? { envelope.failure(in: data, coding) }
 
     /// Returns the error that the body describes, if the body is the output itself. Only JSON of at most 64 KiB is read.
@@ -37,7 +38,7 @@ extension HTTPResponse {
     var isJSON: Bool { headerFields.single(.contentType).flatMap { MediaType($0) }?.isJSON == true }
 }
 
-/// Passes a body unchanged, but fails if a body of at most 64 KiB has an error in the client's envelope.
+/// Passes on a body unchanged, but fails if a body of at most 64 KiB has an error in the client's envelope.
 struct EnvelopeFilter: BodyTransform {
     private let reader: EnvelopeReader
     private var isLonger = false

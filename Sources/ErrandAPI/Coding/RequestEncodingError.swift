@@ -26,7 +26,7 @@ public struct RequestEncodingError: RequestFailure {
     public var phase: ExchangePhase { .request }
     public var delivery: Delivery { .notSent }
 
-    /// The error of a `Content-Type` whose boundary is not the boundary of the form.
+    /// The error for a `Content-Type` whose boundary is not the boundary of the form.
     static let foreignBoundary = EncodingError.invalidValue(
         "…",
         .init(

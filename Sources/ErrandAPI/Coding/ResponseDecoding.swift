@@ -24,7 +24,7 @@ internal import ErrandFormats
 public struct ResponseDecoding<Output: Sendable>: Sendable {
     /// The value of `Accept` for requests that have none; `nil` adds no field.
     public let accept: String?
-    /// Whether the body is needed. At most 64 KiB of an unneeded body are read.
+    /// Whether the body is needed. Of a body that is not needed, at most 64 KiB are read.
     let wantsBody: Bool
     private let make: @Sendable (Data, HTTPResponse, JSONCoding) throws -> Output
     /// Makes the value of a body in the client's envelope; `nil` for a decoding without an envelope.
@@ -35,7 +35,7 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
     /// The JSON coding of this decoding; `nil` for the coding of the client.
     private(set) var coding: JSONCoding?
 
-    /// Whether the body, also that of a refused response, has no envelope although the client has one.
+    /// Whether the body has no envelope although the client has an envelope. This includes the body of a refused response.
     private(set) var ignoresEnvelope = false
 
     /// Creates a decoding of your own, such as for XML.
@@ -55,7 +55,8 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
         (self.accept, self.wantsBody, self.make, self.unwrap) = (accept, wantsBody, make, unwrap)
     }
 
-    /// Returns whether the body is read. With an envelope, also the body of a call without an output, because the body may have an error.
+    /// Returns whether the body is read. With an envelope, the body of a call without an output is also read, because it may contain an
+    /// error.
     func wantsBody(in envelope: (any ResponseEnvelope.Type)?) -> Bool { wantsBody || (envelope != nil && unwrap != nil) }
 
     func value(from data: Data, head: HTTPResponse, json: JSONCoding, in envelope: (any ResponseEnvelope.Type)? = nil) throws -> Output {
@@ -130,7 +131,7 @@ extension ResponseDecoding where Output: Decodable {
     /// windows-1252 or UTF-16. With another `charset`, the text is read as UTF-8. Invalid bytes become U+FFFD. With a
     /// ``ResponseEnvelope``, `String` is the text in the envelope.
     public static var json: Self {
-        // `Data` and `String` are `Decodable`, too, but a caller with these outputs does not mean base64 or a quoted text.
+        // `Data` and `String` are also `Decodable`, but a caller with these outputs does not expect base64 or a quoted text.
         if Output.self == Data.self {
             return Self(
                 accept: nil, wantsBody: true, { data, _, _ in try cast(data) },

@@ -74,7 +74,7 @@ public struct ResponseDecodingError: RequestFailure {
             } ?? problem
     }
 
-    /// Returns a remark on a member of the body that may be meant by a missing key, and on the coding that would read it.
+    /// Returns a remark on a member of the body whose name resembles a missing key, and on the coding that would read this member.
     private static func remark(on found: String, for key: (any CodingKey)?, _ coding: JSONCoding) -> String {
         let text = "; the body has '\(found.shownSafely(limit: 80))'"
         if let read = ReadName.name(of: found, coding), read != found {
@@ -93,9 +93,9 @@ public struct ResponseDecodingError: RequestFailure {
         }
     }
 
-    /// Returns the names of the keys as they are in the body: a key strategy converts `created_at` to `createdAt`. A missing key has the
-    /// name that the coding writes for it. If the body has a member with a similar name, that name is `found`, and the missing key has
-    /// the name of the property.
+    /// Returns the names of the keys in the body. A key strategy converts names: `created_at` in the body becomes `createdAt`. For a
+    /// missing key, the name is the name that the coding would write. If the body has a member with a similar name, that name is
+    /// `found`, and the name of the missing key is that of the property.
     private static func names(
         of path: [any CodingKey], in body: Data, _ error: any Error, _ coding: JSONCoding
     ) -> (names: [String], found: String?) {
@@ -116,7 +116,7 @@ public struct ResponseDecodingError: RequestFailure {
                 value = elements[place]
             case .object(let members):
                 let name = key.stringValue
-                // Once: the name may be as long as the body.
+                // The name is converted only once, because it may be as long as the body.
                 let plainName = plain(name)
                 let near = members[name] == nil ? members.keys.filter { plain($0).isExactly(plainName) }.min() : name
                 guard let near, let member = members[near] else { return (names, nil) }
@@ -237,7 +237,7 @@ extension ResponseDecodingError {
         return known.first { text.hasOctetPrefix($0.0) }?.1 ?? "invalid value"
     }
 
-    /// `an Int`, `a String`, `an object`.
+    /// Returns the name of a type with its article: `an Int`, `a String`, `an object`.
     private static func named(_ type: Any.Type) -> String {
         switch "\(type)" {  // octets: the name of a type of Swift
         case "Dictionary<String, Any>": return "an object"

@@ -47,7 +47,7 @@ extension ResponseEnvelope {
 
     /// Decodes the data of a response in this envelope.
     ///
-    /// - Parameter isWhole: whether the output has the members of the envelope itself.
+    /// - Parameter isWhole: whether the output itself has the members of the envelope.
     /// - Throws: ``/ErrandCore/ServiceError``; ``EnvelopeProblem``; `DecodingError`.
     static func unwrapped<Output: Decodable>(_ type: Output.Type, from data: Data, _ json: JSONCoding, isWhole: Bool) throws -> Output {
         if type == JSONValue.self || type == JSONValue?.self {
@@ -59,24 +59,26 @@ extension ResponseEnvelope {
         return try json.decode(EnvelopeData<Self, Output>.self, from: data).output
     }
 
-    /// The data as it is in the body: a decoder would lose digits of numbers, and takes many times as long.
+    /// Returns the data in the body as a JSON value. The body is parsed without a decoder, which would lose digits of numbers and take
+    /// much longer.
     private static func json(in data: Data, _ json: JSONCoding, isWhole: Bool) throws -> JSONValue {
         try check(data, json)
         var value = try json.decode(JSONValue.self, from: data)
         for name in isWhole ? [] : dataPath {
-            // As it is read, or as the coding writes it.
+            // The member has either the declared name or the name that the coding writes for it.
             value = try value[at: JSONPointer([name])] ?? value[json.name(of: EnvelopeMember(stringValue: name))]
         }
         return value
     }
 
-    /// - Throws: ``/ErrandCore/ServiceError`` if `data` describes one; ``EnvelopeProblem`` and `DecodingError` if it is no such envelope.
+    /// - Throws: ``/ErrandCore/ServiceError`` if `data` describes an error; ``EnvelopeProblem`` and `DecodingError` if `data` is not the
+    ///   envelope.
     static func check(_ data: Data, _ json: JSONCoding) throws { _ = try json.decode(WholeEnvelope<Self, Nothing>.self, from: data) }
 
-    /// The error that a body describes; `nil` if it describes none, or is no such envelope.
+    /// Returns the error that a body describes. `nil` if the body describes no error or is not the envelope.
     static func failure(in data: Data, _ json: JSONCoding) -> ServiceError? { (try? json.decode(Self.self, from: data))?.failure }
 
-    /// - Throws: as ``check(_:_:)``.
+    /// - Throws: the errors of ``check(_:_:)``.
     fileprivate static func check(_ decoder: any Decoder) throws {
         let envelope: Self
         do {
@@ -110,7 +112,8 @@ private struct EnvelopeData<Envelope: ResponseEnvelope, Output: Decodable>: Deco
     init(from decoder: any Decoder) throws {
         try Envelope.check(decoder)
         guard let last = Envelope.dataPath.last else {
-            // Not by its initializer: a decoder keeps the names of a dictionary that it decodes itself.
+            // The container decodes the output, and not the output's initializer. A decoder keeps the names of a dictionary only if it
+            // decodes the dictionary itself.
             output = try decoder.singleValueContainer().decode(Output.self)
             return
         }
@@ -134,7 +137,7 @@ private struct EnvelopeData<Envelope: ResponseEnvelope, Output: Decodable>: Deco
     }
 }
 
-/// The name of a member that leads to the data: the app has written it.
+/// The name of a member on the path to the data. The app has written this name.
 private struct EnvelopeMember: CodingKey, DeclaredCodingKey {
     let stringValue: String
     var intValue: Int? { nil }

@@ -1,6 +1,6 @@
 public import ErrandCore
 
-// One factory for each method and each kind of output: a JSON value, or no value.
+// This file has one factory for each method and each kind of output: a JSON value, or no value.
 
 // MARK: - With a value
 

@@ -1,9 +1,10 @@
 public import ErrandCore
 
-// Endpoints that newcomers wrote, and the compiler refused without naming the remedy. None of them can be called.
+// This file has endpoints that newcomers wrote, and that the compiler refused without naming the remedy. None of these functions can be
+// called.
 
 extension Endpoint where Output: Decodable {
-    /// Not available: a path in a variable is `PathTemplate(verbatim: path)`.
+    /// Not available. For a path in a variable, use `PathTemplate(verbatim: path)`.
     @available(
         *, unavailable,
         message: "write PathTemplate(verbatim: path) for a path in a variable; a value stands in a literal: \"/users/\\(id)\""

@@ -65,8 +65,8 @@ public struct EndpointBody: Sendable {
     /// try await client.post("/login", body: .form(Login(user: "joe", remember: true)))     // user=joe&remember=true
     /// ```
     ///
-    /// The client's ``/ErrandCore/JSONCoding`` writes the names of properties, dates and data. The value must have named members that are
-    /// not nested: see `FormURLEncoded.encode(_:)`. Otherwise building the request throws a ``RequestEncodingError``.
+    /// Property names, dates and data are written as in the client's ``/ErrandCore/JSONCoding``. The value must have named members that
+    /// are not nested: see `FormURLEncoded.encode(_:)`. For any other value, building the request throws a ``RequestEncodingError``.
     ///
     /// - Parameters:
     ///   - value: a structure or a dictionary whose members are plain values or arrays of plain values.

@@ -1,6 +1,6 @@
 public import ErrandCore
 
-// Event streams, which reconnect automatically.
+// The streams of this file reconnect automatically.
 
 extension APIClient {
     /// Returns the events of a call. The stream connects again when a connection ends.

@@ -56,7 +56,7 @@ public struct DecodedEventStream<Value: Decodable & Sendable>: AsyncSequence, Se
                     let response = events.reader?.response
                     _ = end()
                     guard let error = error as? DecodingError, var response else { throw error }
-                    // The type of the stream, not of the payload.
+                    // This is the media type of the stream, not that of the payload.
                     response.head.headerFields[.contentType] = nil
                     throw ResponseDecodingError(
                         Value.self, underlying: error, body: Data(event.data.utf8), of: response, coding: coding,
@@ -93,6 +93,6 @@ extension DecodedEventStream: CustomStringConvertible, HidesStorage {
 }
 
 extension DecodedEventStream.Iterator: HidesStorage {
-    /// The type of the values, and nothing of the events.
+    /// The type of the values. The events are not shown.
     package var shownFields: KeyValuePairs<String, Any> { ["value": typeName(Value.self)] }
 }

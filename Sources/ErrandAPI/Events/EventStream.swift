@@ -31,14 +31,14 @@ public import ErrandFormats
 /// open stream holds its slot of a `concurrencyLimit`. To limit the whole stream, cancel the task, or set a deadline of the request.
 ///
 /// The first request is sent when the first event is read. Each iterator opens its own connections in the reading task. It closes them when
-/// the iterator is released (`break` is enough) or its task is cancelled. Unread events wait on the wire.
+/// the iterator is released (`break` is enough) or its task is cancelled. The connection receives no more events while the reader is slow.
 public struct EventStream: AsyncSequence, Sendable {
     public typealias Element = ServerSentEvent
     public typealias Failure = any Error
 
     let client: APIClient
     let policy: EventStreamPolicy
-    /// The ID of the event after which the stream resumes; `nil` for the ID of the request, empty for the start.
+    /// The ID of the event after which the stream resumes. `nil`: the ID of the request. Empty: from the start.
     let lastEventID: String?
     let clock: any Clock<Duration>
     let random: @Sendable () -> Double
@@ -53,7 +53,7 @@ public struct EventStream: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         private let stream: EventStream
         private let observer: EventStreamObserver?
-        /// `nil` before the first event is read.
+        /// The reader of the connections; `nil` before the first event is read.
         private(set) var reader: EventStreamReader?
         private var isOver = false
 
@@ -62,8 +62,8 @@ public struct EventStream: AsyncSequence, Sendable {
             observer = stream.onState.map { EventStreamObserver($0) }
         }
 
-        /// The value of `Last-Event-ID` for the next connection; empty for no field. An event without data may set this value, too. Control
-        /// characters in the value are sent as spaces.
+        /// The value of `Last-Event-ID` for the next connection. If the value is empty, the field is not sent. An event without data can
+        /// also set this value. Control characters in the value are sent as spaces.
         ///
         /// To continue the stream later, pass the value as `lastEventID` to the client's `events`.
         public var lastEventID: String { reader?.lastEventID ?? stream.lastEventID ?? "" }

@@ -1,14 +1,15 @@
 internal import ErrandCore
 
-/// Decides from the results of its connections whether an event stream connects again, and after which wait. Performs no action itself.
+/// The decisions of an event stream: whether the stream connects again after the end of a connection, and after which wait. The machine
+/// performs no action itself.
 struct EventStreamMachine: Sendable {
-    /// How a connection, or an attempt to get one, ended.
+    /// The end of a connection, or of an attempt to connect.
     enum End: Sendable, Hashable {
         /// The server ended the stream.
         case complete
-        /// The server says that the stream is over (204).
+        /// The server reported that the stream is over (204).
         case noContent
-        /// The connection failed, or the server refused the request for now.
+        /// The connection failed, or the server refused the request temporarily.
         ///
         /// - mayBeProcessed: whether the server may have processed the request.
         case failed(mayBeProcessed: Bool, retryAfter: Duration?)
@@ -30,9 +31,10 @@ struct EventStreamMachine: Sendable {
     private let policy: EventStreamPolicy
     /// Whether the method of the request lets it be sent again.
     private let isIdempotent: Bool
-    /// The value of `Last-Event-ID` for the next connection; empty for no field. An ID of more than 8192 bytes is not sent.
+    /// The value of `Last-Event-ID` for the next connection. If the value is empty, the field is not sent. An ID of more than 8192 bytes
+    /// is not sent.
     private(set) var lastEventID: String
-    /// The reconnection time that the server or else the policy has set.
+    /// The reconnection time that the server has set, or else that of the policy.
     private(set) var reconnectionTime: Duration
     /// Whether a byte arrived on any connection.
     private(set) var hasReceived = false
@@ -41,7 +43,7 @@ struct EventStreamMachine: Sendable {
 
     /// - Parameters:
     ///   - isIdempotent: whether the method of the request lets it be sent again.
-    ///   - lastEventID: the value of `Last-Event-ID` for the first connection; empty, the default, for no field.
+    ///   - lastEventID: the value of `Last-Event-ID` for the first connection. If the value is empty, the default, the field is not sent.
     init(_ policy: EventStreamPolicy, isIdempotent: Bool, lastEventID: String = "") {
         (self.policy, self.isIdempotent, self.lastEventID) = (policy, isIdempotent, lastEventID)
         reconnectionTime = policy.reconnectionTime

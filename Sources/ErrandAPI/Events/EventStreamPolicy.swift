@@ -10,7 +10,7 @@ public import ErrandFormats
 /// The wait before a connection is the reconnection time plus the backoff with its jitter. If the server sends `Retry-After`, the wait is
 /// at least that long, up to ``retryAfterCap``.
 public struct EventStreamPolicy: Sendable, CustomStringConvertible {
-    /// The largest number of successive reconnects without an event; `nil` for no limit. An event resets the count.
+    /// The largest number of successive reconnects without an event. `nil`: the number is not limited. An event resets the count.
     ///
     /// With 0, the stream never connects again: it ends when the server ends the stream, and fails when the connection fails.
     public var maxReconnects: Int?
@@ -23,7 +23,7 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     public var backoff: Backoff
     /// The random part of the backoff. It keeps the clients of a restarted server from connecting at the same time.
     public var jitter: Backoff.Jitter
-    /// The longest time without a byte, starting with the request; `nil` for no limit.
+    /// The longest time without a byte, starting with the request. `nil`: the time is not limited.
     ///
     /// A stream that becomes silent connects again. If no byte has ever arrived, the stream fails with an ``EventStreamError``. Servers
     /// send comments to show that a stream without events is alive

@@ -12,7 +12,7 @@ struct EventStreamReader: Sendable {
     private var parser = EventStreamParser()
     /// The last response.
     private(set) var response: Response?
-    /// The request of the last response as it was sent; before a response, the request that is being sent.
+    /// The sent request of the last response. Before the first response, the request that is being sent.
     var sentRequest: Request { response?.request ?? request }
     /// Whether the last response has the status 204.
     private(set) var hasNoContent = false
@@ -109,7 +109,7 @@ struct EventStreamReader: Sendable {
             response.body.abandon()
             return nil
         }
-        // A stack without `validateStatus` returns the response: its status is checked here, and refused with the same error.
+        // A stack without `validateStatus` returns any response. Then the status is checked here, and refused with the same error.
         if response.status.code >= 300 { throw try await StatusError(reading: response) }
         if let error = EventStreamError(checking: response) {
             response.body.abandon()
@@ -138,7 +138,8 @@ struct EventStreamReader: Sendable {
 }
 
 extension HTTPField.Name {
-    /// `Last-Event-ID` ([HTML, section 9.2.4](https://html.spec.whatwg.org/multipage/server-sent-events.html#the-last-event-id-header)).
+    /// The field `Last-Event-ID`
+    /// ([HTML, section 9.2.4](https://html.spec.whatwg.org/multipage/server-sent-events.html#the-last-event-id-header)).
     fileprivate static let lastEventID = HTTPField.Name.known("Last-Event-ID")
 }
 
@@ -159,7 +160,7 @@ extension EventStream {
         return request
     }
 
-    /// Returns how an error ends a connection.
+    /// Returns the end of a connection that has failed with an error.
     ///
     /// - Parameter hasReceived: whether a byte arrived on an earlier connection.
     fileprivate func end(by error: any Error, hasReceived: Bool) -> EventStreamMachine.End {
@@ -172,7 +173,7 @@ extension EventStream {
             // If a connection has worked before, TLS and the proxy will work again when the server or the proxy is back.
             (hasReceived ? error.isTransientAfterSuccess : error.isTransient)
                 ? .failed(mayBeProcessed: error.mayHaveBeenProcessed, retryAfter: nil) : .permanent
-        // The app's own layers refuse the request for now.
+        // The app's own layers refuse the request temporarily.
         case let error as any TemporaryRefusal: .failed(mayBeProcessed: false, retryAfter: error.retryAfter)
         default: .permanent
         }

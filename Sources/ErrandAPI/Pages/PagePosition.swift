@@ -3,9 +3,9 @@ internal import ErrandFormats
 
 /// The position of a page in a list: the changes to the call that request the page.
 ///
-/// To continue a list later, also in another run of the app, save ``ResultPage/next`` of the last page that you have read, and pass it as
-/// `from`. A position is `Codable`, as `{"query": {"cursor": "a"}}` or `{"url": "https://a.example/items?cursor=a"}`. It contains the
-/// cursor or the URL that the server sent: store a position like other data of the account.
+/// To continue a list later, even in another run of the app, save ``ResultPage/next`` of the last page that you have read, and pass the
+/// saved position as `from`. A position is `Codable`, as `{"query": {"cursor": "a"}}` or `{"url": "https://a.example/items?cursor=a"}`.
+/// It contains the cursor or the URL that the server sent: store a position like other data of the account.
 public struct PagePosition: Sendable, Hashable {
     private enum Kind: Sendable, Hashable {
         case query([String: String])
@@ -34,7 +34,7 @@ public struct PagePosition: Sendable, Hashable {
     ///
     /// - Parameter home: the origin of the call, the only origin that gets its credentials; `nil` if the origin is not known.
     /// - Precondition: a URL is whole.
-    /// - Throws: what ``APIClient/request(for:)`` throws.
+    /// - Throws: the errors of ``APIClient/request(for:)``.
     func request<Output>(for endpoint: Endpoint<Output>, by client: APIClient, home: Origin?) throws -> Request {
         var endpoint = endpoint
         switch kind {

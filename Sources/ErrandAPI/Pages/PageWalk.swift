@@ -17,7 +17,7 @@ final class PageWalk<Output: Sendable> {
 
     private let pages: Pages<Output>
     private var step = Step.beginning
-    /// The prefetch of the next page: the only unstructured task, which this object cancels.
+    /// The prefetch of the next page. This task is the only unstructured task, and this object cancels it.
     private var ahead: Task<PageStep<Output>, any Error>?
     /// The positions of the pages read so far and the URL of the first page, as octets, because texts that differ only in Unicode
     /// composition are equal.
@@ -57,7 +57,7 @@ final class PageWalk<Output: Sendable> {
         }
     }
 
-    /// Decides the next step after a page. The page itself is valid: an error is thrown after the page.
+    /// Decides the next step after a page. The page itself is valid. Therefore an error is thrown only after the page.
     private func noting(_ found: PageStep<Output>) -> ResultPage<Output> {
         let page = found.page
         let (request, head, home) = (page.response.request, page.response.head, page.home)

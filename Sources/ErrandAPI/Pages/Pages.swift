@@ -77,7 +77,7 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
         let home = response.request.trusted(position.url != nil ? home : response.request.originOfCall, allowing: policy.allowedOrigins)
         var page = ResultPage(value: response.value, response: response, position: position, home: home)
         do {
-            // Keep a forbidden position as it was found: a missing position would mean the end of the list.
+            // A forbidden position is kept unchanged. If it were removed, the list would seem to end here.
             page.next = try nextPage.find(page)
             page.next = try self.position(after: page)
             return PageStep(page: page, failure: nil)
@@ -103,12 +103,12 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
                 TypedResponse(value: try await client.decode(response, as: endpoint.decoding), response: response)
             }
         } catch let error as InvalidURLError where position != .first && error.reason == .tooManyOctets {
-            // With the base URL, the target is too long.
+            // The error means that the target with the base URL is too long.
             throw try invalid(error)
         }
     }
 
-    /// Returns the position where the list begins, with a whole URL, and the origin of the call if it is needed.
+    /// Returns the position at which the list begins, with a whole URL, and the origin of the call if it is needed.
     ///
     /// - Throws: ``PaginationError`` for a URL that must not be requested; the errors of `prepared`.
     func beginning() async throws -> (PagePosition, home: Origin?) {

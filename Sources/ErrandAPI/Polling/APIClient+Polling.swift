@@ -82,7 +82,7 @@ extension APIClient {
     ) async throws -> PollOutcome<Output> {
         try await unmappedCall(request, in: envelope) { response in
             if response.status == .accepted {
-                // Reading a short body keeps the connection reusable, and an envelope may have an error.
+                // The body is read, because a short body keeps the connection reusable, and an envelope may contain an error.
                 var response = response
                 try await response.hold(within: .seconds(1), on: clock)
                 if let body = response.body.bufferedData, let failure = envelope?.failure(inOutput: body, response.head) {
@@ -99,9 +99,9 @@ extension APIClient {
 /// The outcome of one request.
 private enum PollOutcome<Output: Sendable>: Sendable {
     case value(TypedResponse<Output>)
-    /// 202: the work is not done.
+    /// The status 202: the work is not done.
     case accepted(TypedResponse<Void>)
-    /// 304: the same as before.
+    /// The status 304: the response is unchanged.
     case unchanged(HTTPResponse)
     /// A tolerated failure.
     case failure(any Error)

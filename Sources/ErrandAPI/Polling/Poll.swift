@@ -5,9 +5,9 @@ internal import ErrandFormats
 struct Poll: Sendable {
     /// The number of requests made so far.
     private(set) var count = 0
-    /// The last request as it was sent; `nil` before the first response.
+    /// The sent request of the last response; `nil` before the first response.
     private(set) var sent: Request?
-    /// The head of the last response; `nil` before the first.
+    /// The head of the last response; `nil` before the first response.
     private(set) var head: HTTPResponse?
     /// The tolerated failure of the last request.
     private(set) var failure: (any Error)?
@@ -17,7 +17,7 @@ struct Poll: Sendable {
     private var statusURL: HTTPURL?
     /// The origin of the call, the only origin that gets its credentials; `nil` if a redirect of the first request led to another origin.
     private var home: Origin?
-    /// The last `ETag` that a response had.
+    /// The `ETag` of the last response that had this field.
     private var tag: EntityTag?
     /// Whether a response was received, which means that the work has begun.
     private var hasBegun = false

@@ -5,13 +5,14 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import Synchronization
 
-/// One request and its response: the client reports to it what happens on the wire, and a reader reads it as the source of the body.
+/// One request and its response. The client reports the events on the wire to the exchange. A reader uses the exchange as the source of
+/// the body.
 ///
-/// The client calls from an event loop, the reader from its task. ``ExchangeMachine`` decides, under the one lock; what it decides is done
-/// after the lock is released.
+/// The client calls from an event loop, the reader from its task. ``ExchangeMachine`` decides under the only lock. The exchange carries
+/// out a decision after the lock is released.
 final class Exchange: ReadyBodySource {
     struct Handles: ExchangeHandles {
-        /// A reference, as the layout of a continuation is known at run time only.
+        /// A class, because the layout of a continuation is known only at run time.
         final class HeadWaiter: Sendable {
             let continuation: CheckedContinuation<ErrandCore.Response, any Error>
             init(_ continuation: CheckedContinuation<ErrandCore.Response, any Error>) { self.continuation = continuation }
@@ -25,14 +26,14 @@ final class Exchange: ReadyBodySource {
         typealias Demand = EventLoopPromise<Void>
 
         struct Held: Sendable {
-            /// Of the client: it has ended once the transport is shut down.
+            /// The loan of the client. The loan ends when the transport is shut down.
             let loan: ClientLoan
             var task: (HTTPClient.Task<Void>, of: any EventLoopGroup)?
             var deadline: Scheduled<Void>?
             var upload: Task<Void, Never>?
             /// The client waits for this promise while the body is sent.
             var sent: EventLoopPromise<Void>?
-            /// Where the client reports its events; nil before the first.
+            /// The event loop on which the client reports its events. `nil` before the first event.
             var eventLoop: (any EventLoop)?
         }
     }
@@ -43,9 +44,9 @@ final class Exchange: ReadyBodySource {
     let events: ExchangeEventLog?
     let lifetime = ExchangeLifetime()
     let machine: Mutex<Machine>
-    /// How much of the response's body `events` has heard of; counted only for it.
+    /// The bytes of the response's body that `events` has recorded. Counted only if there are events.
     let reportedBytes = Atomic<Int64>(0)
-    /// Since ``base``. Of a type whose layout is known when this is compiled, which that of an instant is not.
+    /// The start, as a time since ``base``. The layout of a duration is known at compile time, the layout of an instant is not.
     private let started: Duration
     private static let base = ContinuousClock.now
 
@@ -58,7 +59,7 @@ final class Exchange: ReadyBodySource {
 
     // MARK: - Sending
 
-    /// Returns when the head of the response is there.
+    /// Sends the request. Returns when the head of the response has been received.
     func run(on client: HTTPClient) async throws -> ErrandCore.Response {
         let message = try HTTPClient.Request(request, body: clientBody(on: client.eventLoopGroup))
         if request.deadline?.hasPassed == true {
@@ -78,10 +79,11 @@ final class Exchange: ReadyBodySource {
     }
 
     private func attach(_ task: HTTPClient.Task<Void>, of group: any EventLoopGroup) {
-        // The client has deadlines, too, but reports none that passes while it holds the rest of the response.
+        // The client also has deadlines. But it does not report a deadline that passes while it holds the rest of the response.
         let deadline = request.deadline?.continuousInstant.map { instant in
             task.eventLoop.scheduleTask(in: .nanoseconds(ContinuousClock.now.duration(to: instant).wholeNanoseconds)) {
-                // After what the loop has been given: the client can't withdraw a request before it knows that it has queued it.
+                // Runs after the work that the loop has already queued. The client can withdraw a request only after it has noted that
+                // the request is queued.
                 task.eventLoop.execute { self.expire(task, of: group) }
             }
         }
@@ -96,14 +98,14 @@ final class Exchange: ReadyBodySource {
             deadline?.cancel()
             task.fail(reason: CancellationError())
         }
-        // A client that is shut down fails the task without a word to its delegate.
+        // A client that is shut down fails the task without an event for its delegate.
         task.futureResult.whenFailure { error in self.end(by: error) { $0.connectionFailed($1) } }
     }
 
     // MARK: - Reading
 
     func next() async throws -> Data? {
-        // Who finds something has nothing to wait for.
+        // A queued chunk needs no cancellation handler.
         if !Task.isCancelled, let read = read() { return try read.get() }
         return try await withTaskCancellationHandler {
             try Task.checkCancellation()
@@ -116,7 +118,7 @@ final class Exchange: ReadyBodySource {
         }
     }
 
-    /// Nil where nothing is there, and then `waiter` waits.
+    /// Returns the next chunk, the end or the failure. `nil` if nothing is queued. Then `waiter` waits for the next event.
     private func read(orWait waiter: Handles.ChunkWaiter? = nil) -> Result<Data?, any Error>? {
         switch machine.withLock({ $0.read(orWait: waiter) }) {
         case .chunk(let chunk, let demand):
@@ -145,7 +147,7 @@ final class Exchange: ReadyBodySource {
     }
 
     private func cancel() {
-        // Who hears of the events goes by whether the request has left; nobody else asks.
+        // Only an observer of the events needs to know whether a part of the request was sent.
         let (withdrawal, task) = machine.withLock { machine in (machine.cancel(isTracked: events != nil), machine.held?.task) }
         switch withdrawal {
         case .nothing: break
@@ -154,7 +156,7 @@ final class Exchange: ReadyBodySource {
         }
     }
 
-    /// On the task's event loop.
+    /// Handles the passed deadline. Must be called on the task's event loop.
     private func expire(_ task: HTTPClient.Task<Void>, of group: any EventLoopGroup) {
         switch deciding(HTTPClientError.deadlineExceeded, { $0.expire($1) }) {
         case .nothing: break
@@ -163,11 +165,13 @@ final class Exchange: ReadyBodySource {
         }
     }
 
-    /// Ends an exchange of which nothing was sent, as far as is known, when it is certain whether anything was. On the task's event loop.
+    /// Ends an exchange that has not reported any sent bytes, after it is certain whether bytes were sent. Must be called on the task's
+    /// event loop.
     ///
-    /// A connection may have the request already, and send it, before the client's word of that has come here: "not sent" would be wrong
-    /// then, and the request done twice. So it is withdrawn first, and then each event loop is passed, twice, as the one that hands it on
-    /// may be another than the one that sends it: what they were about to do, and to report, is done and reported by then.
+    /// A connection may already send the request before the client's report arrives here. If the failure then said "not sent", the
+    /// request could be processed twice. Therefore the request is withdrawn first. Then a task passes through each event loop twice,
+    /// because one loop may queue the request and a different loop may send it. After both rounds, the loops have done and reported all
+    /// earlier work.
     private func withdraw(_ task: HTTPClient.Task<Void>, of group: any EventLoopGroup) {
         task.fail(reason: HTTPClientError.deadlineExceeded)
         let loops = Array(group.makeIterator())
@@ -181,7 +185,7 @@ final class Exchange: ReadyBodySource {
     /// Ends the exchange by an error that the client reports.
     func end(by error: any Error) { end(by: error) { $0.fail($1) } }
 
-    /// Gives the machine an event that may end the exchange by `error`.
+    /// Applies an event to the machine. The event may end the exchange by `error`.
     func end(by error: any Error, _ event: (inout Machine, (Machine.Position) -> any Error) -> Machine.Ending?) {
         if let ending = deciding(error, event) { conclude(ending) }
     }
@@ -209,7 +213,7 @@ final class Exchange: ReadyBodySource {
             }
         ending.held?.deadline?.cancel()
         ending.held?.upload?.cancel()
-        // Before the task: the client forgets a write that waits, unless it hears in this way that no more will come.
+        // Fails before the task does. If the client did not get this failure first, it would never complete a waiting write.
         ending.held?.sent?.fail(error ?? CancellationError())
         if let error {
             ending.held?.task?.0.fail(reason: error)

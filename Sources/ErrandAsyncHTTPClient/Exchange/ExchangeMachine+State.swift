@@ -3,15 +3,16 @@ internal import ErrandCore
 
 extension ExchangeMachine {
     enum State: Sendable {
-        /// Nobody waits for the response yet.
+        /// No caller waits for the response yet.
         case idle
-        /// The connection pool is being asked. It has not returned yet what the request can be withdrawn by.
+        /// The client has been asked to send the request, but it has not returned its task yet. Without the task, the request can't be
+        /// withdrawn.
         case starting(Progress)
-        /// Cancelled in `starting`, before anything was sent: withdrawn as soon as the pool has returned.
+        /// The exchange was cancelled in `starting`, before bytes were sent. It is withdrawn as soon as the client has returned its task.
         case cancelledInStart(Progress)
-        /// The pool has the request, or a connection has it.
+        /// The connection pool or a connection has the request.
         case running(Progress)
-        /// To end, and whether the request has left is being found out.
+        /// The exchange must end. First, the transport finds out whether a part of the request was sent.
         case withdrawing(reason: WithdrawalReason, Progress)
         case ended(ExchangeLifetime.Outcome)
     }
@@ -21,33 +22,33 @@ extension ExchangeMachine {
         case cancellation
     }
 
-    /// How far the messages have come.
+    /// The progress of the request and the response.
     enum Progress: Sendable {
-        /// Nothing was sent, as far as is known.
+        /// The client has not reported any sent bytes.
         case connecting(Handles.HeadWaiter)
         case sending(Handles.HeadWaiter)
         /// The request was sent as a whole.
         case awaitingResponse(Handles.HeadWaiter)
-        /// The head of the response has come; the request may still be on its way.
+        /// The head of the response was received. The request may still be incomplete.
         case receiving(Receiving)
     }
 
     struct Receiving: Sendable {
         enum Flow: Sendable {
-            /// The connection reads, and nobody waits.
+            /// The connection reads, and no reader waits.
             case open
-            /// A reader waits; nothing is queued.
+            /// A reader waits, and no chunk is queued.
             case awaited(Handles.ChunkWaiter)
-            /// So much is queued that the connection waits.
+            /// The queue is full. The connection waits for the demand.
             case heldBack(Handles.Demand)
         }
 
         var flow = Flow.open
-        /// The bytes of the body that have not arrived; nil for an unknown length.
+        /// The number of bytes of the body that have not arrived. `nil` if the length is not known.
         var missingBytes: Int64?
     }
 
-    /// Where an exchange was when it failed.
+    /// The progress of an exchange when it failed.
     struct Position: Sendable {
         let phase: ExchangePhase
         let delivery: Delivery

@@ -1,11 +1,10 @@
 #if AsyncHTTPClient
 internal import ErrandCore
 
-/// The kinds of handles that an ``ExchangeMachine`` keeps for its transport. It stores them and gives them back, and does nothing else
-/// with them.
+/// The kinds of handles that an ``ExchangeMachine`` keeps for its transport. The machine only stores the handles and returns them.
 ///
-/// Their layout should be known when this is compiled, which that of a `CheckedContinuation` is not: with one of them in it, a
-/// state is copied by asking the runtime for the type of each of its parts.
+/// The layout of a handle should be known at compile time. The layout of a `CheckedContinuation` is not. A state that contains
+/// a continuation is slow to copy, because the runtime looks up the type of each part.
 protocol ExchangeHandles {
     /// Waits for the head of the response.
     associatedtype HeadWaiter: Sendable
@@ -13,20 +12,20 @@ protocol ExchangeHandles {
     associatedtype ChunkWaiter: Sendable
     /// The connection waits for the demand before it reads more of the body.
     associatedtype Demand: Sendable
-    /// All else that lives as long as the exchange, such as the timer of its deadline and the task that sends its body.
+    /// The other objects that live as long as the exchange, such as the timer of its deadline and the task that sends its body.
     associatedtype Held: Sendable
 }
 
-/// Decides what one exchange does: a value without locks, tasks and channels.
+/// The decisions for one exchange: a value without locks, tasks and channels.
 ///
-/// Each event is a method that returns what to do about it. The transport calls it under its lock, and does that after the lock is
-/// released. Events that come too late change nothing.
+/// Each event is a method that returns a decision. The transport calls the method under its lock, and carries out the decision
+/// after the lock is released. Events after the end change nothing.
 struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
-    /// How much of a body is received before anybody has asked for it.
+    /// The number of bytes of a body that are received before a reader asks for them.
     static var readAheadBytes: Int { 64 * 1024 }
 
     private(set) var state = State.idle
-    /// Nil after the end.
+    /// The objects that the exchange holds. `nil` after the end.
     private(set) var held: Handles.Held?
     private var head: HTTPResponse?
     private var chunks = ChunkQueue<Data>()
@@ -37,7 +36,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
 
     // MARK: - The request
 
-    /// Somebody waits for the response. False if the exchange was cancelled before: then `waiter` is not kept.
+    /// Begins to wait for the response. Returns false if the exchange was already cancelled. Then `waiter` is not kept.
     mutating func begin(_ waiter: Handles.HeadWaiter) -> Bool {
         guard case .idle = state else { return false }
         state = .starting(.connecting(waiter))
@@ -48,11 +47,11 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
         case proceed
         case withdraw
         case conclude(Ending)
-        /// It was over before: what would have been held is the caller's to end.
+        /// The exchange had already ended. The caller must end the objects that it wanted to attach.
         case refused
     }
 
-    /// The pool has returned what the request can be withdrawn by, which `hold` keeps.
+    /// Attaches the task that the client has returned. `hold` stores the task, with which the request can be withdrawn.
     mutating func attach(_ hold: (inout Handles.Held) -> Void) -> Attachment {
         guard self.hold(hold) else { return .refused }
         switch state {
@@ -69,7 +68,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
         return .proceed
     }
 
-    /// Changes what is held. False, and nothing is changed, after the end.
+    /// Changes the held objects. After the end, changes nothing and returns false.
     mutating func hold(_ change: (inout Handles.Held) -> Void) -> Bool {
         guard var changed = held.take() else { return false }
         change(&changed)
@@ -81,7 +80,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
         if case .connecting(let waiter)? = progress { progress = .sending(waiter) }
     }
 
-    /// How much of the request's body was sent by now; nil after the end.
+    /// Records sent bytes of the request's body. Returns the number of bytes sent so far, `nil` after the end.
     mutating func sent(_ count: Int) -> Int64? {
         guard !hasEnded else { return nil }
         sentBytes += Int64(count)
@@ -96,12 +95,12 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
 
     struct HeadDelivery: Sendable {
         let waiter: Handles.HeadWaiter
-        /// A server that refuses the request gets nothing more of it.
+        /// Whether sending stops, because the server refuses the request.
         let stopsUpload: Bool
     }
 
-    /// - Parameter bodyLength: The length of the body in bytes; nil if only the end of the body shows its length.
-    /// - Returns: nil where nobody waits for a head.
+    /// - Parameter bodyLength: the length of the body in bytes; `nil` if only the end of the body shows its length.
+    /// - Returns: `nil` if no caller waits for a head.
     mutating func received(_ head: HTTPResponse, bodyLength: Int64?) -> HeadDelivery? {
         switch progress {
         case .connecting(let waiter)?, .sending(let waiter)?, .awaitingResponse(let waiter)?:
@@ -114,15 +113,15 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
     }
 
     enum ChunkDelivery: Sendable {
-        /// Nobody wants it.
+        /// No reader wants the chunk.
         case ignored
         case queued
-        /// It was queued, and the connection waits.
+        /// The chunk was queued, and the connection waits.
         case holdBack(Handles.Demand)
         case deliver(to: Handles.ChunkWaiter)
     }
 
-    /// - Parameter demand: makes what the connection waits for if it must.
+    /// - Parameter demand: creates the demand for which the connection waits. Called only if the connection must wait.
     mutating func received(_ chunk: Data, demand: () -> Handles.Demand) -> ChunkDelivery {
         guard case .receiving(var receiving)? = progress else { return .ignored }
         receivedBytes += Int64(chunk.count)
@@ -149,22 +148,22 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
         return delivery
     }
 
-    /// The response has come to its end.
+    /// Records the end of the response.
     mutating func receivedAll() -> Ending? {
         guard case .receiving? = progress else { return nil }
         return end(.complete)
     }
 
     enum Read: Sendable {
-        /// - Parameter demand: of a connection that may read on.
+        /// - Parameter demand: completed by the caller, so that the connection continues to read. `nil` if the connection does not wait.
         case chunk(Data, demand: Handles.Demand?)
         case end
         case failure(any Error)
-        /// Nothing is there. The waiter, if there was one, is kept.
+        /// No chunk is queued. If there is a waiter, the machine keeps it.
         case pending
     }
 
-    /// The next chunk, or what there is instead; what was queued at the end comes before the end.
+    /// Returns the next chunk, the end or the failure. Queued chunks come before the end.
     mutating func read(orWait waiter: Handles.ChunkWaiter? = nil) -> Read {
         if let chunk = takeChunk() { return chunk }
         if case .ended(let end) = state {
@@ -182,7 +181,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
         return .pending
     }
 
-    /// The first chunk that is queued; nil where there is none.
+    /// Removes and returns the first queued chunk. `nil` if no chunk is queued.
     mutating func takeChunk() -> Read? {
         guard let chunk = chunks.popFirst() else { return nil }
         guard case .receiving(var receiving)? = progress, case .heldBack(let demand) = receiving.flow, chunks.bytes < Self.readAheadBytes
@@ -197,12 +196,12 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
     enum Withdrawal: Sendable {
         /// There is nothing to do now.
         case nothing
-        /// Take the request back from the pool; ``withdrawn(_:)`` follows.
+        /// Withdraw the request, and then call ``withdrawn(_:)``.
         case withdraw
         case conclude(Ending)
     }
 
-    /// The deadline has passed.
+    /// Records that the deadline has passed.
     mutating func expire(_ failure: (Position) -> any Error) -> Withdrawal {
         switch state {
         case .starting(.connecting(let waiter)), .running(.connecting(let waiter)):
@@ -218,11 +217,12 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
         }
     }
 
-    /// The task that waits for the response, or reads it, was cancelled.
+    /// Records that the task that waits for the response, or reads it, was cancelled.
     ///
-    /// - Parameter isTracked: whether somebody wants to know if the request has left. If so, it is found out first.
+    /// - Parameter isTracked: whether an observer needs to know if a part of the request was sent. Then the exchange ends only when that
+    ///   is certain.
     mutating func cancel(isTracked: Bool) -> Withdrawal {
-        // A reader must not take the dropped chunks for the end of the body.
+        // The queued chunks are dropped. A reader must not see their absence as the end of the body.
         if case .ended(.complete) = state, !chunks.isEmpty { state = .ended(.failed(CancellationError())) }
         if isTracked {
             switch state {
@@ -242,7 +242,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
         return stop(.failed(CancellationError())).map { .conclude($0) } ?? .nothing
     }
 
-    /// The request was taken back, and all that was sent before is known.
+    /// Ends the exchange after its request was withdrawn. All bytes that were sent before have been reported.
     mutating func withdrawn(_ failure: (Position) -> any Error) -> Ending? {
         guard case .withdrawing(let reason, _) = state else { return nil }
         switch reason {
@@ -251,7 +251,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
         }
     }
 
-    /// Nobody wants the rest of the response.
+    /// Ends the exchange because no reader wants the rest of the response.
     mutating func abandon() -> Ending? { stop(.abandoned) }
 
     /// Ends the exchange by the error of a transform of the body. Queued chunks are dropped.
@@ -259,11 +259,11 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
 
     // MARK: - Failing
 
-    /// The connection, or the pool, has failed. A response that is whole stays so when the server then closes on a request that it does
-    /// not want whole (RFC 9113, 8.1).
+    /// Records that the connection or the pool has failed. If the response is complete, the exchange succeeds: a server may close the
+    /// connection because it does not want the rest of the request (RFC 9113, 8.1).
     mutating func connectionFailed(_ failure: (Position) -> any Error) -> Ending? {
         if case .receiving(let receiving)? = progress, receiving.missingBytes == 0 { return end(.complete) }
-        if case .withdrawing = state { return nil }  // its reason counts
+        if case .withdrawing = state { return nil }  // the reason of the withdrawal counts
         return fail(failure)
     }
 
@@ -273,7 +273,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
         return end(.failed(failure(position)))
     }
 
-    /// Ends the exchange if it has not ended. Queued chunks are dropped in any case.
+    /// Ends the exchange if it has not ended. Always drops the queued chunks.
     private mutating func stop(_ end: ExchangeLifetime.Outcome) -> Ending? {
         chunks.removeAll()
         return hasEnded ? nil : self.end(end)
@@ -283,7 +283,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
 
     private var hasEnded: Bool { if case .ended = state { true } else { false } }
 
-    /// Nil before the beginning and after the end. Setting it leaves the rest of the state as it is.
+    /// The progress; `nil` before the beginning and after the end. A new value changes no other part of the state.
     private var progress: Progress? {
         get {
             switch state {

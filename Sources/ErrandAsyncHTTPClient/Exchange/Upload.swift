@@ -14,8 +14,8 @@ extension Exchange {
 
     /// Sends the body in a task that the exchange owns and ends.
     ///
-    /// The future completes when all of it was written, or when the exchange ends and not before: the client would throw away the
-    /// response of a server that does not want the whole request.
+    /// The future completes when the whole body was written, or when the exchange ends. A failed write alone must not complete
+    /// it: then the client would discard the response of a server that does not want the whole request.
     private func startUpload(to writer: HTTPClient.Body.StreamWriter, on anyEventLoop: any EventLoop) -> EventLoopFuture<Void> {
         let (sent, isOpen) = machine.withLock { machine in
             let sent = (machine.held?.eventLoop ?? anyEventLoop).makePromise(of: Void.self)
@@ -42,14 +42,14 @@ extension Exchange {
         } catch is WriteFailed {
             // The client reports the reason.
         } catch {
-            // Who cancels this task ends the exchange, or has a response that needs no more of the request.
+            // This task is cancelled if the exchange has ended, or if the response needs no more of the request.
             guard !Task.isCancelled else { return }
             end(by: error is CancellationError ? error : RequestBodyFailed(underlying: error))
         }
     }
 }
 
-/// The request's own body broke.
+/// The failure of the request's own body.
 struct RequestBodyFailed: Error {
     let underlying: any Error
 }
@@ -59,15 +59,15 @@ struct Upload: Sendable {
     let body: RequestBody
     let writer: HTTPClient.Body.StreamWriter
 
-    /// Returns when the last byte was written.
+    /// Writes the whole body. Returns when the last byte was written.
     ///
-    /// - Throws: what the source throws, ``/ErrandCore/RequestBodyLengthError``, ``WriteFailed``; `CancellationError` when the
+    /// - Throws: the error of the source; ``/ErrandCore/RequestBodyLengthError``; ``WriteFailed``; `CancellationError` if the
     ///   task is cancelled.
     func run() async throws {
         let source = try await body.openChecked()
         defer { source.abandon() }
         while let chunk = try await source.next() { try await write(chunk) }
-        // A sequence such as `AsyncStream` also ends when its reader is cancelled: then the body is not complete.
+        // A sequence such as `AsyncStream` also ends when its reader is cancelled. Then the body is incomplete.
         try Task.checkCancellation()
     }
 
@@ -81,7 +81,7 @@ struct Upload: Sendable {
         }
     }
 
-    /// The client never completes a write that it gave up: cancellation ends the wait.
+    /// Waits for a write. The client never completes a write that it gave up. Then cancellation ends the wait.
     private static func wait(for write: EventLoopFuture<Void>) async throws {
         let end = FirstResult<Void>()
         try await end.wait {
@@ -90,7 +90,7 @@ struct Upload: Sendable {
     }
 }
 
-/// The connection accepts no more of the body. The client reports the reason separately.
+/// The failure of a write, because the connection accepts no more of the body. The client reports the reason separately.
 struct WriteFailed: Error {
     let underlying: any Error
 }

@@ -8,7 +8,7 @@ internal import NIOHTTPCompression
 internal import NIOPosix
 internal import NIOSSL
 
-/// The failures that the client's errors mean, depending on the phase of the exchange.
+/// Maps the client's errors to failures, by the phase of the exchange.
 struct FailureMapping {
     let request: Request
     let phase: ExchangePhase
@@ -37,7 +37,7 @@ struct FailureMapping {
         case let error as ChannelError:
             switch error {
             case .connectTimeout: return made(.timedOut, phase: .connect, message: Self.connectTimeout, underlying: error)
-            case .ioOnClosedChannel, .alreadyClosed, .eof:  // also of a kept connection that ended before it was used again
+            case .ioOnClosedChannel, .alreadyClosed, .eof:  // also the error of a kept connection that ended before it was used again
                 return made(.connectionLost, message: Self.text(of: error), underlying: error)
             default: return lost(error)
             }
@@ -56,7 +56,7 @@ struct FailureMapping {
             // RFC 9113, 8.7: the request was not processed. Here, a GOAWAY that excludes the stream can't be distinguished from a
             // cancellation.
             var failure = made(.connectionLost, message: "the server refused the stream", underlying: error)
-            // A server that has sent a part of its response has processed the request, whatever it says.
+            // A server that has sent a part of its response has processed the request, although it reports the opposite.
             if head == nil { failure.delivery = .notSent }
             return failure
         case HTTPParserError.invalidEOFState:
@@ -150,7 +150,7 @@ struct FailureMapping {
         }
     }
 
-    /// For bytes that are not HTTP, the parser's text names its internal state.
+    /// Returns the text of a parser's error. For bytes that are not HTTP, the parser's own text names its internal state.
     private static func text(of error: HTTPParserError) -> String {
         switch error {
         case .invalidConstant, .strictModeAssertion, .invalidInternalState, .paused, .unknown:

@@ -91,7 +91,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
             current.options.onChallenge = nil
         }
         var round = 0
-        // The scheme that made the proof: the request's handler may have chosen another scheme.
+        // The scheme that made the proof. The request's handler may have chosen another scheme.
         var author = scheme
         while true {
             var response: Response
@@ -110,7 +110,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
             if let proof { refused.insert(proof.fingerprint) }
             let challenge = ServerChallenge(response.head, refused: proof, round: round)
 
-            // A refresh through the same client may need the connection or the queue slot that the challenge holds.
+            // A refresh through the same client may need the connection or the slot that the challenge holds.
             let sendsNothing = hook == nil && !scheme.sendsRequests
             if !sendsNothing { try await response.hold(on: clock) }
             let step: Step

@@ -5,12 +5,12 @@ internal import ErrandFormats
 /// Hides the secrets of a request in the text of a response, because some servers repeat refused values in their errors.
 ///
 /// A secret of at least 6 octets is replaced in these forms: plain, form-encoded, percent-encoded and Base64. A shorter secret may
-/// be a part of any word. If a shorter secret is a whole word of the text, the whole text is hidden. Hide secrets only in texts to
-/// show, and never in a text that decides something.
+/// be a part of any word. If a shorter secret is a whole word of the text, the whole text is hidden. Hide secrets only in texts
+/// for people, and never in a text that decides something.
 ///
 /// `SecretScrubber` of `ErrandRedaction` does not replace this type, for two reasons:
 /// - `ErrandAuth` may not import `ErrandRedaction`, so that a program with OAuth does not link the readers of bodies.
-/// - `SecretScrubber` replaces a short secret within words too. Within an error's message, the rest of the word would reveal the secret.
+/// - `SecretScrubber` also replaces a short secret within words. Within an error's message, the rest of the word would reveal the secret.
 struct EchoedSecrets: Sendable {
     /// The length of the shortest secret that is replaced within a text, in octets.
     static let shortestBytes = 6

@@ -40,7 +40,7 @@ public struct OAuthAuthorization: Sendable, CustomStringConvertible, HidesStorag
             throw OAuthError(.stateMismatch, "the redirect has no state: pass the whole URL that the browser was sent to")
         }
         guard matches(redirect: text) else { throw OAuthError(.stateMismatch, "the redirect belongs to another sign-in") }
-        // RFC 6749, section 3.1.
+        // A parameter must not occur more than once (RFC 6749, section 3.1).
         for name in ["code", "iss", "error"] where values(name).count > 1 {
             throw OAuthError(.invalidResponse, "the redirect has the parameter '\(name)' more than once")
         }
@@ -152,7 +152,7 @@ extension OAuthClient {
             let container = try decoder.container(keyedBy: CodingKeys.self)
             deviceCode = try container.requiredText(.deviceCode)
             userCode = try container.requiredText(.userCode)
-            // The name in a draft of the RFC, which Google's server uses.
+            // The second name comes from a draft of the RFC. Google's server uses this name.
             verificationUri = try container.text(.verificationUri) ?? container.requiredText(.verificationUrl)
             verificationUriComplete = container.text(.verificationUriComplete)
             expiresIn = try? container.decode(Lifetime.self, forKey: .expiresIn)

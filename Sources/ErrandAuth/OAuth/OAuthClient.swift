@@ -314,9 +314,9 @@ public struct OAuthClient: Sendable {
     }
 
     /// Returns the scopes that a response names. Scopes are separated by spaces
-    /// ([RFC 6749, section 3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)), and at GitHub by commas. The RFC allows a
-    /// comma within a scope. Therefore, commas separate scopes only if a part is a requested scope, and no requested scope has a
-    /// comma.
+    /// ([RFC 6749, section 3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)). GitHub separates them by commas. The RFC
+    /// allows a comma within a scope. Therefore, commas separate scopes only if a part is a requested scope, and no requested
+    /// scope has a comma.
     private static func scopes(in text: String, askedFor scopes: [String]) -> [String] {
         let comma = UInt8(ascii: ",")
         let parts = text.split(atOctet: UInt8(ascii: " ")).map(String.init)

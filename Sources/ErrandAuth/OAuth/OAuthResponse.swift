@@ -11,12 +11,12 @@ internal import ErrandFormats
 /// | 4xx | success | that error | that error | the status; for 401 `invalid_client` |
 /// | other | success | the status | the status | the status |
 ///
-/// For 429, the status decides, unless the error is `slow_down` or `authorization_pending`. A value without an error is a success
-/// for 429 too.
+/// For 429, the status decides, unless the error is `slow_down` or `authorization_pending`. A value without an error is a
+/// success, also for 429.
 ///
 /// GitHub and Slack send errors with the status 200. A rotated token must not be lost because of its status.
 ///
-/// A rotated token must not be lost because of an invalid part of the body either. If the body can't be decoded as a whole, only
+/// An invalid part of the body must not cause the loss of a rotated token either. If the body can't be decoded as a whole, only
 /// the needed members are read: ``/ErrandFormats/JSONMembers``.
 struct OAuthResponse: Sendable {
     /// The coding of the servers' JSON, whose names have underscores.
@@ -32,12 +32,12 @@ struct OAuthResponse: Sendable {
     /// The method and the URL of the request, without secrets.
     let request: String?
 
-    /// A response with the status 2xx.
+    /// Creates a response with the status 2xx.
     init(_ status: HTTPResponse.Status, body: Data, sent: EchoedSecrets, to request: String? = nil) {
         (self.status, self.body, failure, self.sent, self.request) = (status, body, nil, sent, request)
     }
 
-    /// A response with another status.
+    /// Creates a response with another status.
     init(_ failure: StatusError, sent: EchoedSecrets, to request: String? = nil) {
         (status, body, self.failure, self.sent, self.request) = (failure.status, failure.bodyPrefix, failure, sent, request)
     }
@@ -77,7 +77,7 @@ struct OAuthResponse: Sendable {
         guard let failure else { return refusal }
         guard (400..<500).contains(status.code) else { return failure }
         guard let refusal else {
-            // Another status says nothing about a refresh token: a gateway may have sent the response.
+            // Another status says nothing about a refresh token, because a gateway may have sent the response.
             guard status == .unauthorized else { return failure }
             return OAuthError(.invalidClient, "the server responded with the status 401, and with no error of OAuth 2")
         }

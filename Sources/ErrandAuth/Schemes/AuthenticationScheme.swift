@@ -90,7 +90,7 @@ public struct AuthenticationProof: Sendable, CustomStringConvertible, HidesStora
     enum Context: Sendable {
         /// The token of a ``TokenSource``.
         case token(TokenMachine.Issued)
-        /// The challenge of Digest to which the proof responds. `isFresh`: the server sent it in this call.
+        /// The Digest challenge to which the proof responds. `isFresh` is true if the server sent the challenge in this call.
         case digest(DigestResponse, isFresh: Bool)
     }
 
@@ -153,13 +153,13 @@ public struct ServerChallenge: Sendable, CustomStringConvertible, HidesStorage {
 }
 
 extension CredentialIdentity {
-    /// Returns the identity of an account. Without a name, the identity is volatile. The secrets are compared in this process only.
+    /// Returns the identity of an account. Without a name, the identity is volatile. The secrets are compared only in this process.
     static func of(_ account: String?, scheme: String, _ token: String) -> CredentialIdentity {
         account.map { CredentialIdentity(scheme: scheme, account: $0, token) } ?? CredentialIdentity(scheme: scheme, token)
     }
 
-    /// Returns the identity of an account. Without a name, the identity is volatile. The user and the password are compared in this
-    /// process only.
+    /// Returns the identity of an account. Without a name, the identity is volatile. The user and the password are compared only in
+    /// this process.
     static func of(_ account: String?, scheme: String, _ user: String, _ password: String) -> CredentialIdentity {
         account.map { CredentialIdentity(scheme: scheme, account: $0, user, password) }
             ?? CredentialIdentity(scheme: scheme, user, password)
@@ -170,7 +170,7 @@ extension CredentialIdentity {
 ///
 /// - Throws: ``AuthenticationError`` if the value is empty or has control characters.
 ///
-/// - Parameter isOneWord: whether spaces and non-ASCII characters are refused too.
+/// - Parameter isOneWord: whether spaces and non-ASCII characters are also refused.
 func checkedFieldValue(_ value: String, _ name: String, isOneWord: Bool = false) throws(AuthenticationError) -> String {
     if value.isEmpty { throw AuthenticationError(.invalidCredentials("\(name) must not be empty")) }
     try checkControls(in: value, name)

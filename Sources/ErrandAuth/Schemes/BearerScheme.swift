@@ -64,7 +64,7 @@ public struct BearerScheme: AuthenticationScheme {
                 headers: [.authorization: "Bearer " + (try checkedFieldValue(token, "a token", isOneWord: true))],
                 identity: .of(account, scheme: "bearer", token))
         case .source(let source):
-            // A field that the app has set is sent unchanged: no token and no refresh is needed.
+            // A field that the app has set is sent unchanged. Then neither a token nor a refresh is needed.
             if source.isRefreshing || request.head.headerFields.contains(.authorization) { return nil }
             return try proof(try await source.issued(by: request.deadline, for: request), source)
         }
@@ -77,7 +77,7 @@ public struct BearerScheme: AuthenticationScheme {
         guard case .source(let source) = token, case .token(let refused) = challenge.refused?.context,
             refused.source == source.number, !source.isRefreshing
         else { return nil }
-        // The server has refused the new token: another new token would be refused too.
+        // The server has refused the new token. Therefore it would also refuse another new token.
         if refused.isNew { return nil }
         let errors = challenge.challenges(of: "Bearer").compactMap { $0["error"] }
         if errors.contains(where: { $0.isExactly("insufficient_scope") || $0.isExactly("invalid_request") }) { return nil }

@@ -102,7 +102,7 @@ struct DigestResponse: Sendable {
         guard offered.isEmpty || offersAuth || offersAuthInt else { return nil }
     }
 
-    /// Returns the words of a list. Any other characters separate words.
+    /// Returns the words of a list. All characters that can't be part of a word separate words.
     private static func words(of list: String) -> [String] {
         list.utf8.split { !$0.isASCIILetter && !$0.isASCIIDigit && $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: "_") }.map {
             String(Substring($0))
@@ -118,7 +118,7 @@ struct DigestResponse: Sendable {
     /// expect names that are not encoded.
     private var isUTF8: Bool { says("utf-8", for: "charset") }
 
-    /// Whether the server refused only the nonce, because the nonce was too old. The credentials may be right.
+    /// Whether the server refused only the nonce, because the nonce was too old. The credentials may be valid.
     var isStale: Bool { says("true", for: "stale") }
 
     /// Returns the response to the strongest usable challenge. If two challenges are equally strong, returns the response to the
@@ -183,7 +183,7 @@ struct DigestResponse: Sendable {
         return "Digest " + parts.joined(separator: ", ")
     }
 
-    /// Escapes octets: a quotation mark with a combining mark after it is a different `Character`.
+    /// Escapes octets, not characters: a quotation mark with a combining mark after it is a different `Character`.
     private static func quoted(_ text: String) -> String {
         "\"" + text.escapingOctets(escaped) { $0 == UInt8(ascii: "\\") ? #"\\"# : #"\""# } + "\""
     }

@@ -99,7 +99,7 @@ public struct DigestScheme: AuthenticationScheme {
         let field = response.field(
             user: user, password: password, method: request.method.rawValue, target: request.writtenTarget, count: count,
             clientNonce: clientNonce(), bodyDigits: body)
-        // A new nonce of the server makes a new proof only if the last nonce was too old (`stale`).
+        // A new nonce counts as a new proof only if the last nonce was too old (`stale`).
         let nonce = isFresh && !response.isStale ? "" : response.nonce
         var proof = AuthenticationProof(
             headers: [.authorization: field], identity: .of(account, scheme: "digest", user, password),
@@ -127,7 +127,7 @@ extension AuthenticationScheme where Self == DigestScheme {
 }
 
 extension Request {
-    /// Returns whether the body can be read one more time, or need not be read for a hash.
+    /// Returns whether the body can be read once more, or need not be read for a hash.
     fileprivate func canBeHashed(for response: DigestResponse) -> Bool { response.quality != .authInt || body.replay.canRestart }
 }
 
@@ -148,8 +148,8 @@ extension RequestBody {
 
 /// The last challenge of each origin that has accepted a proof, and the number of requests with each nonce.
 ///
-/// Until the server accepts a new nonce, only the challenged request uses the nonce: some servers refuse counts that arrive out of
-/// order.
+/// Some servers refuse counts that arrive out of order. Therefore only the challenged request uses a new nonce until the server
+/// accepts the nonce.
 private final class DigestSessions: Sendable {
     private struct Tables: Sendable {
         var responses = BoundedTable<Origin, DigestResponse>(limit: 1_000)

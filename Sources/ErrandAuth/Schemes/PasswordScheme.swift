@@ -20,7 +20,7 @@ internal import Synchronization
 public struct PasswordScheme: AuthenticationScheme {
     private let digest: DigestScheme
     private let basic: BasicScheme
-    /// Whether an origin has offered Digest: `false` for an origin that has asked only for Basic.
+    /// For each origin, whether it has offered Digest. The value is `false` for an origin that has asked only for Basic.
     private let offers: DigestOffers
 
     /// Creates the scheme.

@@ -35,12 +35,12 @@ extension ProxyAuthenticator {
     ) -> ProxyAuthenticator {
         let memory = ProxyMemory()
         return ProxyAuthenticator { proxy in
-            // True if the proxy has refused no credentials yet, or has refused only the nonce.
+            // Returns whether the credentials may be tried: the proxy has refused no credentials yet, or has refused only the nonce.
             func isAnother(_ response: DigestResponse?) -> Bool { proxy.refusals == 0 || response?.isStale == true }
             if DigestResponse.isOffered(in: proxy.challenges) { memory.noteDigest(of: proxy.proxy) }
             if let response = DigestResponse.strongest(of: proxy.challenges, hashesBody: proxy.method == .connect) {
                 guard isAnother(response) else { return nil }
-                // A tunnel has no body: the hash is the hash of an empty body.
+                // A tunnel has no body. Therefore the hash is that of an empty body.
                 return response.field(
                     user: user, password: password, method: proxy.method.rawValue, target: proxy.target,
                     count: memory.nextCount(for: response.nonce),

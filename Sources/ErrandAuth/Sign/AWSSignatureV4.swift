@@ -150,8 +150,8 @@ public struct AWSSignatureV4: RequestSigner {
         return (sorted.map(\.key).joined(separator: ";"), sorted.map { "\($0.key):\($0.value.joined(separator: ","))\n" }.joined())
     }
 
-    /// Returns the target with all characters of the query, and for S3 of the path, percent-encoded except unreserved characters.
-    /// The signature covers this form, and some servers compare it with the received target octet by octet.
+    /// Returns the target with strict percent-encoding: in the query, and for S3 in the path, only unreserved characters stay
+    /// unencoded. The signature covers this form, and some servers compare it with the received target octet by octet.
     private func strictlyEncoded(_ target: String) -> String {
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         func encoded(_ text: Substring, between separator: Character) -> String {
@@ -166,7 +166,7 @@ public struct AWSSignatureV4: RequestSigner {
     }
 
     private static func encoded(_ text: Substring) -> String {
-        // Octets that are not UTF-8 stay as they are.
+        // Octets that are not UTF-8 stay unchanged.
         PercentEncoding.decode(text).map { PercentEncoding.encode($0, allowing: .unreserved) } ?? String(text)
     }
 

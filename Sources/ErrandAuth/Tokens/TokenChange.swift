@@ -38,7 +38,7 @@ final class TokenObservers: Sendable {
         for continuation in state.withLock({ Array($0.continuations.values) }) { continuation.finish() }
     }
 
-    /// Returns a sequence of the changes from now on.
+    /// Returns a sequence of the later changes.
     func changes() -> AsyncStream<TokenChange> {
         let (stream, continuation) = AsyncStream.makeStream(of: TokenChange.self, bufferingPolicy: .bufferingNewest(Self.keptChanges))
         let number = state.withLock { state in

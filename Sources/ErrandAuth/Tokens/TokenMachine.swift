@@ -17,8 +17,8 @@ struct TokenMachine: Sendable {
         var isNew = false
     }
 
-    /// A refresh of an account, identified by the number of earlier refreshes. If the refresh has ended when a late request begins
-    /// it, the refresh is not repeated.
+    /// A refresh of an account, identified by the number of earlier refreshes. If a late request begins a refresh that has already
+    /// ended, the refresh is not repeated.
     struct Turn: Hashable, Sendable {
         let account: Int
         let refreshes: Int
@@ -105,7 +105,7 @@ struct TokenMachine: Sendable {
         return begun.count { $0 > start && $0 <= now }
     }
 
-    /// Counts a refresh that begins; `false` if the limit of refreshes is reached.
+    /// Counts a refresh that begins. Returns `false` if the limit of refreshes is reached.
     mutating func begin(at now: Date) -> Bool {
         guard recentRefreshes(at: now) < policy.limit else { return false }
         begun.append(now)
@@ -118,7 +118,7 @@ struct TokenMachine: Sendable {
         guard account == self.account else { return false }
         set(new, at: now, random: random)
         hasWrongDate = new.hasExpired(at: now)
-        // A wrong date does not say when the token expires.
+        // If the date is wrong, the expiry of the token is unknown.
         if hasWrongDate { proactiveDate = nil }
         refreshes += 1
         failure = nil
@@ -143,7 +143,7 @@ struct TokenMachine: Sendable {
         if isFinal {
             proactiveDate = nil
         } else if let date = proactiveDate, date <= now, let end = token?.expiresAt {
-            // The token is still valid: try again after a quarter of the remaining time.
+            // The token is still valid. The next refresh begins after a quarter of the remaining time.
             proactiveDate = now.addingTimeInterval(max(1, end.timeIntervalSince(now) / 4))
         }
         return false

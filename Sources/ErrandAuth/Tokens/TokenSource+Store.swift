@@ -54,7 +54,7 @@ extension TokenSource {
         }
     }
 
-    /// Compares a change with the store's token, and returns what to write.
+    /// Compares a change with the store's token, and returns the outcome to write.
     private func outcome(
         of change: TokenStorePolicy.Change, _ version: Int, in store: any TokenStore
     ) async throws -> TokenStorePolicy.Outcome {
@@ -109,7 +109,7 @@ extension TokenSource {
         }
     }
 
-    /// Signs in or out as another process has done. Earlier requests decide again, and get no token of the other account.
+    /// Follows the sign-in or sign-out of another process. Earlier requests decide again, and get no token of the other account.
     func follow(_ stored: AccessToken?, _ state: inout State) {
         let token = stored?.belonging(to: nil)
         state.machine.sign(in: token, at: now(), random: random())

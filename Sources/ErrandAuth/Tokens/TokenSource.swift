@@ -54,7 +54,7 @@ public final class TokenSource: Sendable {
         var machine: TokenMachine
         var policy = TokenStorePolicy()
         var isLoaded: Bool
-        /// The change that the store must record, and the number of the change. Its token may not be in use yet.
+        /// The change that the store must record, and the number of the change. The token of the change may not be in use yet.
         var wanted: (change: TokenStorePolicy.Change?, version: Int) = (nil, 0)
         var written = 0
         /// A new token that the store has not saved yet.
@@ -75,7 +75,7 @@ public final class TokenSource: Sendable {
     /// The sources for which this task does work.
     @TaskLocal private static var work: [Mark] = []
 
-    /// Work of a source in progress. When the work has ended, tasks that still run no longer belong to the work.
+    /// Marks the work of a source while it is in progress. When the work has ended, tasks that still run no longer belong to the work.
     private final class Mark: Sendable {
         let source: Int
         private let hasEnded = Atomic(false)
@@ -238,7 +238,7 @@ public final class TokenSource: Sendable {
 
     /// Loads the token, and saves a token that is not saved yet.
     ///
-    /// - Returns: the error of the save; `nil` if all is saved. If the save fails, the current token can still be used.
+    /// - Returns: the error of the save; `nil` if every token is saved. If the save fails, the current token can still be used.
     private func prepare(by deadline: Deadline?, for request: Request?) async throws -> AuthenticationError? {
         guard store != nil else { return nil }
         if !state.withLock(\.isLoaded) {
@@ -266,7 +266,7 @@ public final class TokenSource: Sendable {
                         .queue, after: nil, deadline.passedMessage + ", while waiting for a token", request: request, delivery: .notSent)
                 }, discard: { _ in }, operation: { [flights] in try await flights.run(key, mustFinish: true, work) })
         } catch is CancellationError where !Task.isCancelled {
-            // The account has changed: the caller decides again.
+            // The account has changed. The caller decides again.
         }
     }
 
@@ -278,7 +278,7 @@ public final class TokenSource: Sendable {
         case refresh(AccessToken?)
         /// Saves the token of an earlier refresh.
         case save
-        /// Changes nothing: callers decide again.
+        /// Changes nothing. The callers decide again.
         case nothing
     }
 
@@ -331,7 +331,7 @@ public final class TokenSource: Sendable {
         }
     }
 
-    /// Counts a refresh that is sent now; `false` if the refresh has already ended, or the account has changed.
+    /// Counts a refresh that is sent now. Returns `false` if the refresh has already ended, or the account has changed.
     ///
     /// - Throws: ``AuthenticationError`` if there were too many refreshes.
     private func count(_ turn: TokenMachine.Turn) throws -> Bool {
@@ -404,10 +404,10 @@ public final class TokenSource: Sendable {
         throw AuthenticationError(isFinal ? .refreshRefused : .refreshFailed, underlying: error)
     }
 
-    /// Uses a token from now on; `false` if the account has changed.
+    /// Begins to use a token. Returns `false` if the account has changed.
     func use(_ new: AccessToken, account: Int, _ state: inout State) -> Bool {
         guard state.machine.end(new, account: account, at: now(), random: random()) else { return false }
-        // Reported under the lock, so that observers get the changes in their order.
+        // The change is reported under the lock, so that observers get the changes in their order.
         observers.report(.refreshed(new))
         return true
     }
@@ -458,7 +458,7 @@ public final class TokenSource: Sendable {
     @discardableResult
     public func signOut(clearing stores: [any AccountBoundStore]) async throws -> AccessToken? {
         if !state.withLock(\.isLoaded) {
-            // An unreadable record is removed like any other.
+            // An unreadable record is removed like any other record.
             try? await shielded { [self] in try await flights.run(.load, mustFinish: true) { [self] in try await readStore() } }
         }
         let (old, account) = change(to: nil)

@@ -192,7 +192,7 @@ public struct TokenFileError: Error, LocalizedError, CustomStringConvertible {
     public let path: String
     /// The reason for which the file can't be used.
     public let reason: String
-    /// Whether the file has no token. Otherwise, another process keeps the file busy.
+    /// Whether the file has no valid token. If the value is false, another process keeps the file busy.
     var isCorrupt = false
 
     /// The path and the reason.

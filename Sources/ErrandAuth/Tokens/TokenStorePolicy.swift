@@ -11,9 +11,9 @@ internal import ErrandHashing
 /// sign-in. A token without an identifier was saved by an earlier version of this library. Its identifier is a hash of the token,
 /// so that all processes that load the token compute the same identifier.
 ///
-/// **The locks.** `exclusively` is held for a whole refresh: one process refreshes at a time. `atomically` is held for a comparison
-/// and a write, and never while a request is sent. So a sign-in and a sign-out do not wait for a refresh of another process. A
-/// process that dies releases both locks.
+/// **The locks.** `exclusively` is held for a whole refresh, so that one process refreshes at a time. `atomically` is held for a
+/// comparison and a write, and never while a request is sent. Therefore a sign-in and a sign-out do not wait for a refresh of
+/// another process. A process that dies releases both locks.
 ///
 /// | Event | Lock | What the source does |
 /// |---|---|---|
@@ -26,7 +26,7 @@ internal import ErrandHashing
 ///
 /// **The comparison.**
 /// - A record of the same sign-in is the source's own. If the record has a newer token, the source uses the newer token.
-/// - A record of another sign-in belongs to another account. The source follows the record: it signs in with the record's token.
+/// - A record of another sign-in belongs to another account. The source follows the record, and signs in with the record's token.
 /// - If the source has loaded or saved a record, and the record is missing, another process has signed out. The source signs out,
 ///   and does not save.
 ///
@@ -49,9 +49,9 @@ struct TokenStorePolicy: Sendable, Hashable {
     enum Change: Sendable, Hashable {
         /// A token of a new sign-in.
         case signIn(AccessToken)
-        /// A newer token of this sign-in. `seen` is the record from before the refresh.
+        /// A newer token of this sign-in. `seen` is the record before the refresh.
         case refreshed(AccessToken, seen: AccessToken?)
-        /// A token that was obtained without an earlier token. `seen` is the record from before.
+        /// A token that was obtained without an earlier token. `seen` is the record before the token was obtained.
         case obtained(AccessToken, seen: AccessToken?)
         /// Removes the record of this sign-in; with `nil`, removes any record.
         case signOut(id: String?)
@@ -65,7 +65,7 @@ struct TokenStorePolicy: Sendable, Hashable {
         case remove
         /// Nothing is written.
         case keep
-        /// Nothing is written: another process has signed in or out, and this source does the same.
+        /// Nothing is written. Another process has signed in or out, and this source does the same.
         case follow(AccessToken?)
     }
 
@@ -73,11 +73,11 @@ struct TokenStorePolicy: Sendable, Hashable {
     enum Start: Sendable, Equatable {
         /// Refreshes this token; `nil` if nobody is signed in.
         case refresh(AccessToken?)
-        /// Sends no refresh: another process has obtained this token.
+        /// Sends no refresh, because another process has obtained this token.
         case use(AccessToken)
-        /// Sends no refresh: another process has signed in or out.
+        /// Sends no refresh, because another process has signed in or out.
         case follow(AccessToken?)
-        /// Sends no refresh: the source has a new token that is not saved yet. The refresh token in the store is used up.
+        /// Sends no refresh, because the source has a new token that is not saved yet. The refresh token in the store is used up.
         case save
     }
 
@@ -131,7 +131,7 @@ struct TokenStorePolicy: Sendable, Hashable {
     /// Records a new token.
     ///
     /// - Parameters:
-    ///   - seen: the record from before.
+    ///   - seen: the record before the token was obtained.
     ///   - newID: the identifier of a sign-in, if nobody is signed in.
     /// - Returns: the change to write.
     mutating func obtain(_ new: AccessToken, seen: AccessToken?, newID: String) -> Change {
@@ -157,7 +157,7 @@ struct TokenStorePolicy: Sendable, Hashable {
     func beforeRefresh(stored: AccessToken?, own: AccessToken?, isSaved: Bool, hasUnsaved: Bool, at now: Date) -> Start {
         if hasUnsaved { return .save }
         guard let signIn else {
-            // The record may be that of a sign-out whose removal has failed.
+            // The record may be left from a sign-out that could not remove it.
             guard isSaved, let stored else { return .refresh(nil) }
             return .follow(stored)
         }
@@ -190,7 +190,7 @@ struct TokenStorePolicy: Sendable, Hashable {
             guard let stored, !Self.hasSameSecrets(stored, seen) else { return .save(identified(token)) }
             return .follow(stored)
         case .refreshed(let token, let seen):
-            // The sign-in itself is still to be saved, and replaces any record.
+            // The sign-in itself is not saved yet, and replaces any record.
             guard let signIn, signIn.isStored else { return .save(identified(token)) }
             guard let stored else { return .follow(nil) }
             return isOwn(stored, seen) ? .save(identified(token)) : .follow(stored)
@@ -207,7 +207,7 @@ struct TokenStorePolicy: Sendable, Hashable {
 
     /// Whether a record belongs to the sign-in of this source.
     ///
-    /// - Parameter own: a token of this source: a store that keeps no identifiers returns the token without an identifier.
+    /// - Parameter own: a token of this source. A store that keeps no identifiers returns the token without an identifier.
     private func isOwn(_ stored: AccessToken, _ own: AccessToken?) -> Bool {
         guard let signIn else { return false }
         return signIn.id.isExactly(Self.id(of: stored)) || (stored.signInID == nil && Self.hasSameSecrets(stored, own))

@@ -7,7 +7,7 @@ protocol Codec: AnyObject, Sendable {
     ///
     /// - Parameters:
     ///   - limitBytes: the largest number of bytes to produce, at least 1. If the codec produces this number of bytes, it may hold
-    ///     more.
+    ///     further bytes.
     ///   - isLast: whether no bytes follow `input`. If true, an encoder ends the content. A decoder finds the end in the input.
     func step(_ input: Data, upTo limitBytes: Int, isLast: Bool) -> CodecStep
 

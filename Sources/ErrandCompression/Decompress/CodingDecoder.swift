@@ -5,8 +5,8 @@ internal import ErrandCore
 /// A gzip body may have several members, and a Zstandard body several frames. Zeros after the last member of gzip are padding, as for
 /// gzip(1).
 struct CodingDecoder: Sendable {
-    /// The largest number of members in a row without content. Decoding an empty member costs far more time than its few bytes
-    /// suggest.
+    /// The largest number of members in a row without content. An empty member has few bytes, but decoding it takes a long
+    /// time.
     static let emptyMemberLimit = 1_000
 
     let coding: ContentCoding
@@ -68,7 +68,7 @@ struct CodingDecoder: Sendable {
         return nil
     }
 
-    /// Returns the codec; `nil` if `input` is too short to choose one.
+    /// Returns the codec; `nil` if `input` is too short to choose a codec.
     private mutating func begun(on input: Data) throws(ContentDecodingError.Reason) -> (any Codec)? {
         if let codec { return codec }
         guard input.count >= coding.bytesToBegin else { return nil }

@@ -58,7 +58,7 @@ public struct LeakTrait: TestTrait, SuiteTrait, TestScoping {
         for test: Test, testCase: Test.Case?, performing function: @Sendable @concurrent () async throws -> Void
     ) async throws {
         guard inParallelRuns || !Self.isRunParallel else { return try await function() }
-        // A suite's trait around a test's own trait: the lock is already held.
+        // If a suite's trait is around a test's own trait, the lock is already held.
         guard !Self.isLooking else { return try await look(at: test, function) }
         try await Self.turns.take()
         defer { Self.turns.pass() }

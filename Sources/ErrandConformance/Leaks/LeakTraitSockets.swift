@@ -6,7 +6,7 @@ struct SocketTable {
 
     init() {
         for (table, name) in [("tcp", "TCP"), ("tcp6", "TCP"), ("udp", "UDP"), ("udp6", "UDP")] {
-            // sl local remote state … inode
+            // The columns are: sl, local, remote, state, …, inode.
             for words in Self.lines(of: table) where words.count > 9 {
                 let local = Self.address(words[1])
                 let state = name == "TCP" ? " (\(Self.states[String(words[3])] ?? "state \(words[3])"))" : ""
@@ -15,7 +15,7 @@ struct SocketTable {
                 descriptions["socket:[\(words[9])]"] = "a \(name) socket \(way)\(state)"
             }
         }
-        // num refcount protocol flags type state inode path
+        // The columns are: num, refcount, protocol, flags, type, state, inode, path.
         for words in Self.lines(of: "unix") where words.count > 6 {
             descriptions["socket:[\(words[6])]"] = "a local socket" + (words.count > 7 ? " \(words[7])" : "")
         }
@@ -51,7 +51,7 @@ struct SocketTable {
         guard octets.count == 16 else { return String(text) }
         let groups = stride(from: 0, to: 16, by: 2).map { String(Int(octets[$0]) << 8 | Int(octets[$0 + 1]), radix: 16) }
         let written = groups.joined(separator: ":")
-        // Only the loopback and "any" addresses are abbreviated: other addresses do not occur in tests.
+        // Only the loopback and "any" addresses are abbreviated, because other addresses do not occur in tests.
         let zeros = "0:0:0:0:0:0:0:"
         return
             "[\(written.hasPrefix(zeros) ? "::" + (written == zeros + "0" ? "" : String(written.dropFirst(zeros.count))) : written)]:\(port)"

@@ -98,7 +98,7 @@ extension MiddlewareBehavior {
             }
         },
         MiddlewareBehavior("KeepsTaskLocals", "Task-local values of the caller, such as its span, reach the inner sender.") { subject in
-            // Checked in this task: a task without the caller's task-local values can't record an issue for this test either.
+            // The value is checked in this task. A task without the caller's task-local values also can't record an issue for this test.
             let seen = Mutex<String?>(nil)
             let stack = subject.wrap(
                 StubSender { request in
@@ -199,7 +199,7 @@ extension MiddlewareBehavior {
 
     private static func names(_ request: Request) -> Set<String> { Set(request.head.headerFields.map(\.name.canonicalName)) }
 
-    /// Returns the names of the fields that a transport without middleware receives: the stack itself adds some fields.
+    /// Returns the names of the fields that a transport without middleware receives, because the stack itself adds some fields.
     private static func namesAtABareTransport(_ request: Request) async throws -> Set<String> {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         var request = request

@@ -147,7 +147,7 @@ extension MiddlewareBehavior {
                 }
                 return try await group.reduce(0) { $0 + ($1 ? 0 : 1) }
             }
-            #expect(wrong == 0, "\(wrong) of 100 calls at once got a response that is not their own")
+            #expect(wrong == 0, "\(wrong) of 100 concurrent calls got the response of another call")
         },
         MiddlewareBehavior("SwitchedOff", "A request that switches the middleware off is not changed, and neither is its response.") {
             subject in
@@ -231,7 +231,7 @@ extension MiddlewareBehavior {
         },
         MiddlewareBehavior("ReleasesUnread", "A body that is discarded without being read is released.") { subject in
             let stub = StubTransport(Stub().responds(.stream(chunks)))
-            // The stack outlives the response. So the end of the stack can't release a response that the stack keeps.
+            // The stack outlives the response. Therefore the end of the stack can't release a response that the stack keeps.
             let stack = subject.wrap(stub)
             func sendAndDrop() async throws {
                 let response = try await stack.send(subject.request())

@@ -133,7 +133,7 @@ extension TransportBehavior {
 
     // MARK: Work of a middleware around the transport
 
-    /// The text of all content codings.
+    /// The text that is encoded in each content coding.
     static let decoded = String(repeating: "Small parts that can be read: ", count: 8)
     /// The text in the coding `gzip`, in Base64.
     static let gzipped = "H4sIAAAAAAACAwvOTczJUShILCopVijJSCxRSE7MU0hKVShKTUyxUggedrIA4vXh2fAAAAA="

@@ -253,7 +253,7 @@ extension TransportBehavior {
     /// A stub for a path with an ordinary response.
     private static let other = Stub(.get, "/").responds(.status(.ok))
 
-    /// Signals that it was called, and never responds.
+    /// Returns a stub response that signals the call, and never ends.
     private static func signalling(_ signal: Signal) -> StubResponse {
         .custom { _ in
             signal.signal()
@@ -261,7 +261,7 @@ extension TransportBehavior {
         }
     }
 
-    /// Sends a head, and then nothing.
+    /// A stub response that sends a head, and then nothing.
     private static let hanging = StubResponse.streaming { _, incoming in
         (
             HTTPResponse(status: .ok),

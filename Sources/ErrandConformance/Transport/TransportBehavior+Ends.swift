@@ -3,7 +3,7 @@ internal import ErrandTesting
 internal import Testing
 
 extension TransportBehavior {
-    /// Rules about the end of an exchange, and how much is buffered before it.
+    /// Rules about the end of an exchange, and about the number of bytes that are buffered before the end.
     static let toTheEnd: [TransportBehavior] = [
         TransportBehavior(
             "BrokenStream", "A body without a declared length that breaks off is never reported as complete (RFC 9112, section 8).",

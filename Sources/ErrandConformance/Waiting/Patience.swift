@@ -18,7 +18,7 @@ enum Patience {
     }
 }
 
-/// An error: an expected step did not happen in time.
+/// The error if an expected step did not happen in time.
 struct ConformanceTimeout: Error, CustomStringConvertible {
     let what: String
     let limit: Duration
@@ -40,7 +40,7 @@ func withDeadline<Result: Sendable>(
     return try await value(of: task, within: limit ?? Patience.forOne, what)
 }
 
-/// Returns the result of `task` if the task ends within `limit`. Otherwise, cancels the task without waiting for its end.
+/// Returns the result of `task` if the task ends within `limit`. If the limit passes, cancels the task without waiting for its end.
 func value<Result: Sendable>(of task: Task<Result, any Error>, within limit: Duration, _ what: String) async throws -> Result {
     let end = FirstResult<Result>()
     let watcher = Task { end.decide(await task.result) }

@@ -25,12 +25,12 @@ extension BodyEvent: CustomStringConvertible, HidesStorage {
     }
 }
 
-/// Reports one reading of a body to a closure: one event at a time, exactly one end, and nothing after the end.
+/// Reports one reading of a body to a closure: one event at a time, exactly one end, and no event after the end.
 final class BodyObserver: Sendable {
     private struct State {
         var isDelivering = false
         var isOver = false
-        /// The end, if it came while a chunk was being reported.
+        /// The end, if the body ended while a chunk was being reported.
         var pending: BodyEvent?
     }
 

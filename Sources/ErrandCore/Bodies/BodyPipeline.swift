@@ -55,7 +55,7 @@ package struct BodyPipeline: Sendable {
             }
             return chunk
         case .transform(var transformation):
-            // Moved out of the array, so that the transformation is changed in place.
+            // The step is moved out of the array, so that the transformation is changed in place.
             steps[index] = .nothing
             defer { steps[index] = .transform(transformation) }
             while true {

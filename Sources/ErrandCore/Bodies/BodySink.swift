@@ -1,13 +1,13 @@
-/// A destination, such as a file, to which the bytes of a body are copied while a reader reads them. It may be slower than the
-/// reader.
+/// A destination, such as a file, to which the bytes of a body are copied while a reader reads them. The sink may be slower
+/// than the reader.
 ///
 /// The copy is made in the task of the reader, chunk by chunk. Therefore the reader waits for the sink, nothing is read ahead, and
-/// cancelling the reader's task cancels the sink, too.
+/// cancelling the reader's task also cancels the sink.
 protocol BodySink: Sendable {
-    /// Writes the next bytes, never empty, before the reader gets them. Not called again before it has returned.
+    /// Writes the next bytes, at least one byte, before the reader gets them. Not called again before the call has returned.
     ///
-    /// - Throws: the error that fails the body. If the body is useful without the sink, the sink returns instead, and ignores all
-    ///   later bytes.
+    /// - Throws: the error that fails the body. If the body is useful without the sink, the function returns without an error,
+    ///   and the sink ignores all later bytes.
     func write(_ chunk: Data) async throws
 
     /// Ends the sink after all bytes were written. The reader gets the end of the body afterwards. Called once, and not after
@@ -19,8 +19,8 @@ protocol BodySink: Sendable {
 
     /// Ends the sink early, because the body has failed, or is not read to its end.
     ///
-    /// Called once, and not after ``finish(trailers:)`` has begun. It must not block, and may be called while ``write(_:)`` waits
-    /// in another task.
+    /// Called once, and not after ``finish(trailers:)`` has begun. This function must not block. It may be called while
+    /// ``write(_:)`` waits in another task.
     func abandon(_ end: ExchangeLifetime.Outcome)
 }
 

@@ -34,7 +34,7 @@ extension BodySource {
 ///
 /// A reader that races each read against a timer first takes the ready chunk, because a race costs more.
 package protocol ReadyBodySource: BodySource {
-    /// Returns the next chunk if a chunk is ready. Otherwise returns `nil`, and ``BodySource/next()`` must be called.
+    /// Returns the next chunk if a chunk is ready. If no chunk is ready, returns `nil`, and ``BodySource/next()`` must be called.
     func takeReadyChunk() -> Data?
 }
 

@@ -21,8 +21,8 @@
 public protocol BodyTransform: Sendable {
     /// Returns the next bytes of the new body, made from bytes that the method removes from the front of `input`.
     ///
-    /// The method is called until it returns `nil`, also with an empty `input`, and again when there is more input. Empty output
-    /// counts as `nil`, unless the method removed some of `input`. Indices begin at `input.startIndex`.
+    /// The method is called until it returns `nil`, even with an empty `input`. It is called again when there is more input.
+    /// Empty output counts as `nil`, unless the method removed some of `input`. Indices begin at `input.startIndex`.
     ///
     /// Bytes that the method leaves in `input` stay in memory until the next call, and come before newer bytes. There is no limit:
     /// a transform that never removes any bytes keeps the whole body in memory.

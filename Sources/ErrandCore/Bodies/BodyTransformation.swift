@@ -1,6 +1,6 @@
 /// A transform and its state.
 struct BodyTransformation: Sendable {
-    /// `nil` while the transform is in use.
+    /// The transform; `nil` while it is in use.
     private var transform: (any BodyTransform)?
     /// The input that the transform has not used yet.
     private var input = Data()
@@ -17,7 +17,7 @@ struct BodyTransformation: Sendable {
             isAtEnd = true
             return
         }
-        // A slice retains the bytes that were cut off its front.
+        // A slice keeps the removed bytes before its start in memory.
         if input.startIndex > input.count { input = Data(input) }
         if input.isEmpty { input = chunk } else { input.append(chunk) }
     }
@@ -25,7 +25,7 @@ struct BodyTransformation: Sendable {
     /// Returns the next output; `nil` if the transform needs more input, and after the end.
     mutating func output() throws -> Data? {
         if !rest.isEmpty { return firstOfRest() }
-        // Moved out, so that the transform is changed in place.
+        // The transform is moved out of the property, so that it is changed in place.
         guard !isOver, var transform = transform.take() else { return nil }
         defer { self.transform = transform }
         while true {
@@ -47,7 +47,7 @@ struct BodyTransformation: Sendable {
 
     private mutating func firstOfRest() -> Data {
         let first = Data(rest.prefix(BodyPipeline.chunkLimitBytes))
-        // A slice, because copying the rest for each piece would take quadratic time.
+        // The rest is a slice, because copying the rest for each piece would take quadratic time.
         rest = rest.count > first.count ? rest.dropFirst(first.count) : Data()
         return first
     }

@@ -9,7 +9,7 @@ package struct CheckedBody: Sendable {
     /// Keeps the bytes as they are read; `nil` for a body in memory, whose bytes stay available.
     private let recorder: Recorder?
 
-    /// - Parameter limitBytes: the most bytes of a stream that are kept. If the stream is longer, nothing is kept.
+    /// - Parameter limitBytes: the most bytes of a stream that are kept. If the stream is longer, no bytes are kept.
     package init(_ body: consuming ResponseBody, limitBytes: Int = ResponseBody.defaultCollectLimitBytes) {
         if case .buffered = body.storage {
             (self.body, recorder) = (body, nil)
@@ -30,12 +30,12 @@ package struct CheckedBody: Sendable {
         }
     }
 
-    /// Drops the kept bytes, and keeps nothing from now on.
+    /// Drops the kept bytes, and keeps no further bytes.
     package func stop() { recorder?.stop() }
 
     private final class Recorder: Sendable {
         private struct State {
-            /// `nil` if nothing is kept.
+            /// The kept bytes; `nil` if no bytes are kept.
             var bytes: Data? = Data()
             var isWhole = false
             var trailers: HTTPFields?

@@ -23,7 +23,7 @@ final class DataBodySource: BodySource {
 
     func abandon() { rest.withLock { $0 = nil } }
 
-    /// Returns a source of the remaining bytes, in chunks of at most 64 KiB. This source is empty then.
+    /// Returns a source of the remaining bytes, in chunks of at most 64 KiB. After the call, this source is empty.
     func inChunks() -> DataBodySource {
         let left = rest.withLock { $0.take() } ?? Data()
         return DataBodySource(left, trailers: trailers, chunkLimitBytes: BodyPipeline.chunkLimitBytes)

@@ -41,7 +41,7 @@ public struct MultipartForm: Sendable {
         private let source: Source
         /// The name of the file that the server gets; `nil` for a part that is not a file.
         public let fileName: String?
-        /// The media type of the part; `nil` leaves it out.
+        /// The media type of the part. `nil`: the part has no `Content-Type` field.
         public let contentType: String?
 
         private init(_ source: Source, fileName: String?, contentType: String?) {
@@ -56,7 +56,7 @@ public struct MultipartForm: Sendable {
         /// - Parameters:
         ///   - text: the text.
         ///   - fileName: the name of the file that the server gets; `nil`, the default, for a field that is not a file.
-        ///   - contentType: the media type; `nil`, the default, leaves it out.
+        ///   - contentType: the media type. `nil`, the default: the part has no `Content-Type` field.
         public static func text(_ text: String, fileName: String? = nil, contentType: String? = nil) -> Content {
             .body(.text(text), fileName: fileName, contentType: contentType)
         }
@@ -66,7 +66,7 @@ public struct MultipartForm: Sendable {
         /// - Parameters:
         ///   - data: the bytes.
         ///   - fileName: the name that the server gets; `nil` for a field that is not a file.
-        ///   - contentType: the media type; `nil`, the default, means that of the extension of `fileName`, or
+        ///   - contentType: the media type. `nil`, the default: the media type of the extension of `fileName`, or
         ///     `application/octet-stream`.
         public static func data(_ data: Data, fileName: String?, contentType: String? = nil) -> Content {
             .body(.data(data), fileName: fileName, contentType: contentType ?? MediaType.essence(forFileNamed: fileName ?? ""))
@@ -78,8 +78,8 @@ public struct MultipartForm: Sendable {
         /// - Parameters:
         ///   - url: a file URL. If the length of the file changes before it is sent, the request fails.
         ///   - fileName: the name that the server gets; `nil`, the default, means the file's own name, without its folder.
-        ///   - contentType: the media type; `nil`, the default, means that of the extension of `fileName`, or else of the file's
-        ///     own name, or `application/octet-stream`.
+        ///   - contentType: the media type. `nil`, the default: the media type of the extension of `fileName`, or else of the
+        ///     file's own name, or `application/octet-stream`.
         public static func file(_ url: URL, fileName: String? = nil, contentType: String? = nil) -> Content {
             let own = url.lastPathComponent
             return file(name: fileName ?? own, contentType ?? MediaType.essence(forFileNamed: fileName ?? own, own)) {
@@ -103,7 +103,7 @@ public struct MultipartForm: Sendable {
         ///   - body: the body. If its length is not known, the length of the form is not known, and the form is sent in chunks. If
         ///     the body can be sent only once, so can the form.
         ///   - fileName: the name that the server gets; `nil`, the default, for a field that is not a file.
-        ///   - contentType: the media type; `nil`, the default, leaves it out.
+        ///   - contentType: the media type. `nil`, the default: the part has no `Content-Type` field.
         public static func body(_ body: RequestBody, fileName: String? = nil, contentType: String? = nil) -> Content {
             Content(.body(body), fileName: fileName, contentType: contentType)
         }

@@ -107,7 +107,7 @@ private actor PartReader {
                 isInPart = true
                 return (head, number)
             }
-            // The last part is over, too.
+            // The last part is also over.
             number += 1
             return nil
         }
@@ -154,7 +154,7 @@ private actor PartReader {
     /// The most chunks that are read after the closing delimiter, so that the exchange can end.
     private static let maxEpilogueChunks = 4
 
-    /// Reads and drops the text after the closing delimiter. If there is more text than that, abandons the body.
+    /// Reads and drops at most ``maxEpilogueChunks`` chunks after the closing delimiter. If there are more chunks, abandons the body.
     private func drain() async throws {
         for _ in 0..<Self.maxEpilogueChunks { guard try await source.next() != nil else { return } }
         source.abandon()

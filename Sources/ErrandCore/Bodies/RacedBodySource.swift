@@ -7,9 +7,9 @@ struct RacedBodySource: BodySource {
     private let expiry: @Sendable () async throws -> TransportError
 
     /// - Parameters:
-    ///   - exchange: the exchange, which ends with the error of the expiry. Otherwise, the transport would report only a
-    ///     cancellation.
-    ///   - deadline: the deadline that `expiry` waits for; `nil` if `expiry` begins a new wait for each read.
+    ///   - exchange: the exchange, which ends with the error of the expiry. Without this step, the transport would report
+    ///     only a cancellation.
+    ///   - deadline: the deadline for which `expiry` waits. `nil` if `expiry` begins a new wait for each read.
     init(
         _ base: any BodySource, of exchange: ExchangeLifetime, deadline: Deadline? = nil,
         expiry: @escaping @Sendable () async throws -> TransportError

@@ -18,8 +18,8 @@ extension RequestBody {
         return transformedWhileSent(by: transform, length: length)
     }
 
-    /// Returns a body that `transform` makes from this body while the body is sent. Unlike ``transformed(by:length:)``, this
-    /// function also transforms bytes in memory only while they are sent.
+    /// Returns a body whose bytes pass through `transform` while the body is sent. This also applies to bytes in memory,
+    /// which ``transformed(by:length:)`` transforms immediately.
     package func transformedWhileSent(by transform: some BodyTransform, length: Int64? = nil) -> RequestBody {
         replacingSource(length: length, replay: replay.canRestart ? .restartable : .oneShot) { source, _ in
             StagedBodySource((source as? DataBodySource)?.inChunks() ?? source, [.transform(transform)], observer: nil)
@@ -62,7 +62,7 @@ extension RequestBody {
 private final class StagedBodySource: BodySource {
     private let base: any BodySource
     private let observer: BodyObserver?
-    /// `nil` while the pipeline is in use.
+    /// The pipeline; `nil` while it is in use.
     private let pipeline: Mutex<BodyPipeline?>
 
     init(_ base: any BodySource, _ stages: [BodyStage], observer: BodyObserver?) {

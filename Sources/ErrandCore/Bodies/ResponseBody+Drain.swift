@@ -1,7 +1,7 @@
 internal import Synchronization
 
 extension ResponseBody {
-    /// The most bytes that are read of an unwanted body: 64 KiB. Draining more costs more than a new connection.
+    /// The most bytes of an unwanted body that are read: 64 KiB. Draining more bytes costs more than a new connection.
     static var drainLimitBytes: Int { 64 * 1024 }
 
     /// Reads the body to its end, so that its connection can be reused. Abandons a body that is longer than ``drainLimitBytes``.
@@ -9,7 +9,7 @@ extension ResponseBody {
     /// Only the number of bytes is limited: the request's deadline limits the time.
     ///
     /// - Returns: the bytes read, at most ``drainLimitBytes``.
-    /// - Throws: what reading the body throws.
+    /// - Throws: the errors of reading the body.
     @discardableResult
     package func drain() async throws -> Data { try await prefix(upTo: Self.drainLimitBytes).data }
 

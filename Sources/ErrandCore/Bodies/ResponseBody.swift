@@ -49,9 +49,9 @@ public struct ResponseBody: Sendable, AsyncSequence {
         expectedLength = Int64(data.count)
     }
 
-    /// Creates a body of bytes in memory, as a transport received them.
+    /// Creates a body from the bytes that a transport has received.
     ///
-    /// - Parameter expectedLength: the length that the head declares; `nil` if the head declares none.
+    /// - Parameter expectedLength: the length that the head declares; `nil` if the head declares no length.
     package init(_ data: Data, trailers: HTTPFields?, expectedLength: Int64?) {
         storage = .buffered(BufferedBytes(data, trailers: trailers))
         self.expectedLength = expectedLength
@@ -221,11 +221,11 @@ public struct ResponseBody: Sendable, AsyncSequence {
             guard var pipeline, reader.takeTurn(turn) else { throw BodyAlreadyUsedError() }
             turn += 1
             if try reader.pull.isOver { return nil }
-            // Moved out, so that the pipeline is changed in place.
+            // The pipeline is moved out of the property, so that it is changed in place.
             self.pipeline = BodyPipeline([])
             defer { self.pipeline = pipeline }
             do {
-                // A chunk that needs no read would otherwise skip this check.
+                // Without this call, a chunk that needs no read would skip the check.
                 try reader.checkLimits()
                 if let chunk = try await pipeline.next(reader.pull) { return chunk }
             } catch {
@@ -242,12 +242,12 @@ public struct ResponseBody: Sendable, AsyncSequence {
             if case .stream = kind { true } else { false }
         }
 
-        /// See ``ResponseBody/tooLarge(_:)``.
+        /// Returns the error for a body that exceeds a limit: see ``ResponseBody/tooLarge(_:)``.
         func tooLarge(_ limitBytes: Int) -> TransportError { tooLarge("more than \(limitBytes) bytes") }
 
         /// Returns the error for a part of the body that exceeds another limit.
         ///
-        /// - Parameter excess: what exceeds the limit, in words: `more than 1024 bytes`.
+        /// - Parameter excess: the excess in words: `more than 1024 bytes`.
         func tooLarge(_ excess: String) -> TransportError {
             guard case .stream(let reader) = kind else { return .bodyTooLarge(excess, request: nil) }
             return .bodyTooLarge(excess, request: reader.request)
@@ -259,7 +259,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
         if case .buffered(let bytes) = storage { _ = try? bytes.readAll() }
     }
 
-    /// Returns this body as a source for the body of another message. It can be read only once.
+    /// Returns this body as a source for the body of another message. The source can be read only once.
     package func asSource() -> any BodySource { ForwardedBodySource(self) }
 
     /// An iterator that several tasks use one after another.
@@ -269,7 +269,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
         fileprivate init(_ iterator: Iterator) { self.iterator = Mutex(iterator) }
 
         package func next() async throws -> Data? {
-            // Taken out while it is in use: a concurrent caller counts as a second reader.
+            // The iterator is taken out while it is in use, so that a concurrent caller counts as a second reader.
             guard var taken = iterator.withLock({ $0.take() }) else { throw BodyAlreadyUsedError() }
             defer { iterator.withLock { [taken] in $0 = taken } }
             return try await taken.next()

@@ -10,8 +10,8 @@ struct BodySection: Sendable {
 extension RequestBody {
     /// Returns a body of the given sections, one after the other.
     ///
-    /// The length is the sum of the lengths of all sections. The body can be sent again if all sections can be sent again. It can
-    /// be sent from any byte if all sections can be sent from any byte and have a known length.
+    /// The length is the sum of the lengths of all sections. The body can be sent again if all sections can be sent again. The
+    /// body can be sent from any byte if all sections can be sent from any byte and have a known length.
     static func sections(_ sections: [BodySection]) -> RequestBody {
         let lengths = sections.map(\.body.length)
         let length = lengths.reduce(Int64(0) as Int64?) { sum, next in
@@ -62,7 +62,7 @@ private final class SectionedBodySource: BodySource {
                 continue
             }
             if let chunk = try await current.source.next() { return chunk }
-            // A sequence also ends when its reader is cancelled. The next section must not follow then.
+            // A sequence also ends when its reader is cancelled. After a cancellation, the next section must not follow.
             try Task.checkCancellation()
             if let path = current.section.wholeFile { try await checkLength(of: current.section.body, path: path) }
             state.withLock { $0.current = nil }

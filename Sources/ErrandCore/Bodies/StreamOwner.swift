@@ -7,14 +7,14 @@ final class StreamOwner: Sendable {
         var isClaimed = false
         var isGivenUp = false
         var trailers: HTTPFields?
-        /// A place that leads to the owner of the body that replaced this body; `nil` if no body did.
+        /// The place of the owner of the body that replaced this body; `nil` if this body was not replaced.
         var place: Place?
 
         var phase: Phase { isGivenUp ? .givenUp : source == nil ? .over : .open }
     }
 
     enum Phase: UInt8, AtomicRepresentable {
-        /// There may be more to read.
+        /// The stream may have more bytes.
         case open
         /// The stream reached its end, or its reader failed.
         case over
@@ -87,7 +87,7 @@ final class StreamOwner: Sendable {
         return successor
     }
 
-    /// Ends the stream with its trailer fields. Returns false if the stream was abandoned before.
+    /// Ends the stream with its trailer fields. Returns false if the stream was already abandoned.
     func finish(trailers: HTTPFields?) -> Bool {
         let (source, isGivenUp) = state.withLock { state in
             if !state.isGivenUp { state.trailers = trailers }
@@ -105,8 +105,8 @@ final class StreamOwner: Sendable {
         }
         if let successor, successor !== self { successor.abandon() }
         guard let source else { return }
-        // The observers are notified first: abandoning may end the source, and its reader must not take that end for the end of the
-        // body.
+        // The observers are notified first. Abandoning may end the source, and the observers must not see that end as the end of
+        // the body.
         for observer in observers { observer.end(.abandoned) }
         source.abandon()
     }

@@ -4,17 +4,17 @@ internal import Synchronization
 struct StreamPull: Sendable, BodyInput {
     private let owner: StreamOwner
     private let source: (any BodySource)?
-    /// Whether there is a source. Checking the source itself would copy the source.
+    /// Whether there is a source. A check of the source itself would copy the source.
     private let hasSource: Bool
 
-    /// Claims the source. If several readers claim it, only the first reader gets it.
+    /// Claims the source. If several readers claim the source, only the first reader gets it.
     init(_ owner: StreamOwner) {
         self.owner = owner
         source = owner.claim()
         hasSource = source != nil
     }
 
-    /// Whether there is nothing more to read.
+    /// Whether the stream has no more bytes.
     ///
     /// - Throws: ``BodyAlreadyUsedError`` for a second reader, and if another task abandoned the body.
     var isOver: Bool {
@@ -33,12 +33,12 @@ struct StreamPull: Sendable, BodyInput {
         guard let source else { throw BodyAlreadyUsedError() }
         do {
             if let chunk = try await source.next() { return chunk }
-            // A source may end when it is cancelled or abandoned. Neither is the end of the body.
+            // A source may end when it is cancelled or abandoned. Such an end is not the end of the body.
             try Task.checkCancellation()
             if owner.phase == .givenUp { throw BodyAlreadyUsedError() }
             return nil
         } catch let error as BodyAlreadyUsedError {
-            // Another reader is reading, and must be able to continue.
+            // Another reader is reading the stream, and must be able to continue.
             throw error
         } catch {
             owner.sourceFailed(error)

@@ -61,7 +61,8 @@ private struct WholeForm: SingleValueDecodingContainer {
     }
 }
 
-/// Returns whether a type is decoded from the text of one member. Such a type would ask the decoder for itself without end.
+/// Returns whether a type is decoded from the text of one member. If such a type decoded itself, it would call the decoder again without
+/// end.
 private func isPlain(_ type: Any.Type) -> Bool {
     type == String.self || type == Bool.self || type is any FixedWidthInteger.Type || type is any BinaryFloatingPoint.Type
         || type == Decimal.self
@@ -112,7 +113,7 @@ private struct MemberDecoder: Decoder, SingleValueDecodingContainer {
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
-        // An element has no elements. Otherwise the decoding of a type that contains itself would never end.
+        // An element has no elements. Without this check, the decoding of a type that contains itself would never end.
         guard !isElement else { throw mismatch([Any].self, at: codingPath) }
         return DecodedElements(member: self)
     }

@@ -39,12 +39,12 @@ public struct JSONCoding: Sendable {
     }
 
     private enum Coders: Sendable {
-        /// Created here and never changed; safe for concurrent calls.
+        /// Coders that this type has created and never changes. They are safe for concurrent calls.
         case shared(JSONEncoder, JSONDecoder)
         case made(encoder: @Sendable () -> JSONEncoder, decoder: @Sendable () -> JSONDecoder)
     }
 
-    /// A reference, because each request of a client carries the coding.
+    /// The storage, a class, because each request of a client carries the coding.
     private final class Storage: Sendable {
         let coders: Coders
         let description: String
@@ -194,7 +194,7 @@ extension JSONCoding: CustomStringConvertible, HidesStorage {
 
 extension Date {
     init(_ date: RFC3339Date) {
-        // Counted from 2001, the reference of `Date`, because a count of seconds from 1970 has fewer bits for the fraction.
+        // The seconds are counted from 2001, the reference of `Date`. A count from 1970 would have fewer bits for the fraction.
         let seconds = Double(date.secondsSinceEpoch) - Self.timeIntervalBetween1970AndReferenceDate
         self.init(timeIntervalSinceReferenceDate: seconds + Double(date.nanoseconds) / 1e9)
     }

@@ -1,6 +1,6 @@
 internal import ErrandFormats
 
-// The descriptions of JSON errors for people. They are declared here, because ErrandFormats does not import Foundation.
+// The descriptions of JSON errors for people are declared here, because ErrandFormats does not import Foundation.
 
 extension JSONParsingError: LocalizedError, SafelyDescribedError {
     /// A sentence for people.

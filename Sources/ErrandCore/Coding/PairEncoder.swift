@@ -50,7 +50,7 @@ private final class PairStorage {
     /// The type of the keys with which a dictionary encodes itself: an internal type of the standard library.
     private static let dictionaryKeyType: ObjectIdentifier? = {
         let storage = PairStorage(coding: .standard)
-        // An empty dictionary, because encoding a member needs this type.
+        // The dictionary is empty, because encoding a member would need this type.
         try? [String: String]().encode(to: PairEncoder(storage: storage, position: .top, codingPath: []))
         return storage.keyType
     }()
@@ -92,7 +92,7 @@ private final class PairStorage {
         } else if let text = text(of: value) {
             write(text, at: position, path: path)
         } else if case .top = position, let dictionary = value as? any StringKeyedDictionary {
-            // As in JSON, the keys of a dictionary are not names of properties, and stay unchanged.
+            // The keys of a dictionary are not names of properties. As in JSON, they stay unchanged.
             for (name, member) in dictionary.members {
                 let first = pairs.count
                 try encode(member, at: .member(name), path: path + [PairKey(name)])
@@ -297,7 +297,7 @@ extension JSONEncoder {
     /// Returns the text that the encoder writes for a value, without quotation marks; `nil` if the encoder writes an object or an
     /// array.
     fileprivate func text(of value: some Encodable) throws -> String? {
-        // Encoded within an array, because encoders may refuse a single plain value.
+        // The value is encoded within an array, because encoders may refuse a single plain value.
         switch try JSONValue(parsing: encode([value]))[0] {
         case .string(let text): text
         case .number(let number): number.description

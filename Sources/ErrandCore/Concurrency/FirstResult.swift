@@ -5,7 +5,7 @@ package final class FirstResult<Value: Sendable>: Sendable {
     private enum State {
         case open
         case awaited(CheckedContinuation<Value, any Error>)
-        /// With the result, until the task has it.
+        /// There is a result. `nil` after the task has got the result.
         case decided(Result<Value, any Error>?)
     }
 
@@ -19,8 +19,8 @@ package final class FirstResult<Value: Sendable>: Sendable {
 
     /// Returns the first result. Only one task may wait, and only once.
     ///
-    /// - Parameter begin: called when the task waits, or when there is a result already.
-    /// - Throws: the error of the result; `CancellationError`, which is then the result, when the task is cancelled.
+    /// - Parameter begin: called when the task waits, or if there is already a result.
+    /// - Throws: the error of the result. If the task is cancelled first, the result is a `CancellationError`.
     package func wait(_ begin: () -> Void = {}) async throws -> Value {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
@@ -40,7 +40,7 @@ package final class FirstResult<Value: Sendable>: Sendable {
         }
     }
 
-    /// Does nothing after the first time.
+    /// Sets the result. Only the first call has an effect.
     package func decide(_ result: Result<Value, any Error>) {
         let continuation = state.withLock { state -> CheckedContinuation<Value, any Error>? in
             switch state {

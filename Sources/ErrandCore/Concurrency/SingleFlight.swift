@@ -70,7 +70,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         let waiter = newNumber()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                // Join with the continuation in one step: between two steps, the run could end without this caller.
+                // The caller joins and stores its continuation in one step. Between two steps, the run could end without this caller.
                 let newFlight = join(continuation, as: waiter, key, mustFinish: mustFinish)
                 if Task.isCancelled { leave(waiter, of: key) }  // the handler may run before the caller has joined
                 if let newFlight { start(work, flight: newFlight, of: key) }
@@ -207,7 +207,7 @@ extension SingleFlight {
     ///
     /// A run keeps its ``SingleFlight`` until the run ends. Therefore the work must not keep the owner.
     final class Owner: Sendable {
-        /// The runs.
+        /// The table of the runs.
         let flights: SingleFlight
 
         init(executor: (any TaskExecutor)? = nil) { flights = SingleFlight(executor: executor) }

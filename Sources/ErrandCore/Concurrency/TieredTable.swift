@@ -1,7 +1,7 @@
-/// A bounded table with two kinds of entries, ordinary and important. Each kind has the whole limit, so ordinary entries never
-/// evict important ones.
+/// A bounded table with two kinds of entries, ordinary and important. The limit applies to each kind separately. Therefore
+/// ordinary entries never evict important entries.
 ///
-/// For example, origins without a failure evict one another. However many origins a crawler visits, the counts of a failing origin
+/// For example, origins without a failure evict one another. If a crawler visits many origins, the counts of a failing origin
 /// stay.
 @usableFromInline package struct TieredTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     @usableFromInline var plain: BoundedTable<Key, Value>
@@ -47,7 +47,7 @@
             if moves, let value = plain.removeValue(forKey: key) { important.update(key, default: value) { _ in } }
             return result
         }
-        // A new entry is added directly to its own tier. In the other tier, it would evict an entry, and then move.
+        // A new entry is added directly to its own tier. In the other tier, the entry would evict another entry before it moves.
         var value = value()
         let result = body(&value)
         if isImportant(value) { important.update(key, default: value) { _ in } } else { plain.update(key, default: value) { _ in } }

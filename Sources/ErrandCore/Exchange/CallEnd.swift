@@ -3,8 +3,8 @@ internal import Synchronization
 /// The end of reading a response: its value was decoded, decoding failed, or its status was refused.
 ///
 /// The first observer that waits for the reader creates this object. If no observer waits, nothing is allocated. An inner layer may
-/// discard a response, such as the response of an attempt that is retried. Such a response ends when it is discarded, at the latest
-/// with its last copy.
+/// discard a response, such as the response of an attempt that is retried. The call of such a response ends when the response is
+/// discarded, at the latest when its last copy is released.
 final class CallEnd: Sendable {
     enum Outcome: Sendable {
         /// Decoding succeeded.
@@ -17,7 +17,7 @@ final class CallEnd: Sendable {
         case discarded
     }
 
-    /// `nil` after the end has been reported.
+    /// The observers' closures; `nil` after the end has been reported.
     private let handlers = Mutex<[@Sendable (Outcome) -> Void]?>([])
 
     func onEnd(_ handler: @escaping @Sendable (Outcome) -> Void) {
@@ -48,14 +48,14 @@ extension HTTPStack {
     ///   - serviceErrors: reads the error of the back end in the body of a refused response; `nil` if the client has no envelope.
     ///   - read: decodes the response. If `read` throws a ``StatusError`` with an error of the back end, the call ends with the
     ///     error of the back end.
-    /// - Throws: what sending throws; what `read` throws.
+    /// - Throws: the errors of sending; the errors of `read`.
     package func value<Value>(
         of request: Request, serviceErrors: ServiceErrorReader?, by read: (Response) async throws -> Value
     ) async throws -> Value {
         var typed = request
         typed.options.call.expectValue(serviceErrors)
         var response: Response
-        // Written without a closure, which would copy the request once more.
+        // This code has no closure, because a closure would copy the request once more.
         do {
             response = try await send(typed)
         } catch {

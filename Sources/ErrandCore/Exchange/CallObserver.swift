@@ -139,7 +139,7 @@ extension HTTPSender {
         observed.options.call.observation = call
         if let sink = observer.eventSink { observed.options.addEventSink(sink) }
         var response: Response
-        // Written without a closure, which would copy the request once more.
+        // This code has no closure, because a closure would copy the request once more.
         do {
             response = try await send(observed)
         } catch {

@@ -20,7 +20,7 @@ extension CallProfile: CustomStringConvertible {
         static let longestName = 72
 
         var name: String
-        /// `nil` for a line without columns.
+        /// The duration, as text; `nil` for a line without columns.
         var duration: String?
         var own: String?
         var result: String?

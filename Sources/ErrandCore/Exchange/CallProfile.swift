@@ -155,7 +155,7 @@ public final class CallProfile: Sendable {
                 let entry = entries[index]
                 let children = children(of: index)
                 let duration = entry.end.map { $0 - entry.start }
-                // Inner layers may run at the same time. Time that any of them covers is not the layer's own.
+                // Inner layers may run at the same time. The layer's own time is the time in which no inner layer runs.
                 let own = duration.map { duration in
                     duration - Self.covered(children, until: entry.start + duration)
                 }

@@ -128,7 +128,7 @@ public struct ExchangeTimings: Sendable, Hashable {
             phases.append((name, until - since))
             since = until
         }
-        // If the transport does not report a connection, the head was sent as soon as there was one.
+        // If the transport does not report a connection, the head was sent as soon as a connection was available.
         let ready = connected ?? requestHeadSent
         let waits = isReused == true || failedInQueue
         let first = waits ? "queue" : "connect"
@@ -139,7 +139,7 @@ public struct ExchangeTimings: Sendable, Hashable {
             add(first, ready)
         }
         if ready == nil, !phases.isEmpty { return phases }
-        // A response may begin before the whole request is sent. The rest of the sending does not delay the call then.
+        // A response may begin before the whole request is sent. Then the rest of the sending does not delay the call.
         add("send", [requestSent, responseHead].compactMap { $0 }.min())
         add("wait", responseHead)
         let last = responseHead != nil ? "receive" : requestSent != nil ? "wait" : ready != nil ? "send" : first

@@ -3,13 +3,13 @@ internal import Synchronization
 
 /// Delivers events to a sink one after another, in the order in which they are made.
 ///
-/// Events that come while the sink is busy wait. Two rules bound the number of waiting events:
+/// While the sink is busy, new events wait. Two rules bound the number of waiting events:
 /// - An event of progress replaces the previous waiting event if both have the same kind and exchange, because its bytes are the
 ///   sum.
 /// - If ``ExchangeEvent/waitingLimit`` events wait, progress and informational responses are left out.
 ///
-/// All other events are kept: an exchange has about ten of them. The first response with the status 104 of an exchange is kept too,
-/// because it has the URL for resuming an upload
+/// All other events are kept: an exchange has about ten such events. The first response with the status 104 of an exchange is also
+/// kept, because it has the URL for resuming an upload
 /// ([draft-ietf-httpbis-resumable-upload](https://datatracker.ietf.org/doc/draft-ietf-httpbis-resumable-upload/)).
 ///
 /// Events can come from event loops, from tasks and from cancellation at the same time. A sink may itself end the subject of an
@@ -60,10 +60,10 @@ private struct SerialSink<Progress: Sendable>: ~Copyable {
         state = Mutex(State(progress: progress))
     }
 
-    /// - Parameter make: called under a lock. Returns the event, if there is one, and the event that directly follows it.
+    /// - Parameter make: called under a lock. Returns the event, if any, and the event that directly follows it.
     func record(_ make: (inout Progress) -> (ExchangeEvent?, then: ExchangeEvent?)) {
-        // If no other caller is delivering, this caller delivers its own event immediately, then the events that other callers have
-        // left meanwhile.
+        // If no other caller is delivering, this caller delivers its own event immediately. Then it delivers the events that other
+        // callers have added meanwhile.
         var (event, then) = state.withLock { state -> (ExchangeEvent?, ExchangeEvent?) in
             var (event, then) = make(&state.progress)
             state.stamp(&event)

@@ -121,7 +121,7 @@ public struct ExchangeEvent: Sendable {
     /// The failure; only with ``Kind/end`` and ``Kind/callEnd``, and `nil` for success.
     public let failure: (any Error)?
 
-    /// The values that only few events have, kept apart so that all other events are small.
+    /// The values that only few events have. They are stored separately, so that all other events are small.
     private final class Details: Sendable {
         let response: HTTPResponse?
         let connection: ConnectionInfo?
@@ -134,7 +134,7 @@ public struct ExchangeEvent: Sendable {
         }
     }
 
-    /// The timings, kept apart because they are large and only one event of an exchange has them.
+    /// The timings. They are stored separately, because they are large, and only one event of an exchange has them.
     private final class BoxedTimings: Sendable {
         let value: Timings
         init(_ value: Timings) { self.value = value }
@@ -149,7 +149,7 @@ public struct ExchangeEvent: Sendable {
     }
 
     private let details: Details?
-    /// `nil` if the call has no number and no tags.
+    /// The labels; `nil` if the call has no number and no tags.
     var labels: Labels?
 
     /// A decision about a response or a failure.

@@ -45,7 +45,7 @@ extension ExchangeEvent {
 }
 
 extension ExchangeTimings {
-    /// Takes instants that a transport has reported at the end, for steps that the transport has not reported before.
+    /// Takes the instants that a transport has reported at the end, for the steps that the transport has not reported yet.
     ///
     /// - Parameters:
     ///   - timings: the instants.
@@ -58,7 +58,7 @@ extension ExchangeTimings {
             let begun = time(first)
             return (begun, begun.flatMap { begun in time(last).map { max(begun, $0) } })
         }
-        // Only if no step of connecting was reported: the steps must belong to one attempt to connect.
+        // The steps must belong to one attempt to connect. Therefore they are taken only if no step of connecting was reported.
         if dnsStart == nil, connectStart == nil, tlsStart == nil {
             (dnsStart, dnsEnd) = pair(timings.dnsStart, timings.dnsEnd)
             (connectStart, connectEnd) = pair(timings.connectStart, timings.connectEnd)

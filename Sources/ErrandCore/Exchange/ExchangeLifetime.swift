@@ -8,7 +8,7 @@ internal import Synchronization
 /// response.exchange.onEnd { outcome in print(outcome) }      // complete
 /// ```
 ///
-/// A concurrency slot, a span, a metric or a connection is released at the end of the exchange, without a wrapper around the body.
+/// Use ``onEnd(_:)`` to free a concurrency slot, to end a span or to record a metric. No wrapper around the body is necessary.
 /// Transports read up to 64 KiB ahead. Therefore the exchange of a small response ends even if nobody reads the response.
 ///
 /// Copies share one lifetime. A lifetime that is over from the beginning allocates nothing.
@@ -121,7 +121,7 @@ public struct ExchangeLifetime: Sendable {
             for handler in handlers { handler(end, sizes) }
         }
 
-        /// If a transport releases an exchange without an end, the exchange was abandoned.
+        /// Ends the exchange as abandoned, if a transport releases the exchange without an end.
         deinit { end(.abandoned, BodySizes()) }
     }
 }

@@ -4,11 +4,11 @@ internal import Synchronization
 protocol CallObservation: AnyObject, Sendable {
     /// Reports that a response is refused with an error that does not have the response's head.
     func refused(_ head: HTTPResponse, with error: any Error)
-    /// Reports that the request is sent again: an earlier refusal was not the end of the call.
+    /// Reports that the request is sent again. Therefore an earlier refusal was not the end of the call.
     func sentAgain()
 }
 
-/// A call and one of its observers. This class alone knows all kinds of ends, and decides once how the call has ended.
+/// A call and one of its observers. Only this class knows all kinds of ends, and it decides once how the call has ended.
 ///
 /// The class is not generic over its observer: observers are types of other modules, for which the compiler could not specialize a
 /// generic class.
@@ -43,10 +43,10 @@ final class ObservedCall: CallObservation {
         let sizes: ExchangeLifetime.BodySizes
     }
 
-    /// Noncopyable, because an outcome is large.
+    /// The end of a call, for its observer. Noncopyable, because an outcome is large.
     private struct Ending: ~Copyable {
         let outcome: CallOutcome
-        /// `nil` if the call ends now.
+        /// The observer's mark of an earlier end of the exchange; `nil` if the call ends now.
         let mark: (any Sendable)?
 
         func report<Observer: CallObserver>(to observer: Observer, now: Observer.Mark) {
@@ -84,7 +84,7 @@ final class ObservedCall: CallObservation {
                 response: head.response(ending: ExchangeLifetime(outcome: exchange.end, sizes: exchange.sizes)), isRefused: isRefused,
                 isUpgraded: isUpgraded, exchange: exchange.end, sizes: exchange.sizes, failure: failure,
                 isCancelled: failure is CancellationError, statusError: statusError, serviceError: service, refusedHead: nil)
-            // The response of a status error refers to the observers of its call, and so to this object.
+            // The response of a status error refers to the observers of its call, and thus to this object.
             self = State()
             isOver = true
             return Ending(outcome: outcome, mark: mark)
@@ -165,7 +165,7 @@ final class ObservedCall: CallObservation {
         report(to: observer)
     }
 
-    /// A separate function without a generic parameter, so that the compiler specializes the lock.
+    /// Changes the state under the lock. This function has no generic parameter, so that the compiler specializes the lock.
     private func update(_ change: (inout State) -> Void) -> Ending? {
         state.withLock { state in
             if state.isOver { return nil }

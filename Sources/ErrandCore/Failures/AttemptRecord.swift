@@ -26,7 +26,7 @@ public struct AttemptRecord: Sendable, CustomStringConvertible, HidesStorage {
     ///   - delay: the wait before the next attempt.
     public init(number: Int, outcome: Outcome, delay: Duration) {
         (self.number, self.delay) = (number, delay)
-        // An app may keep the record, and the call must not stay in memory with it.
+        // An app may keep the record. The record must not keep the call in memory.
         if case .failure(let error) = outcome { self.outcome = .failure(error.withoutCall) } else { self.outcome = outcome }
     }
 

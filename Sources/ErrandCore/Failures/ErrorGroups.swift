@@ -96,9 +96,9 @@ extension Error {
     /// could not be refreshed because of such a response.
     public var isServerError: Bool { refusedStatus?.kind == .serverError }
 
-    /// The status that made the call fail; `nil` if no status did.
+    /// The status because of which the call failed; `nil` if the call failed for another reason.
     var refusedStatus: HTTPResponse.Status? {
-        // A transport failure can have a head, too, but the status in that head is not the cause of the failure.
+        // A transport failure can also have a head, but the status in that head is not the cause of the failure.
         guard let failure = decidingError as? any RequestFailure, failure.phase == .response, !(failure is TransportError) else {
             return nil
         }
@@ -107,8 +107,8 @@ extension Error {
 }
 
 extension Error {
-    /// The error that decides these properties: the failure of the refresh if a token could not be refreshed. Otherwise, this
-    /// error.
+    /// The error that decides these properties. If a token could not be refreshed, the failure of the refresh; in all other
+    /// cases, this error.
     private var decidingError: any Error { (self as? any DependentFailure)?.decidingFailure?.decidingError ?? self }
 }
 

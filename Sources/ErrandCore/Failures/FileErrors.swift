@@ -122,10 +122,10 @@ public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringCo
     public var recoverySuggestion: String? { fileWriteAdvice(code) }
 }
 
-/// `EINVAL`, which has one value on all systems.
+/// The number of `EINVAL`, which is the same on all systems.
 private let invalidArgument: Int32 = 22
 
-/// Returns why a URL is not a file URL; `nil` for a file URL.
+/// Returns the reason why a URL is not a file URL; `nil` for a file URL.
 private func problem(ofFileURL url: URL) -> String? {
     guard !url.isFileURL else { return nil }
     return "the URL is not a file URL (its scheme is \(url.scheme?.shownSafely(limit: 40) ?? "missing")); URL(filePath:) makes one"

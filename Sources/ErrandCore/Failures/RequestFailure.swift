@@ -37,7 +37,8 @@ public protocol RequestFailure: LocalizedError, CustomStringConvertible, CustomR
     var bodyPrefix: Data { get }
     /// The attempts before this one, oldest first. `retry` adds them.
     var attempts: [AttemptRecord] { get set }
-    /// Why no further attempt was made, although one was called for; `nil` if none was called for.
+    /// The reason why no further attempt was made, although the policy called for an attempt. `nil` if the policy called for no further
+    /// attempt.
     ///
     /// `retry` and response validators set the reason. If an error type has no property of this name, the reason is dropped.
     var retryStop: RetryStop? { get set }
@@ -69,7 +70,7 @@ extension RequestFailure {
 }
 
 extension [AttemptRecord] {
-    /// Returns the attempts, and why there is no further attempt, as text for the end of a message; empty if there is neither.
+    /// Returns text for the end of a message: the attempts, and the reason why there is no further attempt. Empty if there is neither.
     ///
     /// - Parameter request: the request that the message names. The text of an attempt names its request only if that request is a
     ///   different one.

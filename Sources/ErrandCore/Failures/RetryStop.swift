@@ -44,7 +44,8 @@ public enum RetryStop: String, Sendable, Hashable {
 private enum RetryStopKey: MetadataKey { static var defaultValue: RetryStop? { nil } }
 
 extension ResponseMetadata {
-    /// Why retry made no further attempt, although the policy called for one; `nil` if the policy called for none.
+    /// The reason why `retry` made no further attempt, although the policy called for an attempt. `nil` if the policy called for no
+    /// further attempt.
     public var retryStop: RetryStop? {
         get { self[RetryStopKey.self] }
         set { self[RetryStopKey.self] = newValue }

@@ -30,7 +30,7 @@ public struct StatusError: RequestFailure {
     var refused: Response
     /// Whether the body of the response was a stream.
     package let bodyWasStreamed: Bool
-    /// The error that the body describes in the client's envelope, without request and response; `nil` if there is none.
+    /// The error that the body describes in the client's envelope, without request and response. `nil` if the body describes no error.
     private let described: ServiceError?
 
     /// The status that is not accepted.
@@ -123,7 +123,8 @@ public struct StatusError: RequestFailure {
 private enum StatusNoteKey: MetadataKey { static var defaultValue: String? { nil } }
 
 extension ResponseMetadata {
-    /// A layer's remark about the status, for the description of a ``StatusError``: a clause without secrets; `nil` for no remark.
+    /// A layer's remark about the status, for the description of a ``StatusError``: a clause without secrets. `nil` if there is no
+    /// remark.
     public var statusNote: String? {
         get { self[StatusNoteKey.self] }
         set { self[StatusNoteKey.self] = newValue }
@@ -131,7 +132,7 @@ extension ResponseMetadata {
 }
 
 extension HTTPResponse {
-    /// The remarks of the head, as text to follow the status in a message; empty if there are none.
+    /// The remarks of the head, as text to follow the status in a message. Empty if the head has no remarks.
     ///
     /// The remarks are the wait that the server asks for (`Retry-After`), and a redirect that was not followed.
     package var shownRemarks: String {

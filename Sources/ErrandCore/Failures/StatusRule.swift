@@ -5,7 +5,7 @@
 /// request.options.validateStatus = .use(StatusRule("below 500") { $0.code < 500 })
 /// ```
 public struct StatusRule: Sendable, CustomStringConvertible {
-    /// A reference, because each request carries the rule of its stack.
+    /// The storage, a class, because each request carries the rule of its stack.
     private final class Storage: Sendable {
         let description: String
         let accepts: @Sendable (HTTPResponse.Status) -> Bool
@@ -59,9 +59,9 @@ extension RequestOptions {
 extension Request {
     /// Returns whether the call's rule accepts the status of a response to this request; `nil` if there is no rule.
     ///
-    /// For observers. The rule is that of the request's option, or else that of a `validateStatus` outside the observer. If there
-    /// is neither, a response is accepted if a `validateStatus` inside the observer has let the response pass. A redirect that may
-    /// be followed is always accepted.
+    /// Observers call this function. The rule of the request's option applies, or else the rule of a `validateStatus` outside the
+    /// observer. If there is neither, a response is accepted if a `validateStatus` inside the observer has let the response pass.
+    /// A redirect that may be followed is always accepted.
     func accepts(_ response: Response) -> Bool? {
         let rule: StatusRule? =
             switch options.validateStatus {

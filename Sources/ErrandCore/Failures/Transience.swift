@@ -1,4 +1,4 @@
-// Failures that may be temporary. All code that sends a request again decides by these properties.
+// These properties find failures that may be temporary. All code that sends a request again decides by these properties.
 
 extension HTTPResponse.Status {
     /// The status codes for which ``isTransient`` is true.

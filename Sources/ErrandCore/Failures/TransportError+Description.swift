@@ -45,7 +45,7 @@ extension TransportError {
         case .cannotConnect: return "Check the network connection, or try again later."
         case .connectionLost: return "Check the network connection, then try again.\(caution)"
         case .timedOut: return "Try again later.\(caution)"
-        // Only if the clock of the device may be the cause. Only a developer can help with any other failure of TLS.
+        // The clock of the device may be the cause. Only a developer can help with any other failure of TLS.
         case .tls: return isOfCertificateDates(message) ? "Check the date and time of this device." : nil
         case .invalidResponse: return "Try again later."
         case .requestBody: return (underlying as? FileReadError)?.recoverySuggestion

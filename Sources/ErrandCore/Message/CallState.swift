@@ -1,8 +1,8 @@
 /// The state that the layers of a call share. The request of the call carries the state.
 ///
 /// A layer may change this state, the deadline or the event sink for the layers inside. When the layer returns or throws, the
-/// changes are undone on the request of the response or of the failure. So sending such a request again begins a new call,
-/// without the limits and observers of the old call.
+/// changes are undone on the request of the response or of the failure. Therefore sending such a request again begins a new
+/// call, without the limits and observers of the old call.
 package struct CallState: Sendable {
     /// Whether the request is inside its outermost stack: its options were checked, and its timeout was set.
     var hasEntered = false
@@ -12,7 +12,7 @@ package struct CallState: Sendable {
     package var awaitsDecoding = false
     /// Whether an outer layer may follow a redirect that a response asks for.
     var mayFollowRedirects = false
-    /// Whether no layer may follow a redirect, because the body has secrets for the first server alone.
+    /// Whether no layer may follow a redirect, because the body has secrets for the first server only.
     var forbidsRedirects = false
     /// The rule of the `validateStatus` middleware that the request has passed: see ``Request/accepts(_:)``.
     package var passedStatusRule: StatusRule?
@@ -21,12 +21,12 @@ package struct CallState: Sendable {
     package var decodesUnrequestedCodings = false
     /// The request's position in the profile of its call; usually `nil`.
     package var profilePosition: ProfilePosition?
-    /// The phase limits of the stack; `nil` without `phaseTimeouts`. A reference, because each request carries it.
+    /// The phase limits of the stack; `nil` without `phaseTimeouts`. The type is a class, because each request carries the limits.
     package var phaseLimits: StackLimits?
-    /// How the client of the call reads and writes JSON, to decode its response or its failure later; `nil` without a client.
+    /// The JSON coding of the call's client, which decodes the response or the failure later; `nil` without a client.
     package var json: JSONCoding?
 
-    /// The innermost observer outside of the request's position; `nil` without one.
+    /// The innermost observer outside the request's position; `nil` if there is no such observer.
     var observation: (any CallObservation)?
     /// Reads the error of the back end from the body of a refused response; `nil` unless the client has an error envelope.
     package var serviceErrors: ServiceErrorReader?
@@ -40,7 +40,7 @@ package struct CallState: Sendable {
     }
 }
 
-/// Reads the error that a body describes in the error envelope of a client. A reference, because each request carries it.
+/// Reads the error that a body describes in the error envelope of a client. A class, because each request carries the reader.
 package final class ServiceErrorReader: Sendable {
     /// Returns the error; `nil` if the body is not an error envelope, or describes no error.
     package let read: @Sendable (Data) -> ServiceError?
@@ -58,7 +58,7 @@ package final class StackLimits: Sendable {
 extension Request {
     /// Undoes the changes of a layer to the call: the deadline, the event sink and the call state become those of `outer` again.
     ///
-    /// If a layer has sent a different request instead, the different request stays unchanged.
+    /// If a layer has sent a different request, the different request stays unchanged.
     mutating func restoreCall(of outer: Request) {
         guard id == outer.id else { return }
         deadline = outer.deadline

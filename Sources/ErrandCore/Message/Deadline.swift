@@ -9,7 +9,7 @@
 public struct Deadline: Sendable, CustomStringConvertible {
     /// The instant. Its cases have a layout that is known at compile time, because a deadline is copied with each request.
     private enum Kind: Sendable {
-        /// On the continuous clock, this duration after ``base``.
+        /// An instant of the continuous clock: this duration after ``base``.
         case continuous(Duration)
         case other(any ClockInstant)
     }

@@ -31,10 +31,10 @@ struct TypedValues: Sendable {
         }
     }
 
-    /// A separate function, because it needs more of the type's metadata at run time. Every layer reads values, but most requests
-    /// have none.
+    /// Reads a stored value. This is a separate function, because it needs more of the type's metadata at run time. Every layer
+    /// reads values, but most requests have no values.
     private func stored<Key: MetadataKey>(_ key: Key.Type) -> Key.Value {
-        // Unwrapped first, because a missing value must not be mistaken for the `nil` of an optional `Value`.
+        // The result of the lookup is unwrapped first, because a missing value must not be mistaken for the `nil` of an optional `Value`.
         guard let value = storage?[ObjectIdentifier(key)] else { return Key.defaultValue }
         return value as? Key.Value ?? Key.defaultValue
     }
@@ -46,6 +46,6 @@ struct TypedValues: Sendable {
 }
 
 extension TypedValues: CustomStringConvertible, HidesStorage {
-    /// The count only: values may be secret.
+    /// The number of values. The values are not shown, because they may be secret.
     var description: String { "\(count) values" }
 }

@@ -1,5 +1,5 @@
-// Values that middleware sets and observers read: numbers, resend counts, redirects, sharing. The values are declared here, so
-// that neither side needs the other's module.
+// Middleware sets these values, and observers read them: numbers, resend counts, redirects, sharing. The values are declared
+// here, so that neither side needs the other's module.
 
 /// A redirect that was followed.
 public struct RedirectRecord: Sendable, Hashable {
@@ -33,7 +33,7 @@ private enum ResendCountKey: OptionKey {
 
 private enum HasLeftOriginKey: OptionKey {
     static var defaultValue: Bool { false }
-    /// The value is part of the identity, because `baggage` depends on the value.
+    /// The default identity is kept, because the result of `baggage` depends on this value.
     static var crossesOrigins: Bool { true }
 }
 

@@ -35,7 +35,7 @@ struct OptionValues: Sendable {
         return nil
     }
 
-    /// Sets the value of a key to the value in `other`, or removes the value if `other` has none.
+    /// Sets the value of a key to the value in `other`. If `other` has no value for the key, removes the value.
     mutating func restore<Key: OptionKey>(_ key: Key.Type, of other: OptionValues) {
         if other.index(of: ObjectIdentifier(key)) != nil {
             self[key] = other[key]
@@ -87,7 +87,7 @@ struct OptionValues: Sendable {
 }
 
 extension OptionValues: CustomStringConvertible, HidesStorage {
-    /// The count only: values may be secret.
+    /// The number of values. The values are not shown, because they may be secret.
     var description: String { "\(count) values" }
 }
 

@@ -41,7 +41,7 @@ extension Request {
             let reference = try URLReference(received: reference)
             named = try HTTPURL(url.map { reference.resolved(against: URLReference($0)) } ?? reference)
         } catch {
-            // Without the text, which may contain secrets that the error does not recognize.
+            // The error leaves out the text, which may contain secrets that the error does not recognize.
             throw .invalid(error.reason)
         }
         guard [origin, home].contains(named.origin) || origins.contains(named.origin) else { throw .foreign(named.origin) }

@@ -14,7 +14,7 @@ extension Request {
         return head
     }
 
-    /// The path and query as transports write them: if the path is empty, a slash replaces the path.
+    /// The path and query as transports write them. If the path is empty, it is written as a slash.
     package var writtenTarget: String {
         let target = head.path ?? ""
         return target.isEmpty || target.hasOctetPrefix("?") ? "/" + target : target

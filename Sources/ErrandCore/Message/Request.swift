@@ -26,7 +26,7 @@ public struct Request: Sendable {
     public var options: RequestOptions
     /// The identity of the call: unique in this process, and the same for every attempt.
     public let id: RequestID
-    /// The target as it was last parsed from the head. If the head was written after that, ``target`` is `nil`.
+    /// The target that was last parsed from the head. If the head was written later, ``target`` is `nil`.
     var knownTarget: RequestTarget?
 
     /// Creates a request for a path below the base URL that `server` adds.
@@ -51,7 +51,7 @@ public struct Request: Sendable {
 
     /// Creates a request for an absolute URL, given as text.
     ///
-    /// - Parameter query: follows the query that `url` has.
+    /// - Parameter query: appended to the query of `url`.
     /// - Throws: ``InvalidURLError`` if `url` is not an absolute `http` or `https` URL, has a fragment, or contains characters
     ///   that must be percent-encoded. ``init(_:pastedURL:query:headers:body:)`` encodes such characters.
     public init(
@@ -63,7 +63,7 @@ public struct Request: Sendable {
 
     /// Creates a request for an absolute URL of Foundation. The fragment of the URL is never sent.
     ///
-    /// - Parameter query: follows the query that `url` has.
+    /// - Parameter query: appended to the query of `url`.
     /// - Throws: ``InvalidURLError`` if `url` is not an absolute `http` or `https` URL.
     public init(
         _ method: HTTPRequest.Method, url: URL, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
@@ -82,7 +82,7 @@ public struct Request: Sendable {
     ///
     /// - Parameters:
     ///   - text: the URL, parsed as by ``HTTPURL/init(pasted:)``. A missing scheme is not added.
-    ///   - query: follows the query that the URL has.
+    ///   - query: appended to the query of the URL.
     /// - Throws: ``InvalidURLError`` if the text is not an `http` or `https` URL even after this repair.
     public init(
         _ method: HTTPRequest.Method, pastedURL text: String, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
@@ -93,7 +93,7 @@ public struct Request: Sendable {
 
     /// Creates a request for an absolute URL that is already parsed.
     ///
-    /// - Parameter query: follows the query that `url` has.
+    /// - Parameter query: appended to the query of `url`.
     public init(
         _ method: HTTPRequest.Method, url: HTTPURL, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: RequestBody = .empty
@@ -173,7 +173,7 @@ public struct Request: Sendable {
         } else {
             url += authority
         }
-        // A target that is not a path must not look like a part of the host.
+        // If the target is not a path, it must not look like a part of the host.
         if !target.isEmpty, !head.hasTargetOfItsOwn || target == "*" { url += "/" }
         url += target
         return options.sensitivity.redactedURL(url)
@@ -221,7 +221,7 @@ extension Request: CustomStringConvertible, CustomDebugStringConvertible, HidesS
     /// The description.
     public var debugDescription: String { description }
 
-    /// Method, URL, fields, body and deadline, without secrets.
+    /// The method, URL, fields, body and deadline, without secrets.
     package var shownFields: KeyValuePairs<String, Any> {
         [
             "method": method.rawValue, "url": redactedURL,

@@ -29,13 +29,14 @@ public struct RequestPriority: Sendable, Hashable, Comparable, CustomStringConve
 }
 
 extension HTTPField.Name {
-    /// [RFC 9218, section 5](https://www.rfc-editor.org/rfc/rfc9218#section-5).
+    /// The field `Priority` ([RFC 9218, section 5](https://www.rfc-editor.org/rfc/rfc9218#section-5)).
     static let priority = known("Priority")
 }
 
 private enum PriorityKey: OptionKey {
     static var defaultValue: RequestPriority { .normal }
-    /// Coalescing compares the priority itself: a more urgent caller sends its own request.
+    /// The priority is not part of the identity. Coalescing compares the priority itself, because a more urgent caller sends its own
+    /// request.
     static func identity(of value: RequestPriority) -> OptionIdentity { .none }
     static var crossesOrigins: Bool { true }
 }

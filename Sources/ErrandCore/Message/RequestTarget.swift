@@ -1,9 +1,9 @@
 /// The target of a request, parsed and checked once: the origin, if there is one, and the path with the query.
 ///
-/// `Request.init` parses the target, and `server` and redirects complete it. If the head was written after that, the transport's
-/// boundary parses the target again. A target is valid only for the texts of the head from which it was made. To find out whether
-/// the target is still valid, the texts are compared. The comparison is cheap, because head and target share their storage. So
-/// writing the head costs nothing, and no code that writes the head has to invalidate the target.
+/// `Request.init` parses the target, and `server` and redirects complete the target. If the head was written later, the
+/// transport's boundary parses the target again. A target is valid only for the texts of the head from which it was made. To find
+/// out whether the target is still valid, the texts are compared. The comparison is cheap, because head and target share their
+/// storage. Therefore writing the head costs nothing, and no code that writes the head has to invalidate the target.
 ///
 /// A target is a reference and a text in each request, and allocates nothing: all targets of a `server` share the origin of the
 /// base URL.
@@ -40,7 +40,7 @@ package struct RequestTarget: Sendable {
         self.init(origin, checkedPath: target)
     }
 
-    /// Returns whether this is still the target of `head`, which may have been written after parsing.
+    /// Returns whether this target is still valid for `head`, which may have been written after parsing.
     func isTarget(of head: HTTPRequest) -> Bool {
         guard Self.areSame(head.path ?? "", path) else { return false }
         guard let origin else { return head.scheme == nil && head.authority == nil }
@@ -51,7 +51,7 @@ package struct RequestTarget: Sendable {
     ///
     /// - Parameter checked: the checked text, in ASCII.
     private static func areSame(_ text: String, _ checked: String) -> Bool {
-        // Texts of unequal lengths may be equal for Swift: some characters equal an ASCII letter, such as the Kelvin sign and K.
+        // Swift may report texts of unequal lengths as equal: some characters equal an ASCII letter, such as the Kelvin sign and K.
         text.utf8.count == checked.utf8.count && text == checked
     }
 
@@ -137,7 +137,7 @@ package struct RequestTarget: Sendable {
 }
 
 extension Request {
-    /// The target as it was parsed from the head; `nil` if the head was written after that, or was never parsed.
+    /// The target that was parsed from the head; `nil` if the head was written after parsing, or was never parsed.
     var target: RequestTarget? {
         guard let known = knownTarget, known.isTarget(of: head) else { return nil }
         return known

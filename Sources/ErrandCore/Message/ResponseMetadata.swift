@@ -8,7 +8,7 @@ public struct ResponseMetadata: Sendable {
     private var values = TypedValues()
     /// Whether a `validateStatus` middleware has accepted the response.
     package var isStatusAccepted = false
-    /// The end of reading the response, which the observers of the call wait for; `nil` without observers.
+    /// The end of reading the response, for which the observers of the call wait; `nil` without observers.
     var callEnd: CallEnd?
 
     /// The HTTP version of the exchange: `1.1`, `2`; `nil` if the transport does not report it.
@@ -39,7 +39,7 @@ extension ResponseMetadata: CustomStringConvertible, HidesStorage {
         return parts.isEmpty ? "no metadata" : parts.joined(separator: ", ")
     }
 
-    /// The number of values, and the attempts. The values are not shown, because they may hold anything.
+    /// The number of values, and the attempts. The values are not shown, because they may be secret.
     package var shownFields: KeyValuePairs<String, Any> { ["values": count, "attempts": attempts.map(\.description)] }
 }
 

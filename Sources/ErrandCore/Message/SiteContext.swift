@@ -15,7 +15,7 @@ public enum SiteContext: Sendable, Hashable, CaseIterable {
 
 private enum SiteContextKey: OptionKey {
     static var defaultValue: SiteContext? { nil }
-    /// Without the context, a redirect to another site would count as a request of the same site.
+    /// The context is kept across origins. Without the context, a redirect to another site would count as a request of the same site.
     static var crossesOrigins: Bool { true }
 }
 

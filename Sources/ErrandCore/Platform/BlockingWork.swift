@@ -33,8 +33,8 @@ final class BlockingWork: Sendable {
 
     /// Returns the result of `work`, or throws `CancellationError` as soon as the task is cancelled.
     ///
-    /// If the work has begun, it runs to its end on its thread, and its value is released there. If it has not begun, it never
-    /// begins.
+    /// If the work has begun, it runs to its end on its thread, which then releases the value. If the work has not begun, it
+    /// never begins.
     static func runUntilCancelled<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await shared.runUntilCancelled(work)
     }
@@ -47,7 +47,7 @@ final class BlockingWork: Sendable {
         }
     }
 
-    /// Begins `work` immediately if a thread is free. Otherwise, `work` begins after all earlier work.
+    /// Begins `work` immediately if a thread is free. If all threads are busy, `work` begins after all earlier work.
     func add(_ work: @escaping @Sendable () -> Void) {
         let idle = state.withLock { state in
             let idle = state.idle.popLast()
@@ -59,7 +59,7 @@ final class BlockingWork: Sendable {
 
     private func perform(_ work: @Sendable () -> Void, on queue: DispatchQueue) {
         work()
-        // Each piece of work runs in a block of its own, so that it is released when it is done.
+        // Each piece of work runs in its own block, so that it is released when it is done.
         let next = state.withLock { state in
             let next = state.queued.popFirst()
             if next == nil { state.idle.append(queue) }

@@ -6,7 +6,7 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// The system calls that show a slow, full or broken disk. They are parameters, so that a test can simulate such a disk.
+/// The system calls that a slow, full or broken disk affects. The calls are parameters, so that a test can simulate such a disk.
 struct FileCalls: Sendable {
     /// Writes some of the bytes. Returns the number of bytes written, or the negative error number.
     var write: @Sendable (_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int = { descriptor, bytes in

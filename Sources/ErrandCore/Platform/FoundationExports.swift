@@ -1,5 +1,5 @@
-// The one import of Foundation's value types (`Data`, `URL`, `Date`) in ErrandCore. It is exported: all files of ErrandCore, and modules that
-// import ErrandCore, use these types without an import of their own. scripts/check-imports refuses Foundation outside `Platform/`.
+// The only import of Foundation's value types (`Data`, `URL`, `Date`) in ErrandCore. The import is exported: the files of ErrandCore, and
+// modules that import ErrandCore, use these types without their own import. scripts/check-imports refuses Foundation outside `Platform/`.
 
 #if canImport(FoundationEssentials)
 @_exported public import FoundationEssentials

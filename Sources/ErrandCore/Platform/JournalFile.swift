@@ -23,8 +23,8 @@ internal import Darwin
 /// 3. the record
 ///
 /// If a process dies while it appends, a part of a frame remains. The next opening removes this part and all later octets.
-/// ``replace(with:)`` writes a new file and renames that file: after a crash, the journal has either the old records or the new
-/// ones. The file has at most `limitBytes` octets: replace the records before it is full.
+/// ``replace(with:)`` writes a new file and renames that file. After a crash, the journal has either the old records or the new
+/// records. The file has at most `limitBytes` octets: replace the records before it is full.
 ///
 /// Only one holder at a time may use the file: take a ``FileLock`` first. All calls block. Only the owner of the file can read it
 /// (mode 0600).
@@ -158,10 +158,10 @@ final class JournalFile: Sendable {
     }
 
     /// Replaces all records, and forces the new records to the disk. After a crash, the file has either the old records or the new
-    /// ones.
+    /// records.
     ///
     /// - Throws: `FileWriteError`. The file then has the old records, with one exception. After the failure
-    ///   `synchronize the folder of`, the file has the new records, and a loss of power may bring back the old ones.
+    ///   `synchronize the folder of`, the file has the new records, and a loss of power may bring back the old records.
     func replace(with records: [Data]) throws(FileWriteError) {
         try checkRoom(records.reduce(Self.header.count) { $0 + Self.frameBytes + $1.count })
         var data = Self.header

@@ -19,7 +19,7 @@ internal import Darwin
 /// All calls block.
 package final class OutputFile: Sendable {
     private struct State {
-        /// `nil` after the file is closed.
+        /// The descriptor; `nil` after the file is closed.
         var descriptor: Int32?
         /// Whether the temporary file exists.
         var exists = true
@@ -54,8 +54,8 @@ package final class OutputFile: Sendable {
         guard descriptor >= 0 else { throw FileWriteError.creating(at: path, operation: "create a file beside", code: errno) }
         temporaryPath = temporary
         state = Mutex(State(descriptor: descriptor))
-        // The umask may have removed some permissions. A file system without permissions may refuse this call, and the default must
-        // not fail there.
+        // The umask may have removed some permissions. A file system without permissions may refuse this call. The default
+        // permissions must not fail on such a file system.
         if fchmod(descriptor, mode_t(options.permissions)) != 0, options.permissions != FileWriteOptions.standard.permissions {
             throw failure("set the permissions of")
         }
@@ -81,7 +81,7 @@ package final class OutputFile: Sendable {
 
     /// Returns the folder of a file, including the last slash; empty for the current folder.
     static func folder(of path: String) -> String {
-        // Compared by octets: a combining character after the slash must not hide the slash.
+        // Octets are compared, because a combining character after the slash must not hide the slash.
         path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[...$0]) } ?? ""
     }
 

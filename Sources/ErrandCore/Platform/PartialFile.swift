@@ -14,7 +14,7 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// A file that is written at offsets, and that a later run of the program may continue. It is closed when it is released.
+/// A file that is written at offsets, and that a later run of the program may continue. The file is closed when this object is released.
 ///
 /// All calls block. Only the owner of the file can read it (mode 0600), unless other permissions are given.
 final class PartialFile: Sendable {
@@ -30,7 +30,7 @@ final class PartialFile: Sendable {
 
     private let path: String
     private let calls: FileCalls
-    /// `nil` after the file is closed.
+    /// The descriptor; `nil` after the file is closed.
     private let descriptor: Mutex<Int32?>
     /// Whether the file was created.
     let isNew: Bool

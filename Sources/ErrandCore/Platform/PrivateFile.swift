@@ -58,7 +58,7 @@ package enum PrivateFile {
     /// exists.
     ///
     /// - Parameter limitBytes: the most bytes of the present content that count; at least 0, 1 MiB by default.
-    /// - Throws: `FileWriteError`. Nothing is then left behind.
+    /// - Throws: `FileWriteError`. After a failure, no file is left behind.
     package static func reserve(_ path: String, limitBytes: Int = limitBytes) async throws {
         try await BlockingWork.run {
             try OutputFile.check(path)
@@ -111,7 +111,7 @@ package enum PrivateFile {
                 guard waited() < limit else { return nil }
                 try await clock.sleep(for: .milliseconds(20))
             }
-            // The previous holder may have removed the file, and other callers may lock a new one.
+            // The previous holder may have removed the file. Then other callers may lock a new file.
             if lock.isAtItsPath { return lock }
             lock.release()
         }

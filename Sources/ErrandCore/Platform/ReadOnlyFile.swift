@@ -23,7 +23,7 @@ package final class ReadOnlyFile: Sendable {
     /// - Throws: `FileReadError` with the operation and the system's error number, also for a folder, a device and a pipe.
     package init(path: String) throws {
         try Self.checkPath(path)
-        // Opened without waiting for a writer, because a pipe may have replaced the file.
+        // The call does not wait for a writer, because a pipe may have replaced the file.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw FileReadError(path: path, operation: "open", code: errno) }
         do {
@@ -40,8 +40,8 @@ package final class ReadOnlyFile: Sendable {
 
     deinit { _ = close(descriptor) }
 
-    /// Returns why nothing can be read at `path`, for code that opens the file by other means; `nil` for a file, a pipe and a
-    /// device.
+    /// Returns the reason why nothing can be read at `path`, for code that opens the file by other means. `nil` for a file, a
+    /// pipe and a device.
     package static func problem(path: String) -> FileReadError? {
         var status = stat()
         guard stat(path, &status) == 0 else { return FileReadError(path: path, operation: "open", code: errno) }

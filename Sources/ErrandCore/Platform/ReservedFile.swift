@@ -43,8 +43,8 @@ struct ReservedFile: ~Copyable {
         return ReservedFile(path, partPath, descriptor)
     }
 
-    /// Tries to take the lock for a short time. If another thread starts a program, the program has a copy of each descriptor until
-    /// it runs. It may thus hold the lock of a closed file.
+    /// Tries to take the lock for a short time. If another thread starts a program, the new process has a copy of each descriptor
+    /// until the program runs. Therefore the new process may hold the lock of a closed file.
     private static func lockSoon(_ descriptor: Int32, _ pause: (Duration) -> Void) -> Bool {
         for _ in 0..<50 {
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
@@ -66,7 +66,7 @@ struct ReservedFile: ~Copyable {
     /// - Throws: `FileWriteError`.
     static func created(for path: String) throws(FileWriteError) -> ReservedFile {
         let partPath = partPath(of: path)
-        // Another holder may rename the file while this one waits. Each holder renames the file only once.
+        // Another holder may rename the file while this call waits. Each holder renames the file only once.
         for _ in 0..<100 {
             let descriptor = open(partPath, flags | O_CREAT, 0o600)
             guard descriptor >= 0 else { throw FileWriteError(path: path, operation: "create a file beside", code: errno) }

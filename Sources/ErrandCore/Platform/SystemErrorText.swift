@@ -6,7 +6,7 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// Returns what a person can do about an error number of writing a file; `nil` for most numbers.
+/// Returns advice for a person if a file can't be written, by the error number of the system. `nil` for most numbers.
 func fileWriteAdvice(_ code: Int32) -> String? {
     switch code {
     case ENOSPC, EDQUOT: "Free some space and try again."
@@ -18,7 +18,7 @@ func fileWriteAdvice(_ code: Int32) -> String? {
     }
 }
 
-/// Returns why a file can't be created in a folder; `nil` if the folder is not the cause.
+/// Returns the reason why a file can't be created in a folder. `nil` if the folder is not the cause.
 func creationProblem(_ code: Int32, in folder: String) -> String? {
     switch code {
     case ENOENT: "\(folder) does not exist"

@@ -62,7 +62,7 @@ extension ProxySettings {
             }
             credentials = Credentials(user: user, password: password)
         }
-        // Neither the host nor the port is shown: they may be a part of a password.
+        // Neither the host nor the port is shown, because they may be a part of a password.
         guard let parts = Self.split(place) else { throw refused("its host has a colon: an IPv6 address must be in brackets") }
         guard !parts.host.isEmpty else { throw refused("it has no host") }
         guard parts.port.utf8.allSatisfy(\.isASCIIDigit), let port = Int(parts.port.isEmpty ? kind.defaultPort : parts.port),
@@ -81,7 +81,7 @@ extension ProxySettings {
         }
     }
 
-    /// Returns the host, and the port, which is empty if there is none; `nil` if the host has a colon and no brackets.
+    /// Returns the host and the port. The port is empty if the text has no port. `nil` if the host has a colon and no brackets.
     private static func split(_ place: Substring) -> (host: Substring, port: Substring)? {
         let colonOctet = UInt8(ascii: ":")
         let afterBracket = place.utf8.lastIndex(of: UInt8(ascii: "]")) ?? place.startIndex

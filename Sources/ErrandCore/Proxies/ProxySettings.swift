@@ -142,6 +142,6 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesS
         }
     }
 
-    /// RFC 7617, section 2
+    /// Whether the user name has a colon, which Basic does not allow (RFC 7617, section 2).
     private var credentialsHaveColon: Bool { kind != .socks5 && credentials?.user.utf8.contains(UInt8(ascii: ":")) ?? false }
 }

@@ -109,7 +109,7 @@ struct AddressCache: Sendable {
 
     var count: Int { entries.count }
 
-    /// Returns the addresses that are kept and still valid; `nil` if there are none. This counts as a use.
+    /// Returns the addresses that are kept and still valid; `nil` if there are no such addresses. The call counts as a use.
     mutating func addresses(of key: Key, at now: Duration) -> [IPAddress]? {
         guard let entry = entries.updateIfPresent(key, { $0 }) else { return nil }
         if entry.expiry > now { return entry.addresses }

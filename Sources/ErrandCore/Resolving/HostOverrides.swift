@@ -9,7 +9,7 @@
 /// means every host with that port. An entry with the name of a host has precedence over `*`.
 public struct HostOverrides: HostResolver, CustomStringConvertible, HidesStorage {
     private struct Target: Hashable, Sendable {
-        /// The host; `*` for every host.
+        /// The host; `*` means every host.
         let host: String
         let port: Int
     }

@@ -73,11 +73,11 @@ extension IPAddress: CustomStringConvertible, HidesStorage {
     public var description: String {
         if isIPv4 { return Self.dotted(UInt32(truncatingIfNeeded: low)) }
         let zone = interface.map { "%\($0)" } ?? ""
-        // RFC 5952, section 5
+        // RFC 5952, section 5: the last 32 bits of an IPv4-mapped address are written as an IPv4 address.
         if high == 0, low >> 32 == 0xFFFF { return "::ffff:" + Self.dotted(UInt32(truncatingIfNeeded: low)) + zone }
         let groups = [high, low].flatMap { half in [48, 32, 16, 0].map { UInt16(truncatingIfNeeded: half >> UInt64($0)) } }
-        // The longest run of at least two zeros is left out. Of several runs of equal length, the first is left out (section
-        // 4.2).
+        // The longest run of at least two zeros is left out. If several runs have the same length, the first run is left out
+        // (section 4.2).
         var gap = 0..<0
         var start = 0
         for (index, group) in groups.enumerated() {

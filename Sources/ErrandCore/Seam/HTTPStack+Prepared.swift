@@ -78,7 +78,7 @@ final class Preparation: Sendable {
 
     init(of id: RequestID) { self.id = id }
 
-    /// The first stored request; `nil` if none was stored yet.
+    /// The first stored request; `nil` if no request was stored yet.
     var request: Request? { kept.withLock { $0 } }
 
     func keep(_ request: Request) { kept.withLock { if $0 == nil { $0 = request } } }

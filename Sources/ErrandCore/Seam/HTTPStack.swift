@@ -57,7 +57,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     /// from its own rules (``HTTPMiddleware/neighbors``) about places in that order:
     ///
     /// - If the layer must be inside some places, it is directly inside the innermost of these places.
-    /// - Otherwise, if the layer must be outside some places, it is directly outside the outermost of these places.
+    /// - If the layer has only places that it must be outside, it is directly outside the outermost of these places.
     ///
     /// A layer without such rules is inside `validateStatus` and outside `fallback` and `retry`. Such a layer sees each call
     /// once, with the whole URL and within the deadline of the call. It sees every response, whatever its status.
@@ -117,7 +117,8 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
         return try await request.restoringCall { [entered] in try await send(entered) }
     }
 
-    /// A separate function, because it keeps a copy of the request. Most requests have no options, or are already in a call.
+    /// Sends a request as a new call. This is a separate function, because it keeps a copy of the request. Most requests have no options,
+    /// or are already in a call.
     @inline(never) private func enter(_ request: Request) async throws -> Response {
         let entered = try entering(request)
         do {

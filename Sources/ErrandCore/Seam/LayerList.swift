@@ -3,7 +3,7 @@
 final class LayerList: Sendable {
     let entries: [LayerEntry]
     let base: LayerBase
-    /// Whether an added layer goes to its own place, and not outside all others.
+    /// Whether an added layer is inserted at its own place, and not outside all other layers.
     let isSorted: Bool
     /// The layers of the stack and of its base.
     let layers: [HTTPStack.Layer]
@@ -226,7 +226,7 @@ private struct Wrapped<Middleware: HTTPMiddleware>: HTTPSender {
         }
     }
 
-    /// A separate function, because most calls are not profiled.
+    /// Sends a request of a profiled call. This is a separate function, because most calls are not profiled.
     @inline(never) private func sendProfiling(_ request: Request) async throws -> Response {
         guard let position = request.options.call.profilePosition else { return try await middleware.send(request, to: next) }
         return try await position.within(middleware.label, request) { try await middleware.send($0, to: next) }

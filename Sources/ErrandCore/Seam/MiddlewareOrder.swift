@@ -1,4 +1,4 @@
-/// A check of a stack's order against the rules of its layers. The check is pure, and is made only on request.
+/// A check of a stack's order against the rules of its layers. The check has no side effects, and runs only on request.
 struct MiddlewareOrder {
     /// One rule: `outer` must be outside `inner`. Both are indices of layers. If several layers have the same place, the
     /// outermost layer counts.
@@ -13,7 +13,7 @@ struct MiddlewareOrder {
     private let layers: [HTTPStack.Layer]
     /// The rules, each pair of layers once, in the order of the layers that declare the rules, outermost first.
     private let rules: [Rule]
-    /// Each place that must not occur twice and does, as a sentence.
+    /// A sentence for each place that must not occur twice but does.
     private let repetitions: [String]
 
     /// Creates a check of the layers of a stack.
@@ -64,7 +64,7 @@ struct MiddlewareOrder {
         let neighbor: MiddlewareNeighbor
     }
 
-    /// Each rule that the stack breaks, as a sentence. Rules that no order can satisfy together are reported once, as a
+    /// A sentence for each rule that the stack breaks. Rules that no order can satisfy together are reported once, as a
     /// contradiction.
     var problems: [String] { repetitions + misorders }
 
@@ -82,7 +82,7 @@ struct MiddlewareOrder {
         }
     }
 
-    /// Returns the shortest chain of rules by which the layer `start` must be outside the layer `end`; `nil` if there is none.
+    /// Returns the shortest chain of rules by which the layer `start` must be outside the layer `end`; `nil` if there is no such chain.
     private func path(from start: Int, to end: Int) -> [Rule]? {
         var paths: [Int: [Rule]] = [start: []]
         var queue = [start][...]

@@ -120,7 +120,7 @@ private struct HostPattern: Sendable {
 
 /// A middleware that some requests bypass.
 protocol ConditionalMiddleware: HTTPMiddleware {
-    /// Returns the middleware with `other` for the requests that do not meet its condition.
+    /// Returns a middleware that uses `other` for the requests that do not meet the condition.
     func replacing(_ other: any HTTPMiddleware) -> any HTTPMiddleware
 }
 

@@ -91,7 +91,7 @@ public struct Sensitivity: Sendable, Hashable {
     ///
     /// - Parameter name: the name in lower case.
     private static func saysSo(_ name: String) -> Bool {
-        // A Boolean of CORS, which reveals no secret.
+        // The value of this CORS field is a Boolean, which reveals no secret.
         if name.isExactly("access-control-allow-credentials") { return false }
         var name = name
         return name.withUTF8 { bytes in

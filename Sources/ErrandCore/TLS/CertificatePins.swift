@@ -76,8 +76,8 @@ public struct CertificatePins: Sendable, Hashable {
         return pin
     }
 
-    /// Returns the pins of a text in the form of curl; `nil` for any other text. The form of curl is `sha256//` and a hash, with
-    /// semicolons between several pins. The hash of a valid pin may begin with a slash.
+    /// Returns the pins of a text in the form of curl, in the form of this type. `nil` for any other text. The form of curl is
+    /// `sha256//` and a hash, with semicolons between several pins. The hash of a valid pin may begin with a slash.
     private static func ownForm(ofCurls text: String) -> String? {
         let pins = text.split(separator: ";").map { $0.hasPrefix("sha256//") ? "sha256/" + $0.dropFirst(8) : "" }
         let areHashes = pins.allSatisfy { pin in

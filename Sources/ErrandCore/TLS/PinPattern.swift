@@ -59,7 +59,7 @@ struct PinPattern: Sendable, Hashable, CustomStringConvertible {
 
     /// Returns whether the pattern matches a host.
     ///
-    /// - Parameter other: in its comparable form.
+    /// - Parameter other: the host, in its comparable form.
     func matches(_ other: String) -> Bool {
         switch wildcard {
         case .absent: other == host

@@ -28,7 +28,7 @@ package func tlsErrorText(_ text: String) -> String {
         ("noSuchFilesystemObject", "there is no such file"),
     ]
     if let known = reasons.first(where: { text.contains($0.0) }) { return known.1 }
-    // `…SSL routines:OPENSSL_internal:TLSV1_ALERT_INTERNAL_ERROR at …`
+    // An example of the text: `…SSL routines:OPENSSL_internal:TLSV1_ALERT_INTERNAL_ERROR at …`
     let name = text.firstMatch(of: /OPENSSL_internal:([A-Z0-9_]+)/)?.output.1
     return name.map { $0.lowercased().split(separator: "_").joined(separator: " ") } ?? text
 }

@@ -14,7 +14,7 @@ private struct TypeNameReader {
 
     /// Returns the name; `nil` if the text is not the name of a struct, an enum or a class.
     mutating func name() -> String? {
-        // A type that is nested in an extension: `(extension in App):Swift.Array<Swift.Int>.Page`.
+        // A type that is nested in an extension has a prefix: `(extension in App):Swift.Array<Swift.Int>.Page`.
         if rest.hasPrefix("(extension in ") {
             guard let end = rest.firstIndex(of: ":") else { return nil }
             rest = rest[rest.index(after: end)...]
@@ -45,7 +45,7 @@ private struct TypeNameReader {
         }
     }
 
-    /// Returns the generic arguments: empty if there are none; `nil` if one of them has no name.
+    /// Returns the generic arguments; an empty array if the type is not generic; `nil` if an argument has no name.
     private mutating func arguments() -> [String]? {
         guard skip("<") else { return [] }
         var arguments: [String] = []

@@ -49,7 +49,7 @@ public struct PhaseTimeouts: Sendable {
         (self.idleRead, self.idleWrite, self.clock) = (idleRead, idleWrite, clock)
     }
 
-    /// These limits, each at most as long as a clock can wait.
+    /// These limits, each reduced to the longest time that a clock can wait.
     var bounded: PhaseTimeouts {
         var limits = self
         (limits.queue, limits.connect, limits.firstByte) = (queue?.bounded, connect?.bounded, firstByte?.bounded)

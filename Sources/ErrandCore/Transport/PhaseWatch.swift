@@ -6,7 +6,7 @@ final class PhaseWatch: EventSink {
         var phase = ExchangePhase.queue
         var limit: Duration?
         var since: Duration
-        /// Counts the changes of the phase, and every other restart of the phase's time.
+        /// The number of changes of the phase, and of other restarts of the phase's time.
         var generation = 0
         var waiter: (ticket: Ticket, continuation: CheckedContinuation<Void, any Error>)?
     }

@@ -8,7 +8,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         try Task.checkCancellation()
         var request = request
         try request.completeForTransport()
-        // Decided here, because each further function call costs time, and most requests need none of the following steps.
+        // The check is made here, because each further function call costs time, and most requests need none of the following steps.
         if isPlain(request) { return try await transport.send(request) }
         return try await request.restoringCall { [request] in try await sendAttempt(request) }
     }
@@ -21,7 +21,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         return transport.capabilities.contains(.deadlines) && deadline.continuousInstant != nil && !deadline.hasPassed
     }
 
-    /// Sends the request with the limit of its attempt, if the request has a limit of its own.
+    /// Sends the request with the limit of its attempt, if the request has such a limit.
     private func sendAttempt(_ request: Request) async throws -> Response {
         guard case .use(let timeout) = request.options.attemptTimeout, !request.options.call.hasAttemptDeadline else {
             return try await sendProfiling(request)
@@ -120,7 +120,7 @@ extension Request {
     /// - Throws: ``InvalidURLError`` for a request without an authority, or with a target that can't be sent.
     mutating func completeForTransport() throws {
         try readTarget()
-        // Decided before the fallback fields are added, which may include the priority.
+        // This value is read before the fallback fields are added, because they may include the priority.
         let addsPriority = options.priority != .normal && !headers.contains(.priority)
         if options.hasFallbackHeaders { headers = completedFields }
         if addsPriority { headers[.priority] = options.priority.description }

@@ -79,7 +79,7 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     public init(_ reference: URLReference) throws(InvalidURLError) {
         let text = reference.description
         try self.init(checked: reference, text: text)
-        // The caller may have written the components of the reference.
+        // The caller may have changed the components of the reference.
         guard path.isEmpty || path.utf8.first == UInt8(ascii: "/") else { throw InvalidURLError(text, .invalidTarget) }
         try RequestTarget.check(path[...], query?[...], of: text)
     }
@@ -157,7 +157,7 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     /// - Parameter defaults: percent-encoded query items, placed between the items of the base URL and the items of `target`.
     package func joinedTarget(_ target: String, defaults: String = "") -> String {
         let slash = UInt8(ascii: "/")
-        // The usual case: the base URL is only an origin.
+        // In the usual case, the base URL is only an origin.
         if query == nil, defaults.isEmpty, path.utf8.count <= 1, target.utf8.first == slash { return target }
         let (endpoint, query) = RequestTarget.parts(of: target)
         var joined = ""

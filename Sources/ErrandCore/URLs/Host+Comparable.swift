@@ -33,7 +33,7 @@ extension Host {
         }
     }
 
-    /// Returns whether a comparable host is an address, or ends in a number, which only a part of an address does.
+    /// Returns whether a comparable host is an address, or ends in a number. Only addresses, and parts of addresses, end in a number.
     static func isAddress(_ host: String) -> Bool {
         host.utf8.contains(UInt8(ascii: ":")) || host.split(atOctet: UInt8(ascii: ".")).last?.utf8.allSatisfy(\.isASCIIDigit) ?? false
     }

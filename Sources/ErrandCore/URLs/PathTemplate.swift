@@ -83,7 +83,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
             case .segments(let values, _):
                 if values.isEmpty && !inQuery { emptyValues.append(text.utf8.count) }
                 for value in values {
-                    // Only the octets before the first semicolon count, as for whole segments below. Each value is one segment.
+                    // Each value is one segment. As for whole segments below, only the octets before the first semicolon count.
                     let name = value.utf8.prefix { $0 != UInt8(ascii: ";") }
                     if name.isEmpty { throw InvalidURLError(description, .emptySegment) }
                     if name.elementsEqual(".".utf8) || name.elementsEqual("..".utf8) { throw InvalidURLError(description, .dotSegment) }

@@ -4,7 +4,7 @@ enum RepairedURL {
     /// The source of a text.
     enum Source {
         /// A person pasted or typed the text. White space and byte order marks around the text, and its fragment, are dropped. A
-        /// backslash in the path is kept, and refused later, because browsers read a backslash as a slash.
+        /// backslash in the path is kept. A later check refuses the backslash, because browsers read it as a slash.
         case person
         /// A server sent the text. Spaces around the text are dropped. A backslash in the path is percent-encoded.
         case server

@@ -187,7 +187,8 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
         replace(name, with: value.queryValues.map { Item(name: name, value: $0) })
     }
 
-    /// Replaces all items of an array, at the place of the first item. If no item has the name, the array is appended.
+    /// Replaces the items that have the name of an array. The new items stand where the first of the replaced items was. If no item has
+    /// the name, the new items are appended.
     ///
     /// - Parameters:
     ///   - name: without brackets, also for the style ``ArrayStyle/brackets``.

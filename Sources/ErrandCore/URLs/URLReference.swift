@@ -94,14 +94,14 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
         return target
     }
 
-    /// [RFC 3986, section 5.2.3](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.3).
+    /// Merges a relative path with this path ([RFC 3986, section 5.2.3](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.3)).
     private func merged(with relative: String) -> String {
         if authority != nil, path.isEmpty { return "/" + relative }
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return relative }
         return path[...slash] + relative
     }
 
-    /// [RFC 3986, section 5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4).
+    /// Removes dot segments from a path ([RFC 3986, section 5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4)).
     static func removingDotSegments(_ path: String) -> String {
         let isAbsolute = path.utf8.first == UInt8(ascii: "/")
         let segments = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).dropFirst(isAbsolute ? 1 : 0)

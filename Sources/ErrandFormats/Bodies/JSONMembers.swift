@@ -10,8 +10,8 @@ package enum JSONMembers {
     ///
     /// - A needed member whose value is unreadable, an array or an object is left out.
     /// - In the other members, quotation marks and brackets must be in pairs. Nothing else is checked.
-    /// - A byte order mark before the object is ignored. Text after the object is ignored, too. If that text has another `{`, the
-    ///   result is `nil`, because it is unknown which object is meant.
+    /// - A byte order mark before the object and text after the object are ignored. If the text after the object has another `{`,
+    ///   the result is `nil`, because it is unknown which object is meant.
     package static func needed(_ names: [String], in bytes: UnsafeRawBufferPointer) -> [UInt8]? {
         var scan = JSONScan(bytes)
         guard let members = scan.members(where: { name in names.contains { $0.utf8.elementsEqual(bytes[name]) } }) else { return nil }

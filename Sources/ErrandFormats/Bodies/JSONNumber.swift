@@ -70,7 +70,7 @@ public struct JSONNumber: Sendable, Hashable {
     private static func plain(_ digits: [UInt8], exponent: Int) -> String {
         func text(_ digits: some Sequence<UInt8>) -> String { String(decoding: Array(digits), as: UTF8.self) }
         func zeros(_ count: Int) -> String { String(repeating: "0", count: count) }
-        // The number of digits before the point.
+        // `whole` is the number of digits before the point.
         let whole = digits.count + exponent
         if exponent >= 0, exponent <= 38 { return text(digits) + zeros(exponent) }
         if exponent < 0, whole > 0 { return text(digits.prefix(whole)) + "." + text(digits.dropFirst(whole)) }
@@ -90,7 +90,7 @@ public struct JSONNumber: Sendable, Hashable {
         let zero = UInt8(ascii: "0")
         var digits = text.utf8[..<exponent].filter { (zero...UInt8(ascii: "9")).contains($0) }.drop { $0 == zero }.map { $0 - zero }
         guard digits.count > limit else { return text }
-        // The last digit is multiplied by ten to the power of `power`.
+        // The value of the last digit is the digit times ten to the power of `power`.
         let point = text.utf8[..<exponent].firstIndex(of: UInt8(ascii: "."))
         var power = point.map { -text.utf8.distance(from: $0, to: exponent) + 1 } ?? 0
         power += Int(text[exponent...].dropFirst()) ?? 0

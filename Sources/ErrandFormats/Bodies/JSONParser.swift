@@ -54,7 +54,7 @@ extension JSONValue {
 
 /// Reads JSON byte by byte, each byte once.
 struct JSONParser {
-    /// The caller keeps the memory valid for the lifetime of the parser.
+    /// The text. The caller keeps its memory valid for the lifetime of the parser.
     private let bytes: UnsafeBufferPointer<UInt8>
     private var offset = 0
 
@@ -211,7 +211,7 @@ struct JSONParser {
             (string, isSlow) = (String(validating: text, as: UTF8.self), MarkRun.isTooLong(in: UnsafeRawBufferPointer(text)))
         }
         guard let string else { throw error("a string that is not UTF-8") }
-        // The app and `==` of JSON values compare strings, too.
+        // The app, and `==` of JSON values, also compare strings.
         guard !isSlow else { throw limit(MarkRun.problem) }
         return string
     }

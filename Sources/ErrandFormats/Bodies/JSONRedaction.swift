@@ -1,17 +1,17 @@
 /// Finds the bytes of a JSON text ([RFC 8259](https://www.rfc-editor.org/rfc/rfc8259)) that are the values of members with secret names.
-/// All other bytes stay as they are.
+/// All other bytes stay unchanged.
 ///
 /// A string becomes the placeholder, a number `0`, an array `[]` and an object `{}`, so that the text can still be decoded. `null`,
 /// `true`, `false` and the empty string stay. Names are compared with their escapes resolved.
 ///
-/// Text that is truncated or malformed is redacted up to the problem, and everything from there on is replaced by one placeholder. So is
-/// everything from a secret value that is not followed by a comma, a bracket or the end.
+/// Text that is truncated or malformed is redacted up to the problem. One placeholder replaces the text from the problem to the end. If
+/// a secret value is not followed by a comma, a bracket or the end, one placeholder replaces the text from this value to the end.
 ///
-/// Redaction takes linear time and constant stack. `rewrite` is called on the same stack, so a `rewrite` that reads JSON within a
-/// string must limit the nesting by ``nestedTextLimit``.
+/// Redaction takes linear time and constant stack. `rewrite` is called on the same stack. Therefore a `rewrite` that reads JSON
+/// within a string must limit the nesting by ``nestedTextLimit``.
 package struct JSONRedaction: Sendable {
-    /// The deepest nesting of JSON texts in strings of other JSON texts. A text that is nested deeper is replaced completely. With
-    /// escapes, the nesting can grow with the number of bytes.
+    /// The deepest nesting of JSON texts in strings of other JSON texts. A text that is nested deeper is replaced completely.
+    /// Without this limit, the nesting could grow with the number of bytes.
     package static let nestedTextLimit = 8
 
     /// The replacements.
@@ -81,7 +81,7 @@ private struct JSONScanner {
                 skipSpace()
                 if index == bytes.count { return isOne }
                 isOne = false
-                // Further texts are examined, too. A string or a number may turn out to be a name, depending on the next token.
+                // Further texts are also examined. A string or a number may turn out to be a name, depending on the next token.
                 guard "{[".utf8.contains(bytes[start]) else {
                     safe = start
                     throw Malformed()
@@ -155,7 +155,7 @@ private struct JSONScanner {
             } else {
                 end(start, beginsSecret: beginsSecret, replacement: try scalar(first, from: start), safe: &safe)
             }
-            // The value has ended. Each level whose last value it was ends, too.
+            // The value has ended. If it was the last value of its level, the level also ends.
             while true {
                 guard let level = levels.last else { return }
                 skipSpace()

@@ -1,9 +1,9 @@
-// Changing a value without a Swift type for it.
+// The functions of this file change a JSON value without a Swift type.
 
 extension JSONValue {
     /// Changes the value by a merge patch ([RFC 7396](https://www.rfc-editor.org/rfc/rfc7396)): the members of `patch` replace the
-    /// members of the same name, also in nested objects. If a member of `patch` is `null`, the member of the same name is removed. A
-    /// patch that is not an object replaces the whole value.
+    /// members of the same name, including those of nested objects. If a member of `patch` is `null`, the member of the same name is
+    /// removed. A patch that is not an object replaces the whole value.
     ///
     /// ```swift
     /// json.merge(["user": ["name": "Ada", "nickname": nil]])
@@ -74,7 +74,7 @@ extension JSONValue {
         return old
     }
 
-    /// - Parameter make: returns the new value for the old value of the place; `nil` to remove the value.
+    /// - Parameter make: returns the new value for the old value at the place. `nil` removes the value.
     private mutating func change(
         _ tokens: ArraySlice<String>, _ pointer: JSONPointer, _ make: (JSONValue?) -> JSONValue?
     ) throws(JSONPointerError) {

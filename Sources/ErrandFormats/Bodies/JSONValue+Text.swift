@@ -1,4 +1,4 @@
-// Values as text.
+// The functions of this file write JSON values as text.
 
 extension JSONValue: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The value as JSON: compact, with the names of members sorted.

@@ -73,8 +73,8 @@ public enum JSONValue: Sendable, Hashable, Codable {
         }
         guard depth <= Self.depthLimit else { throw tooDeep() }
         let container = try decoder.singleValueContainer()
-        // A decoder does not report the type of the next value. Each wrong guess creates an error that holds the coding path, but the
-        // path is short.
+        // A decoder does not report the type of the next value. Therefore each type is tried in sequence. A failed try creates an
+        // error that holds the coding path, but the path is short.
         if container.decodeNil() {
             self = .null
         } else if let value = try? container.decode(Bool.self) {

@@ -3,7 +3,7 @@
 /// The check protects against these problems:
 /// - Foundation reads nested containers by recursion, without a limit for the stack.
 /// - In a binary list, Foundation reads an object again for each reference to the object. A few hundred bytes may represent any
-///   number of objects, or contain themselves.
+///   number of objects, or an object that contains itself.
 /// - Foundation ends the process at some bytes that are not UTF-8.
 /// - A long name that is not ASCII, and a long run of combining marks in a value, are slow to compare: see `JSONDepth`.
 package enum PropertyListCheck {
@@ -54,7 +54,7 @@ private struct XMLList {
             offset = start
             if let (opening, closing) = Self.hiding.first(where: { bytes[start...].starts(with: $0.opening.utf8) }) {
                 offset += opening.utf8.count
-                // Some readers take `<?>` and `<!-->` as complete, and others as a beginning.
+                // Some readers read `<?>` and `<!-->` as complete, and other readers as a beginning.
                 let text = bytes[offset...]
                 guard !text.starts(with: ">".utf8), !text.starts(with: "->".utf8), let end = endOf(closing) else { return Self.malformed }
                 hidden += tags(in: text[..<end])
@@ -220,7 +220,7 @@ private struct BinaryList {
         var isContainer = false
         /// Whether the object is a text that is not ASCII.
         var isUnicode = false
-        /// Whether the text is in UTF-16. Otherwise the text is in UTF-8.
+        /// Whether the text is in UTF-16. If false, the text is in UTF-8.
         var isUTF16 = false
         /// The start of the text, or of a container's references. Then the number of references, and the number of these that are
         /// names.

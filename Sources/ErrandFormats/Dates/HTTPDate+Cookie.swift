@@ -45,7 +45,7 @@ extension HTTPDate {
 
     private static func cookieTime(_ token: Substring.UTF8View.SubSequence) -> (hour: Int, minute: Int, second: Int)? {
         let parts = token.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
-        // Only the second may have other octets after its digits.
+        // Only the last part, the second, may have other octets after its digits.
         guard parts.count == 3, parts[0].count <= 2, parts[1].count <= 2, parts[0].allSatisfy(\.isASCIIDigit),
             parts[1].allSatisfy(\.isASCIIDigit), let hour = leadingNumber(parts[0], digits: 1...2),
             let minute = leadingNumber(parts[1], digits: 1...2), let second = leadingNumber(parts[2], digits: 1...2)
@@ -60,7 +60,7 @@ extension HTTPDate {
 }
 
 extension UInt8 {
-    /// `delimiter` of [RFC 6265, section 5.1.1](https://www.rfc-editor.org/rfc/rfc6265#section-5.1.1).
+    /// Whether the octet is a `delimiter` of [RFC 6265, section 5.1.1](https://www.rfc-editor.org/rfc/rfc6265#section-5.1.1).
     fileprivate var isCookieDateDelimiter: Bool {
         switch self {
         case 0x09, 0x20...0x2F, 0x3B...0x40, 0x5B...0x60, 0x7B...0x7E: true

@@ -69,7 +69,7 @@ extension FieldReader {
         return HTTPDate.months.firstIndex { text(start..<position).isExactly($0) }.map { $0 + 1 }
     }
 
-    /// Reads `08:49:37`.
+    /// Reads a time of day, such as `08:49:37`.
     fileprivate mutating func time() -> (hour: Int, minute: Int, second: Int)? {
         guard let hour = digits(2), take(":"), let minute = digits(2), take(":"), let second = digits(2) else { return nil }
         return (hour, minute, second)

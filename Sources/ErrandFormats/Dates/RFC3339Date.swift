@@ -1,8 +1,8 @@
 /// An instant as in [RFC 3339, section 5.6](https://www.rfc-editor.org/rfc/rfc3339#section-5.6): `2026-11-21T12:36:00Z`.
 ///
-/// The letters may be lower case, and a space may be in place of the `T`. An offset may lack its colon (`+0100`) or its minutes
-/// (`+01`), as some servers write it. `-00:00` is UTC. A fraction has any number of digits; the digits after the ninth are checked
-/// and dropped.
+/// The letters may be lower case, and a space may replace the `T`. An offset may lack its colon (`+0100`) or its minutes (`+01`),
+/// as some servers write it. `-00:00` is UTC. A fraction has any number of digits; the digits after the ninth are checked and
+/// dropped.
 ///
 /// A day that does not exist, an hour of 24 and text after the end are refused. A second of 60 counts as the first second of the next
 /// month. A second of 60 is accepted only in the last minute of a month in UTC

@@ -97,8 +97,7 @@ extension FieldReader {
         return services
     }
 
-    /// Reads a service; `nil` if the service is not valid. In that case the position is somewhere in the service, but not in a quoted
-    /// string.
+    /// Reads a service; `nil` if the service is not valid. Then the position is somewhere in the service, but not in a quoted string.
     private mutating func service() -> AlternativeService? {
         guard let name = token(), take("="), next == UInt8(ascii: "\"") else { return nil }
         let text = quoted()

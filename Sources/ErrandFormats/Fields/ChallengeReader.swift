@@ -29,8 +29,8 @@ struct ChallengeReader {
         return unread()
     }
 
-    /// Returns the challenges read so far. If none is a Digest challenge, but the rest of the value has the word Digest, a Digest
-    /// challenge without parameters is added.
+    /// Returns the challenges read so far. If no challenge is a Digest challenge, but the rest of the value has the word Digest,
+    /// a Digest challenge without parameters is added.
     mutating func unread() -> [AuthenticationChallenge] {
         guard bytes.indices.dropFirst(reader.position).contains(where: { isWordDigest(at: $0) }),
             !read.contains(where: { $0.isScheme(Self.digest) })

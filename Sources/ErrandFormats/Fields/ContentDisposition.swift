@@ -68,7 +68,7 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
         for scalar in last {
             switch scalar.properties.generalCategory {
             case .control, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned, .privateUse: continue
-            // Characters of direction and of no width make a name look like a different name.
+            // With characters that change the direction or have no width, a name looks like a different name.
             case .format: continue
             case _ where scalar.properties.isDefaultIgnorableCodePoint: continue
             default: scalars.append(":*?\"<>|".unicodeScalars.contains(scalar) ? "_" : scalar)
@@ -102,7 +102,7 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
             length += UTF8.width(stem[end])
             end += 1
         }
-        // Without an extension, the shortened name can end in a dot or a space.
+        // If the name has no extension, the shortened name can end in a dot or a space.
         return suffix.isEmpty ? text(trimmedAtEnd(stem[..<end])) : text(stem[..<end]) + suffix
     }
 

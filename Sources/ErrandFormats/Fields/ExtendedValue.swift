@@ -1,7 +1,7 @@
 /// The value of a parameter such as `filename*`, which has a character set ([RFC 8187](https://www.rfc-editor.org/rfc/rfc8187)):
 /// `UTF-8''%e2%82%ac%20rates`.
 package enum ExtendedValue {
-    /// `attr-char` ([RFC 8187, section 3.2.1](https://www.rfc-editor.org/rfc/rfc8187#section-3.2.1)).
+    /// The octets of `attr-char` ([RFC 8187, section 3.2.1](https://www.rfc-editor.org/rfc/rfc8187#section-3.2.1)).
     private static let allowed = URLCharacterSet("!#$&+-.^_`|~")
 
     /// Returns the text; `nil` if the value is invalid, or its character set is neither UTF-8 nor ISO-8859-1. The language is ignored.

@@ -13,7 +13,7 @@ extension [FieldParameter] {
     /// The value of the first parameter with this name, which is in lower case.
     subscript(name: String) -> String? { first { $0.name == name }?.value }
 
-    /// The value of `name*`, if it is valid, and otherwise the value of `name`.
+    /// Returns the value of `name*` if it is valid, or else the value of `name`.
     func extendedValue(of name: String) -> String? { self[name + "*"].flatMap { ExtendedValue.decode($0) } ?? self[name] }
 }
 
@@ -21,7 +21,7 @@ extension FieldReader {
     /// Reads parameters, each after its semicolon. Stops before the first text that is not a parameter.
     ///
     /// - Parameters:
-    ///   - keepingBackslashes: as for `quoted(keepingBackslashes:)`.
+    ///   - keepingBackslashes: see `quoted(keepingBackslashes:)`.
     ///   - keepingSpaces: whether spaces within a value without quotation marks belong to the value, as in RFC 8288, appendix B.3:
     ///     `rel=next last`.
     /// - Returns: the first 32 parameters. Further parameters are read, but left out.
@@ -43,7 +43,7 @@ extension FieldReader {
                     value = quoted(keepingBackslashes: keepingBackslashes)
                     if value == nil { break }
                 } else {
-                    // Reads more than a token, because many senders leave out the quotation marks.
+                    // This code reads more than a token, because many senders leave out the quotation marks.
                     let start = position
                     if keepingSpaces {
                         skip { !";,\"".utf8.contains($0) }

@@ -26,7 +26,7 @@ extension HTTPField {
         return text
     }
 
-    /// Returns whether a field of this name has URLs that a request may be sent to.
+    /// Returns whether a field of this name has URLs to which a request may be sent.
     package static func hasReferences(_ name: Name) -> Bool { name == .location || name == .contentLocation || name == link }
 
     private static let link = Name.known("Link")

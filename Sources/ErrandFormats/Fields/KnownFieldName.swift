@@ -1,7 +1,7 @@
 package import HTTPTypes
 
 extension HTTPField.Name {
-    /// Returns a field name from a literal; traps if it is invalid.
+    /// Returns a field name from a literal; traps if the literal is invalid.
     package static func known(_ name: String) -> HTTPField.Name {
         guard let known = HTTPField.Name(name) else { preconditionFailure("name must be the name of a field (is '\(name)')") }
         return known

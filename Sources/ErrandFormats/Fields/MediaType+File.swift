@@ -1,5 +1,6 @@
 extension MediaType {
-    /// Returns the media type for the extension of the first name that has a known one; otherwise `application/octet-stream`.
+    /// Returns the media type for the extension of the first name whose extension is known. If no extension is known, returns
+    /// `application/octet-stream`.
     package static func essence(forFileNamed fileNames: String...) -> String {
         for name in fileNames {
             let last = name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).dropFirst().last

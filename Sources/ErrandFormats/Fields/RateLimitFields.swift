@@ -12,8 +12,8 @@ public import HTTPTypes
 /// - `Retry-After` ([RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)) and `X-RateLimit-Retry-After`,
 ///   only with status 429 and 503
 /// - `RateLimit` with `RateLimit-Policy`
-///   ([draft-ietf-httpapi-ratelimit-headers](https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/), also in the
-///   form of revision 7 of the draft)
+///   ([draft-ietf-httpapi-ratelimit-headers](https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/)), including
+///   the form of revision 7 of the draft
 /// - the older triples `RateLimit-Limit`, `-Remaining` and `-Reset`, the same fields with the prefix `X-`, and `X-Rate-Limit-…`
 ///
 /// Invalid fields are ignored. Of several fields with one name, the first counts, unless the field is a list.
@@ -76,7 +76,7 @@ public struct RateLimitFields: Sendable, Hashable {
 
     private static let quotaLimit = 8
 
-    /// Returns the value; `nil` if the value is longer than the limit, and counts as invalid.
+    /// Returns the value; `nil` for a value longer than the limit, which counts as invalid.
     private static func short(_ value: String?) -> String? { value.flatMap { $0.utf8.count <= FieldLimits.valueBytes ? $0 : nil } }
 
     // MARK: The draft
@@ -93,7 +93,7 @@ public struct RateLimitFields: Sendable, Hashable {
         return list.members.compactMap { member in
             guard let item = member.item, let name = item.value.stringValue, let remaining = count(item.parameters["r"]) else { return nil }
             let policy = policies[name] ?? Policy()
-            // Without a reset time, a quota lasts for a window at most.
+            // Without a reset time, a quota lasts for at most a window.
             guard policy.countsRequests, let reset = seconds(item.parameters["t"], orIfMissing: policy.window) else { return nil }
             return Quota(
                 name: name, remaining: remaining, reset: reset, limit: policy.limit, window: policy.window,

@@ -1,6 +1,6 @@
 public import HTTPTypes
 
-/// How to handle a response field that must occur once, but occurs several times with different values.
+/// The rule for a response field that must occur once, but occurs several times with different values.
 ///
 /// A server must send such a field once ([RFC 9110, section 5.3](https://www.rfc-editor.org/rfc/rfc9110#section-5.3)). Proxies and
 /// frameworks sometimes add the field a second time. Equal values count as one field. `HTTPFields` would join the values by commas,
@@ -74,6 +74,6 @@ extension HTTPFields {
     }
 
     /// Returns the value of a field that must occur once, by the rule of ``RepeatedFieldRule/of(_:)``; `nil` if the field is missing.
-    /// Different values give `nil`, too, if the rule is ``RepeatedFieldRule/refuse``.
+    /// If the rule is ``RepeatedFieldRule/refuse``, also `nil` for different values.
     package func single(_ name: HTTPField.Name) -> String? { try? checkedSingle(name) }
 }

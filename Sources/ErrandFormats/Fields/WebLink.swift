@@ -85,7 +85,7 @@ public struct WebLink: Sendable, Hashable {
     }
 }
 
-// The reader examines every byte at most twice.
+// The functions of this extension examine every byte at most twice.
 extension FieldReader {
     fileprivate mutating func links(isComplete: inout Bool) -> [WebLink] {
         var links: [WebLink] = []

@@ -34,7 +34,7 @@ extension [ByteEdit] {
         while true {
             let starts = [first.first.map { $0.range.lowerBound + shift }, second.first?.range.lowerBound]
             guard let start = starts.compactMap({ $0 }).min() else { return all }
-            // Edits that overlap become one edit.
+            // Overlapping edits become one edit.
             let origin = start - shift
             var (end, done) = (start, start)
             var replacement: [UInt8] = []

@@ -8,7 +8,7 @@ package struct ByteSet: Sendable {
 }
 
 extension [UInt8] {
-    /// Returns the index of the first byte from `start` on that is in `set`. The search is fast without optimization, too.
+    /// Returns the index of the first byte from `start` on that is in `set`. The search is also fast without optimization.
     package func firstIndex(in set: ByteSet, from start: Int = 0) -> Int? {
         withUnsafeBufferPointer { bytes in
             set.members.withUnsafeBufferPointer { members in

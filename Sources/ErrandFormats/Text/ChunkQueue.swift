@@ -1,7 +1,8 @@
 /// A first-in, first-out queue of chunks that counts its bytes.
 ///
-/// The methods are inlinable, so that they are specialized in each module. Unspecialized methods cost thousands of instructions. A
-/// taken chunk is released at once. Appending and taking cost constant time on average, and free storage is reused.
+/// The methods are inlinable, so that they are specialized in each module. Unspecialized methods cost thousands of instructions.
+/// The queue releases a chunk as soon as it is taken. Appending and taking cost constant time on average, and free storage is
+/// reused.
 @usableFromInline package struct ChunkQueue<Chunk: Sendable>: Sendable {
     @usableFromInline var chunks = FIFOQueue<(chunk: Chunk, bytes: Int)>()
     /// The number of bytes of all queued chunks.

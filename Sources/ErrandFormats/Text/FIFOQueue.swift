@@ -1,7 +1,8 @@
 /// A first-in, first-out queue.
 ///
-/// Its methods are compiled for the elements of each user: unspecialized they cost thousands of instructions. An element is
-/// released as soon as it is taken. Appending and taking cost constant time on average, and storage that is free is reused.
+/// The methods are inlinable, so that they are specialized in each module. Unspecialized methods cost thousands of
+/// instructions. The queue releases an element as soon as it is taken. Appending and taking cost constant time on average,
+/// and free storage is reused.
 @usableFromInline package struct FIFOQueue<Element> {
     @usableFromInline var slots: [Element?] = []
     /// The index of the first element that was not taken.
@@ -11,7 +12,7 @@
 
     @inlinable package var isEmpty: Bool { first == slots.count }
 
-    /// How many elements are queued.
+    /// The number of queued elements.
     @inlinable package var count: Int { slots.count - first }
 
     /// The newest element; `nil` if the queue is empty.
@@ -31,7 +32,7 @@
             slots.removeAll(keepingCapacity: true)
             first = 0
         } else if first > 32, first * 2 > slots.count {
-            // Each element is moved once for each time that the queue has doubled.
+            // An element is moved at most once each time that the queue has doubled.
             slots.removeFirst(first)
             first = 0
         }

@@ -14,7 +14,7 @@ struct LineFinder: Sendable {
     private let ending: Ending
     /// The unused bytes, after some used bytes.
     private(set) var bytes: [UInt8] = []
-    private var start = 0  // of the current line
+    private var start = 0  // the start of the current line
     private var scanned = 0  // the end of the bytes without a line ending
     private var skipsLineFeed = false  // the last byte so far was a CR
 
@@ -24,7 +24,7 @@ struct LineFinder: Sendable {
     var pending: Range<Int> { start..<bytes.count }
 
     mutating func append(_ chunk: UnsafeBufferPointer<UInt8>) {
-        // The unused bytes move only if they are fewer than the used bytes, so all moves together take linear time.
+        // The unused bytes move only if they are fewer than the used bytes. Therefore all moves together take linear time.
         if start > 0, start * 2 >= bytes.count {
             bytes.removeSubrange(..<start)
             scanned -= start
@@ -63,7 +63,7 @@ struct LineFinder: Sendable {
         return line
     }
 
-    /// Uses the last line, which has no ending, and returns it; `nil` if it is empty.
+    /// Uses the last line, which has no ending, and returns the line; `nil` if the line is empty.
     mutating func finish() -> Range<Int>? {
         let line = pending
         drop(line.count)

@@ -27,7 +27,7 @@ package enum MarkRun {
         return Scanner(text: text, syntax: syntax).findsLongRun()
     }
 
-    /// Returns whether a text in UTF-16 with the high octet first has such a run.
+    /// Returns whether a text in UTF-16, with the high octet first, has a run of more than ``limit`` marks.
     package static func isTooLong(inUTF16 text: UnsafeRawBufferPointer) -> Bool {
         var (run, lead) = (0, UInt32(0))
         for place in stride(from: 0, to: text.count - 1, by: 2) {
@@ -44,7 +44,8 @@ package enum MarkRun {
         return false
     }
 
-    /// Whether normalization moves a scalar. Such a scalar has a combining class, or decomposes into scalars with combining classes.
+    /// Returns whether normalization may move a scalar. Such a scalar has a combining class, or decomposes into scalars with combining
+    /// classes.
     static func isMark(_ value: UInt32) -> Bool {
         // Most scalars of texts are in these ranges, which have no marks.
         if value < 0x300 || (0x370...0x482).contains(value) || (0x3100...0xA66E).contains(value) || (0xAC00...0xD7FF).contains(value) {
@@ -66,7 +67,7 @@ private struct Scanner {
     /// The result of reading at a stop.
     private enum Found {
         case scalar(UInt32)
-        /// Octets that a reader removes from the text.
+        /// The octets are removed from the text by a reader.
         case nothing
     }
 

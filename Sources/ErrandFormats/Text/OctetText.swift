@@ -1,7 +1,7 @@
-// Comparing and searching text by its octets. Swift compares texts in a normal form, which takes quadratic time for a long run of
-// combining marks. Also, a combining mark after a quotation mark or a slash forms a different `Character` with it. For text from
-// outside, use these functions in place of `==`, `contains`, `split` and `Set<String>`. `scripts/check-octets` refuses `==`,
-// `contains`, `split` and `Set<String>` in the files that read text from outside.
+// The functions of this file compare and search text by its octets. Swift compares texts in a normal form, which takes quadratic
+// time for a long run of combining marks. Also, a combining mark after a quotation mark or a slash forms a different `Character`
+// with it. For text from outside, use these functions in place of `==`, `contains`, `split` and `Set<String>`.
+// `scripts/check-octets` refuses `==`, `contains`, `split` and `Set<String>` in the files that read text from outside.
 
 extension StringProtocol {
     /// Returns whether this text has the same octets in UTF-8 as `other`. The lengths are compared first.
@@ -39,7 +39,7 @@ extension StringProtocol {
         split(atOctet: UInt8(ascii: ",")).map { String($0).trimmingOptionalWhitespace() }.filter { !$0.isEmpty }
     }
 
-    /// Returns this text with each octet in `octets` replaced by `replacement(octet)`. Other octets stay as they are.
+    /// Returns this text with each octet in `octets` replaced by `replacement(octet)`. Other octets stay unchanged.
     package func escapingOctets(_ octets: ByteSet, by replacement: (UInt8) -> String) -> String {
         guard utf8.contains(where: octets.contains) else { return String(self) }
         var bytes: [UInt8] = []

@@ -23,19 +23,20 @@ package struct URLCharacterSet: Sendable {
         }
     }
 
-    /// `pchar` without percent-encoding: a segment of an absolute path
+    /// The octets of `pchar` without percent-encoding, for a segment of an absolute path
     /// ([RFC 3986, section 3.3](https://www.rfc-editor.org/rfc/rfc3986#section-3.3)).
     package static let segment = URLCharacterSet("-._~!$&'()*+,;=:@")
     /// The octets of segments, and the slashes between them.
     package static let path = URLCharacterSet("-._~!$&'()*+,;=:@/")
-    /// `query` ([RFC 3986, section 3.4](https://www.rfc-editor.org/rfc/rfc3986#section-3.4)).
+    /// The octets of `query` ([RFC 3986, section 3.4](https://www.rfc-editor.org/rfc/rfc3986#section-3.4)).
     package static let query = URLCharacterSet("-._~!$&'()*+,;=:@/?")
     /// The octets of a name or a value within a query. `&`, `=` and `;` are not included, because they separate pairs. `+` is not
     /// included, because many servers read it as a space.
     package static let queryComponent = URLCharacterSet("-._~!$'()*,:@/?")
     /// The octets of a redacted URL that was percent-encoded within another URL.
     package static let shownURL = URLCharacterSet("-._~!$'()*,:@/?=;")
-    /// `reg-name` without percent-encoding ([RFC 3986, section 3.2.2](https://www.rfc-editor.org/rfc/rfc3986#section-3.2.2)).
+    /// The octets of `reg-name` without percent-encoding
+    /// ([RFC 3986, section 3.2.2](https://www.rfc-editor.org/rfc/rfc3986#section-3.2.2)).
     package static let host = URLCharacterSet("-._~!$&'()*+,;=")
 }
 
@@ -54,7 +55,7 @@ package enum PercentEncoding {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Returns `text` as UTF-8, with every octet outside `allowed` percent-encoded. A percent sign is data, and is encoded, too.
+    /// Returns `text` as UTF-8, with every octet outside `allowed` percent-encoded. A percent sign is data, and is also encoded.
     package static func encode(_ text: some StringProtocol, allowing allowed: URLCharacterSet) -> String {
         if text.withUTF8Bytes({ bytes in bytes.allSatisfy { allowed.contains($0) } }) { return String(text) }
         var bytes: [UInt8] = []
@@ -116,7 +117,7 @@ package enum PercentEncoding {
         return String(validating: decoded, as: UTF8.self)
     }
 
-    /// Returns `text`, percent-decoded once. An invalid escape stays as it is, and octets that are not UTF-8 become U+FFFD.
+    /// Returns `text`, percent-decoded once. An invalid escape stays unchanged, and octets that are not UTF-8 become U+FFFD.
     package static func decodedLeniently(_ text: some StringProtocol) -> String {
         guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
         let bytes = Array(text.utf8)

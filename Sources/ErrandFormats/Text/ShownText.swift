@@ -5,7 +5,7 @@ extension StringProtocol {
     /// few combining marks. The work does not grow with the part that is cut off.
     public func shownSafely(limit: Int = 200) -> String {
         var text = ""
-        // One more scalar than shown is read, to find out whether text is cut off.
+        // One more scalar than is shown is read, to find out whether the text is cut off.
         let (scalarLimit, isUnlimited) = limit.multipliedReportingOverflow(by: 4)
         var count = 0
         for scalar in unicodeScalars {

@@ -8,8 +8,8 @@ extension UnsafeBufferPointer<UInt8> {
         var index = start
         while index &+ 8 <= bytes.count {
             let word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
-            // A byte is zero where it equals the searched byte. A zero sets the top bit of its byte in `found`. No byte below the
-            // first zero is set.
+            // A byte of `one` or `other` is zero if it equals the searched byte. A zero sets the top bit of its byte in `found`.
+            // No byte below the first zero is set.
             let (one, other) = (word ^ firsts, word ^ seconds)
             let found = ((one &- ones) & ~one | (other &- ones) & ~other) & (ones &* 0x80)
             if found != 0 { return index &+ found.trailingZeroBitCount / 8 }

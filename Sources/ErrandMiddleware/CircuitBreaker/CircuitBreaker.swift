@@ -19,7 +19,7 @@ public final class CircuitBreaker: Sendable {
         case isolated
     }
 
-    /// The number of origins that are kept of each kind: with a failure in the window, and without one.
+    /// The number of origins that are kept of each kind: origins with a failure in the window, and origins without a failure.
     private static let originLimit = 1_000
 
     /// When circuits open and close.
@@ -34,7 +34,7 @@ public final class CircuitBreaker: Sendable {
     /// The changes to report, in the order in which they happened.
     private struct Changes: Sendable {
         var unreported: [(origin: Origin, state: State)] = []
-        /// Whether a thread is calling `onChange`; other threads only append.
+        /// Whether a thread is calling `onChange`. Then other threads only append their changes.
         var isReporting = false
     }
 
@@ -93,7 +93,7 @@ public final class CircuitBreaker: Sendable {
                 let generation = machine.generation
                 let result = body(&machine, now)
                 guard machine.generation != generation, let origin else { return (result, false) }
-                // Under the lock, so that changes are reported in order.
+                // The change is added under the lock, so that changes are reported in order.
                 let state = Self.shown(machine.state, at: now)
                 changes.withLock { $0.unreported.append((origin, state)) }
                 return (result, true)

@@ -1,18 +1,18 @@
 internal import ErrandCore
 
-/// A pure state machine that decides when a circuit opens and closes from the begin and the end of calls.
+/// A pure state machine that decides when a circuit opens and closes. Its events are the beginnings and ends of calls.
 ///
 /// A closed circuit counts calls within a window. The circuit opens when there were at least ``CircuitBreakerPolicy/minimumCalls`` calls,
 /// and the share of failed or slow calls reaches its limit. An open circuit refuses calls for ``CircuitBreakerPolicy/breakTime``, or for
-/// as long as the server asked. A half-open circuit allows ``CircuitBreakerPolicy/probes`` probes. The circuit closes when all probes
-/// succeed, and opens again when a probe fails. A probe without an outcome for ``CircuitBreakerPolicy/breakTime`` does not block the
-/// circuit: one more probe is allowed.
+/// the wait that the server asked for. A half-open circuit allows ``CircuitBreakerPolicy/probes`` probes. The circuit closes when all
+/// probes succeed, and opens again when a probe fails. A probe without an outcome for ``CircuitBreakerPolicy/breakTime`` does not block
+/// the circuit: one more probe is allowed.
 package struct CircuitBreakerMachine: Sendable {
     package enum State: Sendable, Hashable {
         case closed
         case open(until: Duration)
         case halfOpen(inFlight: Int, succeeded: Int)
-        /// Opened by hand, until it is closed by hand.
+        /// The app has opened the circuit. It stays open until the app closes it.
         case isolated
     }
 
@@ -33,7 +33,7 @@ package struct CircuitBreakerMachine: Sendable {
     /// The number of state changes. A call that began before a change does not count after it.
     private(set) var generation = 0
     private var slots: [Slot] = []
-    /// When the last probe began.
+    /// The instant at which the last probe began.
     private var lastProbe = Duration.zero
 
     /// Whether any call was not successful.
@@ -43,7 +43,7 @@ package struct CircuitBreakerMachine: Sendable {
 
     package enum Entry: Sendable, Hashable {
         case go(generation: Int)
-        /// Refused, and the remaining duration; `nil` if it is unknown.
+        /// The call is refused, for the remaining duration; `nil` if the duration is unknown.
         case refused(for: Duration?)
     }
 
@@ -58,7 +58,7 @@ package struct CircuitBreakerMachine: Sendable {
             lastProbe = now
             return .go(generation: generation)
         case .halfOpen(let inFlight, let succeeded):
-            // Probes that hang, without a timeout inside, must not keep the circuit half-open.
+            // Without an inner timeout, probes may hang. Such probes must not keep the circuit half-open.
             guard inFlight + succeeded < policy.probes || now - lastProbe >= policy.breakTime else { return .refused(for: nil) }
             lastProbe = now
             state = .halfOpen(inFlight: inFlight + 1, succeeded: succeeded)
@@ -68,9 +68,9 @@ package struct CircuitBreakerMachine: Sendable {
 
     package enum Outcome: Sendable, Hashable {
         case succeeded(after: Duration)
-        /// With the duration that the server asked to wait, if any.
+        /// The call failed. `retryAfter` is the wait that the server asked for; `nil` if there is none.
         case failed(retryAfter: Duration?)
-        /// Cancelled by the caller, which says nothing about the server.
+        /// The caller cancelled the call. Therefore the call says nothing about the server.
         case cancelled
     }
 

@@ -57,7 +57,7 @@ public struct CircuitBreakerMiddleware: HTTPMiddleware {
 
     private static func outcome(of error: any Error, after elapsed: Duration) -> CircuitBreakerMachine.Outcome {
         if Task.isCancelled { return .cancelled }
-        // A timeout while queued, under a limit inside, says nothing about the server either.
+        // A timeout in the queue of an inner limit also says nothing about the server.
         guard let error = error as? TransportError, error.code != .timedOut || error.phase != .queue else { return .cancelled }
         return error.code.isEvidenceAgainstServer ? .failed(retryAfter: nil) : .cancelled
     }

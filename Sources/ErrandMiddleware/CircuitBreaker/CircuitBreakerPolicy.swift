@@ -49,9 +49,10 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
     /// Opens for 5 s when half of at least 20 calls within 30 s fail, and closes after three successful probes.
     public static let standard = CircuitBreakerPolicy()
 
-    /// When the circuit opens, and for how long: `opens at 50 % of 20 in 30 s, for 5 s`.
+    /// The time for which the circuit opens, and the condition: `opens for 5 s if 50 % of at least 20 calls in 30 s fail`.
     public var description: String {
-        let slow = slowCall.map { " failed or \(slowRatio.inPercent) slower than \($0.inWords)" } ?? ""
-        return "opens at \(failureRatio.inPercent)\(slow) of \(minimumCalls) in \(window.inWords), for \(breakTime.inWords)"
+        let slow = slowCall.map { " or \(slowRatio.inPercent) take longer than \($0.inWords)" } ?? ""
+        let calls = "\(failureRatio.inPercent) of at least \(minimumCalls) calls in \(window.inWords) fail"
+        return "opens for \(breakTime.inWords) if \(calls)\(slow)"
     }
 }

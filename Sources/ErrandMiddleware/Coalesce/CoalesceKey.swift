@@ -1,7 +1,7 @@
 public import ErrandCore
 
-/// The parts of two requests that must be equal for the requests to share an exchange. A key contains secrets: it stays in memory, and its
-/// description shows no secret.
+/// The parts of two requests that must be equal if the requests share an exchange. A key contains secrets. Therefore it stays in memory,
+/// and its description shows no secret.
 struct CoalesceKey: Hashable, Sendable {
     private let method: HTTPRequest.Method
     private let url: [String?]
@@ -12,12 +12,12 @@ struct CoalesceKey: Hashable, Sendable {
     /// The phase limits of the stack, because a condition may choose them.
     private let limits: [Duration?]?
 
-    // Fields that select another response for the same URL, or describe the content: they always count.
+    // These fields always count, because they select another response for the same URL, or describe the content.
     private static let decisive: Set<HTTPField.Name> = [
         .range, .ifRange, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .contentType, .contentEncoding,
     ]
 
-    /// Creates the key of a request; `nil` for a request that is sent on its own.
+    /// Creates the key of a request; `nil` for a request that shares no exchange.
     init?(_ request: Request, by choice: CoalesceMiddleware.Fields, own: String?) {
         let options = request.options
         guard request.method.isSafe, request.head.authority != nil, let body = request.body.bufferedData, let identity = options.identity

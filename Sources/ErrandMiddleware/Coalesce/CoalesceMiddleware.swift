@@ -85,7 +85,8 @@ public struct CoalesceMiddleware: HTTPMiddleware {
         try Task.checkCancellation()
         let caller = Caller(request)
         if caller.isTooLate { throw caller.timedOut(.queue, .notSent) }
-        // A sender that cancels an exchange without its callers may cancel the next one, too. A caller changes the exchange at most once.
+        // A sender that cancels an exchange without its callers may also cancel the next exchange. Therefore a caller changes the
+        // exchange at most once.
         for _ in 0..<2 {
             let seat = table.join(key, request)
             if seat.isFirst { seat.exchange.send(request, to: next) }
@@ -148,7 +149,7 @@ private final class SharedExchanges: Sendable {
     }
 
     private func close(_ key: CoalesceKey, _ number: Int) {
-        // Released outside the lock.
+        // The value is released outside the lock.
         let closed = state.withLock { state in
             state.open[key]?.number == number ? state.open.removeValue(forKey: key) : nil
         }
@@ -156,7 +157,7 @@ private final class SharedExchanges: Sendable {
     }
 
     private func remove(_ number: Int) {
-        // Released outside the lock.
+        // The value is released outside the lock.
         let removed = state.withLock { $0.all.removeValue(forKey: number) }
         _ = removed
     }

@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// A caller's request, and the time that its deadline left when it arrived.
+/// A caller's request, and the time that was left until its deadline when the request arrived.
 struct Caller: Sendable {
     var request: Request
     /// The head of the response; `nil` until it arrives.
@@ -67,10 +67,10 @@ struct SharedSeat: Sendable {
 
     func leave(_ end: ExchangeLifetime.Outcome?) { exchange.leave(member, end) }
 
-    /// Returns the request as it was finally sent: the caller's own, unless an inner layer sent it elsewhere.
+    /// Returns the request that was finally sent: the caller's own request, unless an inner layer sent it to another URL.
     private func own(_ sent: Request, _ request: Request) -> Request {
         if isFirst {
-            // The shared exchange has no deadline: each caller has its own.
+            // The shared exchange has no deadline, because each caller has its own deadline.
             var sent = sent
             sent.deadline = request.deadline
             return sent
@@ -83,7 +83,7 @@ struct SharedSeat: Sendable {
         return own
     }
 
-    /// Returns the failure, with the caller's own request in it if it is a ``/ErrandCore/RequestFailure``.
+    /// Returns the failure. If it is a ``/ErrandCore/RequestFailure``, it gets the caller's own request.
     fileprivate func own(_ error: any Error, _ request: Request) -> any Error {
         if error is CancellationError, !isFirst, !Task.isCancelled { return CancelledBelow() }
         guard var failure = error as? any RequestFailure else { return error }
@@ -93,7 +93,7 @@ struct SharedSeat: Sendable {
     }
 }
 
-/// The shared exchange was cancelled by an inner layer. Only the first caller may surface it as `CancellationError`.
+/// The error for a shared exchange that an inner layer has cancelled. Only the first caller may throw it as a `CancellationError`.
 struct CancelledBelow: Error {
     func failure(of request: Request, _ phase: ExchangePhase) -> TransportError {
         TransportError(

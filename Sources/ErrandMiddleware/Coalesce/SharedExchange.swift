@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// One exchange and its members. The exchange belongs to no single member: it continues while at least one member stays.
+/// One exchange and its members. The exchange belongs to no single member. It continues while at least one member stays.
 final class SharedExchange: Sendable {
     /// The number of the exchange within its middleware.
     let number: Int
@@ -11,12 +11,12 @@ final class SharedExchange: Sendable {
     /// The retry state that members share when they send the request again.
     let retry = SharedRetry()
     private let limitBytes: Int
-    /// Called when no caller can join any more.
+    /// A closure that is called when no further caller can join.
     private let onClose: @Sendable () -> Void
-    /// Called when the last member has left.
+    /// A closure that is called when the last member has left.
     private let onOver: @Sendable () -> Void
     private let state = Mutex(SharedExchangeState())
-    /// The exchange itself is number 0. The reads of its body follow; at most one is in progress.
+    /// The work of the exchange. Number 0 is the exchange itself. The reads of its body follow; at most one read is in progress.
     private let work = SingleFlight<Int, Void>()
 
     init(
@@ -38,7 +38,7 @@ final class SharedExchange: Sendable {
 
     /// Removes a member. Does nothing for a member that has left.
     ///
-    /// - Parameter end: the outcome of its response's lifetime; `nil` lets the lifetime continue.
+    /// - Parameter end: the outcome of its response's lifetime; `nil`: the lifetime continues.
     func leave(_ member: Int, _ end: ExchangeLifetime.Outcome?) {
         guard let left = state.withLock({ $0.leave(member) }) else { return }
         left.member.waiter?.resume()
@@ -51,7 +51,7 @@ final class SharedExchange: Sendable {
         withExtendedLifetime(left.reader) {}
     }
 
-    /// Returns when there may be something for the member.
+    /// Waits. Returns when the state may have changed for the member.
     ///
     /// - Throws: `CancellationError` when the task is cancelled.
     private func wait(_ member: Int) async throws {
@@ -70,11 +70,11 @@ final class SharedExchange: Sendable {
 
     // MARK: The head
 
-    /// Sends `request` for all members. The first member calls it, once.
+    /// Sends `request` for all members. Only the first member calls this function, once.
     func send(_ request: Request, to next: some HTTPSender) {
         var request = request
-        request.deadline = nil  // each member has its own
-        // Each member ends its own call, also by the error of the back end that a `validateStatus` outside reads.
+        request.deadline = nil  // each member has its own deadline
+        // Each member ends its own call. This includes the error of the back end that an outer `validateStatus` reads.
         request.options.call.awaitsDecoding = false
         if request.options.call.passedStatusRule != nil { request.options.call.serviceErrors = nil }
         let shared = request
@@ -93,16 +93,16 @@ final class SharedExchange: Sendable {
             if case .success(let response) = result { response.body.abandon() }
             return
         }
-        // Weakly: an exchange whose sender never reports its end would otherwise retain itself.
+        // The reference is weak. If the sender never reported the end, a strong reference would keep the exchange in memory forever.
         if case .success(let response) = result { response.exchange.onEnd { [weak self] in self?.ended($0) } }
         act(on: wakes, lifetimes: .complete)
     }
 
     private func ended(_ end: ExchangeLifetime.Outcome) { act(on: state.withLock { $0.end(end) }, lifetimes: end) }
 
-    /// Waits for the response to the exchange. Returns it with the lifetime of the member's own response.
+    /// Waits for the response to the exchange. Returns the response with the lifetime of the member's own response.
     ///
-    /// - Throws: the failure of the exchange; `CancellationError` when the task is cancelled. The member has left when it throws.
+    /// - Throws: the failure of the exchange; `CancellationError` when the task is cancelled. After an error, the member has left.
     func response(for member: Int) async throws -> (Response, ExchangeLifetime) {
         do {
             while true {
@@ -124,8 +124,8 @@ final class SharedExchange: Sendable {
 
     /// Returns the member's next chunk; `nil` at the end. A caller that gets an error must leave.
     ///
-    /// - Throws: the error that ended the body; ``SlowReaderError``; ``/ErrandCore/BodyAlreadyUsedError`` once the member has left;
-    ///   `CancellationError` when the task is cancelled.
+    /// - Throws: the error that ended the body; ``SlowReaderError``; ``/ErrandCore/BodyAlreadyUsedError`` after the member has
+    ///   left; `CancellationError` when the task is cancelled.
     func next(for member: Int) async throws -> Data? {
         while true {
             try Task.checkCancellation()
@@ -154,7 +154,7 @@ final class SharedExchange: Sendable {
         }
     }
 
-    /// Takes the member's next chunk, if one is buffered.
+    /// Takes the member's next chunk, if a chunk is buffered.
     func chunkAtHand(for member: Int) -> Data? { state.withLock { $0.takeChunk(member) } }
 
     private var fellBehind: SlowReaderError {
@@ -178,7 +178,7 @@ final class SharedExchange: Sendable {
             guard let chunk else { return state.endBody(nil) }
             return state.receive(chunk, limitBytes: limitBytes)
         }
-        // The members whose lifetime ends here were evicted.
+        // The members whose lifetimes end here were evicted.
         act(on: wakes, lifetimes: .failed(fellBehind))
     }
 }

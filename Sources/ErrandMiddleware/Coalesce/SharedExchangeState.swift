@@ -3,7 +3,7 @@ internal import ErrandFormats
 
 /// The pure state machine of a shared exchange and its members. ``SharedExchange`` performs its decisions.
 struct SharedExchangeState: Sendable {
-    /// One caller, from joining until it has read the body, has failed or leaves.
+    /// One caller that has joined. It stays until it has read the body, has failed or leaves.
     struct Member: Sendable {
         /// The continuation to resume when something changes for the member.
         var waiter: CheckedContinuation<Void, any Error>?
@@ -20,15 +20,15 @@ struct SharedExchangeState: Sendable {
         case chunk(Data)
         case end
         case failure(any Error)
-        /// The member was evicted: its buffer would have exceeded the limit.
+        /// The member was evicted, because its buffer would have exceeded the limit.
         case fellBehind
         /// The member has left.
         case gone
-        /// Wait: the chunk is being read.
+        /// The member waits, because the chunk is being read.
         case wait
-        /// Read the chunk for all members.
+        /// The member reads the chunk for all members.
         case read(number: Int, ResponseBody.Reader)
-        /// Read the chunk for this member alone: no other member can want it.
+        /// The member reads the chunk only for itself, because no other member can need the chunk.
         case readAlone(ResponseBody.Reader)
     }
 
@@ -46,7 +46,7 @@ struct SharedExchangeState: Sendable {
         let member: Member
         let isLast: Bool
         var isClosing = false
-        /// Set for the last member. Release the response outside the lock, because releasing a body reports its end.
+        /// The response, for the last member only. The caller must release it outside the lock, because releasing a body reports its end.
         var response: Response?
         var reader: ResponseBody.Reader?
     }
@@ -55,7 +55,7 @@ struct SharedExchangeState: Sendable {
     struct Wakes: Sendable {
         var waiters: [CheckedContinuation<Void, any Error>] = []
         var lifetimes: [ExchangeLifetime] = []
-        /// Whether no caller can join from now on. Reported once.
+        /// Whether the exchange has just been closed to new callers. Reported once.
         var isClosing = false
 
         func wake() { for waiter in waiters { waiter.resume() } }
@@ -90,7 +90,7 @@ struct SharedExchangeState: Sendable {
         return nextMember
     }
 
-    /// Removes a member. Returns `nil` if it had left before.
+    /// Removes a member. Returns `nil` if the member had already left.
     mutating func leave(_ id: Int) -> Departure? {
         behind.remove(id)
         guard let member = members.removeValue(forKey: id) else { return nil }
@@ -102,7 +102,7 @@ struct SharedExchangeState: Sendable {
 
     func isGone(_ id: Int) -> Bool { members[id] == nil }
 
-    /// Stores the continuation of a member, unless there is already something for it.
+    /// Stores the continuation of a member, unless the member need not wait.
     mutating func wait(_ id: Int, _ waiter: CheckedContinuation<Void, any Error>) -> Bool {
         guard let member = members[id], member.waiter == nil, !isReady(member) else { return false }
         members[id]?.waiter = waiter
@@ -140,7 +140,7 @@ struct SharedExchangeState: Sendable {
         self.result = result
         if case .success(let response) = result {
             reader = response.body.bufferedData == nil ? response.body.makeReader() : nil
-            // A response that is whole in memory is no longer in progress.
+            // If the whole response is in memory, the exchange is no longer in progress.
             isOpen = reader != nil
         } else {
             isOpen = false
@@ -148,7 +148,7 @@ struct SharedExchangeState: Sendable {
         return wakes()
     }
 
-    /// Records the end of the exchange on the wire: requests from now on are not concurrent with it.
+    /// Records the end of the exchange on the wire. Later requests are not concurrent with the exchange.
     mutating func end(_ end: ExchangeLifetime.Outcome) -> Wakes {
         ended = end
         isOpen = false
@@ -167,7 +167,7 @@ struct SharedExchangeState: Sendable {
         }
     }
 
-    /// The head of the response, while there is one and a member stays.
+    /// The head of the response; `nil` before the response, and after the last member has left.
     var head: HTTPResponse? { (try? result?.get())?.head }
 
     // MARK: The body
@@ -183,7 +183,7 @@ struct SharedExchangeState: Sendable {
 
     mutating func step(for id: Int) -> Step {
         if behind.remove(id) != nil { return .fellBehind }
-        // Two concurrent reads of one body are not allowed. (Don't copy the member: its chunks would be copied too.)
+        // Two concurrent reads of one body are not allowed. The member is not copied, because its chunks would be copied, too.
         guard !isGone(id), members[id]?.waiter == nil else { return .gone }
         members[id]?.isAsking = false
         if let chunk = members[id]?.chunks.popFirst() { return .chunk(chunk) }
@@ -193,7 +193,7 @@ struct SharedExchangeState: Sendable {
         case nil: break
         }
         guard let reader else { return .gone }
-        // No caller can join any more, so a read that the caller's cancellation interrupts affects no other member.
+        // No further caller can join. Therefore the caller's cancellation may interrupt the read without an effect on other members.
         if members.count == 1, !isOpen, !isReading { return .readAlone(reader) }
         members[id]?.isAsking = true
         guard !isReading else { return .wait }
@@ -223,7 +223,7 @@ struct SharedExchangeState: Sendable {
         return wakes
     }
 
-    /// Ends the body: complete, or with an error.
+    /// Ends the body, complete or with an error.
     mutating func endBody(_ error: (any Error)?) -> Wakes {
         (isReading, isOpen) = (false, false)
         if let error { bodyEnd = .failure(error) } else { bodyEnd = .success((try? result?.get())?.body.trailers) }

@@ -1,4 +1,4 @@
-/// The number of exchanges that may be in progress at once: fixed, or adapted to the server's responses.
+/// The number of exchanges that may be in progress at the same time. The limit is fixed, or it adapts to the server's responses.
 public struct ConcurrencyLimit: Sendable, Hashable, CustomStringConvertible {
     enum Kind: Sendable, Hashable {
         case fixed
@@ -49,13 +49,13 @@ public struct ConcurrencyLimit: Sendable, Hashable, CustomStringConvertible {
     /// The outcome of an exchange, for the adaptive limit.
     package enum Outcome: Sendable, Hashable {
         case responded(after: Duration)
-        /// Status 429 or 503, or no response to a request that was sent.
+        /// The status was 429 or 503, or a sent request got no response.
         case dropped
-        /// The caller cancelled, or no server got the request: the outcome says nothing about the server.
+        /// The caller cancelled, or no server got the request. Such an outcome says nothing about the server.
         case cancelled
     }
 
-    /// A limit as a number of slots, at most 10^15: a larger one has no effect, and might not fit an `Int`.
+    /// Returns a limit as a number of slots, at most 10^15. A larger limit has no further effect, and might not fit in an `Int`.
     static func slots(_ limit: Double) -> Int { Int(min(limit, 1e15)) }
 
     /// Returns the limit after an exchange.

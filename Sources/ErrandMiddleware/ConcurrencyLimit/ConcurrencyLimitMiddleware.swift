@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// Limits how many exchanges are in progress. Other requests queue by ``/ErrandCore/RequestPriority``, then first in, first out; every
+/// Limits how many exchanges are in progress. Other requests queue by ``/ErrandCore/RequestPriority``, then first in, first out. Every
 /// tenth slot goes to the request that has queued longest, so that no request queues forever.
 ///
 /// ```swift
@@ -8,9 +8,9 @@ public import ErrandCore
 /// let gentle = transport.concurrencyLimit(.adaptive(maximum: 50)).retry()
 /// ```
 ///
-/// **Place:** inside `retry` (no slot is held during a backoff), the cache and `coalesce`; next to the transport. With N slots, at most N
-/// exchanges are on the wire. A slot is freed when the exchange ends there, whether or not its body has been read: a response of at most 64
-/// KiB frees its slot without a reader.
+/// **Place:** next to the transport, inside the cache, `coalesce` and `retry`. No slot is held during a backoff. With N slots, at most N
+/// exchanges are on the wire. A slot is freed when the exchange ends on the wire, whether or not the body has been read. A response of at
+/// most 64 KiB frees its slot without a reader.
 ///
 /// A queued request can be cancelled at any time. If its deadline passes, it fails with the code `timedOut`, in the phase `queue`.
 ///
@@ -23,7 +23,7 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     ///
     /// - Parameters:
-    ///   - limit: the number of exchanges that may be in progress at once.
+    ///   - limit: the number of exchanges that may be in progress at the same time.
     ///   - scope: which requests share a limit; one for each origin by default.
     ///   - clock: the clock by which an adaptive limit measures responses.
     public init(_ limit: ConcurrencyLimit, per scope: RequestScope = .origin, clock: any Clock<Duration> = ContinuousClock()) {
@@ -130,7 +130,7 @@ extension HTTPSender {
     /// ```
     ///
     /// - Parameters:
-    ///   - limit: the number of exchanges that may be in progress at once.
+    ///   - limit: the number of exchanges that may be in progress at the same time.
     ///   - scope: which requests share a limit; one for each origin by default.
     ///   - clock: the clock by which an adaptive limit measures responses.
     public func concurrencyLimit(

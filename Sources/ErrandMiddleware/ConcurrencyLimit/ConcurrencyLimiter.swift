@@ -13,12 +13,13 @@ final class ConcurrencyLimiter: Sendable {
         var inUse = 0
         var queue = WaitQueue<Waiter>()
 
-        /// If a slot is free, the queue is empty: a freed slot goes to the next waiter.
+        /// Whether a slot is free. If a slot is free, the queue is empty, because a freed slot goes to the next waiter.
         var hasRoom: Bool { inUse < ConcurrencyLimit.slots(limit) }
         var isIdle: Bool { inUse == 0 && queue.isEmpty }
     }
 
-    /// The number of idle keys of an adaptive limit beyond which the least recently used is removed. Keys in use are kept, without a limit.
+    /// The largest number of idle keys of an adaptive limit. Beyond this number, the least recently used key is removed. Keys in use are
+    /// kept, without a limit.
     private static let keyLimit = 1_000
 
     let limit: ConcurrencyLimit
@@ -35,7 +36,7 @@ final class ConcurrencyLimiter: Sendable {
         }
     }
 
-    /// Returns when the request has a slot.
+    /// Waits for a slot. Returns when the request has a slot.
     ///
     /// - Throws: `CancellationError`; ``/ErrandCore/TransportError`` when the deadline passes first.
     func acquire(_ key: RequestScope.Key, for request: Request) async throws {
@@ -50,14 +51,14 @@ final class ConcurrencyLimiter: Sendable {
             discard: { self.release(key, .cancelled) }, operation: { try await self.wait(key, for: request) })
     }
 
-    /// Changes the state of a key in place: copying a long queue would cost its length.
+    /// Changes the state of a key in place. The time to copy a queue would grow with its length.
     private func within<Result: Sendable>(_ key: RequestScope.Key, _ body: (inout Line) -> Result) -> Result {
         lines.withLock { lines in
             let (result, isIdle) = lines.update(key, default: Line(limit: Double(limit.initial))) { line in
                 let result = body(&line)
                 return (result, line.isIdle)
             }
-            // The current value of an adaptive limit is kept within the limit of idle keys.
+            // For an adaptive limit, the idle key keeps the current value.
             if limit.kind == .fixed, isIdle { lines.removeValue(forKey: key) }
             return result
         }

@@ -44,7 +44,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
     /// The share of the remaining time that is reserved for the fallback.
     private let deadlineShare: Double
     private let makeResponse: @Sendable (Request, Cause) async throws -> Response?
-    /// Whether the other sender has a server of its own.
+    /// Whether the other sender has its own server.
     private let hasServer: Bool
 
     /// Creates a fallback that is a closure.
@@ -81,12 +81,12 @@ public struct FallbackMiddleware: HTTPMiddleware {
     ///   - deadlineShare: the share of the remaining time that is reserved for the other sender: at least 0, which reserves nothing, and
     ///     less than 1; 0.25 by default.
     public init(to sender: some HTTPSender, statuses: Set<Int> = [], deadlineShare: Double = 0.25) {
-        // A transport gets the boundary that every request passes.
+        // If `sender` is a transport, the stack adds the transport's boundary.
         let stack = HTTPStack(sender)
         let hasServer = stack.alwaysPasses(.server)
         self.init(name: "another sender", statuses: statuses, deadlineShare: deadlineShare, hasServer: hasServer) { request, cause in
             guard request.body.canBeSent, cause.allowsSending(request) else { return nil }
-            // The other sender's stack is part of the call: it need not support every option that the call sets.
+            // The other sender's stack is part of the call. It need not support every option that the call sets.
             return try await stack.send(withinCall: request)
         }
     }
@@ -133,8 +133,8 @@ public struct FallbackMiddleware: HTTPMiddleware {
         }
     }
 
-    /// Sends the request to the first sender, with an earlier deadline of its own. The deadline is not a cancellation, so that the layers
-    /// inside see a slow server.
+    /// Sends the request to the first sender, with an earlier deadline. A passed deadline is not a cancellation, so that the inner layers
+    /// see a slow server.
     private func first(_ request: Request, _ next: some HTTPSender) async throws -> Response {
         guard deadlineShare > 0, let deadline = request.deadline, request.body.replay.canRestart, request.mayBeSentAgain,
             case let remaining = deadline.remaining, remaining > .zero
@@ -158,7 +158,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
 }
 
 extension FallbackMiddleware.Cause {
-    /// Whether sending `request` once more can't make a server process it twice.
+    /// Returns whether `request` can be sent once more without the risk that a server processes it twice.
     fileprivate func allowsSending(_ request: Request) -> Bool {
         switch self {
         case .failure(let error): request.mayBeSentAgain(after: error)

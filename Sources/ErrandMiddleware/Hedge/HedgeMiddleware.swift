@@ -62,7 +62,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
     package var originCount: Int { latencies.count }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        // The losing upgrade would be a connection that no one closes.
+        // A losing attempt with an upgrade would leave a connection that nobody closes.
         guard let policy = request.options.hedge.resolved(policy), request.method.isSafe, request.body.replay.canRestart,
             request.options.upgrade == nil
         else { return try await next.send(request) }
@@ -74,9 +74,10 @@ public struct HedgeMiddleware: HTTPMiddleware {
         } else {
             response = try await next.send(request)
         }
-        // A refusal says nothing about how long a response takes.
+        // A refusal says nothing about the usual time of a response.
         guard !policy.failingStatuses.contains(response.head.status.code) else { return response }
-        // The duration of the call, even if another attempt won: leaving out slow calls would shorten the delay from call to call.
+        // The duration of the whole call is added, even if another attempt has won. Without slow calls, the delay would become shorter
+        // from call to call.
         latencies.add(elapsed(), policy.delay, of: origin)
         if ownsBudget { budget.deposit(origin) }
         return response
@@ -181,7 +182,7 @@ public struct HedgeRecord: Sendable, Hashable {
 
 /// The recent response times of the origins.
 private final class OriginLatencies: Sendable {
-    /// The number of origins beyond which the least recently used is removed. Each takes at most 5 KB.
+    /// The largest number of origins. Beyond this number, the least recently used origin is removed. Each origin takes at most 5 KB.
     private static let originLimit = 1_000
 
     private let elapsed: @Sendable () -> Duration

@@ -82,9 +82,9 @@ package struct HedgeRace: Sendable {
 
     package enum Step: Sendable, Hashable {
         case wait
-        /// Begin another attempt, if the budget allows it. If `thenTime`, start the delay again.
+        /// Begin another attempt, if the budget allows the attempt. If `thenTime` is true, start the delay again.
         case begin(thenTime: Bool)
-        /// The response or the failure that came last is the result.
+        /// The last response or failure is the result.
         case end
     }
 
@@ -110,7 +110,7 @@ package struct HedgeRace: Sendable {
         }
     }
 
-    /// Records that another attempt began: the budget allowed it.
+    /// Records that another attempt began, because the budget allowed the attempt.
     package mutating func begun() {
         started += 1
         inFlight += 1

@@ -1,8 +1,9 @@
-/// The recent response times of an origin: a histogram of the last one to two halves of a window, each value to within one sixteenth.
+/// The recent response times of an origin: a histogram of the current and the previous half of a window. Each value is exact to one
+/// sixteenth.
 ///
-/// A value type of fixed size. Adding a value costs O(1); a percentile costs O(n) in the number of cells.
+/// The type has a fixed size. Adding a value takes O(1), a percentile O(n) in the number of cells.
 package struct LatencyWindow: Sendable {
-    /// From 1 µs to the longest distinct value, about 11 hours.
+    /// The number of doublings from 1 µs to the longest distinct value, about 11 hours.
     private static let octaves = 36
     private static let cellsPerOctave = 16
 
@@ -27,7 +28,7 @@ package struct LatencyWindow: Sendable {
         currentCount += 1
     }
 
-    /// Returns the shortest duration that this share of the values does not exceed; `nil` if there are fewer than `least` values.
+    /// Returns the shortest duration that the given share of the values does not exceed. `nil` if there are fewer than `least` values.
     package mutating func percentile(_ share: Double, of least: Int, at now: Duration) -> Duration? {
         turn(at: now)
         guard count >= max(1, least) else { return nil }
@@ -42,13 +43,13 @@ package struct LatencyWindow: Sendable {
 
     private mutating func turn(at now: Duration) {
         guard now - began >= half else { return }
-        // After a whole window without a value, the older values are out of date.
+        // If a whole window had no value, the older values are out of date.
         let isStale = now - began >= half * 2
         (previous, previousCount) = isStale ? ([], 0) : (current, currentCount)
         (current, currentCount, began) = ([], 0, now)
     }
 
-    /// Below 16 µs, one cell for each microsecond; above, 16 cells for each doubling.
+    /// Returns the cell of a latency. Below 16 µs, there is one cell for each microsecond. Above, there are 16 cells for each doubling.
     private static func cell(of latency: Duration) -> Int {
         let microseconds = UInt64(max(0, min(latency / .microseconds(1), 4e10)))
         guard microseconds >= 16 else { return Int(microseconds) }

@@ -65,10 +65,10 @@ public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits {
     /// The number of keys that are kept.
     package var keyCount: Int { machines.withLock(\.count) }
 
-    /// Changes a machine in place: a copy would cost the length of its ring.
+    /// Changes a machine in place. The time for a copy would grow with the length of its ring.
     private func within<Result: Sendable>(_ key: String, _ body: (inout RateLimitMachine, Duration) -> Result) -> Result {
         machines.withLock { machines in
-            // Read the clock under the lock, so that the instants are in order.
+            // The clock is read under the lock, so that the instants are in order.
             let now = elapsed()
             return machines.update(key, default: RateLimitMachine()) { body(&$0, now) }
         }

@@ -1,9 +1,9 @@
 internal import ErrandCore
 
-/// The number of requests that may be sent in any window of a given length, and the number that may be sent at once.
+/// The number of requests that may be sent in any window of a given length, and the number of requests in a burst.
 ///
-/// After a pause, `burst` requests may be sent at once, and then one for each `window / count`. No window has more than `count` requests:
-/// with 50 in a second and a burst of 10, the first second has 50, not 60.
+/// After a pause, `burst` requests may be sent without a wait. Then one request may be sent for each `window / count`. No window has more
+/// than `count` requests: with 50 requests in a second and a burst of 10, the first second has 50 requests, not 60.
 ///
 /// ```swift
 /// RateLimit(100, per: .seconds(10), burst: 20)
@@ -14,7 +14,7 @@ public struct RateLimit: Sendable, Hashable, CustomStringConvertible {
     public let count: Int
     /// The length of the window: at least a millisecond.
     public let window: Duration
-    /// The number of requests that may be sent at once: from 1 to `count`.
+    /// The number of requests that may be sent without a wait after a pause: from 1 to `count`.
     public let burst: Int
 
     /// Creates a limit.
@@ -22,7 +22,8 @@ public struct RateLimit: Sendable, Hashable, CustomStringConvertible {
     /// - Parameters:
     ///   - count: from 1 to 100,000. Each request in the window takes 16 bytes of memory.
     ///   - window: at least a millisecond; more than 100 years count as 100 years.
-    ///   - burst: the number of requests that may be sent at once: from 1 to `count`. `nil`, the default, is `count`.
+    ///   - burst: the number of requests that may be sent without a wait after a pause: from 1 to `count`. `nil`, the default, is
+    ///     `count`.
     public init(_ count: Int, per window: Duration, burst: Int? = nil) {
         precondition((1...100_000).contains(count), "count must be from 1 to 100,000 (is \(count))")
         precondition(window >= .milliseconds(1), "window must be at least a millisecond (is \(window.inWords))")
@@ -38,7 +39,7 @@ public struct RateLimit: Sendable, Hashable, CustomStringConvertible {
     /// Returns a limit of `count` requests in any hour. For the bounds, see ``init(_:per:burst:)``.
     public static func perHour(_ count: Int, burst: Int? = nil) -> RateLimit { RateLimit(count, per: .seconds(3600), burst: burst) }
 
-    /// The time between two requests when no burst is left.
+    /// The time between two requests after the burst is used up.
     var interval: Duration { window / count }
 
     /// The count, the window and the burst: `5 per second, burst 5`.

@@ -1,13 +1,13 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// Limits how long a server's wait is obeyed. After the limit, one probe request is sent.
+/// Limits the time for which the limiter obeys a server's wait. After the limit, one probe request is sent.
 struct RateLimitBelief: Sendable {
     /// The state of a server that asked for a wait beyond the limit.
     private struct Excess: Sendable {
-        /// Requests are refused until this instant; the next request is a probe.
+        /// Requests are refused until this instant. The next request is a probe.
         var until: Duration
-        /// Whether the probe is in progress: requests are refused until its response arrives.
+        /// Whether the probe is in progress. Then requests are refused until its response arrives.
         var isProbing = false
     }
 
@@ -40,7 +40,8 @@ struct RateLimitBelief: Sendable {
         return .refused(for: excess.until - now)
     }
 
-    /// Returns how long requests are refused because the server asked for a wait beyond the limit; `nil` if they are not refused.
+    /// Returns the time for which requests are refused, because the server asked for a wait beyond the limit. `nil` if requests are not
+    /// refused.
     func wait(_ key: String, at now: Duration) -> Duration? { excesses[key].map { max(.zero, $0.until - now) } }
 
     /// Ends a probe, after its response was observed. After a probe without a response, another probe is sent.

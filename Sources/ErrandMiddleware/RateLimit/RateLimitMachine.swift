@@ -1,9 +1,9 @@
 package import ErrandFormats
 
-/// A pure state machine that decides from earlier grants and the server's fields when a request may be sent.
+/// A pure state machine that decides when a request may be sent. It uses earlier grants and the server's fields.
 ///
 /// The machine is a token bucket, stored as one number: the instant at which the bucket is full again. A ring has the instants of the last
-/// `count` grants; the oldest must be at least a window old. Each step takes constant time, whatever the number of grants.
+/// `count` grants. The oldest instant must be at least a window old. Each step takes constant time, independent of the number of grants.
 ///
 /// All instants are durations from an arbitrary fixed instant.
 package struct RateLimitMachine: Sendable {
@@ -22,14 +22,14 @@ package struct RateLimitMachine: Sendable {
     private var held: [Held] = []
     /// The number of grants so far.
     private var granted = 0
-    /// The latest grant whose response was recorded.
+    /// The number of the latest grant whose response was recorded.
     private var believed = 0
 
     package init() {}
 
     /// Takes a grant, if a request may be sent at `now`.
     ///
-    /// - Parameter limit: `nil` if only the server's fields count. The limit may differ from call to call.
+    /// - Parameter limit: the app's limit, which may differ from call to call. `nil`: only the server's fields count.
     package mutating func take(_ limit: RateLimit?, at now: Duration) -> RateLimitDecision {
         if let (wait, cause) = wait(limit, at: now) { return .wait(wait, cause: cause) }
         granted += 1
@@ -41,7 +41,7 @@ package struct RateLimitMachine: Sendable {
         return .granted(RateLimitGrant(number: granted))
     }
 
-    /// Returns how long the next request must wait, and why; `nil` if it may be sent now. Takes no grant.
+    /// Returns the wait of the next request, and its cause; `nil` if the request may be sent now. Takes no grant.
     package mutating func wait(_ limit: RateLimit?, at now: Duration) -> (Duration, RateLimitDecision.Cause)? {
         renewQuotas(at: now)
         let server = max(pausedUntil ?? now, held.reduce(now) { $1.quota.remaining > 0 ? $0 : max($0, $1.until) })
@@ -58,16 +58,16 @@ package struct RateLimitMachine: Sendable {
         return max(byBucket, instants.last(limit.count).map { $0 + limit.window } ?? now)
     }
 
-    /// Records the fields of the response to a granted request; `grant` is `nil` if the request had none.
+    /// Records the fields of the response to a granted request; `grant` is `nil` if the request had no grant.
     package mutating func observe(_ fields: RateLimitFields, after grant: RateLimitGrant?, at now: Duration) {
         if let retryAfter = fields.retryAfter { pausedUntil = max(pausedUntil ?? now, now + min(retryAfter, Self.longestMemory)) }
-        // The response to an earlier request is out of date when the response to a later one is known.
+        // If the response to a later request is known, the response to an earlier request is out of date.
         let number = min(grant?.number ?? granted, granted)
         guard number >= believed, !fields.quotas.isEmpty else { return }
         believed = number
         renewQuotas(at: now)
         for var quota in fields.quotas {
-            // The quota does not count the requests that were sent since.
+            // The quota does not count the requests that were sent after this request.
             quota.remaining = max(0, quota.remaining - (granted - number))
             held.removeAll { $0.quota.name == quota.name && $0.quota.partitionKey == quota.partitionKey }
             if held.count >= Self.quotaLimit, let first = held.indices.min(by: { held[$0].until < held[$1].until }) {
@@ -77,7 +77,7 @@ package struct RateLimitMachine: Sendable {
         }
     }
 
-    /// Renews a quota whose time has passed: a quota with a known policy is full again for one window; any other quota is removed.
+    /// Renews a quota whose time has passed. A quota with a known policy is full again for one window. Any other quota is removed.
     private mutating func renewQuotas(at now: Duration) {
         if let until = pausedUntil, until <= now { pausedUntil = nil }
         guard held.contains(where: { $0.until <= now }) else { return }
@@ -93,7 +93,7 @@ package struct RateLimitMachine: Sendable {
         }
     }
 
-    /// Returns how many requests may be sent at `now`; `nil` if nothing limits them.
+    /// Returns the number of requests that may be sent at `now`; `nil` if requests are not limited.
     package func available(_ limit: RateLimit?, at now: Duration) -> Int? {
         var machine = self
         machine.renewQuotas(at: now)
@@ -111,11 +111,11 @@ package struct RateLimitMachine: Sendable {
 /// The last instants. The oldest is overwritten first.
 private struct InstantRing: Sendable {
     private var instants: [Duration] = []
-    /// The index of the oldest instant, once the ring is full.
+    /// The index of the oldest instant, if the ring is full.
     private var first = 0
     private var capacity = 0
 
-    /// Returns the `count`th instant from the end; `nil` if there are fewer.
+    /// Returns the `count`th instant from the end; `nil` if there are fewer instants.
     func last(_ count: Int) -> Duration? {
         guard count <= instants.count else { return nil }
         return instants[(first + instants.count - count) % instants.count]
@@ -134,7 +134,7 @@ private struct InstantRing: Sendable {
         }
     }
 
-    /// Returns how many of the last `limit` instants are later than `instant`.
+    /// Returns the number of instants later than `instant` among the last `limit` instants.
     func count(after instant: Duration, upTo limit: Int) -> Int {
         var (low, high) = (0, min(limit, instants.count))
         while low < high {

@@ -1,6 +1,6 @@
 internal import ErrandCore
 
-// The leader of a queue.
+// The actions of the leader of a queue.
 extension RateLimiter {
     func lead(_ key: String, _ call: Call) async throws -> RateLimitGrant? {
         while true {
@@ -14,7 +14,7 @@ extension RateLimiter {
                 if Task.isCancelled { throw CancellationError() }
                 switch settings.storeFailure {
                 case .failOpen:
-                    // Fail all waiters: otherwise each would wait for the failing store, one after the other.
+                    // All waiters fail now. If they did not, each of them would wait for the failing store, one after the other.
                     for waiter in dissolve(key) { waiter.continuation.resume(returning: .go(nil)) }
                     return nil
                 case .failClosed:
@@ -42,7 +42,7 @@ extension RateLimiter {
         }
     }
 
-    /// Returns when the leader must ask the store again: when the time has passed, or when the server has sent fields since `news` was
+    /// Sleeps until the leader must ask the store again: until the time has passed, or the server has sent fields since `news` was
     /// counted.
     private func sleep(_ key: String, _ wait: Duration, _ cause: RateLimitDecision.Cause, unlessAfter news: Int) async throws {
         let opensAt = elapsed() + wait.bounded

@@ -23,7 +23,7 @@ extension RateLimiter {
     }
 
     struct Line: Sendable {
-        /// The lane of the leader; `nil` without a leader.
+        /// The lane of the leader; `nil` if there is no leader.
         var leader: Int?
         /// The instant at which the leader asks the store again, and the cause of the wait; `nil` while the leader asks.
         var opening: Opening?
@@ -44,7 +44,7 @@ extension RateLimiter {
             return next
         }
 
-        /// Clears the ticket's place: another queue may issue the same number.
+        /// Removes the first waiter. Clears the place in its ticket, because another queue may issue the same number.
         mutating func popFirst(before lane: Int? = nil) -> Waiter? {
             let next = queue.popFirst(before: lane)
             next?.ticket.place = nil
@@ -62,7 +62,7 @@ extension RateLimiter {
     struct Opening: Sendable {
         let at: Duration
         let cause: RateLimitDecision.Cause
-        /// Wakes the leader; `nil` if fields of the server can't shorten the wait.
+        /// The alarm that wakes the leader; `nil` if fields of the server can't shorten the wait.
         let alarm: AsyncStream<Void>.Continuation?
     }
 }

@@ -21,15 +21,15 @@ final class RateLimiter: Sendable {
 
     /// Permission to send a request.
     struct Permit: Sendable {
-        /// `nil` if the store failed.
+        /// The grant of the store; `nil` if the store failed.
         var grant: RateLimitGrant?
-        /// Whether the request is a probe, whose response other requests need.
+        /// Whether the request is a probe. Other requests need its response.
         var isProbe = false
     }
 
-    /// A shared store may have newer fields: a leader that waits for the server asks again after this duration at the latest.
+    /// The longest time after which a leader that waits for the server asks the store again. A shared store may have newer fields.
     static let longestSleep = Duration.seconds(60)
-    /// A server's wait is obeyed for this duration, or for the longest wait if that wait is longer.
+    /// The time for which a server's wait is obeyed. If the settings' `longestServerWait` is longer, that wait applies.
     private static let longestBelief = Duration.seconds(3600)
 
     let settings: Settings
@@ -55,13 +55,13 @@ final class RateLimiter: Sendable {
 
     // MARK: A request
 
-    /// Returns when the request may be sent.
+    /// Waits. Returns when the request may be sent.
     ///
     /// - Throws: `CancellationError`; ``/ErrandCore/TransportError`` when the deadline passes; ``RateLimitError``; ``RateLimitStoreError``.
     func acquire(_ key: String, for request: Request) async throws -> Permit {
         try Task.checkCancellation()
         let (isFree, isProbe) = try admit(key, request)
-        // No request is queued, and the decision needs no wait: no race, and no queue.
+        // If no request is queued, and the decision needs no wait, neither a race nor the queue is necessary.
         if let immediate, isFree, case .granted(let grant) = immediate.take(key, limit: settings.limit) {
             return Permit(grant: grant, isProbe: isProbe)
         }
@@ -100,7 +100,7 @@ final class RateLimiter: Sendable {
         keys.withLock { $0.belief.endProbe(key, hasResponse: hasResponse, at: now) }
     }
 
-    /// Returns how long requests are refused because the server asked for a longer wait than is obeyed.
+    /// Returns the time for which requests are refused, because the server asked for a longer wait than is obeyed.
     func excess(_ key: String) -> Duration? {
         let now = elapsed()
         return keys.withLock { $0.belief.wait(key, at: now) }
@@ -108,7 +108,7 @@ final class RateLimiter: Sendable {
 
     // MARK: The queue
 
-    /// The error that ends the wait: at the deadline or after `maxWait`, whichever is earlier.
+    /// Returns the error that ends the wait, at the deadline or after `maxWait`, whichever is earlier.
     private func expiry(of call: Call) -> (@Sendable () async throws -> TransportError)? {
         let request = call.request
         let before = request.deadline?.remaining
@@ -142,7 +142,7 @@ final class RateLimiter: Sendable {
         }
     }
 
-    /// Asks the store once: with a `maxWait` of zero there is no queue.
+    /// Asks the store once. If `maxWait` is zero, there is no queue.
     private func askOnce(_ key: String, _ call: Call) async throws -> RateLimitGrant? {
         let decision: RateLimitDecision
         do {
@@ -158,7 +158,7 @@ final class RateLimiter: Sendable {
         }
     }
 
-    /// Suspends the call until it has a grant or leads.
+    /// Suspends the call until it has a grant or becomes the leader.
     private func enter(_ key: String, _ call: Call) async throws -> Turn {
         try await parked { ticket, continuation in
             within(key) { line in
@@ -179,19 +179,19 @@ final class RateLimiter: Sendable {
         }
     }
 
-    /// Returns the shortest possible wait in the queue as it is now: until the leader asks again, and then for the waiters ahead beyond a
-    /// burst.
+    /// Returns the shortest possible wait in the current queue. The wait has two parts: the time until the leader asks the store again,
+    /// and the time for the waiters ahead that are not part of the burst.
     private func knownWait(_ call: Call, _ key: String, in line: Line) -> (Duration, RateLimitDecision.Cause)? {
         guard let opening = line.opening, let leader = line.leader else { return nil }
         var (opens, cause) = (max(.zero, opening.at - elapsed()), opening.cause)
         // The store's current decision counts, not the decision for the leader.
         if let immediate, case let (wait, why) = immediate.wait(key, limit: settings.limit) ?? (.zero, .limit), wait < opens {
-            // Ignore the time between two readings of a clock.
+            // Small differences are ignored, because some time passes between two readings of a clock.
             if opens - wait > .milliseconds(100) { opening.alarm?.yield() }
             (opens, cause) = (wait, why)
         }
         let before = line.queue.count(upTo: call.lane) + (leader <= call.lane ? 1 : 0)
-        // Bounded, because the product of a long interval and a long queue can overflow.
+        // The product is bounded, because a long interval times a long queue can overflow.
         let ahead = settings.limit.map { $0.interval.bounded * min(1_000_000, max(0, before + 1 - $0.burst)) } ?? .zero
         return (opens + ahead, cause)
     }

@@ -49,7 +49,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
         }
         var request = request
         var way: [RedirectRecord] = []
-        // Servers processed the request before it became a GET: sending the call again would repeat the work.
+        // Servers have processed the request before it became a GET. Sending the call again would repeat the work.
         var processed = CallAttempts()
         while true {
             request.options.mayFollowRedirects = true
@@ -59,7 +59,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
             } catch {
                 throw processed.finish(error)
             }
-            // Values that inner layers have declared secret, such as a key in the query, are secret in the next URL, too.
+            // If inner layers have declared values secret, such as a key in the query, these values are also secret in the next URL.
             request.options.sensitivity.formUnion(response.request.options.sensitivity)
             let decision: RedirectPolicy.Decision
             do {

@@ -34,7 +34,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// The tokens for each second. 0.1 by default: one retry in ten seconds.
     public let perSecond: Double
     private let elapsed: @Sendable () -> Duration
-    /// The buckets that are not full: an origin without a bucket has its whole reserve.
+    /// The buckets that are not full. An origin without a bucket has its whole reserve.
     private let buckets = Mutex(BoundedTable<Origin?, Bucket>(limit: originLimit))
     /// Whether a token was ever taken. Before that, every bucket is full, and a successful call adds no token.
     private let wasTaken = Atomic(false)
@@ -98,13 +98,13 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// The number of stored origins.
     package var originCount: Int { buckets.withLock(\.count) }
 
-    /// The numbers in words: `5 retries, then 20 % of successes and 0.1 in a second`.
+    /// The numbers in words: `5 retries, plus 0.2 for each success and 0.1 for each second`.
     public var description: String {
-        let refill = [share, perSecond > 0 ? "\(perSecond.inWords) in a second" : nil].compactMap(\.self)
-        return "\(reserve.inWords) retries" + (refill.isEmpty ? "" : ", then \(refill.joined(separator: " and "))")
+        let refill = [(perSuccess, "success"), (perSecond, "second")].filter { $0.0 > 0 }.map { "\($0.0.inWords) for each \($0.1)" }
+        return "\(reserve.inWords) retries" + (refill.isEmpty ? "" : ", plus \(refill.joined(separator: " and "))")
     }
 
-    /// For the stack's description: `budget 5 + 20 % of successes`.
+    /// The text for the stack's description: `budget 5 + 20 % of successes`.
     var label: String { "budget \(reserve.inWords)" + (share.map { " + \($0)" } ?? "") }
 
     private var share: String? { perSuccess > 0 ? "\(perSuccess.inPercent) of successes" : nil }

@@ -67,7 +67,7 @@ public struct RetryMiddleware: HTTPMiddleware {
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard let policy = request.options.retry.resolved(policy) else { return try await next.send(request) }
         var request = request
-        // From an earlier failure of this request, and no longer valid.
+        // The shared decision is that of an earlier failure of this request, and no longer valid.
         if request.options.sharedRetry != nil { request.options.sharedRetry = nil }
         let hasKey = request.attachIdempotencyKey(for: policy.keyedMethods)
         var attempts = CallAttempts()
@@ -154,7 +154,7 @@ public struct RetryMiddleware: HTTPMiddleware {
     }
 
     private static func kind(of error: any Error) -> RetryPolicy.Outcome {
-        // Any other failure, such as of a token, is final: the layer that threw the error decides when to try again.
+        // Any other failure, such as that of a token, is final. The layer that threw the error decides when to try again.
         guard let error = error as? TransportError, error.isTransient else { return .permanent }
         if error.wasLeftUnprocessed { return .unprocessed }
         return error.mayHaveBeenProcessed ? .lost : .neverSent

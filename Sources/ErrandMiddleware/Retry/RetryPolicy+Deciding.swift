@@ -80,12 +80,12 @@ extension RetryPolicy {
         return policy
     }
 
-    /// ``decide(_:random:)``, after the app's own decision, if any.
+    /// Returns the app's own decision, if any, or else the result of ``decide(_:random:)``.
     func decision(
         on situation: Situation, of request: Request, _ result: Result<Response, any Error>, random: @autoclosure () -> Double
     ) -> Decision {
         guard let choose else { return decide(situation, random: random()) }
-        // Use one number for both decisions, because callers that share an exchange draw one number.
+        // Both decisions use one number, because callers that share an exchange draw only one number.
         let number = random()
         let standard = decide(situation, random: number)
         let choice = choose(Attempt(request: request, number: situation.attempt, result: result.map(\.head), decision: standard))

@@ -38,7 +38,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     public var statuses: Set<Int>
     /// Methods that get an `Idempotency-Key`, and may be sent again because of it: none by default. The server must know the field.
     public var keyedMethods: Set<HTTPRequest.Method>
-    /// The app's own decision; `nil` without one.
+    /// The app's own decision; `nil` if the app does not decide.
     var choose: (@Sendable (Attempt) -> Choice)?
 
     /// 408, 425, 429, 500, 502, 503 and 504.
@@ -76,7 +76,8 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
 
     /// Whether there is a further attempt.
     public enum Decision: Sendable, Hashable {
-        /// A further attempt, after this wait. An attempt that does not count needs no budget.
+        /// A further attempt, after this wait. If `counts` is false, the attempt takes no token from the retry budget and is not counted
+        /// against `maxAttempts`.
         case again(after: Duration, counts: Bool)
         /// No further attempt: the response or the failure is final.
         case stop(RetryStop)
@@ -86,13 +87,14 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
 
     /// The outcome of an attempt, for the decision of the policy.
     package enum Outcome: Sendable, Hashable {
-        /// A response with this status, and the wait of its `Retry-After`; `nil` without this field.
+        /// A response with this status. `retryAfter` is the wait of its `Retry-After`; `nil` without this field.
         case status(Int, retryAfter: Duration?)
         /// No part of the request was sent.
         case neverSent
-        /// The server certainly did not process the request: it said so, or the connection was closed before it was sent.
+        /// The server certainly did not process the request: the server said so, or the connection was closed before the request was
+        /// sent.
         case unprocessed
-        /// No response, and whether the server processed the request is not known.
+        /// There was no response. Whether the server processed the request is not known.
         case lost
         /// A permanent failure: an invalid request, a certificate, a limit.
         case permanent
@@ -114,7 +116,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         package var canReplay: Bool
         /// The time until the deadline; `nil` without a deadline.
         package var remaining: Duration?
-        /// Whether the one attempt that does not count is used up.
+        /// Whether the only attempt that does not count is used up.
         package var hasUsedFreeAttempt: Bool
 
         package init(
@@ -148,7 +150,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
             guard situation.mayBeSentAgain else { return .stop(.notIdempotent) }
             return waiting(situation, counts: true, random)
         case .status(let code, let retryAfter):
-            // 409: another request with this key is in progress.
+            // The status 409 means that another request with this key is in progress.
             guard statuses.contains(code) || (code == 409 && situation.hasKey) else { return .stop(.final) }
             guard situation.mayBeSentAgain else { return .stop(.notIdempotent) }
             return waiting(situation, counts: true, atLeast: retryAfter ?? .zero, random)

@@ -2,10 +2,9 @@ internal import ErrandCore
 internal import Synchronization
 
 /// The joint decision of callers whose shared exchange failed: one token of each budget, and one random number. Callers with the same
-/// policy then wait for the same time, so that their next attempts can share an exchange, too.
+/// policy wait for the same time, so that their next attempts can also share an exchange.
 ///
-/// The first caller draws the token and the number. Each caller decides whether and when to continue by its own policy, attempts,
-/// deadline and method.
+/// The first caller draws the token and the number. Each caller then decides by its own policy, attempts, deadline and method.
 final class SharedRetry: Sendable {
     private struct State: Sendable {
         var random: Double?
@@ -33,7 +32,7 @@ final class SharedRetry: Sendable {
         }
     }
 
-    /// The decision of the exchange by which an attempt failed; `nil` if the exchange was not shared.
+    /// Returns the decision of the exchange by which an attempt failed; `nil` if the exchange was not shared.
     static func of(_ result: Result<Response, any Error>) -> SharedRetry? {
         switch result {
         case .success(let response): response.metadata[SharedRetryMetadataKey.self]

@@ -31,7 +31,7 @@ public import ErrandCore
 public struct ServerMiddleware: HTTPMiddleware {
     private enum Base: Sendable {
         case url(Result<HTTPURL, InvalidURLError>)
-        /// Only a host: its URL with `https`, and its URL with `http` for requests that name the scheme `http`.
+        /// A host without a scheme: its URL with `https`, and its URL with `http` for requests that name the scheme `http`.
         case host(https: Result<HTTPURL, InvalidURLError>, http: Result<HTTPURL, InvalidURLError>)
         case scheme(Result<String, InvalidURLError>)
         /// A base URL of which only the path and the query are used.
@@ -191,7 +191,7 @@ public struct ServerMiddleware: HTTPMiddleware {
             case .path: return request
             case .none: break
             }
-            // Fields for any origin are not meant for an origin that a response has named.
+            // A response has named this origin. The default fields are not for such an origin, even if they apply to any origin.
             if !knowsOrigin, request.options.hasLeftOrigin { return request }
         } else {
             switch base {

@@ -43,7 +43,7 @@ public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         var bounded = request
         if !limits.isEmpty {
-            // Combine the limits with those of an outer layer. The request's own limits replace both.
+            // The limits are combined with the limits of an outer layer. The request's own limits replace both.
             bounded.options.call.phaseLimits =
                 request.options.call.phaseLimits.map { StackLimits(limits.tightened(by: $0.limits)) } ?? shared
         }

@@ -63,8 +63,8 @@ public struct ValidateMiddleware: HTTPMiddleware {
         }
     }
 
-    /// Applies the chain to a response. Returns `nil` to return the response; otherwise the index of the validator that retries, and the
-    /// wait before it.
+    /// Applies the chain to a response. Returns `nil` if all validators accept the response. If a validator retries, returns its index,
+    /// and the wait before the next attempt.
     private func rule(
         on response: inout Response, request: Request, by chain: [ResponseValidator], retries: [Int], next: some HTTPSender
     ) async throws -> (index: Int, delay: Duration)? {
@@ -96,7 +96,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
             guard retries[index] < limit else { throw refuse(.attemptsUsedUp) }
             guard request.body.canBeSent else { throw refuse(.bodyCannotBeReplayed) }
             if let remaining = request.deadline?.remaining, delay >= remaining { throw refuse(.deadlineTooNear) }
-            // Discard before the next request, which may need the connection or the slot of this response.
+            // The response is released before the next request, which may need its connection or its slot.
             try await response.release(on: clock)
             if case .retryAfterSending(var other) = verdict {
                 other.deadline = .earlier(other.deadline, request.deadline)
@@ -130,7 +130,8 @@ private enum ValidationKey: OptionKey {
 
 private enum ValidatorsKey: OptionKey {
     static var defaultValue: [ResponseValidator] { [] }
-    /// The validators run outside coalescing: each caller's validators check the caller's own response.
+    /// The validators are not part of the identity. They run outside coalescing, so that each caller's validators check the caller's own
+    /// response.
     static func identity(of value: [ResponseValidator]) -> OptionIdentity { .none }
     static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace { .validate }

@@ -12,7 +12,7 @@ public import ErrandCore
 /// **Per request:** `request.options.validateStatus = .off`, or `.use(.statuses([200, 404]))`.
 public struct ValidateStatusMiddleware: HTTPMiddleware {
     private let rule: StatusRule
-    /// Whether a status that an inner `validateStatus` has accepted is accepted here too.
+    /// Whether this layer also accepts a status that an inner `validateStatus` has accepted.
     private let acceptsJudged: Bool
 
     /// Creates the middleware.
@@ -22,8 +22,8 @@ public struct ValidateStatusMiddleware: HTTPMiddleware {
 
     private init(_ rule: StatusRule, acceptsJudged: Bool) { (self.rule, self.acceptsJudged) = (rule, acceptsJudged) }
 
-    /// Accepts only 2xx, unless an inner `validateStatus` has accepted the status: for stacks in which the inner layer applies to some
-    /// requests only.
+    /// Accepts only 2xx, unless an inner `validateStatus` has accepted the status. This value is for stacks in which the inner layer
+    /// applies to some requests only.
     package static let unlessJudged = ValidateStatusMiddleware(.successful, acceptsJudged: true)
 
     public var place: MiddlewarePlace { .validateStatus }
@@ -39,7 +39,7 @@ public struct ValidateStatusMiddleware: HTTPMiddleware {
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard let rule = request.options.validateStatus.resolved(rule) else { return try await next.send(request) }
-        // Inner observers apply the rule to the status, too.
+        // Inner observers also apply the rule to the status.
         var judged = request
         judged.options.call.passedStatusRule = rule
         var response = try await next.send(judged)

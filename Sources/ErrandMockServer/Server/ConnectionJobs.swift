@@ -63,8 +63,8 @@ struct HTTP1Connection: Sendable {
         }
     }
 
-    /// Returns whether this is the last request of the connection: the client sends no further request, or the parser can't read
-    /// further.
+    /// Returns whether this request is the last request of the connection, because the client sends no further request, or the
+    /// parser can't continue.
     private static func isLast(_ head: HTTPRequest, version: String) -> Bool {
         let closes = head.headerFields[values: .connection].flatMap(\.listMembers).contains { $0.isExactlyIgnoringCase("close") }
         return version == "1.0" || closes || head.headerFields[.upgrade] != nil || head.method == .connect
@@ -85,8 +85,8 @@ struct HTTP1Connection: Sendable {
 
     private func readOn() async { while (try? await inbound.next()) != nil {} }
 
-    /// Reads the client's remaining bytes for one second. Otherwise, the operating system would reset the connection, and the
-    /// client could lose the response.
+    /// Reads the client's remaining bytes for one second. If they stayed unread, the operating system would reset the
+    /// connection, and the client could lose the response.
     private func closeOrderly() async {
         // TLS has its own closing alert.
         if !connection.isTLS {

@@ -7,7 +7,7 @@ internal import NIOPosix
 internal import NIOSSL
 internal import NIOTLS
 
-/// The listening socket; sets up each connection that it accepts.
+/// The listening socket. It sets up each accepted connection.
 final class Listener: Sendable {
     private let channel: any Channel
     /// The connections that fill the queue of a listener that never accepts connections.
@@ -20,7 +20,7 @@ final class Listener: Sendable {
         var bootstrap = ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .serverChannelOption(.backlog, value: Int32(configuration.neverAccepts ? 0 : 256))
             .serverChannelOption(.autoRead, value: !configuration.neverAccepts)
-            // Each read gets one message: a fault may stop reading at any point of a request.
+            // Each read gets one message, because a fault may stop reading at any point of a request.
             .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 32 * 1024))
             .childChannelInitializer { channel in
@@ -61,7 +61,7 @@ final class Listener: Sendable {
     func closed() async { for channel in [channel] + fillers { try? await channel.closeFuture.get() } }
 }
 
-/// An error: the queue of a listener that never accepts did not fill.
+/// The error if the queue of a listener that never accepts connections did not fill.
 private struct BrokenListener: Error, CustomStringConvertible {
     var description: String { "the connection queue of a listener that never accepts did not fill on this system" }
 }
@@ -124,7 +124,7 @@ struct ConnectionSetup: Sendable {
 
     private func startHTTP2(_ connection: Connection) throws {
         var settings = NIOHTTP2Handler.ConnectionConfiguration()
-        // Invalid messages are let through: the client must detect invalid messages, and tests inspect the received octets.
+        // Invalid messages are not refused here. The client must detect them, and tests inspect the received octets.
         settings.contentLengthValidation = .disabled
         settings.headerBlockValidation = .disabled
         let core = core
@@ -178,7 +178,7 @@ private final class RefusingHandler: ChannelInboundHandler {
     typealias OutboundOut = ByteBuffer
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // A fatal alert, handshake_failure, in a record (RFC 8446, sections 5.1 and 6).
+        // The bytes are a record with the fatal alert `handshake_failure` (RFC 8446, sections 5.1 and 6).
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: [21, 3, 3, 0, 2, 2, 40])), promise: nil)
         context.close(promise: nil)
     }
@@ -193,7 +193,7 @@ private final class ConnectionErrorHandler: ChannelInboundHandler {
     init(core: ServerCore) { self.core = core }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // The error concerns only one stream, which gets the error separately.
+        // The error belongs to one stream, which gets the error separately.
         if error is NIOHTTP2Errors.StreamClosed || error is NIOHTTP2Errors.NoSuchStream { return }
         core.connectionFailed(error)
         context.close(promise: nil)

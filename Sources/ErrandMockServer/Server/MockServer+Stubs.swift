@@ -62,7 +62,7 @@ extension MockResponse {
         } catch let error as TransportError where error.code == .requestBody {
             throw error  // the client did not complete its request
         } catch {
-            // The client sees only that no response comes.
+            // The client must see only that no response arrives.
             self = MockResponse(HTTPResponse(status: .ok)).fault(
                 incoming.httpVersion == "2" ? .resetStream(code: 2) : .close, at: .responseStart)
             return

@@ -3,7 +3,7 @@ internal import ErrandCore
 internal import NIOCore
 internal import Synchronization
 
-/// The shared state of a server: responses, records and connections. The server's tasks hold it; ``MockServer`` ends them.
+/// The shared state of a server: responses, records and connections. The server's tasks hold this object. ``MockServer`` ends the tasks.
 final class ServerCore: Sendable {
     typealias Dispatcher = @Sendable (IncomingRequest) async throws -> MockResponse?
 
@@ -85,8 +85,8 @@ final class ServerCore: Sendable {
         return .text("the mock server has no response for \(request.method.rawValue) \(request.head.path ?? "")\n", status: .notFound)
     }
 
-    /// Waits until `isMet` returns true. When the condition is met, the closure may change the state. Returns false if the time is
-    /// over or the task was cancelled.
+    /// Waits until `isMet` returns true. When the condition is met, the closure may change the state. Returns false if the time
+    /// has passed or the task was cancelled.
     func wait(within limit: Duration, until isMet: @escaping @Sendable (inout State) -> Bool) async -> Bool {
         await withTaskGroup(of: Bool.self) { group in
             group.addTask { await self.wait(until: isMet) }

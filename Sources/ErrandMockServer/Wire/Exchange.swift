@@ -40,7 +40,7 @@ struct Exchange: Sendable {
         let end = try await send(response)
         guard case .done = end else { return end }
         if body.owesContinue {
-            // The server can't know whether the client now sends its body (RFC 9110, section 10.1.1).
+            // The server can't know whether the client will send its body (RFC 9110, section 10.1.1).
             body.fail("the response was sent before the request body")
             return wire.majorVersion == 1 ? .closeOrderly : .done
         }

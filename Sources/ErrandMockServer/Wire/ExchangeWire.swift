@@ -2,9 +2,9 @@
 internal import ErrandCore
 internal import NIOCore
 
-/// How the end of a response's body is marked.
+/// The way in which the end of a response's body is marked.
 enum WireFraming: Sendable, Equatable {
-    /// The response has no body: its status or the request's method does not allow a body.
+    /// The response has no body, because its status or the request's method does not allow a body.
     case none
     /// The head declares this number of bytes, which may be wrong on purpose.
     case length(Int)
@@ -22,13 +22,13 @@ enum ExchangeEnd: Sendable {
     case close
     case reset
     case halfClose
-    /// Nothing is read or sent until the client closes the connection.
+    /// The server neither reads nor sends until the client closes the connection.
     case hold
 }
 
 /// The sending side of one exchange.
 protocol ExchangeWire: Sendable {
-    /// 1 for HTTP/1, 2 for HTTP/2.
+    /// The major version of HTTP: 1 or 2.
     var majorVersion: Int { get }
     func inform(_ head: HTTPResponse) async throws
     func start(_ head: HTTPResponse, framing: WireFraming, endsHere: Bool) async throws
@@ -40,7 +40,7 @@ protocol ExchangeWire: Sendable {
     func sendOctets(_ octets: Data) async throws
     func goAway(includesStream: Bool, code: UInt32) async throws
     func resetStream(code: UInt32) async throws
-    /// Sends at most `bytes` at a time from now on, with a pause before each piece.
+    /// Makes later sends slow: at most `bytes` at a time, with a pause before each piece.
     func slowDown(bytes: Int, pause: Duration)
 }
 
@@ -82,8 +82,8 @@ struct Connection: Sendable {
     static let firstHandlerName = "errand.first"
 }
 
-/// The first handler of each connection's pipeline. The handler does nothing: its context gives access to the socket, without the
-/// other handlers.
+/// The first handler of each connection's pipeline. The handler itself does nothing. Its context gives access to the socket
+/// without the other handlers.
 final class SocketHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 }

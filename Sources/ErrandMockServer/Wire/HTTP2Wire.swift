@@ -52,7 +52,7 @@ final class HTTP2Wire: ExchangeWire {
     func sendTruncated(_ data: Data, announcedBytes: Int) async throws {
         let count = UInt32(min(announcedBytes, 16 * 1024))
         let id = UInt32(Int(streamID))
-        // Length, type (DATA), flags and stream (RFC 9113, section 4.1).
+        // The header of a frame has the length, the type (DATA), the flags and the stream (RFC 9113, section 4.1).
         var frame = Data([UInt8(count >> 16 & 0xFF), UInt8(count >> 8 & 0xFF), UInt8(count & 0xFF), 0, 0])
         frame.append(contentsOf: [UInt8(id >> 24 & 0xFF), UInt8(id >> 16 & 0xFF), UInt8(id >> 8 & 0xFF), UInt8(id & 0xFF)])
         try await sendOctets(frame + data.prefix(Int(count) / 2))

@@ -13,8 +13,8 @@ enum RequestPart: Sendable {
     var bodyBytes: Int { if case .body(let data) = self { data.count } else { 0 } }
 }
 
-/// A buffer of the parts that an HTTP/1.1 connection or an HTTP/2 stream has received, and that are not read yet. The event loop
-/// fills the buffer, and one task reads the buffer. While the buffer is full, the socket is not read.
+/// A buffer of the received and unread parts of an HTTP/1.1 connection or an HTTP/2 stream. The event loop fills the buffer, and
+/// one task reads from it. While the buffer is full, the socket is not read.
 final class Inbound: Sendable {
     private static let limitBytes = 64 * 1024
     private static let limitParts = 64
@@ -85,7 +85,7 @@ final class Inbound: Sendable {
 
     // MARK: - The reader's side
 
-    /// Returns the next part; `nil` if the connection has ended. Parts that were received before the end can still be read, also by a
+    /// Returns the next part; `nil` if the connection has ended. Parts that were received before the end can still be read, even by a
     /// cancelled task.
     func next() async throws -> RequestPart? {
         try await parked { _, continuation in
@@ -123,7 +123,7 @@ final class IncomingBody: BodySource {
         var isOver = false
         var owesContinue: Bool
         var slow: (bytes: Int, pause: Duration)?
-        /// The remainder of a part that is passed on slowly.
+        /// The rest of a part that is passed on slowly.
         var rest = Data()
 
         mutating func keep(_ data: Data) {
@@ -163,7 +163,7 @@ final class IncomingBody: BodySource {
     /// Whether the client waits for `100 Continue`.
     var owesContinue: Bool { state.withLock { $0.owesContinue && !$0.isOver } }
 
-    /// Sends `100 Continue` if the client waits for it.
+    /// Sends `100 Continue` if the client waits for this response.
     func grantContinue() async throws {
         let owed = state.withLock { state in
             defer { state.owesContinue = false }
@@ -183,7 +183,7 @@ final class IncomingBody: BodySource {
         fail(reason)
     }
 
-    /// Returns at most `bytes` of the body at a time from now on, with a pause before each piece.
+    /// Makes later reads slow: at most `bytes` of the body at a time, with a pause before each piece.
     func slowDown(bytes: Int, pause: Duration) {
         inbound.slowDown()
         state.withLock { $0.slow = (bytes, pause) }

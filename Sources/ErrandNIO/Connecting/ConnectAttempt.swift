@@ -8,16 +8,16 @@ final class ConnectAttempt: Sendable {
     private struct State: Sendable {
         var channels: [any Channel] = []
         var lookup: Task<Void, Never>?
-        /// Of the trusted certificates.
+        /// The load of the trusted certificates.
         var loading: EventLoopFuture<Void>?
         var isCancelled = false
         var progress = ConnectProgress()
         var addresses: [IPAddress] = []
     }
 
-    /// Of the connection.
+    /// The promise of the connection.
     let ready: EventLoopPromise<Connection>
-    /// Of the exchange that the attempt was made for; `nil` if nobody observes it.
+    /// The event log of the exchange that the attempt was made for; `nil` if the exchange has no observer.
     private let events: ExchangeEventLog?
     private let state = Mutex(State())
 
@@ -81,7 +81,7 @@ final class ConnectAttempt: Sendable {
         return during.map { HandshakeFailure(error, during: $0) } ?? error
     }
 
-    /// Returns false if the attempt was canceled.
+    /// Adds a channel of the attempt. Returns false if the attempt was canceled.
     func add(_ channel: any Channel) -> Bool {
         state.withLock { state in
             if !state.isCancelled { state.channels.append(channel) }
@@ -155,7 +155,7 @@ final class ConnectAttempt: Sendable {
             defer { state.lookup = nil }
             return (state.channels, state.lookup)
         }
-        // First, because a channel that closes fails as well. A resolver may not heed the cancellation.
+        // The promise fails first, because a closed channel would fail it with another error. A resolver may ignore the cancellation.
         ready.fail(CancellationError())
         lookup?.cancel()
         for channel in channels { channel.close(promise: nil) }
@@ -172,7 +172,7 @@ final class ConnectAttempt: Sendable {
         }
         // A shutdown waits for these channels. They must not wait for the close_notify of the other side.
         for channel in channels { channel.closeAtOnce() }
-        // A load in progress completes on the event loop, which must still run then.
+        // A load in progress completes on the event loop. Until then, the loop must run.
         return .andAllComplete(channels.map(\.closeFuture) + [loading].compactMap(\.self), on: ready.futureResult.eventLoop)
     }
 }

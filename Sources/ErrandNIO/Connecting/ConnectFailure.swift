@@ -24,7 +24,7 @@ struct ConnectFailure {
         return blaming(TransportError(code, phase: .connect, message: message, underlying: cause, to: route.origin), on: route)
     }
 
-    /// Names the proxy, if the proxy has failed.
+    /// Adds the name of the proxy to the failure if the proxy has failed.
     private func blaming(_ failure: TransportError, on route: Route) -> TransportError {
         var failure = failure
         failure.proxy = failedProxy(on: route)
@@ -34,7 +34,7 @@ struct ConnectFailure {
 
     private func failedProxy(on route: Route) -> ProxyAddress? {
         switch error {
-        // After the tunnel is open, the origin refuses.
+        // If the tunnel is open, the refusal is that of the origin.
         case is HandshakeFailure where route.isTunnel: nil
         case let error as ConnectTimeoutError: error.proxy
         default: route.proxy?.shown
@@ -84,7 +84,7 @@ struct ConnectFailure {
         return text.isEmpty ? "" : ": \(text.shownSafely())"
     }
 
-    /// Where the connection was to come from, if that was chosen.
+    /// A note with the configured local address, empty if none is configured.
     private var localAddress: String { settings.localAddress.map { " (localAddress is \($0))" } ?? "" }
 }
 

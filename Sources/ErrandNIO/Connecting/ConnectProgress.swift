@@ -10,7 +10,7 @@ struct ConnectProgress: Sendable {
     var isLoading = false
     /// The proxy that the attempt connects to; `nil` for a direct connection, and when the tunnel is open.
     var proxy: ProxyAddress?
-    /// The proxy that the tunnel goes through: `the HTTP proxy proxy.example:3128`.
+    /// The proxy of the tunnel, in words: `the HTTP proxy proxy.example:3128`.
     var tunnel: String?
     /// Whether the proxy has sent a byte in the dialog for a tunnel.
     var proxyResponds = false
@@ -33,7 +33,7 @@ struct ConnectProgress: Sendable {
     }
 
     /// The proxy, if the proxy caused the timeout; otherwise `nil`. While the proxy opens a tunnel, the origin may be the cause: an HTTP
-    /// proxy sends nothing before its connection to the origin is open. A SOCKS proxy responds to the first message at once.
+    /// proxy sends nothing before its connection to the origin is open. A SOCKS proxy responds to the first message immediately.
     var slowProxy: ProxyAddress? { tunnel == nil || isWithinReply || proxy?.kind == .socks5 && !proxyResponds ? proxy : nil }
 
     private var reasonOfSilence: String {
@@ -41,7 +41,7 @@ struct ConnectProgress: Sendable {
         return "it may wait for the origin, or not be an \(kind) proxy"
     }
 
-    /// The end of a message that names the proxy elsewhere.
+    /// The end of a message whose other part names the proxy.
     var withoutProxy: String {
         if isLoading { return ", while the trusted certificates of the system were read" }
         if let tunnel {
@@ -109,7 +109,7 @@ struct TriedAddresses: Sendable, CustomStringConvertible {
 }
 
 extension SocketAddress {
-    /// The address with its port, an IPv6 address in brackets; the path of a Unix domain socket in quotation marks.
+    /// The address with its port. An IPv6 address stands in brackets, the path of a Unix domain socket in quotation marks.
     var shown: String {
         guard let address = ipAddress, let port else { return "'\((pathname ?? "").shownSafely())'" }
         return self.protocol == .inet6 ? "[\(address)]:\(port)" : "\(address):\(port)"

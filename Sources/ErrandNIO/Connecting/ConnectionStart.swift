@@ -75,7 +75,7 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func read(context: ChannelHandlerContext) {
-        // Bytes that come before the first exchange may be its response. During a handshake, TLS must read.
+        // Bytes that arrive before the first exchange begins may belong to its response. During a handshake, TLS must read.
         if isSecure { context.read() } else { isReadWanted = true }
     }
 
@@ -107,7 +107,7 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
         }
         pipeline.removeHandler(context: context, promise: nil)
         promise.succeed(connection)
-        // The first exchange has begun, if one waited.
+        // A waiting exchange has begun when the promise was completed.
         if isReadWanted { channel.read() }
     }
 

@@ -24,7 +24,7 @@ struct Connector: Sendable {
             ready.fail(ConnectTimeoutError(attempt))
             attempt.cancel()
         }
-        // First: the connection may be open, and lost again, before this thread continues.
+        // Registered first, because the connection may open and fail before this thread continues.
         ready.futureResult.whenComplete { result in
             timer.cancel()
             attempt.enter(nil)
@@ -54,7 +54,7 @@ struct Connector: Sendable {
         }
     }
 
-    /// Calls `connect` when the files for TLS are loaded: at once after the first connection, and without TLS.
+    /// Calls `connect` when the files for TLS are loaded. Without TLS, and after the first connection, there is nothing to wait for.
     ///
     /// `connect` is called on the event loop. On another thread, the connection could fail before a caller waits for it, and the reason
     /// would be lost.
@@ -142,7 +142,7 @@ struct Connector: Sendable {
                 do {
                     try channel.pipeline.syncOperations.handler(type: ConnectionStart.self).whenReady(ready)
                 } catch {
-                    // The handler leaves a channel that has closed.
+                    // If the channel has closed, the handler is no longer in the pipeline.
                     ready.fail(ChannelError.eof)
                 }
             case .failure(let error): ready.fail(Self.isTimeout(error) ? ConnectTimeoutError(attempt) : error)
@@ -161,7 +161,7 @@ struct Connector: Sendable {
     }
 }
 
-/// The transport's limit for connecting has passed.
+/// An error for a connection that was not open within the transport's limit for connecting.
 struct ConnectTimeoutError: Error {
     /// See ``ConnectAttempt/progress``.
     let progress: String

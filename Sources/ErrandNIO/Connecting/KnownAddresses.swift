@@ -6,15 +6,16 @@ internal import NIOPosix
 /// A resolver that returns the known addresses of a host to SwiftNIO, for its race (RFC 8305).
 ///
 /// SwiftNIO always begins with IPv6. This resolver begins with the first address, of either kind
-/// ([RFC 8305, section 4](https://www.rfc-editor.org/rfc/rfc8305#section-4)): it returns all addresses as the result of one query, in their
-/// order.
+/// ([RFC 8305, section 4](https://www.rfc-editor.org/rfc/rfc8305#section-4)): the resolver returns all addresses as the result of one
+/// query, in their order.
 final class KnownAddresses: Resolver, Sendable {
-    /// The address to connect from; `nil`: the system chooses.
+    /// The address to connect from. `nil`: the system chooses the address.
     let local: SocketAddress?
     private let addresses: EventLoopFuture<[SocketAddress]>
     private let none: EventLoopFuture<[SocketAddress]>
 
-    /// - Parameter local: addresses of the other kind are left out, since they can't be reached from it.
+    /// - Parameter local: the address to connect from. Addresses of the other kind are left out, because they can't be reached from
+    ///   `local`.
     /// - Throws: ``NoUsableAddress``; `SocketAddressError`.
     init(_ addresses: [IPAddress], from local: IPAddress?, of origin: Origin, on loop: any EventLoop) throws {
         var usable = addresses

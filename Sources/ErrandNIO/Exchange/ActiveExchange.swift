@@ -5,8 +5,8 @@ internal import NIOCore
 /// The state of an exchange that a connection has begun: the bytes sent and received, and the deadlines. The connection's handler holds
 /// the value, in every version of HTTP.
 ///
-/// A sink of events may end the exchange while the handler calls the sink. A response that the caller drops does so, too. Therefore no
-/// method reports an event or drops a response while the method changes the value in place. The handler
+/// A sink of events may end the exchange while the handler calls the sink. The release of a response that the caller drops can also
+/// end the exchange. Therefore no method reports an event or drops a response while the method changes the value in place. The handler
 ///
 /// - calls ``reportSent()`` and ``reportReceived()`` on a copy,
 /// - resumes the exchange after ``deliver(on:)``,
@@ -24,23 +24,23 @@ struct ActiveExchange {
     let exchange: Exchange
     /// The attempt at the exchange.
     let attempt: AttemptID
-    /// `nil` if the request has no deadline, and after the protocol was changed.
+    /// The deadline; `nil` if the request has no deadline, and after a change of the protocol.
     var deadline: NIODeadline?
     var upload = UploadSource.none
-    /// When the body is sent although the server has not asked for it.
+    /// The time at which the body is sent although the server has not asked for the body.
     var continueDue: NIODeadline?
-    /// The limit of the rest of the request, whose whole response was received; `nil` before.
+    /// The limit of sending the rest of the request. `nil` until the whole response was received.
     var rest: RestLimit?
-    /// The number of bytes of the request that the network had taken when `rest` was checked last. Used over HTTP/1.1 alone.
+    /// The number of bytes of the request that the network had taken when `rest` was checked last. Used only over HTTP/1.1.
     var restProgressBytes: Int64 = 0
     var head: Head?
-    /// The received parts of the body that the stream does not have yet.
+    /// The received parts of the body that were not appended to the stream yet.
     private var chunks: [Data] = []
     /// The body; `nil` until the head is delivered.
     private(set) var stream: ExchangeBodySource?
     private(set) var sentBytes: Int64 = 0
     private(set) var receivedBytes: Int64 = 0
-    /// The limit of the phase that the exchange is in; `nil` if there is none.
+    /// The limit of the current phase; `nil` if the phase has no limit.
     private var limit: PhaseLimit?
     /// The limit of the writes in progress; `nil` if there is no limit. This limit and the limit of the phase apply at the same time,
     /// because a response may begin during the upload.
@@ -96,7 +96,8 @@ struct ActiveExchange {
 
     /// Appends the received parts of the body to its stream, if the head was received.
     ///
-    /// - Returns: the response to resume the exchange with, the first time; and whether the connection must wait before it receives more.
+    /// - Returns: the response, at the first call, with which the caller resumes the exchange; and whether the connection must wait
+    ///   before it receives more.
     mutating func deliver(on connection: Connection) -> (response: Response?, mustWait: Bool) {
         guard let head else { return (nil, false) }
         enter("idleRead", exchange.limits?.idleRead)
@@ -135,7 +136,7 @@ struct ActiveExchange {
     func settle(_ error: (any Error)?, on connection: Connection) {
         if case .upgraded(let output) = upload { return settle(upgraded: output, error) }
         var done = self
-        // The head may have been received in the same turn.
+        // The head may have arrived in the same turn of the loop.
         if stream == nil, error != nil, let response = done.deliver(on: connection).response { exchange.resume(returning: response) }
         guard let stream = done.stream else { return exchange.resume(throwing: error ?? CancellationError()) }
         if stream.isComplete {

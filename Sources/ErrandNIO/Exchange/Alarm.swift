@@ -7,7 +7,7 @@ struct Alarm {
     private var scheduled: Scheduled<Void>?
     private var due = NIODeadline.distantFuture
 
-    /// Makes sure that `ring` is called at `time`, or before. `ring` must call ``rang()`` and set the alarm again.
+    /// Makes sure that `ring` is called at `time` or earlier. `ring` must call ``rang()`` and set the alarm again.
     mutating func set(_ time: NIODeadline, on loop: any EventLoop, _ ring: @escaping @Sendable () -> Void) {
         if scheduled != nil, due <= time { return }
         scheduled?.cancel()

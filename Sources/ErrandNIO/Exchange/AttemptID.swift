@@ -1,5 +1,5 @@
 #if NIO
-/// The name of one attempt at an exchange on one connection.
+/// The identity of one attempt at an exchange on one connection.
 ///
 /// An exchange may begin again on the same connection: after REFUSED_STREAM, or after the challenge of a proxy. A late callback must not
 /// change the new attempt. Such callbacks come from the task that reads the body, from a write, and from the reader of the response.
@@ -18,17 +18,17 @@ struct AttemptID: Sendable, Hashable, CustomStringConvertible {
 enum AttemptCallback: Sendable, Hashable, CaseIterable {
     /// Pieces of the body, from the task that reads the body.
     case piece
-    /// The end of the body, from that task.
+    /// The end of the body, from the same task.
     case uploadEnd
-    /// The failure of that task.
+    /// The failure of the task that reads the body.
     case uploadFailure
     /// A write of the body is complete.
     case progress
     /// The last write of the request is complete.
     case requestSent
-    /// The reader of the response has room for more.
+    /// The reader of the response can take more data.
     case readOn
-    /// The reader of the response has given the response up.
+    /// The reader has abandoned the response.
     case abandoned
 
     /// Whether the callback needs an upload in progress.

@@ -23,7 +23,7 @@ extension Exchange {
 /// An exchange that a connection has taken. Its attempt has not begun.
 struct TakenExchange {
     let exchange: Exchange
-    /// `nil` if the request has no deadline.
+    /// The deadline; `nil` if the request has no deadline.
     let deadline: NIODeadline?
 }
 #endif

@@ -7,7 +7,7 @@ internal import Synchronization
 /// One request on its way to a response: in the pool's queue, then on a connection.
 ///
 /// The waiting task, the pool and the event loop of a connection share the exchange. The connection handles everything on the wire. This
-/// type knows where the exchange is now, and which task waits for its response.
+/// type knows the current place of the exchange, and the task that waits for the response.
 final class Exchange: Sendable {
     typealias Waiter = UnsafeContinuation<Response, any Error>
 
@@ -61,7 +61,7 @@ final class Exchange: Sendable {
     /// The owner of the transport, which lives as long as its exchanges.
     let owner: TransportOwner
     let events: ExchangeEventLog?
-    /// The limits of the phases; `nil` if there are no limits.
+    /// The limits of the phases; `nil` if no phase is limited.
     let limits: PhaseTimeouts?
     /// The protocol that the request asks to change to; `nil` if the request does not ask for a change.
     let upgrade: UpgradeRequest?
@@ -89,8 +89,8 @@ final class Exchange: Sendable {
 
     // MARK: - Waiting
 
-    /// Keeps the continuation of the task that waits for the response. If the exchange was canceled before, returns false and does not keep
-    /// the continuation.
+    /// Keeps the continuation of the task that waits for the response. If the exchange was already canceled, returns false and does not
+    /// keep the continuation.
     func register(_ waiter: Waiter) -> Bool {
         state.withLock { state in
             guard !state.isCancelled else { return false }
@@ -238,7 +238,7 @@ final class Exchange: Sendable {
 
     // MARK: - Failures
 
-    /// The failure of a request that can't be written; `nil` if the request can be written.
+    /// The failure of a request that can't be written; `nil` if the request is valid.
     var unwritable: TransportError? { RequestEncoder.problem(of: request.head, form: route.form).map { unwritable($0) } }
 
     func unwritable(_ error: RequestEncodeError) -> TransportError {

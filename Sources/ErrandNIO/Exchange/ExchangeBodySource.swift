@@ -17,7 +17,7 @@ final class ExchangeBodySource: ReadyBodySource {
         var queue = ReadQueue()
         var end: End?
         var waiter: UnsafeContinuation<Data?, any Error>?
-        /// When the reader began to wait. Kept only if the wait is limited.
+        /// The time at which the reader began to wait. Kept only if the wait is limited.
         var waitingSince: NIODeadline?
     }
 
@@ -51,7 +51,7 @@ final class ExchangeBodySource: ReadyBodySource {
         return holdsBack
     }
 
-    /// When the reader began to wait; `nil` if no reader waits.
+    /// The time at which the reader began to wait; `nil` if no reader waits.
     var waitingSince: NIODeadline? { state.withLock { $0.waiter == nil ? nil : $0.waitingSince } }
 
     /// Whether the end of the body was received.

@@ -1,12 +1,12 @@
 #if NIO
-/// The handler of one connection's exchanges, which run one after the other, or many at once: the part that every version of HTTP has.
+/// The handler of one connection's exchanges, for all versions of HTTP. The exchanges run one after the other, or many at the same time.
 ///
 /// A handler owns an ``ActiveExchange`` for each exchange in progress. Its methods must be called on the event loop of its channel. A call
 /// for an exchange that has ended does nothing.
 protocol ExchangeHandler: AnyObject {
     /// Starts an exchange, or returns it to the pool if the connection was lost meanwhile.
     ///
-    /// - Parameter connection: the connection of the handler, which is needed after the channel has closed, too.
+    /// - Parameter connection: the connection of the handler. The handler still needs the connection after the channel has closed.
     func accept(_ exchange: Exchange, on connection: Connection)
 
     /// Ends an exchange that the caller has given up, in any attempt.
@@ -17,7 +17,7 @@ protocol ExchangeHandler: AnyObject {
     /// - Parameter error: `nil` if the rest of the response is not needed.
     func end(_ attempt: AttemptID, because error: (any Error)?)
 
-    /// Receives more of a response, because its reader has room again. Does nothing if `attempt` is stale.
+    /// Receives more of a response, because its reader can take more data. Does nothing if `attempt` is stale.
     func readOn(_ attempt: AttemptID)
 
     /// Writes the queued pieces of a request's body, or its end. If `attempt` is stale, the pieces are dropped.
@@ -29,7 +29,7 @@ protocol ExchangeHandler: AnyObject {
     /// Completes an exchange whose upgraded stream was closed by its owner.
     func closeUpgraded(_ exchange: Exchange)
 
-    /// Keeps the connection, which no exchange uses. After `time` without an exchange, the connection closes.
+    /// Keeps the connection while no exchange uses it. After `time` without an exchange, the connection closes.
     func becomeIdle(for time: Duration)
 
     /// Fails exchanges in progress and closes the connection, because the transport is shut down.

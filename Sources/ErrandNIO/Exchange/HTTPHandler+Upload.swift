@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import NIOCore
 
-/// The upload half of an exchange. The versions of HTTP differ only in how pieces are framed, and in what holds them back.
+/// The upload half of an exchange. The versions of HTTP differ only in the framing of the pieces, and in the reasons to hold them back.
 extension HTTPHandler {
     /// Starts to send the body. The handler has decided that the body may follow the head.
     func sendBody(_ body: OutgoingBody, of exchange: Exchange, _ attempt: AttemptID, on connection: Connection) {
@@ -12,7 +12,7 @@ extension HTTPHandler {
             change(attempt) { $0.upload = .memory(data, offset: 0) }
             writeMemory(of: attempt)
         case .stream:
-            // First, because the task may begin at once.
+            // The pump is created before `change`, because its task may begin immediately and call the handler.
             let pump = UploadSource.pump(exchange, attempt, on: connection)
             change(attempt) { $0.upload = pump }
         }
@@ -46,7 +46,7 @@ extension HTTPHandler {
             let (pieces, count) = rest.takeFirst(upTo: limit)
             var promise = progress(of: exchange, attempt, context)
             if rest.isEmpty {
-                // Writes end in their order: with the last one, all of the batch has left.
+                // Writes complete in their order. When the last write is complete, the whole batch has left.
                 let written = promise ?? context.eventLoop.makePromise(of: Void.self)
                 let bytes = batch.bytes
                 written.futureResult.whenComplete { _ in queue.window.remove(bytes) }
@@ -64,9 +64,9 @@ extension HTTPHandler {
         if exchange.events != nil { activeExchange(of: attempt)?.reportSent() }
     }
 
-    /// Waits until the last byte of the request, which the channel has taken, leaves. Then the wait for the response begins.
+    /// Waits until the last byte of the request leaves the channel. Then the wait for the response begins.
     ///
-    /// A response may be complete before that. Then the exchange ends without the event that the request was sent.
+    /// The response may be complete before the last byte leaves. Then the exchange ends without the event that the request was sent.
     ///
     /// - Parameter left: the promise of the last write, which is needed only if the exchange is followed.
     func requestLeaves(_ left: EventLoopPromise<Void>?, of exchange: Exchange, _ attempt: AttemptID) {
@@ -125,7 +125,7 @@ extension ActiveExchange {
 }
 
 extension ArraySlice<Data> {
-    /// Removes the first pieces that together have no more than `limit` bytes; at least one piece.
+    /// Removes and returns the first pieces that together have no more than `limit` bytes, but at least one piece.
     fileprivate mutating func takeFirst(upTo limit: Int) -> (pieces: Self, count: Int) {
         var (end, count) = (startIndex, 0)
         while end < endIndex, count == 0 || count + self[end].count <= limit {

@@ -8,7 +8,7 @@ internal import NIOCore
 /// gets a stale attempt does nothing.
 protocol HTTPHandler: ExchangeHandler {
     var pool: Pool { get }
-    /// `nil` before the handler is in a pipeline, and after that.
+    /// The context of the handler; `nil` while the handler is in no pipeline.
     var context: ChannelHandlerContext? { get }
 
     /// Starts an exchange, ends it, or returns it to the pool.
@@ -51,7 +51,7 @@ extension HTTPHandler {
 
     func perform(_ first: Pool.Machine.Release, on connection: Connection) {
         var release = first
-        // A loop: each of many exchanges may end before it starts.
+        // A loop, because each of many exchanges may end before it starts.
         while true {
             switch release {
             case .begin(let exchange):

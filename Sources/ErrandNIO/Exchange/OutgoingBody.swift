@@ -7,7 +7,7 @@ struct OutgoingBody {
     /// Bytes in memory up to this count are written with the head: 16 KiB.
     static let joinedBytes = 16 * 1024
 
-    /// When the body of a request follows its head.
+    /// The time at which the body of a request follows its head.
     enum Kind: Sendable, Equatable {
         case none
         /// The body follows the head.

@@ -8,7 +8,7 @@ struct PhaseLimit: Sendable {
     let duration: Duration
     var due: NIODeadline
 
-    /// - Parameter duration: `nil`: there is no limit.
+    /// - Parameter duration: the limit. If it is `nil`, the initializer returns `nil`.
     init?(_ name: String, _ duration: Duration?) {
         guard let duration else { return nil }
         (self.name, self.duration, due) = (name, duration, .now() + duration.timeAmount)
@@ -16,7 +16,7 @@ struct PhaseLimit: Sendable {
 }
 
 extension Duration {
-    /// In nanoseconds, bounded to 100 years in either direction, so that it can be added to a clock's reading.
+    /// The duration in nanoseconds, bounded to 100 years in either direction, so that it can be added to a clock's reading.
     var wholeNanoseconds: Int64 {
         let (seconds, attoseconds) = bounded.components
         return seconds * 1_000_000_000 + attoseconds / 1_000_000_000

@@ -1,8 +1,8 @@
 #if NIO
 internal import NIOCore
 
-/// The limit of sending the rest of a request whose whole response was received. The caller does not wait for the rest, and there may be no
-/// deadline, but the rest occupies a connection and the body's source.
+/// The limit of sending the rest of a request whose whole response was received. The caller does not wait for the rest, and the request may
+/// have no deadline. But the upload occupies a connection and the source of the body.
 struct RestLimit {
     /// The limits of the transport: 5 s without progress, and 60 s in all.
     struct Times: Sendable {
@@ -12,7 +12,7 @@ struct RestLimit {
 
     private let times: Times
     private let end: NIODeadline
-    /// When ``goesOn(at:hasProgress:)`` must be called next.
+    /// The time at which ``goesOn(at:hasProgress:)`` must be called next.
     private(set) var due: NIODeadline
 
     init(_ times: Times, from now: NIODeadline) {
@@ -21,7 +21,7 @@ struct RestLimit {
         due = min(now + times.withoutProgress.timeAmount, end)
     }
 
-    /// Returns whether the rest is still sent; false if it is given up.
+    /// Returns whether the rest is still sent; false if the upload is given up.
     ///
     /// - Parameter hasProgress: whether a part of the rest has left since the last call.
     mutating func goesOn(at now: NIODeadline, hasProgress: Bool) -> Bool {

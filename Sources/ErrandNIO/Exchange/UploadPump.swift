@@ -35,7 +35,7 @@ struct UploadPump: Sendable {
         }
     }
 
-    /// Notifies the connection on its next turn. Then the connection writes all pieces that are queued until that turn.
+    /// Notifies the connection in a later turn of its event loop. In that turn, the connection writes all queued pieces.
     private func notify() { connection.onNextTurn { [attempt, queue] in $0.writeQueued(queue, of: attempt) } }
 }
 #endif

@@ -1,7 +1,7 @@
 #if NIO
 internal import ErrandFormats
 
-/// The line before the bytes of a chunk ([RFC 9112, section 7.1](https://www.rfc-editor.org/rfc/rfc9112#section-7.1)).
+/// The size line of a chunk ([RFC 9112, section 7.1](https://www.rfc-editor.org/rfc/rfc9112#section-7.1)).
 struct ChunkLine {
     /// The most hexadecimal digits of a size, so that it fits into 60 bits.
     static let sizeDigits = 15
@@ -31,8 +31,8 @@ struct ChunkLine {
         (self.size, extensionBytes) = (size, rest.count + max(0, padding - Self.paddingBytes))
     }
 
-    /// Whether `bytes` are extensions: `;name`, `;name=token` or `;name="text"`, with whitespace between the parts. The last one may be
-    /// empty.
+    /// Whether `bytes` are extensions: `;name`, `;name=token` or `;name="text"`, with whitespace between the parts. The last extension
+    /// may be empty.
     private static func areExtensions(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         var index = 0
         func skipWhitespace() { while index < bytes.count, bytes[index].isOptionalSpace { index += 1 } }

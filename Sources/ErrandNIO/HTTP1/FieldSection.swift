@@ -41,13 +41,13 @@ struct FieldSection {
     }
 
     /// Reads a line without its line end ([RFC 9112, section 5](https://www.rfc-editor.org/rfc/rfc9112#section-5)). If other lines
-    /// continue it, the line ends between them are a part of it.
+    /// continue this line, the line ends between the lines are a part of `line`.
     ///
     /// In trailers, fields about the framing of the message and about the connection are dropped
     /// ([RFC 9110, section 6.5.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.5.1)).
     mutating func read(_ line: UnsafeBufferPointer<UInt8>, isTrailer: Bool) throws(ResponseParseError) {
         lines += 1
-        // Only the first line can begin with a blank: any other such line continues the line before it.
+        // The parser joins a line that begins with a space or a tab to the line before it. Only the first line has no line before it.
         guard !line[0].isOptionalSpace else { throw .continuesNothing }
         var colon = 0
         while colon < line.count, line[colon] != UInt8(ascii: ":") { colon &+= 1 }
@@ -129,12 +129,12 @@ struct FieldSection {
         }
     }
 
-    /// Returns where the body of a response ends ([RFC 9112, section 6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
+    /// Returns the framing of the body of a response ([RFC 9112, section 6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
     ///
     /// An invalid length is refused even if there is no body. If there is no body, `Transfer-Encoding` is ignored, because the end of the
     /// response is certain.
     func framing(of method: HTTPRequest.Method, status: Int, minorVersion: Int) throws(ResponseParseError) -> ResponseHead.Framing {
-        // These two fields must be ignored then.
+        // In a 2xx response to CONNECT, both fields must be ignored.
         if method == .connect, (200...299).contains(status) { return .none }
         let hasBody = !(status < 200 || status == 204 || status == 304 || method == .head)
         let hasTransferEncoding = if case .missing = transferEncoding { false } else { true }
@@ -160,7 +160,7 @@ struct FieldSection {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// The bytes with one space in place of each line end and the blanks around it; `nil` without an LF.
+    /// The bytes with one space in place of each line end and the blanks around it. `nil` if there is no LF.
     fileprivate var unfolded: [UInt8]? {
         guard ByteScan.firstLineFeed(in: self, 0..<count) != nil else { return nil }
         var whole: [UInt8] = []

@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import NIOCore
 
-/// How exchanges and the connection end.
+/// The end of exchanges and of the connection.
 extension HTTP1Handler {
     func becomeIdle(for time: Duration) {
         guard current == nil else { return }
@@ -40,7 +40,7 @@ extension HTTP1Handler {
         return current?.rest?.goesOn(at: now, hasProgress: taken != before) ?? false
     }
 
-    /// The number of bytes of the upload that the network has taken. With TLS, the value is not exact, but changes as long as bytes leave.
+    /// The number of bytes of the upload that the network has taken. With TLS, the value is not exact, but it changes while bytes leave.
     var takenBytes: Int64 {
         let waiting = try? context?.channel.syncOptions?.getOption(.bufferedWritableBytes)
         return (current?.sentBytes ?? 0) - Int64(waiting ?? 0)
@@ -129,14 +129,14 @@ extension HTTP1Handler {
 
     /// Handles a refusal of the request's expectation (417). The body of the request was not sent.
     ///
-    /// - Returns: whether the request is sent again without `Expect`. Then this connection is closed, because the server may still take the
-    ///   next bytes for the body.
+    /// - Returns: whether the request is sent again without `Expect`. Then this connection is closed, because the server may still read the
+    ///   next bytes as the body.
     func moveOnWithoutExpect() -> Bool { moveOn { $0.moveOnWithoutExpect() } }
 
     private func moveOn(_ mayMoveOn: (Exchange) -> Bool) -> Bool {
         guard let done = current, let connection else { return false }
-        // First, so that the task that sends the body can't open the body for this connection any more. Nobody needs the rest in either
-        // case.
+        // The upload stops first, so that its task can't open the body for this connection any more. The rest is not needed, whether or
+        // not the request is sent again.
         stopUpload()
         guard mayMoveOn(done.exchange) else { return false }
         current = nil

@@ -3,7 +3,7 @@ internal import ErrandCore
 internal import NIOCore
 internal import NIOFoundationEssentialsCompat
 
-/// The response to a request.
+/// The part of the handler that receives responses.
 extension HTTP1Handler {
     func read(context: ChannelHandlerContext) {
         if isHeldBack {
@@ -26,7 +26,7 @@ extension HTTP1Handler {
         var buffer = unwrapInboundIn(data)
         guard buffer.readableBytes > 0 else { return }
         guard machine.receiveBytes() else {
-            // No request was sent for these bytes. Closing the connection keeps a later request from taking them for its response.
+            // These bytes respond to no request. The connection closes, so that a later request does not get them as its response.
             return lose(nil)
         }
         if machine.isUpgraded { return receiveUpgraded(buffer) }
@@ -44,7 +44,7 @@ extension HTTP1Handler {
                 buffer.moveReaderIndex(forwardBy: consumed)
                 switch event {
                 case .needsMore:
-                    // Otherwise the buffer would also keep the parsed bytes.
+                    // A copy frees the parsed bytes, which the old buffer would keep in memory.
                     if buffer.readableBytes > 0 {
                         incoming = buffer.readerIndex > buffer.readableBytes ? ByteBuffer(buffer: buffer) : buffer
                     }
@@ -116,7 +116,7 @@ extension HTTP1Handler {
             let taken = takenBytes
             current?.restProgressBytes = taken
             setAlarm()
-            // The channel must notice the end of the connection before the reader has read, too.
+            // The channel must notice the end of the connection even before the reader has read the body.
             readOn()
         } else {
             finish(end, trailers)
@@ -137,8 +137,8 @@ extension HTTP1Handler {
         if let release { perform(release, on: connection) } else { close() }
     }
 
-    /// How long the connection is kept unused. If the server says how long it keeps an idle connection, the connection is not used in the
-    /// last two seconds of that time. If the time is shorter than four seconds, the connection is not used in the last half.
+    /// The time for which the unused connection is kept. If the server states such a time, the connection is not used in the last two
+    /// seconds of it. If the server's time is shorter than four seconds, the connection is not used in its last half.
     private var idleTimeAfterResponse: Duration {
         guard let hint = keepAliveSeconds else { return pool.settings.idleTimeout }
         return min(pool.settings.idleTimeout, max(.seconds(hint) - .seconds(2), .milliseconds(500) * hint))
@@ -163,7 +163,7 @@ extension ResponseHead {
     fileprivate func expectedLength(for method: HTTPRequest.Method) -> Int64? {
         switch framing {
         case .length(let length): length
-        // The length of such a response describes a body that is not sent.
+        // The length in a response to HEAD or in a 304 describes a body that is not sent.
         case .none: method == .head || response.status == .notModified ? nil : 0
         case .chunked, .untilClose: nil
         }

@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import NIOCore
 
-/// The body of a request: pieces leave while the channel takes them.
+/// The part of the handler that sends the bodies of requests. Pieces are written while the channel is writable.
 extension HTTP1Handler {
     func takes(_ callback: AttemptCallback, of attempt: AttemptID) -> Bool { machine.takes(callback, of: attempt) }
 
@@ -22,12 +22,12 @@ extension HTTP1Handler {
         if let exchange = activeExchange(of: attempt)?.exchange { end(exchange, because: error) }
     }
 
-    /// Flushing calls this method again from within, when the channel takes more.
+    /// A flush may call this method recursively, when the channel becomes writable.
     func writeMemory(of attempt: AttemptID) {
         while let context, context.channel.isWritable, machine.takes(.piece, of: attempt), let exchange = current?.exchange,
             case .memory? = current?.upload
         {
-            // One flush for many pieces: the kernel gets them by one system call.
+            // Many pieces share one flush. The kernel then gets them in one system call.
             while context.channel.isWritable, let piece = current?.takePiece() {
                 let count = piece.bytes.count
                 let buffer = writeBuffers.filled(with: CollectionOfOne(piece.bytes), count, isChunked: false)
@@ -68,7 +68,7 @@ extension HTTP1Handler {
                 }
             }
             let left = exchange.isFollowed ? context.eventLoop.makePromise(of: Void.self) : nil
-            // Writes end in their order: an empty write ends with the last bytes.
+            // Writes complete in their order. Therefore an empty write completes when the last bytes have left.
             if isChunked || left != nil { context.write(wrapOutboundOut(last), promise: left) }
             context.flush()
             finishUpload(of: exchange, attempt, left)

@@ -25,13 +25,13 @@ final class HTTP1Handler: ChannelDuplexHandler, HTTPHandler {
     var incoming: ByteBuffer?
     var outgoing = ByteBuffer()
     var writeBuffers = WriteBuffers()
-    /// Whether a write is in progress that leaves as a whole or not at all. A part of a larger write, or of a write that fails later, may
-    /// have left.
+    /// Whether a write is in progress that the kernel takes completely or not at all. Of a larger write, or of a write that fails later,
+    /// a part may have been sent.
     var isWritingSmallHead = false
-    /// The most bytes that the kernel takes as a whole from a connection that has nothing else to send: 4 KiB.
+    /// The most bytes that the kernel takes completely if the connection has no other bytes to send: 4 KiB.
     static let smallWriteBytes = 4096
     var alarm = Alarm()
-    /// The action of the alarm. The handler keeps the closure, because a new closure for each exchange would be allocated.
+    /// The action of the alarm. The handler keeps the closure, so that an exchange does not allocate a new closure.
     private(set) var ringAlarm: (@Sendable () -> Void)?
     var idleDue: NIODeadline?
     /// Whether the channel reads nothing until the reader of a response has room.
@@ -39,11 +39,11 @@ final class HTTP1Handler: ChannelDuplexHandler, HTTPHandler {
     var isReadWanted = false
     /// Whether the response in progress ends with the connection.
     var endsWithConnection = false
-    /// See ``ResponseHead/keepAliveSeconds``, of the response in progress.
+    /// ``ResponseHead/keepAliveSeconds`` of the response in progress.
     var keepAliveSeconds: Int?
     /// The number of bytes received of the body of a proxy's challenge; `nil` unless the handler responds to a challenge.
     var challengeBytes: Int?
-    /// Why the channel closes.
+    /// The reason why the channel closes.
     var failure: (any Error)?
 
     init(of pool: Pool, isSecure: Bool) {
@@ -79,7 +79,7 @@ final class HTTP1Handler: ChannelDuplexHandler, HTTPHandler {
             pool.send(exchange)
             return true
         }
-        // Before the connection takes the exchange: an authenticator may cancel the exchange.
+        // The head is made before the connection takes the exchange, because an authenticator may cancel the exchange.
         let head: HTTPRequest?
         do throws(ProxyAuthorizationError) {
             head = try exchange.changedHead()
@@ -116,14 +116,14 @@ final class HTTP1Handler: ChannelDuplexHandler, HTTPHandler {
         let events = exchange.events
         var kind = body.kind
         if kind == .present, case .memory(let data) = body.content, data.count <= OutgoingBody.joinedBytes {
-            // One buffer, one system call.
+            // Head and body share one buffer, and thus one system call.
             outgoing.writeBytes(data)
             current?.countSent(data.count)
             kind = .none
         }
         machine.writeHead(kind, closes: closes)
         var left: EventLoopPromise<Void>?
-        // The failure of a request that must not be sent twice reports whether the request has left.
+        // If the request must not be sent twice, its failure reports whether the request has left.
         if exchange.isFollowed || !exchange.request.method.isIdempotent {
             let promise = context.eventLoop.makePromise(of: Void.self)
             promise.futureResult.assumeIsolated().whenFailure { _ in if self.isWritingSmallHead { self.machine.headHasNotLeft() } }

@@ -54,7 +54,7 @@ struct HTTP1Machine: Sendable {
 
     var canStartAttempt: Bool { state == .idle && !isDraining }
 
-    /// The attempt in progress; `nil` if there is none.
+    /// The attempt in progress; `nil` if no attempt is in progress.
     var attempt: AttemptID? {
         switch state {
         case .busy, .upgraded: AttemptID(exchangesStarted)
@@ -80,7 +80,7 @@ struct HTTP1Machine: Sendable {
         }
     }
 
-    /// Records that the head could not be written: no byte of the request has left.
+    /// Records that the head could not be written. No byte of the request has left.
     mutating func headHasNotLeft() {
         if case .busy(let upload, .nothing) = state, upload == .sent || upload == .awaitingContinue { state = .busy(.waiting, .nothing) }
     }
@@ -94,7 +94,7 @@ struct HTTP1Machine: Sendable {
 
     /// Records that the last byte of the request is handed to the channel.
     ///
-    /// - Returns: the end of the exchange, if the whole response was received before; `nil` if the response is not complete.
+    /// - Returns: the end of the exchange, if the whole response was already received; `nil` if the response is not complete.
     mutating func finishUpload() -> End? {
         guard case .busy(.sending, let download) = state else { return nil }
         guard download == .ended else {

@@ -61,9 +61,9 @@ enum RequestEncoder {
 
     /// Writes the head of a request, up to the empty line.
     ///
-    /// - Several fields `Cookie` are written as one.
+    /// - Several `Cookie` fields are combined in one field.
     /// - `Host` comes first: the request's own field if it has one, else its authority.
-    /// - `Proxy-Authorization` is written to a proxy alone: not in the form `origin`, in which the origin reads the request.
+    /// - `Proxy-Authorization` is written only for a proxy: not in the form `origin`, because an origin reads this form.
     /// - The request's own `Content-Length` and `Transfer-Encoding` are not written: `framing` decides. A POST, PUT or PATCH without a body
     ///   has `Content-Length: 0` ([RFC 9110, section 8.6](https://www.rfc-editor.org/rfc/rfc9110#section-8.6)).
     static func write(
@@ -141,7 +141,7 @@ enum RequestEncoder {
         return isClosing
     }
 
-    /// Writes the line before the bytes of a chunk. ``chunkEnd(into:)`` writes the line end after the bytes.
+    /// Writes the size line of a chunk. ``chunkEnd(into:)`` writes the line end after the bytes.
     ///
     /// - Parameter count: the number of bytes of the chunk, at least 1, because an empty chunk would be the last chunk.
     static func chunkHead(_ count: Int, into buffer: inout ByteBuffer) {
@@ -205,7 +205,7 @@ enum RequestEncoder {
 }
 
 extension HTTPRequest.Method {
-    /// Whether this is `PRI`, which begins a connection of HTTP/2 and no request
+    /// Whether the method is `PRI`, which begins a connection of HTTP/2 and is not a method of requests
     /// ([RFC 9113, section 3.4](https://www.rfc-editor.org/rfc/rfc9113#section-3.4)).
     var isPreface: Bool { rawValue == "PRI" }  // octets: a token is ASCII
 }
@@ -223,7 +223,7 @@ private struct Target {
 
     init(_ head: HTTPRequest) { (scheme, authority, path) = (head.scheme ?? "", head.authority ?? "", head.path ?? "") }
 
-    /// The most bytes of the target, and of `Host`.
+    /// The most bytes that the target and `Host` together can have.
     var bytes: Int { scheme.utf8.count + 2 * authority.utf8.count + path.utf8.count }
 }
 

@@ -3,7 +3,7 @@ internal import ErrandCore
 
 /// The head of a final HTTP/1.1 response, and its meaning for the body and the connection.
 struct ResponseHead {
-    /// Where the body ends ([RFC 9112, section 6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
+    /// The rule for the end of the body ([RFC 9112, section 6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
     enum Framing: Hashable {
         /// There is no body, even if the fields describe one.
         case none
@@ -22,8 +22,8 @@ struct ResponseHead {
     /// Whether the connection can be used again after the body
     /// ([RFC 9112, section 9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3)).
     var isPersistent: Bool
-    /// How long the server keeps an idle connection, in seconds: `timeout` in the field `Keep-Alive`. `nil` if the server does not send a
-    /// value.
+    /// The time for which the server keeps an idle connection, in seconds: `timeout` in the field `Keep-Alive`. `nil` if the server sends
+    /// no value.
     var keepAliveSeconds: Int?
     /// Whether there is a field `Alt-Svc`.
     var hasAlternatives = false

@@ -20,8 +20,8 @@ internal import ErrandFormats
 /// }
 /// ```
 ///
-/// It is strict: one space separates the parts of a status line, a field name is a token directly before its colon, and only CR LF ends the
-/// line of a chunk. It is lenient where many servers need it:
+/// The parser is strict: one space separates the parts of a status line, a field name is a token directly before its colon, and only CR LF
+/// ends the line of a chunk. The parser is lenient if many servers require it:
 ///
 /// - One empty line before a status line is ignored.
 /// - A status line without a reason phrase may also miss the space before it.
@@ -31,19 +31,19 @@ internal import ErrandFormats
 /// - A folded field line is unfolded ([RFC 9112, section 5.2](https://www.rfc-editor.org/rfc/rfc9112#section-5.2)).
 /// - Blanks after a chunk size, and a `;` without an extension, are ignored: see ``ChunkLine``.
 ///
-/// The work is linear in the bytes, however they are split: a line is read once it is complete, and the search for its end continues where
-/// it stopped. After an error, every call throws the same error.
+/// The work is linear in the number of bytes, however they are split. A line is read when it is complete, and the search for its end
+/// continues at the place where it stopped. After an error, every call throws the same error.
 struct ResponseParser {
     enum Event {
-        /// The next event needs more bytes, or the end of the connection. Bytes may be consumed all the same.
+        /// The next event needs more bytes, or the end of the connection. The call may nevertheless consume bytes.
         case needsMore
-        /// An interim response (1xx) other than 101. The final one is still expected.
+        /// An interim response (1xx) other than 101. The final response follows.
         case interim(HTTPResponse)
         /// The head of the final response. A 101 is a final response: the bytes after it are not HTTP/1.1, and stay unconsumed.
         case head(ResponseHead)
         /// Bytes of the body: a part of the bytes that were passed, which is never empty.
         case body(Range<Int>)
-        /// The response is complete. `trailers` is `nil` if there are none.
+        /// The response is complete. `trailers` is `nil` if the response has no trailers.
         case end(trailers: HTTPFields?)
     }
 
@@ -85,8 +85,9 @@ struct ResponseParser {
     private var extensionBytes = 0
     /// Whether a byte of the current response was seen.
     private(set) var hasBegun = false
-    /// Whether another program may see the end of the current response elsewhere: a line of the response has ended with LF alone, or the
-    /// response has both `Content-Length` and `Transfer-Encoding`, and no body. Then the connection is not reused.
+    /// Whether another program may see the end of the current response at a different place. This is possible if a line of the response
+    /// ended with LF alone, or if the response has no body but both `Content-Length` and `Transfer-Encoding`. Then the connection is not
+    /// reused.
     private(set) var isDoubtful = false
     #if DEBUG
     /// The number of all bytes that were searched for a line end: a measure of the work.
@@ -95,11 +96,11 @@ struct ResponseParser {
 
     init(limits: ResponseLimits) { self.limits = limits }
 
-    /// Whether no response is expected: before ``expectResponse(to:)``, and after ``Event/end(trailers:)``. A byte that arrives now is a
-    /// fault of the server.
+    /// Whether no response is expected: before ``expectResponse(to:)``, and after ``Event/end(trailers:)``. A byte that arrives in this
+    /// state is a fault of the server.
     var isIdle: Bool { state == .idle }
 
-    /// Expects the response to a request that was sent with this method. After an error, this does nothing.
+    /// Expects the response to a request with this method. After an error, the call does nothing.
     ///
     /// - Precondition: the parser is idle, or has failed.
     mutating func expectResponse(to method: HTTPRequest.Method) {
@@ -209,11 +210,11 @@ struct ResponseParser {
 
     // MARK: Lines
 
-    /// Returns the next line without its line end, and moves `position` after it; `nil` if it is not complete.
+    /// Returns the next line without its line end, and moves `position` after the line. `nil` if the line is incomplete.
     ///
     /// - Parameters:
     ///   - limit: the most bytes of the line with its line end.
-    ///   - mayEndWithLineFeed: whether LF alone ends the line, too.
+    ///   - mayEndWithLineFeed: whether LF alone also ends the line.
     private mutating func readLine(
         in bytes: UnsafeBufferPointer<UInt8>, _ position: inout Int, limit: Int, _ tooLong: ResponseParseError, mayEndWithLineFeed: Bool
     ) throws(ResponseParseError) -> UnsafeBufferPointer<UInt8>? {
@@ -230,8 +231,8 @@ struct ResponseParser {
         return line
     }
 
-    /// Returns the next field line with the lines that continue it, without its line end, and moves `position` after it; `nil` if it is not
-    /// complete. A line that is not empty is complete when the first byte of the next line is known.
+    /// Returns the next field line together with the lines that continue it, without the last line end, and moves `position` after these
+    /// lines. `nil` if the field line is incomplete. A line that is not empty is complete when the first byte of the next line is known.
     ///
     /// - Parameter limit: the most bytes of the lines with their line ends.
     private mutating func readFieldLine(
@@ -295,7 +296,7 @@ struct ResponseParser {
             sectionBytes = 2
         }
         let limit = limits.headBytes - sectionBytes
-        // Bytes of another protocol, such as an alert of TLS, may have no line end. They are refused at once.
+        // Bytes of another protocol, such as an alert of TLS, may have no line end. Such bytes are refused immediately.
         let prefix: StaticString = "HTTP/"
         for index in 0..<max(0, min(prefix.utf8CodeUnitCount, bytes.count - position, limit))
         where bytes[position + index] != prefix.utf8Start[index] {

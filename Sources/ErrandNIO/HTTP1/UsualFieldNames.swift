@@ -1,7 +1,7 @@
 #if NIO
 internal import ErrandCore
 
-/// The names of fields that most responses have, found by their bytes: they need no check, and no new texts.
+/// The names of fields that most responses have, found by their bytes. These names need no check, and no new strings.
 struct UsualFieldNames {
     /// The meaning of a field to the reader of a head.
     enum Role {
@@ -10,9 +10,9 @@ struct UsualFieldNames {
         case transferEncoding
         case connection
         case keepAlive
-        /// `Alt-Svc`
+        /// The field `Alt-Svc`.
         case alternatives
-        /// A field that has no meaning in trailers, and could do harm there.
+        /// A field that has no meaning in trailers, and could be harmful in trailers.
         case notInTrailers
 
         /// The role of the field with this name.
@@ -33,7 +33,7 @@ struct UsualFieldNames {
     struct Entry {
         let name: HTTPField.Name
         let role: Role
-        /// Where the bytes of the name begin in ``text``.
+        /// The offset of the name's bytes in ``text``.
         fileprivate let start: Int
         fileprivate let count: Int
     }

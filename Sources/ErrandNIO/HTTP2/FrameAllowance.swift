@@ -2,14 +2,14 @@
 /// Bounds the frames of a server that are not part of a message that this side reads: a value without channels and timers.
 ///
 /// The exchange of a stream bounds DATA, HEADERS and CONTINUATION, and `NIOHTTP2Handler` bounds empty DATA. The other frames have no such
-/// bound, and cost this side work, even on an idle connection. An honest server sends them in response to frames of this side:
-/// WINDOW_UPDATE for DATA. Therefore each frame that this side has sent raises the bound.
+/// bound, and cost this side work, even on an idle connection. An honest server sends such frames in response to frames of this side, for
+/// example WINDOW_UPDATE in response to DATA. Therefore each frame that this side has sent raises the bound.
 ///
 /// A stream that this side has left has no exchange. Until the server knows the reset, it may send what the window of the stream allows.
 /// Therefore each such stream raises a bound for the bytes of all such streams.
 ///
-/// RST_STREAM has a bound of its own, as an overloaded server may refuse every request, and some servers reset a stream again for each
-/// DATA frame that comes after: one frame for each HEADERS and DATA frame of this side, whenever it was sent.
+/// RST_STREAM has its own bound: one frame for each HEADERS and DATA frame of this side, whenever that frame was sent. An overloaded
+/// server may refuse every request, and some servers reset a stream again for each later DATA frame.
 struct FrameAllowance: Sendable {
     struct Limits: Sendable {
         /// The number of frames that a server may send in each `time`, even if this side has sent nothing.
@@ -24,9 +24,9 @@ struct FrameAllowance: Sendable {
         /// The number of RST_STREAM frames that a server may send beyond the number of HEADERS and DATA frames of this side.
         let spareResets: Int
         /// The number of bytes that a server may send in each `time` on unread streams, including the headers of the frames. A frame
-        /// counts as ``leastUnreadBytes`` at least.
+        /// counts as at least ``leastUnreadBytes``.
         let unreadBytes: Int
-        /// The number of further bytes on such streams that a server may send for each stream that this side has left.
+        /// The number of further bytes that a server may send on unread streams, for each stream that this side has left.
         let unreadBytesForEachLeft: Int
     }
 
@@ -40,14 +40,14 @@ struct FrameAllowance: Sendable {
 
     /// The length of WINDOW_UPDATE, in bytes.
     static let usualFrameBytes = 13
-    /// The least number of bytes that a frame on an unread stream counts as: a short frame costs this side as much work as a longer frame.
+    /// The lowest count for a frame on an unread stream, in bytes. A short frame costs this side as much work as a longer frame.
     static let leastUnreadBytes = 64
 
     private let limits: Limits
     private var start = Duration.zero
     private var frames = 0
     private var bytes = 0
-    /// The number of frames that are allowed because of the frames sent since `start`, and in the time before.
+    /// The number of frames that are allowed because of the frames sent since `start` and in the preceding period.
     private var earned = 0
     private var formerlyEarned = 0
     /// The number of sent bytes that have not allowed a frame yet.
@@ -55,7 +55,8 @@ struct FrameAllowance: Sendable {
     private var sentFrames = 0
     private var resets = 0
     private var unreadBytes = 0
-    /// The number of bytes on unread streams that are allowed because of streams that were left since `start`, and in the time before.
+    /// The number of bytes on unread streams that are allowed because of the streams that were left since `start` and in the preceding
+    /// period.
     private var earnedUnread = 0
     private var formerlyEarnedUnread = 0
 

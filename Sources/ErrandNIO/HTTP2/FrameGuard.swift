@@ -1,8 +1,8 @@
 #if NIO
 internal import NIOCore
 
-/// The handler before `NIOHTTP2Handler`. It hands bytes on in parts, so that `NIOHTTP2Handler` keeps no bytes that it has read. It ends a
-/// connection whose server sends too many frames that are not part of a message with a reader.
+/// The handler before `NIOHTTP2Handler`. The guard passes on bytes in parts, so that `NIOHTTP2Handler` keeps no bytes that it has read.
+/// If a server sends too many frames that are not part of a message with a reader, the guard ends the connection.
 ///
 /// ``FrameSplitter`` and ``FrameAllowance`` decide. At most one incomplete frame is kept, which is copied out of the buffer of the read.
 final class FrameGuard: ChannelInboundHandler {
@@ -16,7 +16,7 @@ final class FrameGuard: ChannelInboundHandler {
     /// The number of bytes that `kept` needs before it is examined again.
     private var missing = 0
     private var fields = SlowFieldScan()
-    /// Why the connection ends.
+    /// The reason why the connection ends.
     private var excess: HTTP2ConnectionError?
     private var isReported = false
     /// Returns whether the response of a stream has a reader.
@@ -51,7 +51,7 @@ final class FrameGuard: ChannelInboundHandler {
                 let step = look(at: kept)
                 missing = step.missing
                 guard excess == nil, step.consumed > 0 else { continue }
-                // At most one frame is kept, and the whole frame is handed on.
+                // At most one frame is kept, and the whole frame is passed on.
                 let whole = kept
                 kept = ByteBuffer()
                 context.fireChannelRead(wrapInboundOut(whole))

@@ -16,7 +16,7 @@ struct FrameHeader: Sendable, Hashable {
         stream = bytes[5..<9].reduce(0) { $0 << 8 | UInt32($1) } & 0x7FFF_FFFF
     }
 
-    /// Whether the payload can be handed on in parts: DATA without padding.
+    /// Whether the payload can be passed on in parts: DATA without padding.
     var isDivisible: Bool { type == 0 && flags & 0x8 == 0 }
     var isReset: Bool { type == 3 }
     /// Whether the frame is a part of a message: DATA, HEADERS or CONTINUATION.
@@ -25,31 +25,32 @@ struct FrameHeader: Sendable, Hashable {
 
 /// Finds the frames in the bytes of an HTTP/2 server: a value without channels.
 ///
-/// The parser of `NIOHTTP2Handler` frees its buffer only if a read ends at the end of a frame, or within DATA without padding. Otherwise
-/// it keeps everything that it has read. Therefore bytes are handed on up to such a place, and the rest of a read waits for more: at most
-/// one frame.
+/// The parser of `NIOHTTP2Handler` frees its buffer only if a read ends at the end of a frame, or within DATA without padding. After any
+/// other read, the parser keeps all bytes. Therefore bytes are passed on up to such a place. The rest of a read, at most one frame, waits
+/// for more bytes.
 struct FrameSplitter: Sendable {
     /// The next step with received bytes.
     struct Step: Sendable, Hashable {
-        /// The number of bytes to hand on.
+        /// The number of bytes to pass on.
         let consumed: Int
-        /// The number of further bytes that are needed before more can be handed on; 0 if all bytes were handed on.
+        /// The number of further bytes that are needed before more bytes can be passed on; 0 if all bytes were passed on.
         let missing: Int
     }
 
-    /// The longest payload that waits until it is complete. `NIOHTTP2Handler` refuses longer ones by their headers, and gets them at once.
+    /// The longest payload that waits until it is complete. Longer payloads are passed on immediately, because `NIOHTTP2Handler` refuses
+    /// them by their headers.
     private let longestBytes: Int
-    /// The number of bytes that follow of a payload whose beginning was handed on.
+    /// The number of missing bytes of a payload whose beginning was passed on.
     private var restBytes = 0
     /// Whether the header at the front of the next bytes was reported.
     private var isReported = false
 
     init(longestBytes: Int) { self.longestBytes = longestBytes }
 
-    /// Examines `bytes`, which begin with the bytes that the last step did not hand on.
+    /// Examines `bytes`, which begin with the bytes that the last step did not pass on.
     ///
     /// - Parameter report: gets the header of each frame, once, when the header is complete. If the closure returns false, the step ends,
-    ///   and nothing more must be handed on.
+    ///   and no further bytes may be passed on.
     /// - Parameter inspect: gets the payload of each frame that is complete, except DATA without padding. If the closure returns false,
     ///   the step ends as well.
     mutating func next(

@@ -1,7 +1,7 @@
 #if NIO
 internal import NIOHTTP2
 
-/// The errors of `NIOHTTP2Handler` about frames, in words.
+/// Texts for the errors of `NIOHTTP2Handler` about frames.
 enum HTTP2ErrorText {
     /// - Parameter code: the code of the GOAWAY; `nil` if no GOAWAY was sent.
     static func of(_ error: any Error, _ code: HTTP2Code? = nil) -> String {

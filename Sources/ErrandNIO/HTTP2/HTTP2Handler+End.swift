@@ -4,7 +4,7 @@ internal import ErrandFormats
 internal import NIOCore
 internal import NIOHTTP2
 
-/// How exchanges and the connection end.
+/// The end of exchanges and of the connection.
 extension HTTP2Handler {
     func becomeIdle(for time: Duration) {
         guard active.isEmpty else { return }
@@ -48,7 +48,7 @@ extension HTTP2Handler {
         guard isActive(exchange, number) else { return }
         let position = machine.position(of: number)
         if let failure = active.change(number, { $0.timeout(at: now, position) }) ?? nil {
-            // The connection may be lost: the next exchange must not wait for this connection as well.
+            // The connection may be lost. The next exchange must not also wait for this connection.
             if machine.isSilent(since: number), let connection {
                 machine.drain()
                 pool.drain(connection)
@@ -124,7 +124,7 @@ extension HTTP2Handler {
         settle(number, current.failure(.connectionLost, at: position, message: HTTP2ErrorText.of(error), underlying: error), code: nil)
     }
 
-    /// Sends a request again that the server has not processed, once for each reason.
+    /// Sends a request again if the server has not processed it, at most once for each reason.
     func moveOn(_ number: Int32, _ error: HTTP2ConnectionError) {
         guard let connection, var done = remove(number) else { return }
         let phase = machine.position(of: number)?.phase ?? .response
@@ -134,7 +134,7 @@ extension HTTP2Handler {
             .connectionLost, at: ExchangePosition(phase: phase, delivery: delivery, mayBeStale: false), message: "\(error)",
             underlying: error)
         _ = leave(number)
-        // First, so that the task that sends the body can't open the body for this connection any more.
+        // The upload stops first, so that its task can't open the body for this connection any more.
         done.takeUpload().stop()
         if done.head == nil, error.needsHTTP1 ? done.exchange.moveOnToHTTP1() : done.exchange.moveOnAsUnprocessed() {
             done.exchange.events?.beginAgain(after: failure)
@@ -154,8 +154,8 @@ extension HTTP2Handler {
         guard let connection, let exchange = active[number]?.exchange else { return false }
         let isGuest = exchange.origin != connection.origin
         if isGuest { pool.keepApart(exchange.route) }
-        // First, so that the task that sends the body can't open the body for this connection any more. Nobody needs the rest in either
-        // case.
+        // The upload stops first, so that its task can't open the body for this connection any more. The rest is not needed, whether or
+        // not the request is sent again.
         stopUpload(of: AttemptID(number))
         guard exchange.moveOnAsMisdirected() else { return false }
         _ = remove(number)
@@ -218,16 +218,16 @@ extension HTTP2Handler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if let error = error as? HTTP2ConnectionError, let code = error.codeOfGuard {
-            // A connection that closes waits for the end of the server's side: no longer.
+            // A closing connection waits for the end of the server's side. The error ends this wait.
             if isClosing { context.closeAtOnce() } else { breakConnection(code, error) }
             return
         }
-        // An error of the connection comes after a GOAWAY.
+        // `NIOHTTP2Handler` reports an error of the connection after it has sent a GOAWAY.
         if sentGoAway == nil, !isClosing {
             if keepHeadError(error) { return }
             let streamError = error as? NIOHTTP2Errors.StreamError
             if let number = broken.popLast() { return fail(number, .streamError(HTTP2ErrorText.of(streamError?.baseError ?? error))) }
-            // An error of a stream whose exchange is over, or a write that comes after a reset.
+            // The error belongs to a stream whose exchange is over, or to a write after a reset.
             if streamError != nil || error is any NIOHTTP2Error && isReading { return }
             if error is NIOHTTP2Errors.StreamClosed || error is NIOHTTP2Errors.NoSuchStream { return }
         }
@@ -247,7 +247,7 @@ extension HTTP2Handler {
         let ended = active.keys.map { ($0, machine.position(of: $0)) }
         machine.close()
         if ended.isEmpty {
-            // The pool counts the streams that are held.
+            // A connection with held streams is not idle for the pool. Therefore `removeIfIdle` would keep the connection.
             if machine.endProbe().heldStreams > 0 { pool.remove(connection) } else { _ = pool.removeIfIdle(connection) }
             return close()
         }
@@ -263,7 +263,7 @@ extension HTTP2Handler {
                 done.settle(failure, on: connection)
             }
         }
-        // Last, because the delivery of a response sets the alarm.
+        // This call comes last, because the delivery of a response sets the alarm.
         close()
     }
 
@@ -278,7 +278,7 @@ extension HTTP2Handler {
         return HTTP2ConnectionError.closed(code, text: text)
     }
 
-    /// A possible reason if no frame was received: without TLS, the server did not choose HTTP/2.
+    /// A hint for a connection without any received frame: without TLS, the server did not choose HTTP/2.
     private var hint: String {
         machine.framesReceived == 0 && connection?.origin.scheme.isExactly("http") == true ? "; the server may not know HTTP/2" : ""
     }
@@ -304,8 +304,8 @@ extension HTTP2Handler {
         close()
     }
 
-    /// Closes the connection. Over TLS, the channel reads for a short time after that, unless the transport is shut down. See
-    /// ``HTTP2Limits/closeTimeout``.
+    /// Closes the connection. Over TLS, the channel continues to read for a short time, unless the transport is shut down.
+    /// See ``HTTP2Limits/closeTimeout``.
     func close() {
         machine.close()
         let isUrgent = pool.isShutDown

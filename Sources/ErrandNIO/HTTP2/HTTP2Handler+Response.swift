@@ -4,7 +4,7 @@ internal import NIOCore
 internal import NIOFoundationEssentialsCompat
 internal import NIOHTTP2
 
-/// Frames and errors from the server.
+/// The part of the handler that receives frames and errors.
 extension HTTP2Handler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         isReading = true
@@ -46,7 +46,7 @@ extension HTTP2Handler {
         }
     }
 
-    /// Delivers the data received in this turn, once for each stream, and lets the server send more.
+    /// Delivers the data received in this turn, once for each stream, and then allows the server to send more.
     func channelReadComplete(context: ChannelHandlerContext) {
         let streams = touched
         touched.removeAll(keepingCapacity: true)
@@ -181,7 +181,7 @@ extension HTTP2Handler {
     /// Completes an exchange, and starts the next one.
     func complete(_ number: Int32, _ trailers: HTTPFields? = nil) {
         guard let connection, var done = remove(number) else { return }
-        // First, because the task that waits for the response may send the next request at once.
+        // The connection is released first, because the waiting task may send the next request immediately.
         let release = pool.release(connection, idleTime: pool.settings.idleTimeout)
         done.complete(trailers)
         done.takeUpload().stop()
@@ -195,7 +195,7 @@ extension HTTP2Handler {
         if values.contains(where: { $0.parameter == .enablePush && $0.value != 0 }) {
             return breakConnection(.protocolError, .pushSetting)
         }
-        // The receiver processes values in their order, so the last value counts (RFC 9113, section 6.5.3).
+        // Values are processed in their order. Therefore the last value counts (RFC 9113, section 6.5.3).
         guard let limit = values.last(where: { $0.parameter == .maxConcurrentStreams })?.value else { return }
         if let count = machine.receiveStreamLimit(limit), let connection { pool.setStreams(of: connection, to: count) }
     }
@@ -203,7 +203,7 @@ extension HTTP2Handler {
     private func received(goAway code: HTTP2Code, last: Int32) {
         let unprocessed = machine.receiveGoAway(last: last, code)
         guard let connection else { return }
-        // First, so that no request is sent over this connection again.
+        // The pool drains the connection first, so that no request is sent over this connection again.
         pool.drain(connection)
         for number in unprocessed { moveOn(number, .notProcessed(code)) }
     }

@@ -5,7 +5,8 @@ internal import NIOFoundationEssentialsCompat
 internal import NIOHPACK
 internal import NIOHTTP2
 
-/// The body of a request. `NIOHTTP2Handler` holds DATA back until the server's windows have room. A write ends when its bytes have left.
+/// The part of the handler that sends the bodies of requests. `NIOHTTP2Handler` holds DATA back until the server's windows have room. A
+/// write is complete when its bytes have left.
 extension HTTP2Handler {
     func takes(_ callback: AttemptCallback, of attempt: AttemptID) -> Bool { machine.takes(callback, of: attempt) }
 
@@ -39,7 +40,7 @@ extension HTTP2Handler {
         startUpload(exchange.outgoingBody, of: exchange, number, on: connection)
     }
 
-    /// Writes piece by piece, and keeps no more than ``HTTP2Limits/unsentBytes`` ahead of the network, and one piece.
+    /// Writes piece by piece. The pieces are ahead of the network by no more than ``HTTP2Limits/unsentBytes`` and one piece.
     func writeMemory(of attempt: AttemptID) {
         let number = attempt.stream
         guard let context, let exchange = active[number]?.exchange else { return }

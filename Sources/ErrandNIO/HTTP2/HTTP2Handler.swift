@@ -4,10 +4,10 @@ internal import NIOCore
 internal import NIOHPACK
 internal import NIOHTTP2
 
-/// The last handler of an HTTP/2 channel, after `NIOHTTP2Handler`, which runs each exchange of the connection on a stream of its own.
+/// The last handler of an HTTP/2 channel, after `NIOHTTP2Handler`. It runs each exchange of the connection on its own stream.
 ///
-/// ``HTTP2Machine`` decides. `NIOHTTP2Handler` reads and writes frames, and holds DATA back until the server's windows have room. A stream
-/// has no channel of its own. All methods run on the channel's event loop.
+/// ``HTTP2Machine`` decides. `NIOHTTP2Handler` reads and writes frames, and holds DATA back until the server's windows have room. Streams
+/// have no channels. All methods run on the channel's event loop.
 ///
 /// The handler flushes once at the end of a turn of the loop: after all received frames, or after the exchanges that began.
 final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
@@ -34,13 +34,13 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
     var isReading = false
     /// The streams that have received frames in this turn. A stream may be listed twice.
     var touched: [Int32] = []
-    /// The streams whose heads have left in this turn, and whose bodies follow.
+    /// The streams whose heads have left in this turn, and whose bodies must still be sent.
     var opened: [Int32] = []
     /// The streams that `NIOHTTP2Handler` has reset because of an error. `NIOHTTP2Handler` reports the error later.
     var broken: [Int32] = []
     /// The streams whose requests have left in this turn, and whose whole responses were received before.
     var finished: [Int32] = []
-    /// When the wait for the response to a ping ends. The ping was sent with a reset.
+    /// The time at which the wait for the response to a ping ends. The ping was sent with a reset.
     var probeDue: NIODeadline?
     /// Whether the head of a request is being written.
     private var isWritingHead = false
@@ -51,7 +51,7 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
     private var flushTurn: (@Sendable () -> Void)?
     private var ringAlarm: (@Sendable () -> Void)?
     var isClosing = false
-    /// Why the channel closes.
+    /// The reason why the channel closes.
     var failure: (any Error)?
     /// The code of the GOAWAY that was sent. If the server breaks the rules of frames, `NIOHTTP2Handler` chooses the code.
     var sentGoAway: HTTP2Code?
@@ -121,7 +121,7 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
 
     // MARK: - The alarm
 
-    /// Makes sure that the alarm rings at `due`, or before. All exchanges of the connection share one timer.
+    /// Makes sure that the alarm rings at `due` or earlier. All exchanges of the connection share one timer.
     func setAlarm(at due: NIODeadline?) {
         guard let context, let ringAlarm, let due, due < .distantFuture else { return }
         alarm.set(due, on: context.eventLoop, ringAlarm)

@@ -4,21 +4,22 @@ internal import NIOHTTP2
 
 /// The bounds of an HTTP/2 connection.
 enum HTTP2Limits {
-    /// The number of bytes that a server may send on one stream before the response is read: 1 MiB. A reader that keeps up receives
-    /// without a pause.
+    /// The number of bytes that a server may send on one stream before the response is read: 1 MiB. If the reader is fast enough,
+    /// the server never has to pause.
     ///
-    /// So a connection may keep as many MiB as it has streams, whose responses nobody reads: the window of the connection does not wait for
-    /// readers.
+    /// The window of the connection does not wait for readers. Therefore a connection may keep 1 MiB for each stream whose response nobody
+    /// reads.
     static let streamWindowBytes = 1024 * 1024
     /// The number of bytes that a server may send on all streams before this side has received them: 16 MiB.
     static let connectionWindowBytes = 16 * 1024 * 1024
-    /// The window of a new connection, and that of a stream until the server knows the settings
+    /// The window of a new connection, and the window of a stream until the server knows the settings
     /// ([RFC 9113, section 6.9.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.9.2)).
     static let initialWindowBytes = 65_535
     /// The size of frames that every peer accepts: 16 KiB ([RFC 9113, section 4.2](https://www.rfc-editor.org/rfc/rfc9113#section-4.2)).
     static let frameBytes = 16_384
-    /// The number of streams at a time until the server sends its limit. If the server sends no limit, this number stays the limit,
-    /// although the protocol then has no limit: `NIOHTTP2Handler` uses the same number, and would hold back further streams.
+    /// The number of streams at a time until the server sends its limit. If the server sends no limit, this number remains the
+    /// limit, although the protocol then allows any number. `NIOHTTP2Handler` uses the same number, and would hold back further
+    /// streams.
     static let firstStreams = 100
     /// The most streams of one connection, even if the server allows more.
     static let mostStreams = 4096
@@ -33,9 +34,10 @@ enum HTTP2Limits {
     /// The bounds of frames that are not part of a response that the client reads, in each 30 s.
     ///
     /// - The server may send 4,000 frames, with 1 MiB together.
-    /// - Each HEADERS and DATA frame of the client allows four more frames, and each KiB of their payloads one more. A large upload needs
-    ///   them for its WINDOW_UPDATE frames: some servers send two for each 4 KiB that they read.
-    /// - RST_STREAM frames are counted apart: 200 more than HEADERS and DATA frames of the client.
+    /// - Each HEADERS and DATA frame of the client allows four more frames, and each KiB of their payloads allows one more frame. During
+    ///   a large upload, the server needs these frames for WINDOW_UPDATE: some servers send two such frames for each 4 KiB that they
+    ///   read.
+    /// - RST_STREAM frames are counted separately: the server may send 200 more of them than the client has sent HEADERS and DATA frames.
     /// - On streams that the client has left, the server may send 1 MiB, and two windows (2 MiB) more for each stream that the client
     ///   leaves. The second window is for short frames, which count as 64 bytes each.
     ///
@@ -43,8 +45,8 @@ enum HTTP2Limits {
     static let otherFrames = FrameAllowance.Limits(
         frames: 4000, bytes: 1024 * 1024, framesForEachSent: 4, sentBytesForFrame: 1024, time: .seconds(30), spareResets: 200,
         unreadBytes: 1024 * 1024, unreadBytesForEachLeft: 2 * streamWindowBytes)
-    /// How long a connection that this side closes waits for the end of the server's side: 100 ms. Bytes that arrive in this time do not
-    /// reset the connection, so that the server can read the GOAWAY. A shutdown does not wait.
+    /// The time for which a connection that this side closes waits for the end of the server's side: 100 ms. Bytes that arrive in this
+    /// time do not reset the connection, so that the server can read the GOAWAY. A shutdown does not wait.
     static let closeTimeout = Duration.milliseconds(100)
     /// The factor by which a head may exceed the limit before the connection ends. Up to this factor, only the stream ends.
     static let headFactor = 4
@@ -53,10 +55,11 @@ enum HTTP2Limits {
 extension NIOHTTP2Handler {
     /// The frames of a client's connection. This module checks the messages itself, to describe errors in words.
     ///
-    /// - Parameter delegate: is notified of each frame that is written.
+    /// - Parameter delegate: receives a call for each frame that is written.
     static func client(limits: ResponseLimits, reportingTo delegate: any NIOHTTP2FrameDelegate) -> NIOHTTP2Handler {
         var connection = ConnectionConfiguration()
-        // A head that the handler refuses ends the connection. `HTTP2ResponseFields` applies the limit itself.
+        // If `NIOHTTP2Handler` refuses a head, the connection ends. Therefore its limit is higher, and `HTTP2ResponseFields` applies the
+        // real limit.
         let headBytes = min(limits.headBytes, Int(UInt32.max) / HTTP2Limits.headFactor) * HTTP2Limits.headFactor
         connection.initialSettings = [
             HTTP2Setting(parameter: .enablePush, value: 0),
@@ -72,8 +75,8 @@ extension NIOHTTP2Handler {
         // Some servers send a ping with each batch of data.
         connection.controlFrameRateLimit.maximumCount = 2000
         var stream = StreamConfiguration()
-        // A window of 1 ns never holds 1,000 resets: `NIOHTTP2Handler` can't switch this limit off. An overloaded server refuses streams
-        // without malice, so `HTTP2Limits.otherFrames` counts resets in proportion to the frames of the client.
+        // This limit of `NIOHTTP2Handler` can't be switched off, but a window of 1 ns never contains 1,000 resets. An overloaded server
+        // refuses streams without malice. Therefore `HTTP2Limits.otherFrames` counts resets in proportion to the frames of the client.
         stream.streamResetFrameRateLimit.maximumCount = 1000
         stream.streamResetFrameRateLimit.windowLength = .nanoseconds(1)
         return NIOHTTP2Handler(

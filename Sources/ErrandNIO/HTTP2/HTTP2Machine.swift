@@ -21,7 +21,7 @@ struct HTTP2Machine: Sendable {
     }
 
     enum Download: Sendable, Equatable {
-        /// Nothing of the response was received.
+        /// No byte of the response was received.
         case nothing
         /// An interim response was received.
         case head
@@ -39,19 +39,19 @@ struct HTTP2Machine: Sendable {
         var missingBytes: Int64?
         /// The number of bytes that the server may send before this side allows more.
         var windowBytes: Int
-        /// Whether the reader of the response has enough for now.
+        /// Whether the connection waits until the reader has read more of the response.
         var isHeldBack = false
-        /// Whether the head has left. While the network takes nothing, the head waits, and the body must not overtake the head.
+        /// Whether the head has left. While the network takes no bytes, the head waits. The body must not be sent before the head.
         var isOpen = false
         /// Whether the body waits until the head has left.
         var isUploadWaiting = false
-        /// The number of bytes that the server has allowed to send since the request was complete.
+        /// The number of bytes by which the server has raised the window of the request since the request was complete.
         fileprivate var idleAllowanceBytes = 0
         /// The number of bytes of a body in memory that were written and have not left.
         var unsentBytes = 0
         /// Whether a part of the body has left since ``HTTP2Machine/takeProgress(_:)`` was called.
         fileprivate var hasProgress = false
-        /// ``HTTP2Machine/framesReceived`` when the exchange began.
+        /// The value of ``HTTP2Machine/framesReceived`` when the exchange began.
         fileprivate let framesBefore: Int
         fileprivate let isFirst: Bool
     }
@@ -72,7 +72,7 @@ struct HTTP2Machine: Sendable {
     private(set) var streamWindowBytes = HTTP2Limits.initialWindowBytes
     /// The code of the server's last GOAWAY; `nil` if the server has sent no GOAWAY.
     private(set) var goAwayCode: HTTP2Code?
-    /// The identifier of the next stream. 64 bits, because the last identifier is the largest number of 31 bits.
+    /// The identifier of the next stream. It has 64 bits, because the last valid identifier is the largest number of 31 bits.
     private var nextStream: Int64
     private var malformedResponses = 0
     private var probe = ResetProbe()
@@ -134,7 +134,7 @@ struct HTTP2Machine: Sendable {
         }
     }
 
-    /// Counts bytes of a body in memory that are written; a negative count: bytes that have left.
+    /// Counts written bytes of a body in memory. A negative count removes bytes that have left.
     mutating func countUnsent(_ number: Int32, _ count: Int) { streams.change(number) { $0.unsentBytes += count } }
 
     /// Records that the last byte of the request is handed to the channel.
@@ -227,7 +227,7 @@ struct HTTP2Machine: Sendable {
         guard stream.download == .body else { throw .dataBeforeHead }
         if let missing = stream.missingBytes, missing > 0 { throw .bodyTooShort(missingBytes: missing) }
         guard stream.upload != .sending, stream.upload != .written else {
-            // Bytes that have left before do not count as progress of the rest.
+            // Bytes that left before the end of the response do not count as progress of the rest.
             streams.change(number) { ($0.download, $0.hasProgress) = (.ended, false) }
             return .uploadGoesOn
         }
@@ -250,10 +250,10 @@ struct HTTP2Machine: Sendable {
         if number == 0 { windowBytes = bytes } else { streams.change(number) { $0.windowBytes = bytes } }
     }
 
-    /// Sets whether the reader of a response has enough for now.
+    /// Sets whether the connection receives no more data for the reader of a response.
     mutating func holdBack(_ number: Int32, _ isHeldBack: Bool) { streams.change(number) { $0.isHeldBack = isHeldBack } }
 
-    /// Returns by how many bytes the window of a stream grows now; `nil` if the reader has not used enough of the window.
+    /// Returns the number of bytes by which the window of a stream must grow now. `nil` if the reader has not used enough of the window.
     mutating func windowUpdate(_ number: Int32) -> Int? {
         guard let stream = streams[number], !stream.isHeldBack, stream.download != .ended else { return nil }
         guard stream.windowBytes <= streamWindowBytes / 2 else { return nil }
@@ -261,12 +261,12 @@ struct HTTP2Machine: Sendable {
         return streamWindowBytes - stream.windowBytes
     }
 
-    /// Checks a WINDOW_UPDATE, which allows more of a request
+    /// Checks a WINDOW_UPDATE, by which the server allows more bytes of a request
     /// ([RFC 9113, section 6.9](https://www.rfc-editor.org/rfc/rfc9113#section-6.9)). `NIOHTTP2Handler` checks the frame if the request
     /// is not complete, and ignores the frame if the request is complete.
     ///
-    /// - Returns: the code with which the stream must be reset, if the increment is 0, or all increments together are more than 2^31-1;
-    ///   `nil` if the frame is valid.
+    /// - Returns: `nil` if the frame is valid. If the increment is 0, or all increments together exceed 2^31-1, the code for the reset
+    ///   of the stream.
     mutating func receiveWindowUpdate(_ number: Int32, _ bytes: Int) -> HTTP2Code? {
         guard let stream = streams[number], stream.upload == .sent else { return nil }
         guard bytes > 0 else { return .protocolError }
@@ -282,8 +282,8 @@ struct HTTP2Machine: Sendable {
         for number in streams.keys { streams.change(number) { $0.windowBytes += bytes } }
     }
 
-    /// Returns by how many bytes the window of the connection grows now; `nil` if the window does not grow. The window does not depend on
-    /// readers: a slow reader must not hold back other streams.
+    /// Returns the number of bytes by which the window of the connection must grow now. `nil` if the window does not grow. The window
+    /// does not depend on readers: a slow reader must not hold back other streams.
     mutating func connectionWindowUpdate() -> Int? {
         guard windowBytes <= HTTP2Limits.connectionWindowBytes / 2 else { return nil }
         defer { windowBytes = HTTP2Limits.connectionWindowBytes }
@@ -292,8 +292,8 @@ struct HTTP2Machine: Sendable {
 
     // MARK: - The server's limits
 
-    /// Sets the number of streams that the server allows at a time. Returns how many streams the connection takes; `nil` if the number
-    /// has not changed.
+    /// Sets the number of streams that the server allows at a time. Returns the number of streams that the connection takes; `nil` if
+    /// the number has not changed.
     mutating func receiveStreamLimit(_ count: Int) -> Int? {
         let limit = min(max(0, count), HTTP2Limits.mostStreams)
         guard limit != streamLimit else { return nil }

@@ -6,9 +6,9 @@ internal import NIOHPACK
 /// Writes the head of a request, or its trailers, as a section of fields
 /// ([RFC 9113, section 8.3.1](https://www.rfc-editor.org/rfc/rfc9113#section-8.3.1)).
 ///
-/// Each connection has a value of its own, which remembers the secret names.
+/// Each connection has its own value, which remembers the secret names.
 struct HTTP2RequestFields {
-    /// By name: whether fields of it are secret, also where a request names no others.
+    /// Whether the fields of a name are secret, for requests with the standard sensitivity.
     private var known: [HTTPField.Name: Bool] = [:]
     private static let knownNames = 128
 
@@ -19,7 +19,7 @@ struct HTTP2RequestFields {
     ///   ([RFC 9113, section 8.2.2](https://www.rfc-editor.org/rfc/rfc9113#section-8.2.2)).
     /// - The request's own `Content-Length` is not written: `framing` decides, as in HTTP/1.1.
     /// - `Proxy-Authorization` is not written: a proxy reads only requests of HTTP/1.1.
-    /// - A priority other than the normal one is written as `priority: u=…`, unless the request has that field
+    /// - A priority other than the normal priority is written as `priority: u=…`, unless the request has that field
     ///   ([RFC 9218, section 5](https://www.rfc-editor.org/rfc/rfc9218#section-5)).
     /// - Secret fields are marked as such, and never enter the table of a proxy
     ///   ([RFC 7541, section 7.1.3](https://www.rfc-editor.org/rfc/rfc7541#section-7.1.3)).
@@ -39,7 +39,7 @@ struct HTTP2RequestFields {
         section.add(name: ":method", value: method)
         section.add(name: ":scheme", value: head.scheme ?? "https")
         section.add(name: ":authority", value: try Self.authority(host?.value ?? head.authority ?? ""))
-        // Each path would take the place of another field in the table.
+        // An entry for each path would evict other fields from the table.
         section.add(name: ":path", value: try Self.path(head.path ?? "", of: head.method), indexing: .nonIndexable)
         let dropped = Self.connectionOptions(fields)
         var hasPriority = false
@@ -72,7 +72,7 @@ struct HTTP2RequestFields {
     }
 
     /// Returns trailers, without the fields about the framing of the message and about the connection, and without `Proxy-Authorization`;
-    /// `nil` if none are left.
+    /// `nil` if no field is left.
     mutating func trailers(_ fields: HTTPFields?, of request: Request) throws(RequestEncodeError) -> HPACKHeaders? {
         guard let fields else { return nil }
         var section = HPACKHeaders()
@@ -83,8 +83,8 @@ struct HTTP2RequestFields {
         return section.isEmpty ? nil : section
     }
 
-    /// Whether a section certainly fits a frame: `NIOHTTP2Handler` writes no CONTINUATION, and a section that does not fit would end the
-    /// connection, with all its exchanges.
+    /// Returns whether a section certainly fits in one frame. `NIOHTTP2Handler` writes no CONTINUATION. A section that does not fit
+    /// would end the connection, with all its exchanges.
     private static func fits(_ section: HPACKHeaders) -> Bool {
         var bytes = 0
         for (name, value, _) in section { bytes += name.utf8.count + value.utf8.count + fieldBytes }
@@ -99,10 +99,11 @@ struct HTTP2RequestFields {
         return bits <= HTTP2Limits.frameBytes * 8
     }
 
-    /// The most bytes of a field beside its name and its value: two lengths and the kind of indexing.
+    /// The most bytes that a field takes in addition to its name and value: two lengths and the kind of indexing.
     private static let fieldBytes = 12
 
-    /// The most bits that a byte takes ([RFC 7541, appendix B](https://www.rfc-editor.org/rfc/rfc7541#appendix-B)), in steps.
+    /// An upper bound of the bits that a byte takes in the Huffman code
+    /// ([RFC 7541, appendix B](https://www.rfc-editor.org/rfc/rfc7541#appendix-B)).
     private static func bits(of byte: UInt8) -> Int {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"): 8
@@ -123,7 +124,7 @@ struct HTTP2RequestFields {
             var name = field.name.rawName
             throw .unsafeField(name: name.withUTF8 { ResponseParseError.shown($0) })
         }
-        // The layer of the compression takes texts alone: a value that is not UTF-8 is sent as the text that HTTP/1.1 reads in it.
+        // The HPACK encoder takes only strings. A value that is not UTF-8 is sent as the text that HTTP/1.1 would read from its bytes.
         let value = isASCII ? field.value : field.withUnsafeBytesOfValue { $0.text(isASCII: false) }
         section.add(name: field.name.canonicalName, value: value, indexing: indexing(of: field, sensitivity))
     }

@@ -12,15 +12,15 @@ struct HTTP2ResponseFields {
     /// Whether there is a field `Alt-Svc`.
     private(set) var hasAlternatives = false
 
-    /// The head of a response.
+    /// Returns the head of a response.
     static func head(_ section: HPACKHeaders, _ limits: ResponseLimits) throws(HTTP2ResponseError) -> HTTP2ResponseFields {
         let read = try HTTP2ResponseFields(section, limits, areTrailers: false)
         guard read.status != nil else { throw .missingStatus }
         return read
     }
 
-    /// The trailers of a response; `nil` if there are none. Fields that have no meaning there are dropped
-    /// ([RFC 9110, section 6.5.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.5.1)).
+    /// Returns the trailers of a response; `nil` if the section has no fields. Fields that have no meaning in trailers are
+    /// dropped ([RFC 9110, section 6.5.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.5.1)).
     static func trailers(_ section: HPACKHeaders, _ limits: ResponseLimits) throws(HTTP2ResponseError) -> HTTPFields? {
         let fields = try HTTP2ResponseFields(section, limits, areTrailers: true).fields
         return fields.isEmpty ? nil : fields
@@ -107,10 +107,11 @@ struct HTTP2ResponseFields {
 
     var response: HTTPResponse { HTTPResponse(status: .init(code: status ?? 0), headerFields: fields) }
 
-    /// Returns the declared length of the body in bytes, as a response to `method`; `nil` if the server did not declare the length.
+    /// Returns the length of the body of a response to `method`, in bytes. `nil` if the server did not declare the length.
     func bodyLength(to method: HTTPRequest.Method) -> Int64? { hasNoBody(to: method) ? 0 : contentLength }
 
-    /// The length of the body, if it is known before its end. The length of a response without a body describes a body that is not sent.
+    /// Returns the length of the body, if it is known before the end of the body. In a response without a body, the declared length
+    /// describes a body that is not sent.
     func expectedLength(to method: HTTPRequest.Method, ends: Bool) -> Int64? {
         if method == .head || status == 304 { return nil }
         return ends ? 0 : bodyLength(to: method)

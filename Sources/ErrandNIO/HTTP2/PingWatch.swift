@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import NIOCore
 
-/// The decision when to check a connection with a ping: when the server has sent nothing for some time. A value without timers.
+/// The decision when to check a connection with a ping: after the server was silent for some time. A value without timers.
 struct PingWatch: Sendable {
     enum Action: Sendable, Equatable {
         case none
@@ -17,14 +17,14 @@ struct PingWatch: Sendable {
     private var frames = 0
     /// The time of the last received frame, to the precision of the checks.
     private var heard: NIODeadline
-    /// When a ping without a response was sent; `nil` if there is none.
+    /// The time at which a ping was sent that has no response yet; `nil` if no ping is in flight.
     private var sent: NIODeadline?
 
     init(every interval: Duration, from now: NIODeadline) {
         (self.interval, timeout, heard) = (interval, min(interval, HTTP2Limits.pongTimeout), now)
     }
 
-    /// When ``check(_:at:)`` must be called.
+    /// The time at which ``check(_:at:)`` must be called.
     var due: NIODeadline { sent.map { $0 + timeout.timeAmount } ?? heard + interval.timeAmount }
 
     /// - Parameter frames: the number of frames received so far.

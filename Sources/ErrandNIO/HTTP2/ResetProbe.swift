@@ -1,15 +1,15 @@
 #if NIO
 /// The decision after the reset of a stream whose server was silent since the request was sent: a value without timers.
 ///
-/// A server that is lost would take one request after the other, as long as their callers cancel them, and a server that is alive may
-/// punish resets in a fast sequence. Therefore a ping goes with the reset, and the stream counts against the limit of the server until the
-/// response to the ping. If neither that response nor another frame is received in time, nothing more begins on the connection.
+/// Without a check, requests would still be sent to a lost server, and their callers would cancel each of them. A server that is alive may
+/// punish fast sequences of resets. Therefore a ping is sent with the reset, and the stream counts against the limit of the server until
+/// the response to the ping. If neither this response nor another frame is received in time, no further request begins on the connection.
 ///
-/// One ping is in flight at a time. The next one waits for HEADERS or DATA, because some servers count pings without them, and close the
-/// connection after a few.
+/// One ping is in flight at a time. The next ping waits for HEADERS or DATA. Some servers count the pings between such frames, and close
+/// the connection after a few pings.
 struct ResetProbe: Sendable {
     enum Action: Sendable, Equatable {
-        /// The stream is free at once.
+        /// The stream is free immediately.
         case none
         /// The stream is held until the response to the ping in flight.
         case hold
@@ -26,7 +26,7 @@ struct ResetProbe: Sendable {
     /// Records that HEADERS or DATA were received.
     mutating func allow() { isAllowed = true }
 
-    /// Decides about the reset of a stream.
+    /// Returns the action for the reset of a stream.
     ///
     /// - Parameter frames: the number of frames received so far.
     mutating func reset(_ frames: Int) -> Action {

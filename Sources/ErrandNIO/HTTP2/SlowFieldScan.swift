@@ -2,21 +2,21 @@
 /// Finds fields that `NIOHTTP2Handler` would compare in quadratic time: a value without channels.
 ///
 /// `NIOHTTP2Handler` compares names with `:status` as texts, and the first `Character` of the value of `:status` with `1`. Swift compares
-/// texts in a normal form, which takes quadratic time for a run of combining marks: 20 s for 250 KB. So such a field ends the connection
-/// before `NIOHTTP2Handler` gets it. The scan reads lengths ([RFC 7541, section 6](https://www.rfc-editor.org/rfc/rfc7541#section-6)) and
-/// decodes nothing. It remembers which entries of the dynamic table are named `:status`, so no other field is concerned.
+/// texts in a normal form, which takes quadratic time for a run of combining marks: 20 s for 250 KB. Therefore such a field ends the
+/// connection before `NIOHTTP2Handler` gets the field. The scan reads lengths
+/// ([RFC 7541, section 6](https://www.rfc-editor.org/rfc/rfc7541#section-6)) and decodes nothing. The scan remembers which entries of the
+/// dynamic table are named `:status`. Therefore the limits apply to no other field.
 struct SlowFieldScan: Sendable {
-    /// The longest name, in bytes as they are encoded: 1 KiB.
+    /// The longest name, in encoded bytes: 1 KiB.
     static let nameBytes = 1024
     /// The most bytes outside ASCII in the value of `:status`: 1 KiB.
     static let statusBytes = 1024
-    /// The longest Huffman-coded value of `:status`, in bytes as they are encoded: 16 KiB. A byte outside ASCII takes 20 bits or more in
-    /// this code.
+    /// The longest Huffman-coded value of `:status`, in encoded bytes: 16 KiB. A byte outside ASCII takes 20 bits or more in this code.
     static let codedStatusBytes = 16 * 1024
     /// The most entries of the dynamic table: an entry takes at least 32 of its 4,096 bytes
     /// ([RFC 7541, section 4.1](https://www.rfc-editor.org/rfc/rfc7541#section-4.1)).
     private static let tableEntries = 128
-    /// `:status` as it is, and Huffman-coded.
+    /// The name `:status` as plain text. `codedStatusName` is its Huffman code.
     private static let statusName = Array(":status".utf8)
     private static let codedStatusName: [UInt8] = [0xB8, 0x84, 0x8D, 0x36, 0xA3]
 
@@ -25,7 +25,7 @@ struct SlowFieldScan: Sendable {
         case quick
         /// A field would take a long time.
         case slow
-        /// A number has more than 32 bits: the section is unreadable.
+        /// A number has more than 32 bits. The section is unreadable.
         case invalid
     }
 
@@ -53,7 +53,8 @@ struct SlowFieldScan: Sendable {
     /// The number of bytes of the name that match `:status`; `nil` after a byte that does not match.
     private var nameMatch: Int? = 0
     private var foreignBytes = 0
-    /// Whether the entries of the dynamic table are named `:status`, the oldest first. Some of them may have left the table.
+    /// For each entry of the dynamic table, the oldest first: whether it is named `:status`. The oldest entries may have left the real
+    /// table.
     private var table: [Bool] = []
 
     /// Reads a part of a section of fields. After a verdict other than ``Verdict/quick``, the scan must not be used again.
@@ -193,7 +194,7 @@ extension FrameHeader {
     /// Whether the payload contains a part of a section of fields.
     var hasFields: Bool { type == 1 || type == 5 || type == 9 }
 
-    /// Returns the part of a section of fields in the payload, without padding and priority; empty if the lengths do not fit.
+    /// Returns the part of a section of fields in the payload, without padding and priority; empty if the lengths contradict each other.
     func fields(in payload: UnsafeRawBufferPointer) -> Slice<UnsafeRawBufferPointer> {
         var part = payload[...]
         guard type != 9 else { return part }

@@ -1,10 +1,10 @@
 #if NIO
 /// A hash table of values by the identifiers of streams, which are positive.
 ///
-/// Identifiers are consecutive, so that a part of the number itself is its place. Unlike in a dictionary, a change in place allocates
-/// nothing.
+/// Identifiers are consecutive. Therefore the place of an identifier is a part of its number. Unlike in a dictionary, a change in
+/// place allocates nothing.
 struct StreamTable<Value> {
-    /// The identifiers; 0 if the place is free. One place at least is free. Each number is at its own place, or after it without a free
+    /// The identifiers; 0 marks a free place. At least one place is free. Each number is at its own place, or after it without a free
     /// place between them.
     private var numbers: [Int32] = []
     private var values: [Value?] = []

@@ -1,7 +1,7 @@
 #if NIO
 internal import ErrandCore
 
-/// The queued exchanges of one origin, and the attempts to connect that are made for them.
+/// The queued exchanges of one origin, and the attempts to connect that were made for these exchanges.
 ///
 /// Each attempt is made for one waiter. The attempt reports the waiter's events, and the waiter fails with the attempt. A new connection
 /// goes to the next waiter in the queue.
@@ -10,7 +10,7 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
     private struct Standing: Sendable {
         /// The waiter's place in the queue.
         let place: Int
-        /// The attempt that was made for the waiter; `nil` if there is none.
+        /// The attempt that was made for the waiter; `nil` if there is no such attempt.
         var attempt: Int?
         /// Whether the waiter is listed among the waiters without an attempt. A waiter that has got an attempt may still be listed.
         var isListed = true
@@ -26,7 +26,8 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
     /// The number of attempts without a ticket.
     private var preconnects = 0
     /// The number of exchanges that the next connection is expected to take at a time, at least 1: the number of the last connection. `nil`
-    /// before the first connection, if the number is unknown. Then one attempt is made, and its connection shows how many more are needed.
+    /// before the first connection, if the number is unknown. Then one attempt is made, and its connection shows how many more attempts are
+    /// needed.
     private(set) var streamsPerLink: Int?
     /// The number of exchanges that the last connection took at a time; `nil` if there was no connection.
     private(set) var learnedStreams: Int?
@@ -67,7 +68,7 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
         withoutAttempt.insert(number, due: number) { standings[$0] != nil }
     }
 
-    /// Removes and returns a waiter, and the attempt that was made for it.
+    /// Removes and returns a waiter, and the attempt that was made for the waiter.
     mutating func dequeue(_ number: Int) -> (waiter: Waiter, attempt: Int?)? {
         guard let standing = standings.removeValue(forKey: number), let waiter = waiters.remove(standing.place)?.waiter else { return nil }
         return (waiter, standing.attempt)
@@ -84,7 +85,7 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
 
     func isWaiting(_ number: Int) -> Bool { standings[number] != nil }
 
-    /// Returns the attempt that was made for a waiter; `nil` if there is none.
+    /// Returns the attempt that was made for a waiter; `nil` if there is no such attempt.
     func attempt(for number: Int) -> Int? { standings[number]?.attempt }
 
     /// Returns the waiter that an attempt was made for; `nil` if the waiter is no longer queued.
@@ -132,8 +133,8 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
         return nil
     }
 
-    /// The attempts in the order in which surplus attempts are canceled: first the attempts of waiters that have another connection. Of
-    /// each kind, the latest attempt comes first.
+    /// The attempts in the order in which surplus attempts are canceled. The attempts of waiters that have another connection come
+    /// first. Within each kind, the latest attempt comes first.
     var dispensableAttempts: [Int] {
         let made = attempts.filter { $0.value != 0 }
         let (waiting, spare) = (made.filter { isWaiting($0.value) }.keys, made.filter { !isWaiting($0.value) }.keys)

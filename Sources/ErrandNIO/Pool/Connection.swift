@@ -9,7 +9,7 @@ final class Connection: Sendable {
     let route: Route
     let channel: any Channel
     let loop: any EventLoop
-    /// When the connection was opened, in the time of ``Pool/now()``.
+    /// The time at which the connection was opened, by ``Pool/now()``.
     let opened: Duration
     /// The address and the port of the other side; `nil` for a Unix domain socket.
     let peer: (address: String, port: Int)?
@@ -24,7 +24,7 @@ final class Connection: Sendable {
     private let usage = Atomic<UInt64>(0)
     private static let oneBegun: UInt64 = 1 << 24
 
-    /// Must be called on the channel's event loop.
+    /// Creates a connection. Must be called on the channel's event loop.
     init(
         _ number: Int, to route: Route, _ channel: any Channel, version: String, streams: Int = 1, certificateNames: [String] = [],
         _ handler: any ExchangeHandler
@@ -43,7 +43,7 @@ final class Connection: Sendable {
 
     /// Hands an exchange to the handler, on the event loop of the connection.
     func dispatch(_ exchange: Exchange) {
-        // A closure would be allocated.
+        // A closure for the event loop would be an allocation.
         if loop.inEventLoop { return handler.value.accept(exchange, on: self) }
         onLoop { [self] in $0.accept(exchange, on: self) }
     }
@@ -58,7 +58,7 @@ final class Connection: Sendable {
     /// - Parameter error: `nil` if the rest of the response is not needed.
     func end(_ attempt: AttemptID, because error: (any Error)?) { onLoop { $0.end(attempt, because: error) } }
 
-    /// Receives more of a response, because its reader has room again.
+    /// Receives more of a response, because its reader can take more data.
     func readOn(_ attempt: AttemptID) { onLoop { $0.readOn(attempt) } }
 
     func close() { onLoop { $0.close() } }

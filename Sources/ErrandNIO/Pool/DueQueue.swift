@@ -5,7 +5,7 @@
 /// insertion takes logarithmic time. An element that is no longer needed costs no time to remove.
 struct DueQueue<Instant: Comparable & Sendable, Element: Sendable>: Sendable {
     private var heap: [(due: Instant, element: Element)] = []
-    /// The count at which elements that are no longer needed are removed.
+    /// The count at which the heap is rebuilt without the elements that are no longer needed.
     private var fullCount = 64
 
     var count: Int { heap.count }

@@ -14,11 +14,11 @@ struct LinkTable<Key: Hashable & Sendable, Link: AnyObject & Sendable>: Sendable
     }
 
     struct Entry: Sendable {
-        /// `nil` after the connection was removed.
+        /// The connection; `nil` after it was removed.
         fileprivate(set) var link: Link?
         let key: Key
         let loop: ObjectIdentifier
-        /// When the connection reaches its maximum age, on the clock of the caller; `nil` if the age is not limited.
+        /// The time at which the connection reaches its maximum age, on the clock of the caller; `nil` if the age is not limited.
         let end: Duration?
         /// The number of exchanges that the connection takes at a time.
         var streams: Int
@@ -30,12 +30,12 @@ struct LinkTable<Key: Hashable & Sendable, Link: AnyObject & Sendable>: Sendable
         fileprivate(set) var isDraining = false
         /// Whether the connection drains to make room for another origin.
         fileprivate var makesRoom = false
-        /// Whether the server has sent data since the connection was idle. Otherwise the connection may be lost.
+        /// Whether the server has sent data since the connection was idle. If the value is false, the connection may be lost.
         var isProven = true
-        /// When an idle connection becomes unusable.
+        /// The time at which an idle connection becomes unusable.
         var expiry = Duration.zero
         fileprivate(set) var place = Place.none
-        /// The other keys whose exchanges may begin on the connection, or could before: see ``PoolMachine/share(_:with:at:)``.
+        /// The other keys whose exchanges may begin on the connection, or could begin earlier: see ``PoolMachine/share(_:with:at:)``.
         var guests: [Key] = []
 
         fileprivate init(_ link: Link, of key: Key, on loop: ObjectIdentifier, until end: Duration?, streams: Int) {

@@ -19,15 +19,15 @@ extension NIOTransport.Configuration {
     /// Whether a connection to an origin, direct or through a tunnel, may have HTTP/2.
     fileprivate func mayUseHTTP2(for origin: Origin) -> Bool { origin.scheme == "https" ? allowsHTTP2 : usesHTTP2WithoutTLS }
 
-    /// Returns how many exchanges the first connection takes at a time, until its server changes the number; `nil` if the server chooses
-    /// the version of HTTP during the TLS handshake.
+    /// Returns the number of exchanges that the first connection takes at a time, until its server changes the number. `nil` if the
+    /// server chooses the version of HTTP during the TLS handshake.
     func firstStreams(of route: Route) -> Int? {
         if isKnownToUseHTTP2(for: route) { return HTTP2Limits.firstStreams }
         return route.origin.scheme == "https" && allowsHTTP2 && !route.needsHTTP1 ? nil : 1
     }
 
     /// Returns whether a route may share connections with other origins, as a host or as a guest. Such a route is direct, has TLS and a
-    /// host that is a name, and checks the server in no special way.
+    /// host that is a name, and uses the default checks of the server.
     func mayShareConnections(of route: Route) -> Bool {
         let (origin, host) = (route.origin, route.origin.host)
         guard sharesConnectionsAcrossHosts, origin.scheme == "https", route.proxy == nil, !route.needsHTTP1 else { return false }

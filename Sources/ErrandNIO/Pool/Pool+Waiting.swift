@@ -2,7 +2,8 @@
 internal import ErrandCore
 
 extension Pool {
-    /// The reason why an exchange is queued. If it waits for an attempt to connect, or attempts occupy all places, the attempt, too.
+    /// The reason why an exchange is queued. If the exchange waits for an attempt to connect, or attempts occupy all places, also the
+    /// attempt.
     typealias WaitReason = (wait: Machine.Wait?, attempt: ConnectAttempt?)
 
     /// Adds the reason of the wait to the failure of an exchange that was queued too long: a step of connecting, or a full pool.
@@ -26,7 +27,7 @@ extension Pool {
 }
 
 extension PoolMachine.Occupancy: CustomStringConvertible {
-    /// `0 connections in use and 2 being opened`.
+    /// The use of the places, in words: `0 connections in use and 2 being opened`.
     var description: String { "\(open) connection\(open == 1 ? "" : "s") in use and \(connecting) being opened" }
 }
 #endif

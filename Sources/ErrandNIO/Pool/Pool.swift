@@ -16,12 +16,12 @@ final class Pool: Sendable {
         var open: [Int: Connection] = [:]
         /// The attempts to connect, until everything that they have opened is closed or in use.
         var attempts: [Machine.Attempt: ConnectAttempt] = [:]
-        /// The promises that `preconnect` waits for. Each is completed when its attempt ends.
+        /// The promises for which `preconnect` waits. Each promise is completed when its attempt ends.
         var preconnects: [Machine.Attempt: EventLoopPromise<Void>] = [:]
         var lastNumber = 0
         /// The promises that succeed when the pool is shut down and its last connection has closed.
         var closed: [EventLoopPromise<Void>] = []
-        /// When the queued exchanges fail.
+        /// The times at which queued exchanges fail.
         var waits = DueQueue<NIODeadline, WaitEnd>()
         /// Rings when the first wait ends.
         var alarm = Alarm()
@@ -99,7 +99,8 @@ final class Pool: Sendable {
         }
     }
 
-    /// Takes an exchange out of the queue, and ends it. If the exchange has a connection already, the connection ends the exchange.
+    /// Removes an exchange from the queue, and ends the exchange. If the exchange already has a connection, the connection ends the
+    /// exchange.
     func withdraw(_ exchange: Exchange, _ ticket: Ticket, because error: any Error) {
         guard let (waiter, work) = state.withLock({ $0.machine.withdraw(ticket) }) else { return }
         waiter.resume(throwing: error)
@@ -112,7 +113,8 @@ final class Pool: Sendable {
         setAlarm(&state)
     }
 
-    /// Starts the limit for connecting of an exchange that waited for a used connection until now, and for which a connection is opened.
+    /// Starts the limit for connecting of an exchange. Until now, the exchange waited for a used connection; now a connection is opened
+    /// for it.
     private func limitConnecting(_ attempt: Machine.Attempt, _ state: inout State) {
         guard let exchange = state.machine.waiter(of: attempt), let ticket = state.machine.ticket(of: attempt) else { return }
         guard let end = exchange.waitEnd(ticket, isConnecting: true) else { return }
@@ -134,7 +136,7 @@ final class Pool: Sendable {
                 state.waits.removeFirst()
                 let ticket = first.element.ticket
                 let reason = state.reason(of: ticket)
-                // A connection is being opened for the exchange: another wait has begun.
+                // A connection is now being opened for the exchange. Therefore another wait has begun.
                 if !first.element.isConnecting, case .attempt? = reason.wait, reason.attempt != nil { continue }
                 guard let (exchange, work) = state.machine.withdraw(ticket) else { continue }
                 expired.append((exchange, first.element, reason, work))
@@ -198,7 +200,7 @@ final class Pool: Sendable {
 
     /// Acts on decisions of the machine.
     ///
-    /// - Parameter isLimited: whether the waits for the attempts are limited already.
+    /// - Parameter isLimited: whether the waits for the attempts are already limited.
     private func perform(_ work: Machine.Work, on loop: (any EventLoop)? = nil, isLimited: Bool = false) {
         if work.isEmpty { return }
         for attempt in work.cancel { state.withLock { $0.attempts[attempt] }?.cancel() }
@@ -209,7 +211,7 @@ final class Pool: Sendable {
 
     private func connect(_ attempt: Machine.Attempt, on loop: any EventLoop, isLimited: Bool = false) {
         let made = state.withLock { state -> (number: Int, attempt: ConnectAttempt)? in
-            // The exchange of the attempt may have left since the machine asked for the attempt.
+            // The exchange of the attempt may have left the queue since the machine asked for the attempt.
             guard state.machine.isWanted(attempt) else { return nil }
             state.lastNumber += 1
             let made = ConnectAttempt(loop.makePromise(), for: state.machine.waiter(of: attempt))
@@ -263,7 +265,7 @@ final class Pool: Sendable {
     /// connection. Then the attempt is canceled, unless other exchanges wait for it.
     func found(_ addresses: [IPAddress], for made: ConnectAttempt, to route: Route) {
         guard settings.mayShareConnections(of: route) else { return }
-        // First, so that a connection that opens after this sees the addresses.
+        // The attempt gets the addresses first, so that a connection that opens later sees them.
         made.found(addresses)
         let now = Self.now()
         let work = state.withLock { state -> Machine.Work? in
@@ -292,7 +294,7 @@ final class Pool: Sendable {
         let (exchange, work) = state.withLock { $0.machine.failed(attempt) }
         if let exchange { exchange.resume(throwing: failure(exchange)) }
         if work.connect.isEmpty { return perform(work) }
-        // In a later turn: an attempt that fails at once would otherwise start the next attempt recursively.
+        // The work runs in a later turn. If an attempt failed immediately, it would start the next attempt recursively.
         group.next().execute { self.perform(work) }
     }
 
@@ -300,7 +302,7 @@ final class Pool: Sendable {
 
     /// Returns a connection to the pool after an exchange. Must be called on the connection's event loop.
     ///
-    /// - Returns: the next exchange, or how long the connection is kept unused, or whether the connection must be closed.
+    /// - Returns: the next exchange, or the time for which the connection is kept unused, or that the connection must be closed.
     func release(_ connection: Connection, idleTime: Duration) -> Machine.Release {
         let now = Self.now()
         let (release, more) = state.withLock { state in
@@ -309,20 +311,20 @@ final class Pool: Sendable {
             return (release, state.machine.beginMore(on: connection, of: connection.route, at: now))
         }
         if case .close(let work) = release { perform(work) }
-        // In a later turn: first the handler starts the exchange that is returned.
+        // The work runs in a later turn, after the handler has started the returned exchange.
         if !more.isEmpty { connection.loop.execute { self.perform(more) } }
         return release
     }
 
-    /// Sets how many exchanges a connection takes at a time, after its server has changed the number. Must be called on the connection's
-    /// event loop.
+    /// Sets the number of exchanges that a connection takes at a time, after its server has changed the number. Must be called on the
+    /// connection's event loop.
     func setStreams(of connection: Connection, to count: Int) {
         let now = Self.now()
         perform(state.withLock { $0.machine.setStreams(connection, of: connection.route, to: count, at: now) })
     }
 
-    /// Starts no further exchange on a connection. A connection without an exchange is closed now. Otherwise ``release(_:idleTime:)``
-    /// returns when to close the connection.
+    /// Starts no further exchange on a connection. A connection without an exchange is closed now. If an exchange uses the
+    /// connection, ``release(_:idleTime:)`` later returns that the connection must be closed.
     func drain(_ connection: Connection) { perform(state.withLock { $0.machine.drain(connection, of: connection.route) }) }
 
     /// Removes a connection that was lost during an exchange, or is closed after its exchange.
@@ -358,7 +360,7 @@ final class Pool: Sendable {
     }
 
     var waitingExchanges: [Origin: Int] {
-        // An origin may have several routes: an upgrade may need a route of its own.
+        // An origin may have several routes, because an upgrade may need its own route.
         Dictionary(state.withLock { $0.machine.waiterCounts }.map { ($0.key.origin, $0.value) }, uniquingKeysWith: +)
     }
 

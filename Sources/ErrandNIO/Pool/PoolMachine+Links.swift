@@ -57,7 +57,7 @@ extension PoolMachine {
         return work
     }
 
-    /// Sets how many exchanges a connection takes at a time, after its server has changed the number
+    /// Sets the number of exchanges that a connection takes at a time, after its server has changed the number
     /// ([RFC 9113, section 6.5.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2)).
     ///
     /// - Parameter count: may be zero. Then no exchange begins on the connection until the next change. Exchanges in progress continue.
@@ -77,7 +77,7 @@ extension PoolMachine {
         case begin(Waiter)
         /// The connection is kept unused for this time.
         case idle(Duration)
-        /// Other exchanges are in progress on it.
+        /// Other exchanges are in progress on the connection.
         case inUse
         /// The connection must be closed.
         case close(Work)
@@ -86,7 +86,7 @@ extension PoolMachine {
     /// Releases a connection after an exchange. If an exchange begins, and the connection has room for more, the caller must call
     /// ``beginMore(on:of:at:)`` next.
     ///
-    /// - Parameter idleTime: how long the connection may be kept unused, up to the limit.
+    /// - Parameter idleTime: the time for which the connection may be kept unused, up to the limit.
     mutating func release(_ link: Link, of key: Key, idleTime: Duration, at now: Duration) -> Release {
         guard let slot = table.slot(of: link), let index = groups.index(forKey: key) else { return .close(Work()) }
         table[slot].endStream()
@@ -106,21 +106,24 @@ extension PoolMachine {
             return .inUse
         }
         guard idleTime > .zero else { return .close(remove(link, of: key)) }
-        // A connection that takes no exchange makes room for a connection that does.
+        // A connection that takes no exchange makes room for a usable connection.
         let isUseless = !table[slot].hasRoom && groups.values[index].queue.needsAttempt
         if isUseless || isRoomNeeded() { return .close(remove(link, of: key)) }
         return .idle(becomeIdle(slot, of: key, for: idleTime, at: now))
     }
 
-    /// Returns whether a connection makes room for another origin: the oldest queued exchange there came before all queued exchanges here.
+    /// Returns whether a connection makes room for another origin, because the oldest queued exchange of that origin came before all
+    /// queued exchanges of the connection's origin.
     ///
-    /// So no origin waits forever because another origin is busy. A connection gives way after ``turns`` exchanges. A connection with other
-    /// exchanges in progress drains first. At most one more connection drains than origins wait.
+    /// Therefore no origin waits forever because another origin is busy. A connection makes room after ``turns`` exchanges. A connection
+    /// with other exchanges in progress drains first. The number of draining connections is at most one more than the number of waiting
+    /// origins.
     private mutating func givesWay(_ slot: Int, in index: Dictionary<Key, Group>.Index, of key: Key) -> Bool {
         guard total >= limits.connections, !starved.isEmpty, table[slot].begun >= Self.turns else { return false }
         guard table[slot].inUse == 0 || table.roomMakingCount <= starved.count else { return false }
         if let place = groups.values[index].starvedPlace, starved.count > 1, starved.oldest() == key {
-            // The origin keeps this connection for its queued exchange, so it moves to the end of the queue.
+            // The oldest origin in the queue for room is the connection's own origin. It uses this connection for its queued exchange.
+            // Therefore the origin moves to the end of the queue.
             _ = starved.remove(place)
             groups.values[index].starvedPlace = starved.append(key, lane: 0)
         }

@@ -1,10 +1,10 @@
 #if NIO
 internal import ErrandCore
 
-/// Connections that exchanges of several keys use.
+/// The sharing of connections between keys.
 ///
 /// A connection belongs to one key, its host, and counts for the host. Exchanges of another key, a guest, begin on the connection while it
-/// has room, and never wait for the connection. Without room, the guest has connections of its own.
+/// has room, and never wait for the connection. If the connection has no room, the guest opens its own connections.
 extension PoolMachine {
     /// Shares a connection with another key, as long as the connection is open. Queued exchanges of the key begin now, while the
     /// connection has room.
@@ -29,7 +29,8 @@ extension PoolMachine {
         return work
     }
 
-    /// Begins an exchange on the connection that its key shares; returns `nil` if there is no such connection, or it has no room.
+    /// Begins an exchange on the connection that its key shares. Returns `nil` if there is no such connection, or the connection has no
+    /// room.
     mutating func beginShared(_ key: Key, isFresh: Bool, at now: Duration) -> Link? {
         guard !sharedSlots.isEmpty, let slot = sharedSlots[key], canBegin(slot, isFresh: isFresh, at: now) else { return nil }
         begin(slot)

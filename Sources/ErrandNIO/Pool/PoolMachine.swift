@@ -1,7 +1,7 @@
 #if NIO
 internal import ErrandCore
 
-/// The decisions of the pool, which connection each exchange uses: a value without locks, channels and clocks.
+/// The decisions of the pool about the connection of each exchange: a value without locks, channels and clocks.
 ///
 /// Each event is a method that returns the work to do. `Key` is a route to an origin, `Waiter` an exchange that waits for a connection,
 /// `Link` a connection, which takes one exchange at a time (HTTP/1.1) or several, each on a stream of its own (HTTP/2).
@@ -9,7 +9,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     struct Limits: Sendable {
         var connectionsPerOrigin: Int
         var connections: Int
-        /// How long an unused connection is kept; zero: unused connections are closed.
+        /// The time for which an unused connection is kept. Zero: unused connections are closed.
         var idleTime: Duration
         /// The age after which a connection takes no further exchange; `nil` if the age is not limited.
         var age: Duration?
@@ -78,7 +78,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     var starved = WaitQueue<Key>(lanes: 1)
     private var lastNumber = 0
     private(set) var isShutDown = false
-    /// How many exchanges the last connection for a key took at a time, for keys without connections.
+    /// The number of exchanges that the last connection for a key took at a time, for keys without connections.
     private var remembered = BoundedTable<Key, Int>(limit: Self.rememberedKeys)
     /// The number of preferred groups.
     var preferredCount = 0
@@ -102,11 +102,11 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     ///
     /// - Parameters:
     ///   - lane: the urgency of the exchange; lower is more urgent.
-    ///   - loop: the event loop that the task of the exchange runs on; `nil` if the task runs on none. A connection of this loop is
-    ///     preferred. If the pool has room, a connection on this loop is opened, unless the origin has connections that take several
-    ///     exchanges.
+    ///   - loop: the event loop on which the task of the exchange runs; `nil` if the task does not run on an event loop. A
+    ///     connection of this loop is preferred. If the pool has room, a connection on this loop is opened, unless the origin has
+    ///     connections that take several exchanges.
     ///   - isFresh: whether to skip connections that have received no data since they were idle.
-    ///   - now: on the clock of the caller.
+    ///   - now: the time, on the clock of the caller.
     mutating func lease(
         _ waiter: Waiter, for key: Key, lane: Int, on loop: ObjectIdentifier?, isFresh: Bool, at now: Duration
     ) -> Lease {
@@ -143,7 +143,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         groups[key] = Group(queue: AttemptQueue(streamsPerLink: remembered[key] ?? limits.firstStreams(key)))
     }
 
-    /// Finds the most recently used connection on `loop`. If no connection can be opened, a connection of another event loop is found.
+    /// Returns the most recently used connection on `loop`. If no connection can be opened, returns a connection of another event loop.
     ///
     /// A connection in use is preferred to an idle connection, which may be lost.
     private func candidate(in index: Dictionary<Key, Group>.Index, on loop: ObjectIdentifier?, isFresh: Bool) -> Int? {
@@ -195,7 +195,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         total -= 1
     }
 
-    /// Takes an exchange out of the queue, and returns it; `nil` if the exchange has a connection already.
+    /// Removes an exchange from the queue, and returns the exchange; `nil` if it already has a connection.
     mutating func withdraw(_ ticket: Ticket) -> (waiter: Waiter, work: Work)? {
         guard let (waiter, attempt) = groups[ticket.key]?.queue.dequeue(ticket.number) else { return nil }
         var work = Work()
@@ -208,7 +208,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
 
     /// Cancels an attempt that was made for a waiter, if there are more attempts than the waiters need.
     ///
-    /// - Parameter own: the attempt that was made for the waiter that has left; `nil` if there is none.
+    /// - Parameter own: the attempt that was made for the waiter that has left; `nil` if there is no such attempt.
     private mutating func dropSurplusAttempt(of key: Key, own: Int?, _ work: inout Work) {
         guard groups[key]?.queue.hasSurplusAttempt == true, let attempt = own ?? groups[key]?.queue.dispensableAttempts.first
         else { return }
@@ -278,7 +278,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         return groups.values[index].connections < limits.connectionsPerOrigin || !groups.values[index].idle.isEmpty
     }
 
-    /// Makes an attempt to connect if a waiter needs one. Returns whether an attempt is made.
+    /// Makes an attempt to connect if a waiter needs an attempt. Returns whether an attempt is made.
     @discardableResult private mutating func connectIfNeeded(_ key: Key, for number: Int, _ work: inout Work) -> Bool {
         guard canUseConnection(key), let index = groups.index(forKey: key) else { return false }
         if groups.values[index].connections >= limits.connectionsPerOrigin, let idle = groups.values[index].idle.first {
@@ -318,7 +318,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         removeGroupIfEmpty(key)
     }
 
-    /// Gives free room to the starved origins, one connection each in turn, as long as they can use connections.
+    /// Gives free room to the starved origins. Each of them gets one connection in rotation, as long as it can use connections.
     mutating func feedStarved(_ work: inout Work) {
         while !starved.isEmpty, total < limits.connections || idleCount > 0, let key = starved.popFirst() {
             groups[key]?.starvedPlace = nil
@@ -327,8 +327,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         }
     }
 
-    /// Returns whether another origin needs the room of a connection. Origins whose exchanges have left, or got a connection, leave the
-    /// queue.
+    /// Returns whether another origin needs the room of a connection. Origins without queued exchanges leave the queue for room.
     mutating func isRoomNeeded() -> Bool {
         guard total >= limits.connections else { return false }
         while let key = starved.oldest() {
@@ -356,8 +355,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     /// Removes an attempt that has failed. Returns the exchange that the attempt was made for; `nil` if the exchange is no longer queued.
     /// The exchange fails.
     ///
-    /// Each of the other waiters gets an attempt of its own, so that the waiters don't fail one after the other: the capacity of the next
-    /// connection is unknown.
+    /// The capacity of the next connection is unknown. Therefore each of the other waiters gets its own attempt, so that the waiters
+    /// don't fail one after the other.
     mutating func failed(_ attempt: Attempt) -> (waiter: Waiter?, work: Work) {
         var work = Work()
         guard let number = groups[attempt.key]?.queue.removeAttempt(attempt.number) else { return (nil, work) }

@@ -4,12 +4,12 @@ internal import ErrandCore
 /// The route of an exchange to its origin, which is the key of the pool. An exchange uses only connections of its own route, unless the
 /// settings allow sharing a connection of another route (``NIOTransport/Configuration/sharesConnectionsAcrossHosts``).
 ///
-/// Through an HTTP proxy, too, each origin has connections of its own, although one connection could carry requests without TLS to all
-/// origins ([RFC 9112, section 9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3)). So a response that is out of step can't reach
-/// another origin, and limits and gauges have the same meaning with and without a proxy.
+/// Each origin has its own connections, also through an HTTP proxy, although one connection to a proxy could carry requests without TLS
+/// to all origins ([RFC 9112, section 9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3)). Therefore a response that belongs to
+/// another request can't come from another origin. Limits and gauges have the same meaning with and without a proxy.
 struct Route: Sendable, Hashable {
     let origin: Origin
-    /// `nil`: the connection is direct.
+    /// The proxy; `nil` if the connection is direct.
     let proxy: ProxyServer?
     /// Whether the proxy passes bytes on without reading requests: after CONNECT, and over SOCKS.
     let isTunnel: Bool
@@ -18,14 +18,15 @@ struct Route: Sendable, Hashable {
     /// ([RFC 9113, section 8.6](https://www.rfc-editor.org/rfc/rfc9113#section-8.6)).
     private(set) var needsHTTP1: Bool
 
-    /// A direct route.
+    /// Creates a direct route.
     init(_ origin: Origin, needsHTTP1: Bool = false) {
         (self.origin, proxy, isTunnel, self.needsHTTP1) = (origin, nil, false, needsHTTP1)
     }
 
-    /// A route through a proxy.
+    /// Creates a route through a proxy.
     ///
-    /// - Parameter needsTunnel: whether a tunnel is needed although the origin has no TLS: for an upgrade, which a proxy does not pass on.
+    /// - Parameter needsTunnel: whether a tunnel is needed although the origin has no TLS. An upgrade needs a tunnel, because a proxy
+    ///   does not pass it on.
     init(_ origin: Origin, through proxy: ProxyServer, needsTunnel: Bool, needsHTTP1: Bool = false) {
         (self.origin, self.proxy, self.needsHTTP1) = (origin, proxy, needsHTTP1)
         isTunnel = needsTunnel || origin.scheme == "https" || proxy.settings.kind == .socks5

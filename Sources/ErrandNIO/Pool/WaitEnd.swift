@@ -5,10 +5,10 @@ internal import NIOCore
 /// The end of an exchange's wait for a connection: its deadline, or the limit for queueing or connecting.
 struct WaitEnd: Sendable {
     let ticket: Pool.Ticket
-    /// Whether a connection was being opened for the exchange when this wait began. Otherwise the exchange waits for a used connection.
-    /// Such a wait is over when a connection is opened for the exchange.
+    /// Whether a connection was being opened for the exchange when this wait began. If the value is false, the exchange waits for a
+    /// used connection. Such a wait is over when a connection is opened for the exchange.
     let isConnecting: Bool
-    /// The limit that ends the wait; `nil`: the deadline ends the wait.
+    /// The limit that ends the wait. `nil`: the deadline ends the wait.
     let limit: PhaseLimit?
 
     func failure(of exchange: Exchange) -> TransportError {
@@ -19,8 +19,8 @@ struct WaitEnd: Sendable {
 }
 
 extension Exchange {
-    /// Returns the end of the wait if the exchange gets no connection: at the deadline, or at the limit for queueing or connecting; `nil`
-    /// if there is neither.
+    /// Returns the end of the wait if the exchange gets no connection: at the deadline, or at the limit for queueing or connecting. `nil`
+    /// if the wait has neither.
     func waitEnd(_ ticket: Pool.Ticket, isConnecting: Bool) -> (due: NIODeadline, wait: WaitEnd)? {
         let limit = isConnecting ? PhaseLimit("connect", limits?.connect) : PhaseLimit("queue", limits?.queue)
         guard let due = [limit?.due, deadline].compactMap({ $0 }).min() else { return nil }

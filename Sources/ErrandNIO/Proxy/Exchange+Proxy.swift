@@ -78,7 +78,7 @@ extension Exchange {
         return failure
     }
 
-    /// `the HTTP proxy proxy.example:3128`
+    /// The proxy, in words: `the HTTP proxy proxy.example:3128`.
     private var shownProxy: String { "the \(route.proxy.map { "\($0.shown)" } ?? "proxy")" }
 }
 #endif

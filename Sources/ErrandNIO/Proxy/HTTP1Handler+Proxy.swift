@@ -2,20 +2,20 @@
 internal import ErrandCore
 internal import NIOCore
 
-/// Challenges of a proxy that reads the requests (407).
+/// The response to challenges (407) of a proxy that reads the requests.
 extension HTTP1Handler {
-    /// The longest request body, in bytes, after whose refusal the connection is reused. Some proxies read neither the rest of a longer
+    /// The longest request body after whose refusal the connection is reused, in bytes. Some proxies read neither the rest of a longer
     /// body nor a further request: squid 5.7 reads 64 KiB.
     private static let refusedBodyLimitBytes: Int64 = 32 * 1024
 
-    /// Handles the head of a proxy's response with the status 407. The request is sent again with credentials, or fails: the proxy has not
-    /// passed it on.
+    /// Handles the head of a proxy's response with the status 407. The proxy has not passed on the request. The request is sent again with
+    /// credentials, or fails.
     ///
     /// If the body of the request and the rest of the response are short, the connection is reused. Otherwise, the request uses another
     /// connection.
     func challenged(_ head: ResponseHead) {
         guard let exchange = current?.exchange else { return }
-        // First, so that the task that sends the body can't open the body for this connection any more.
+        // The upload stops first, so that its task can't open the body for this connection any more.
         if machine.isUploading { stopUpload() }
         let failure: TransportError?
         do throws(ProxyAuthorizationError) {

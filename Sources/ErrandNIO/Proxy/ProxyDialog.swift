@@ -7,14 +7,14 @@ internal import ErrandFormats
 /// The first request is sent with the authenticator's value for the last known challenges of the proxy, or else with the credentials for
 /// Basic. The dialog responds to each challenge once, and to no more than ``challengeLimit`` challenges.
 struct ProxyDialog: Sendable {
-    /// The most challenges that the dialog responds to: a first challenge, and one more after a stale nonce.
+    /// The most challenges that the dialog responds to: a first challenge, and a second challenge after a stale nonce.
     static let challengeLimit = 2
-    /// The most bytes that an authenticator may return: 64 KiB, which the ticket of a large Kerberos realm may need.
+    /// The most bytes that an authenticator may return: 64 KiB. A ticket of a large Kerberos realm can be this long.
     static let valueLimitBytes = 64 * 1024
 
-    /// The value for the next request after a challenge; `nil` if there is none.
+    /// The value for the next request after a challenge; `nil` if there is no value.
     private var next: String?
-    /// The value of the last request; `nil` if the request had none.
+    /// The value of the last request; `nil` if the request had no value.
     private var sent: String?
     /// The challenges that the last value responds to.
     private var lastChallenges: [AuthenticationChallenge] = []
@@ -24,7 +24,7 @@ struct ProxyDialog: Sendable {
     /// The number of refusals of credentials.
     private(set) var refusals = 0
 
-    /// Returns the value of `Proxy-Authorization` for the next request; `nil` if the request has none.
+    /// Returns the value of `Proxy-Authorization` for the next request; `nil` if the field is not sent.
     mutating func authorization(
         for proxy: ProxyServer, _ method: HTTPRequest.Method, _ target: String
     ) throws(ProxyAuthorizationError) -> String? {
@@ -69,7 +69,7 @@ struct ProxyDialog: Sendable {
         return true
     }
 
-    /// Returns why the last challenge ends the request or the tunnel, as a value and in words.
+    /// Returns the reason why the last challenge ends the request or the tunnel, as a value and in words.
     func refusal(by settings: ProxySettings?) -> (problem: ProxyCredentialsProblem?, reason: String) {
         if next != nil { return (nil, "it requires credentials, and the body of the request can't be sent again with them") }
         if refusals > 0 { return (.refused, "it does not accept the credentials") }

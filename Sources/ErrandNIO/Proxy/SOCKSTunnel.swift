@@ -22,7 +22,8 @@ struct SOCKSTunnel: Tunnel {
     private var state = State.method
     private var hasReceived = false
 
-    /// - Parameter proxy: its credentials have at most 255 bytes each: ``ErrandCore/ProxySettings/address()`` has checked them.
+    /// - Parameter proxy: the user and the password have at most 255 bytes each, which ``ErrandCore/ProxySettings/address()`` has
+    ///   checked.
     init(through proxy: ProxyServer, to route: Route) {
         (name, credentials) = ("the \(proxy.shown)", proxy.settings.credentials)
         (host, port, target) = (route.origin.bareHost, route.origin.effectivePort, route.target)
@@ -101,7 +102,7 @@ struct SOCKSTunnel: Tunnel {
         return .open
     }
 
-    /// RFC 1928, section 6
+    /// Returns the reason for a reply code, in words (RFC 1928, section 6).
     static func reason(_ code: UInt8) -> String {
         let text =
             switch code {
@@ -118,7 +119,7 @@ struct SOCKSTunnel: Tunnel {
         return "\(text) (SOCKS reply \(code))"
     }
 
-    /// - Parameter first: the byte that stands where the version of SOCKS does.
+    /// - Parameter first: the byte at the place of the SOCKS version.
     private static func mismatch(_ first: UInt8) -> String {
         switch first {
         case UInt8(ascii: "H"): "does not speak SOCKS 5, but HTTP; configure it as an HTTP proxy"

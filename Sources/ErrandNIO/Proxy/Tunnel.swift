@@ -11,7 +11,7 @@ protocol Tunnel {
     /// Reads received bytes, and removes the bytes read from `bytes`. After ``TunnelStep/write(_:)``, the handler calls this method again.
     mutating func receive(_ bytes: inout ByteBuffer) -> TunnelStep
 
-    /// The proxy has closed the connection.
+    /// Records that the proxy has closed the connection.
     mutating func end() -> TunnelStep
 }
 
@@ -31,17 +31,17 @@ enum TunnelStep {
 struct ProxyFailure: Error {
     let message: String
     let code: TransportError.Code
-    /// The problem with the credentials, if the credentials are the reason; otherwise `nil`.
+    /// The problem with the credentials; `nil` if the credentials are not the reason.
     let credentials: ProxyCredentialsProblem?
     let underlying: (any Error)?
 
-    /// - Parameter code: `proxy` by default.
+    /// - Parameter code: the code of the failure, `proxy` by default.
     init(
         _ message: String, _ code: TransportError.Code = .proxy, credentials: ProxyCredentialsProblem? = nil, underlying: (any Error)? = nil
     ) { (self.message, self.code, self.credentials, self.underlying) = (message, code, credentials, underlying) }
 }
 
-/// An error that causes a new connection, over which the credentials are sent that a proxy has asked for.
+/// An error after which a new connection is opened. The credentials that the proxy has asked for are sent over the new connection.
 struct TunnelChallenged: Error {
     let dialog: ProxyDialog
 }

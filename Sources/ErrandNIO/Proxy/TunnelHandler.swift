@@ -3,8 +3,8 @@ internal import ErrandCore
 internal import NIOCore
 internal import NIOTLS
 
-/// Opens a tunnel through a proxy, before TLS and the handler of HTTP see the channel: to them, the channel becomes active when the
-/// tunnel is open. Then it leaves the pipeline.
+/// Opens a tunnel through a proxy. For TLS and the handler of HTTP, the channel becomes active when the tunnel is open. Then this
+/// handler leaves the pipeline.
 final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -15,7 +15,7 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
         case waiting
         /// The dialog with the proxy is in progress.
         case asking
-        /// The tunnel is open; TLS is added.
+        /// The tunnel is open. TLS is being added.
         case open
         case failed
     }
@@ -55,7 +55,7 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = unwrapInboundIn(data)
-        // Otherwise the buffer would also keep the bytes that were read.
+        // Without this call, the buffer would also keep the bytes that were read.
         received.discardReadBytes()
         received.writeBuffer(&bytes)
         switch state {
@@ -105,7 +105,7 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
         guard case .waiting = state else { return }
         state = .asking
         attempt.enterTunnel(through: shown)
-        // An authenticator may cancel the attempt inside this call, which closes the channel.
+        // Inside this call, an authenticator may cancel the attempt. The cancellation closes the channel.
         var tunnel = self.tunnel
         do {
             let first = try tunnel.begin()
@@ -146,7 +146,7 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    /// The server of the origin sends nothing first, in HTTP/1.1 and in TLS.
+    /// Fails because of early bytes. In HTTP/1.1 and in TLS, the server of the origin never sends the first bytes.
     private func failEarlyBytes(_ context: ChannelHandlerContext) {
         fail(ProxyFailure("\(shown) sent bytes before the tunnel to \(route.target) was used"), context)
     }

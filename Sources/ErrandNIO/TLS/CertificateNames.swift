@@ -5,7 +5,7 @@ internal import NIOSSL
 
 /// The names that a certificate is valid for ([RFC 9525, section 6](https://www.rfc-editor.org/rfc/rfc9525#section-6)).
 ///
-/// BoringSSL validates the chain. The names are compared here alone, because NIOSSL's comparison differs from RFC 9525:
+/// BoringSSL validates the chain. The names are compared only here, because NIOSSL's comparison differs from RFC 9525:
 ///
 /// - NIOSSL accepts a certificate for any host if the certificate is valid for the IP address of the connection. Name servers choose this
 ///   address, and must not decide about identity.
@@ -46,7 +46,7 @@ enum CertificateNames {
         return dot > host.startIndex && host[host.utf8.index(after: dot)...].isExactlyIgnoringCase(Substring(rest))
     }
 
-    /// The name as it is in a certificate, and in SNI ([RFC 6066, section 3](https://www.rfc-editor.org/rfc/rfc6066#section-3)).
+    /// Returns the form of a name in certificates and in SNI ([RFC 6066, section 3](https://www.rfc-editor.org/rfc/rfc6066#section-3)).
     static func withoutTrailingDot(_ name: String) -> Substring { name.hasOctetSuffix(".") ? name.dropLast() : name[...] }
 }
 #endif

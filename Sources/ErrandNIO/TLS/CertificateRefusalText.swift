@@ -5,8 +5,8 @@ internal import ErrandFormats
 /// Returns the reason for which the verification has refused a certificate, in words. Only the certificate itself is examined.
 ///
 /// - Parameters:
-///   - start: the first instant at which it is valid.
-///   - end: the last instant at which it is valid.
+///   - start: the first instant at which the certificate is valid.
+///   - end: the last instant at which the certificate is valid.
 ///   - problem: the known problem apart from the dates; `nil` if no problem is known.
 func certificateRefusalText(
     validFrom start: HTTPDate, until end: HTTPDate, now: HTTPDate, problem: CertificateProblem? = nil
@@ -25,7 +25,7 @@ func certificateRefusalText(
     }
 }
 
-/// Why a certificate of a known authority is refused.
+/// The reason why a certificate of a known authority is refused.
 enum CertificateProblem: Sendable, Hashable {
     /// The extended key usage excludes servers ([RFC 5280, section 4.2.1.12](https://www.rfc-editor.org/rfc/rfc5280#section-4.2.1.12)).
     case notForServers

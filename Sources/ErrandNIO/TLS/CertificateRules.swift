@@ -2,7 +2,8 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// The parts of a certificate by which BoringSSL refuses it although its authority is known, read from its bytes in DER.
+/// The parts of a certificate that can make BoringSSL refuse it although its authority is known. They are read from the certificate's
+/// bytes in DER.
 ///
 /// NIOSSL does not report why a chain was refused. These parts only choose the words for a refusal, and never accept or refuse a
 /// certificate.
@@ -17,7 +18,7 @@ struct CertificateRules {
         var outer = DERReader(bytes[...])
         guard var certificate = outer.read(.sequence), var fields = certificate.read(.sequence) else { return nil }
         _ = fields.read(.version)
-        // The number and the algorithm, the issuer, the dates, the subject.
+        // The fields are the serial number, the algorithm, the issuer, the dates and the subject.
         guard fields.read() != nil, fields.read() != nil, let issuer = fields.read(.sequence), fields.read() != nil,
             let subject = fields.read(.sequence), fields.read() != nil
         else { return nil }
@@ -36,7 +37,7 @@ struct CertificateRules {
         self.extensions = extensions
     }
 
-    /// Whether the certificate may be that of a server, by its extended key usage
+    /// Whether the extended key usage allows the certificate for servers
     /// ([RFC 5280, section 4.2.1.12](https://www.rfc-editor.org/rfc/rfc5280#section-4.2.1.12)).
     var allowsServers: Bool {
         guard let value = extensions[Self.extendedKeyUsage] else { return true }
@@ -49,7 +50,8 @@ struct CertificateRules {
     }
 
     /// Returns the first name in `names` that an authority with this certificate may not sign for
-    /// ([RFC 5280, section 4.2.1.10](https://www.rfc-editor.org/rfc/rfc5280#section-4.2.1.10)); `nil` if there is none.
+    /// ([RFC 5280, section 4.2.1.10](https://www.rfc-editor.org/rfc/rfc5280#section-4.2.1.10)); `nil` if there is no such
+    /// name.
     func firstForbidden(_ names: [AlternativeName]) -> AlternativeName? {
         guard let value = extensions[Self.nameConstraints] else { return nil }
         var outer = DERReader(value)
@@ -75,7 +77,7 @@ struct CertificateRules {
     private static let serverAuthentication: ArraySlice<UInt8> = [0x2B, 6, 1, 5, 5, 7, 3, 1]
 }
 
-/// A name that a certificate is for, or that a constraint has: a host or an address.
+/// A name in a certificate or in a constraint: a host or an address.
 struct AlternativeName: Hashable, CustomStringConvertible {
     fileprivate let tag: DERReader.Tag
     let bytes: [UInt8]
@@ -96,7 +98,7 @@ struct AlternativeName: Hashable, CustomStringConvertible {
         let base = subtree.bytes
         switch tag {
         case .address:
-            // An address and a mask.
+            // The subtree consists of an address and a mask.
             let count = bytes.count
             guard base.count == 2 * count else { return false }
             return (0..<count).allSatisfy { bytes[$0] & base[count + $0] == base[$0] & base[count + $0] }
@@ -127,7 +129,7 @@ private struct DERReader {
 
     init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
 
-    /// Returns the next value; `nil` at the end, and if the value is not whole.
+    /// Returns the next value; `nil` at the end, and if the value is incomplete.
     mutating func read() -> (tag: Tag, content: DERReader)? {
         var bytes = rest
         guard let tag = bytes.popFirst(), let first = bytes.popFirst() else { return nil }
@@ -145,7 +147,7 @@ private struct DERReader {
         return (Tag(tag), DERReader(bytes.prefix(count)))
     }
 
-    /// Returns the next value if it has the tag `tag`. Otherwise, nothing is read.
+    /// Returns the next value if it has the tag `tag`. If it has another tag, reads nothing and returns `nil`.
     mutating func read(_ tag: Tag) -> DERReader? {
         guard rest.first == tag.byte else { return nil }
         return read()?.content

@@ -9,11 +9,12 @@ extension ChannelHandlerContext {
     /// which comes after all unread bytes. A client does not need this message
     /// ([RFC 8446, section 6.1](https://www.rfc-editor.org/rfc/rfc8446#section-6.1)).
     ///
-    /// HTTP/2 first closes in the slow way, for ``HTTP2Limits/closeTimeout``: it reads on, because a connection that is closed with
-    /// unread bytes is reset, which can take away the GOAWAY before the other side has read it. No caller waits for that: a shutdown
-    /// closes at once.
+    /// HTTP/2 first closes slowly: it continues to read for ``HTTP2Limits/closeTimeout``. A connection that is closed with unread
+    /// bytes is reset. The reset can delete the GOAWAY frame before the other side has read the frame. No caller waits for this
+    /// time, because a shutdown closes immediately.
     func closeAtOnce() {
-        // The first one, which is that of the proxy if there are two: a close from there goes to the socket, past both.
+        // If the proxy also uses TLS, the pipeline has two TLS handlers. The first handler is that of the proxy. A close from its
+        // context goes to the socket, past both handlers.
         let tls = try? pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self)
         close(promise: nil)
         tls?.close(promise: nil)

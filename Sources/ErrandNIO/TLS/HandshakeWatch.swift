@@ -13,7 +13,7 @@ final class HandshakeWatch: ChannelInboundHandler, RemovableChannelHandler {
     enum Identity {
         case name(String)
         case address(IPAddress)
-        /// Nothing is verified.
+        /// Any identity is accepted.
         case any
 
         func isConfirmed(by certificate: NIOSSLCertificate?) -> Bool {
@@ -27,9 +27,9 @@ final class HandshakeWatch: ChannelInboundHandler, RemovableChannelHandler {
 
     private let tls: NIOSSLClientHandler
     private let origin: Origin
-    /// `nil` if there are none for the host.
+    /// The pins; `nil` if there are no pins for the host.
     private let pins: CertificatePins?
-    /// `nil` if the chain is not validated.
+    /// The observed chain; `nil` if the chain is not validated.
     private let chain: ValidatedChain?
     private let identity: Identity
     private let minimumVersion: TLSSettings.Version

@@ -5,7 +5,7 @@ internal import NIOPosix
 internal import NIOSSL
 internal import Synchronization
 
-/// A context of NIOSSL, which is made once, when it is first needed.
+/// A context of NIOSSL, which is created when it is first needed.
 final class TLSContext: Sendable {
     private enum State: Sendable {
         case missing
@@ -18,7 +18,7 @@ final class TLSContext: Sendable {
 
     init(_ configuration: TLSConfiguration) { self.configuration = configuration }
 
-    /// Returns the context, which is made on a thread of its own, because the roots of the system are read from files. After a failure, the
+    /// Returns the context. It is created on a separate thread, because the roots of the system are read from files. After a failure, the
     /// next connection tries again.
     func value(on loop: any EventLoop) -> EventLoopFuture<NIOSSLContext> {
         let promise = loop.makePromise(of: NIOSSLContext.self)

@@ -5,8 +5,8 @@ internal import NIOSSL
 
 /// The settings of a transport's handshakes, and the contexts made from the settings.
 ///
-/// All connections of a transport have the same settings, and a connection belongs to one route. Therefore the pool's key needs no part
-/// for them but ``Route/needsHTTP1``.
+/// All connections of a transport have the same settings, and a connection belongs to one route. Therefore the pool's key needs only
+/// ``Route/needsHTTP1`` to distinguish handshakes.
 struct TLSIdentity: Sendable {
     private let settings: TLSSettings
     private let allowsHTTP2: Bool
@@ -14,7 +14,7 @@ struct TLSIdentity: Sendable {
     /// The authorities in the files of the settings.
     private let roots: [NIOSSLCertificate]
 
-    /// With the default settings.
+    /// Creates an identity with the default settings.
     init(allowsHTTP2: Bool = false) { self.init(TLSSettings(), TLSSettings().baseConfiguration, allowsHTTP2: allowsHTTP2) }
 
     /// Reads the files of the settings. The roots of the system are read at the first connection, because that takes 100 ms.
@@ -121,7 +121,7 @@ extension TLSSettings {
         tls.certificateChain = try Self.certificates(in: clientCertificate.chainPEMFile).map { .certificate($0) }
         let keyFile = clientCertificate.keyPEMFile
         tls.privateKey = .privateKey(try Self.read(keyFile) { try NIOSSLPrivateKey(file: keyFile, format: .pem) })
-        // A context without the roots of the system is made fast. It shows whether the key belongs to the certificate.
+        // A context without the roots of the system is created quickly. This context shows whether the key belongs to the certificate.
         var sample = tls
         sample.certificateVerification = .none
         do {

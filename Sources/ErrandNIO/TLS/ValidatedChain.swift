@@ -10,7 +10,7 @@ internal import NIOSSL
 final class ValidatedChain {
     private var certificates: [NIOSSLCertificate] = []
 
-    /// Creates a handler whose validation is observed.
+    /// Creates a TLS handler whose validation this object observes.
     func handler<Handler: ValidationFollowing>(_ type: Handler.Type, _ context: NIOSSLContext, _ name: String?) throws -> Handler {
         try Handler(context: context, serverHostname: name) { result, certificate in
             if case .certificateVerified = result { self.certificates.append(certificate) }
@@ -25,8 +25,8 @@ final class ValidatedChain {
     }
 }
 
-/// The initializer of NIOSSL that takes a callback per certificate. It is deprecated in favor of callbacks that replace the validation by
-/// BoringSSL, which pins must not do. As the witness of this requirement it gives no warning.
+/// The initializer of NIOSSL that takes a callback per certificate. The initializer is deprecated in favor of callbacks that replace the
+/// validation by BoringSSL, but pins must not replace it. A call through this protocol gives no warning.
 protocol ValidationFollowing {
     init(context: NIOSSLContext, serverHostname: String?, verificationCallback: NIOSSLVerificationCallback?) throws
 }
@@ -34,7 +34,7 @@ protocol ValidationFollowing {
 extension NIOSSLClientHandler: ValidationFollowing {}
 
 extension NIOSSLCertificate {
-    /// The pin of the certificate's public key; a text that no pin is equal to if the key can't be read.
+    /// The pin of the certificate's public key. If the key can't be read, a text that is equal to no pin.
     var pin: String {
         guard let key = try? extractPublicKey().toSPKIBytes() else { return "an unreadable key" }
         return CertificatePins.pin(sha256: OctetHash.of(key, by: .sha256))

@@ -3,10 +3,10 @@ internal import ErrandCore
 internal import ErrandFormats
 internal import Synchronization
 
-/// The alternative services that origins have announced, until the announcement is too old
+/// The alternative services that origins have announced, until the announcements expire
 /// ([RFC 7838](https://www.rfc-editor.org/rfc/rfc7838)).
 ///
-/// The fields are parsed when a caller asks for them. The transport does not use them for routing, because it has no HTTP/3.
+/// The fields are parsed when a caller asks for the services. The transport does not use them for routing, because it has no HTTP/3.
 final class AlternativeServiceTable: Sendable {
     private struct Entry: Sendable {
         let value: String
@@ -15,7 +15,7 @@ final class AlternativeServiceTable: Sendable {
         let received: Duration
     }
 
-    /// The most origins. The origin that was received or requested least recently is removed first.
+    /// The largest number of origins. The origin that was received or requested least recently is removed first.
     static let originLimit = 1024
     /// The longest value of the field that is kept: 4 KiB. A longer value counts as `clear`.
     static let valueBytes = 4096
@@ -28,7 +28,7 @@ final class AlternativeServiceTable: Sendable {
     /// The field is ignored without TLS, because anyone may have written it, and in a response of a wrong server (421;
     /// [RFC 7838, section 6](https://www.rfc-editor.org/rfc/rfc7838#section-6)).
     ///
-    /// - Parameter now: on the clock of the caller.
+    /// - Parameter now: the time, on the clock of the caller.
     func receive(_ response: HTTPResponse, from origin: Origin, at now: Duration) {
         guard origin.scheme.isExactly("https"), response.status.code != 421 else { return }
         let fields = response.headerFields

@@ -54,7 +54,7 @@ private final class JobQueue: Sendable {
         }
     }
 
-    /// Runs the jobs that are queued now. Jobs that are added meanwhile run later, because the loop also runs connections.
+    /// Runs the queued jobs. Jobs that are added during the run are run later, because the loop also runs connections.
     func runTurn() {
         let count = state.withLock { $0.waiting.count - $0.next }
         for _ in 0..<count {

@@ -9,8 +9,9 @@ extension NIOTransport {
         public var tls = TLSSettings()
         /// Whether HTTP/2 is offered over TLS: true by default. The server chooses. False: only HTTP/1.1 is used, also for `http` URLs.
         ///
-        /// A connection of HTTP/2 carries as many requests at a time as the server allows, at most 4096; 100 if it does not say. A response
-        /// whose body nobody reads takes up to 1 MiB of memory; in HTTP/1.1, 64 KiB, and 512 KiB after the first read.
+        /// The server limits the number of concurrent requests on a connection of HTTP/2. The transport uses 100 if the server states no
+        /// limit, and never more than 4096. In HTTP/2, a response whose body nobody reads takes up to 1 MiB of memory. In HTTP/1.1, such a
+        /// response takes up to 64 KiB, and up to 512 KiB after the first read.
         public var allowsHTTP2 = true
         /// Whether HTTP/2 is used for `http` URLs, without asking: false by default. The servers must know it
         /// ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)). It changes nothing for `https`, nor
@@ -37,8 +38,8 @@ extension NIOTransport {
         /// It requires ``allowsHTTP2``, and neither ``unixSocketPath`` nor a client certificate may be set.
         public var sharesConnectionsAcrossHosts = false
         /// How long a server may be silent before the transport sends a ping on an HTTP/2 connection. More than zero. `nil` (the default):
-        /// no pings, except one with the reset of a request that was canceled while the server was silent. If nothing comes within the same
-        /// time, at most 10 s, the connection is closed, and its exchanges fail or are sent again.
+        /// no pings, except one with the reset of a request that was canceled while the server was silent. If the transport receives
+        /// nothing within the same time, at most 10 s, it closes the connection. The exchanges of the connection fail or are sent again.
         public var pingInterval: Duration?
         /// The timeout for connecting, including the lookup of the host and TLS: 10 s by default; more than zero. A request's deadline
         /// also applies.
@@ -46,8 +47,8 @@ extension NIOTransport {
         /// The time for which an unused connection is kept: 60 s by default; at least zero. Zero: no connection is kept. A server may ask
         /// for less by its `Keep-Alive` field.
         public var idleTimeout: Duration = .seconds(60)
-        /// The age at which a connection takes no further exchange, at least zero; `nil` (the default): none. Zero: each connection takes
-        /// one exchange. Use it to follow changes of the DNS.
+        /// The age at which a connection takes no further exchange, at least zero. `nil` (the default): no limit. Zero: each connection
+        /// takes one exchange. Use it to follow changes of the DNS.
         public var maxConnectionAge: Duration?
         /// The number of connections to one origin at a time: 256 by default, at least 1. Further requests queue by their priority, then
         /// first in, first out.
@@ -74,8 +75,8 @@ extension NIOTransport {
         /// hours without traffic. This finds peers that vanished during a long response, and keeps the state of firewalls. For
         /// connections without an exchange, ``idleTimeout`` comes first.
         ///
-        /// Nagle's algorithm is always off (`TCP_NODELAY`): the transport writes a head and a small body at once, and does not wait for the
-        /// peer's acknowledgment with the rest.
+        /// Nagle's algorithm is always off (`TCP_NODELAY`): the transport writes a head and a small body immediately. It does not wait for
+        /// the peer's acknowledgment before it writes the rest.
         public var usesTCPKeepAlive = true
         /// The path of the Unix domain socket that every connection goes to, for all origins; `nil` (the default): TCP.
         /// At least 1 and at most 103 bytes.
@@ -102,7 +103,7 @@ extension NIOTransport {
         /// one for each core.
         public var eventLoopGroup: (any EventLoopGroup)?
 
-        /// How long the rest of a request is sent after its whole response was received.
+        /// The limits for sending the rest of a request after its whole response was received.
         var restTimes = RestLimit.Times()
 
         /// Creates settings with the default values.

@@ -13,8 +13,8 @@ internal import Synchronization
 /// ```
 ///
 /// Connections are kept and reused. Deadlines apply until the last byte of the response has been received. Bodies are streamed with
-/// back-pressure in both directions; up to 64 KiB of a response are received before its body is read, and up to 512 KiB then. The
-/// transport does not follow redirects, and does not decode content.
+/// back-pressure in both directions. Up to 64 KiB of a response are received before its body is read, and up to 512 KiB afterwards.
+/// The transport does not follow redirects, and does not decode content.
 ///
 /// A reused connection may be closed by the server at the moment when a request is sent. If no byte of a response was received, and the
 /// request may be sent again, the request is sent once more over another connection. The same applies to a request, of any method, that
@@ -30,11 +30,11 @@ internal import Synchronization
 /// sent once more over a connection of HTTP/1.1. Further requests to the origin use HTTP/1.1 as long as that connection is open.
 ///
 /// For a new origin, the transport opens one connection first, and all requests wait for this connection. Over TLS, the server may choose
-/// HTTP/2. Then the requests share the connection. Otherwise, the other connections are opened at once. The transport remembers the choices
-/// of the last 1024 origins.
+/// HTTP/2. Then the requests share the connection. If the server chooses HTTP/1.1, the other connections are opened immediately. The
+/// transport remembers the choices of the last 1024 origins.
 public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringConvertible, HidesStorage {
     private let owner: TransportOwner
-    /// A task executor for each event loop. A call that runs on one needs no change of threads.
+    /// A task executor for each event loop. A call that runs on such an executor needs no change of threads.
     public let executors: [EventLoopExecutor]
 
     /// Creates a transport with the default ``Configuration``.
@@ -94,7 +94,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
 
     /// The type's name.
     public var description: String { "NIOTransport" }
-    /// The open connections only.
+    /// Shows only the open connections.
     package var shownFields: KeyValuePairs<String, Any> { ["openConnections": openConnections] }
 
     /// Sends a request, and returns its response as soon as the head has been received.
@@ -108,7 +108,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
         }
         exchange.events?.record(.start)
         return try await withTaskCancellationHandler {
-            // A checked continuation would allocate. Exchange.takeWaiter returns each of these once.
+            // A checked continuation would allocate. `Exchange.takeWaiter` returns each continuation once.
             try await withUnsafeThrowingContinuation { waiter in
                 if exchange.register(waiter) {
                     owner.pool.send(exchange)

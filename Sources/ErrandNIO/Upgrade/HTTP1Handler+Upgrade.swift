@@ -2,7 +2,8 @@
 internal import ErrandCore
 internal import NIOCore
 
-/// A connection whose protocol was changed. The connection keeps its exchange, and its place in the pool, until it ends.
+/// The part of the handler for a changed protocol. The connection keeps its exchange, and its place in the pool, until the connection
+/// ends.
 extension HTTP1Handler {
     /// Changes the protocol after the server has accepted the change (101).
     ///
@@ -19,7 +20,8 @@ extension HTTP1Handler {
         let (input, output) = (ExchangeBodySource(exchange, current.attempt, on: connection), UpgradedOutput())
         let received = ActiveExchange.Head(head, to: exchange.request.method)
         self.current?.upgrade(received, input, output)
-        // The end of the server's direction must not end the other one. NIOSSL would then wait for the rest of a broken connection.
+        // The end of the server's direction must not end the client's direction. NIOSSL would then wait for the rest of a broken
+        // connection.
         if !isSecure { try? context.channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true) }
         receiveUpgraded(rest)
         var response = Response(
@@ -57,7 +59,7 @@ extension HTTP1Handler {
         }
     }
 
-    /// Calls `body` when all written bytes have left, unless the exchange has ended before.
+    /// Calls `body` when all written bytes have left, unless the exchange ends earlier.
     private func flushUpgraded(_ exchange: Exchange, _ context: ChannelHandlerContext, _ body: @escaping (HTTP1Handler) -> Void) {
         let promise = context.eventLoop.makePromise(of: Void.self)
         // A failed write closes the connection, which ends the exchange.
@@ -105,7 +107,7 @@ extension HTTP1Handler {
 }
 
 extension ActiveExchange {
-    /// Ends the upgraded stream of an exchange. Data received before can still be read.
+    /// Ends the upgraded stream of an exchange. Data that was received earlier can still be read.
     func settle(upgraded output: UpgradedOutput, _ error: (any Error)?) {
         guard let stream else { return }
         let isComplete = error == nil && stream.isComplete

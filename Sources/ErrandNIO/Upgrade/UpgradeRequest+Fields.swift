@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// An upgrade in HTTP/1.1 ([RFC 9110, section 7.8](https://www.rfc-editor.org/rfc/rfc9110#section-7.8)).
+/// The fields of an upgrade in HTTP/1.1 ([RFC 9110, section 7.8](https://www.rfc-editor.org/rfc/rfc9110#section-7.8)).
 extension UpgradeRequest {
     /// The reason why `request` can't ask for this protocol, in words; `nil` if the request can.
     func problem(of request: Request) -> String? {

@@ -12,7 +12,7 @@ struct UpgradedWrites: Sendable {
 
     /// Adds bytes to write.
     ///
-    /// - Returns: whether the connection must be notified to call ``take()``; false if it was notified before.
+    /// - Returns: whether the connection must be notified to call ``take()``; false if it was already notified.
     /// - Throws: ``failure``.
     mutating func append(_ chunk: Data) throws -> Bool {
         if let failure { throw failure }
@@ -23,7 +23,7 @@ struct UpgradedWrites: Sendable {
     /// Adds the end of writing.
     ///
     /// - Parameter failure: the error for bytes that are added later.
-    /// - Returns: whether the connection must be notified to call ``take()``; false if it was notified before.
+    /// - Returns: whether the connection must be notified to call ``take()``; false if it was already notified.
     mutating func appendEnd(_ failure: any Error) throws -> Bool {
         if let failure = self.failure { throw failure }
         self.failure = failure
@@ -46,15 +46,16 @@ struct UpgradedWrites: Sendable {
     mutating func close(_ failure: any Error) { (chunks, ends, self.failure) = ([], false, failure) }
 }
 
-/// The written half of an upgraded connection: any task adds, and the connection's event loop takes.
+/// The written half of an upgraded connection. Any task adds bytes, and the connection's event loop takes them.
 ///
-/// The event loop takes everything in one turn. So bytes are written in the order of the calls, from the event loop and from other threads.
+/// The event loop takes all bytes in one turn. Therefore bytes are written in the order of the calls, from the event loop and from other
+/// threads.
 final class UpgradedOutput: Sendable {
     /// Holds writers while 256 KiB are on their way.
     let window = WriteWindow()
     private let writes = Mutex(UpgradedWrites())
 
-    /// For the parameters and results see ``UpgradedWrites``.
+    /// Adds bytes to write. For the results and errors, see ``UpgradedWrites``.
     func append(_ chunk: Data) throws -> Bool { try writes.withLock { try $0.append(chunk) } }
     func appendEnd(_ failure: any Error) throws -> Bool { try writes.withLock { try $0.appendEnd(failure) } }
     func take() -> (chunks: [Data], ends: Bool) { writes.withLock { $0.take() } }

@@ -5,7 +5,7 @@ internal import Synchronization
 /// The bytes of a connection whose protocol was changed.
 ///
 /// Received bytes are read like the body of a response: at most 64 KiB are received before the first read, and at most 512 KiB are queued
-/// then. When the last reference to the stream goes away, the connection is closed.
+/// after it. When the last reference to the stream goes away, the connection is closed.
 ///
 /// Over TCP, each direction ends independently. Over TLS, the end of the server's direction ends both directions
 /// ([RFC 5246, section 7.2.1](https://www.rfc-editor.org/rfc/rfc5246#section-7.2.1)); a connection that ends without a `close_notify` is a
@@ -35,7 +35,7 @@ final class UpgradedStream: DuplexStream, ReadyBodySource {
     /// Writes `data`. Returns when at most 256 KiB are on their way to the network.
     ///
     /// A call that is canceled before it begins writes nothing. A call that is canceled while it waits has queued all of `data`. These
-    /// bytes are written after the bytes that were queued before.
+    /// bytes are written after the bytes of earlier calls.
     ///
     /// - Throws: ``ErrandCore/TransportError`` with the code `connectionLost` if the stream or its writing has ended;
     ///   `CancellationError`.
@@ -66,7 +66,7 @@ final class UpgradedStream: DuplexStream, ReadyBodySource {
     /// - Throws: the errors of ``write(_:)``. A second call also throws.
     func finishWriting() async throws {
         try Task.checkCancellation()
-        // The end counts as one byte, and is the last to leave.
+        // The end counts as one byte, which leaves last.
         try add(1) { try output.appendEnd(failure("writing was finished before")) }
         try await output.window.wait(upTo: 0)
     }
@@ -87,7 +87,7 @@ final class UpgradedStream: DuplexStream, ReadyBodySource {
     func takeReadyChunk() -> Data? { input.takeReadyChunk() }
     /// Closes the connection.
     func abandon() { input.abandon() }
-    /// Closes the connection; the exchange ends as failed.
+    /// Closes the connection. The exchange ends as failed.
     func fail(with error: any Error) { input.fail(with: error) }
 }
 #endif

@@ -2,15 +2,15 @@ internal import ErrandCore
 internal import ErrandFormats
 internal import ErrandRedaction
 
-/// Removes the secrets from an entry: first those with a secret name, then the same values everywhere else.
+/// Removes the secrets from an entry: first the values with a secret name, then the same values everywhere else.
 struct EntryRedaction {
-    /// The length from which a value is replaced everywhere, in bytes. A shorter value is replaced only under a secret name.
+    /// The length of the shortest value that is replaced everywhere, in bytes. A shorter value is replaced only under a secret name.
     static let shortestScrubbed = 8
     /// The number of bytes of values that are replaced everywhere in one exchange. Further values are replaced only under a secret name.
     static let learntLimitBytes = 256 * 1024
 
     let sensitivity: Sensitivity
-    /// Whether a text body without a known syntax stays. Otherwise, it is removed.
+    /// Whether a text body without a known syntax is kept. If false, such a body is removed.
     let keepsUnknownText: Bool
     private var secrets: Set<OctetKey> = []
     private var secretBytes = 0
@@ -24,7 +24,7 @@ struct EntryRedaction {
         return redaction.redact(entry)
     }
 
-    /// Returns a request to compare: without its secrets, with its query listed again. A text body without a known syntax stays.
+    /// Returns a request to compare: without its secrets, with its query listed again. A text body without a known syntax is kept.
     static func redacted(_ request: HARRequest, by sensitivity: Sensitivity) -> HARRequest {
         var redaction = EntryRedaction(sensitivity, keepsUnknownText: true)
         var request = request
@@ -89,7 +89,7 @@ struct EntryRedaction {
 
     private mutating func replaceNamed(_ fields: inout [HARField]) {
         for index in fields.indices {
-            // A boolean is not a secret, whatever its name: `Access-Control-Allow-Credentials`.
+            // A Boolean is never a secret, whatever the name of the field, such as `Access-Control-Allow-Credentials`.
             guard let field = fields[index].field, !["", "true", "false"].contains(where: field.value.isExactly) else { continue }
             let shown = sensitivity.shownValue(of: field)
             if sensitivity.isSensitive(field) {
@@ -201,12 +201,12 @@ extension HARResponse {
     }
 }
 
-/// Maps increasing offsets across edits, in one pass over the edits for all of them.
+/// Maps increasing offsets across edits. All offsets together take one pass over the edits.
 struct OffsetMap {
     private var rest: ArraySlice<ByteEdit>
     private var shift = 0
 
-    /// - Parameter edits: in order, without overlaps.
+    /// - Parameter edits: the edits, in order, without overlaps.
     init(_ edits: [ByteEdit]) { rest = edits[...] }
 
     mutating func mapped(_ offset: Int) -> Int {
@@ -220,7 +220,7 @@ struct OffsetMap {
 }
 
 extension [HARField] {
-    /// Replaces a `Content-Length` that is the length before redaction with the length after it.
+    /// Replaces the old length in `Content-Length` by the length after redaction.
     fileprivate mutating func adjustLength(from old: Int, to new: Int) {
         guard old != new else { return }
         for index in indices

@@ -1,16 +1,16 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-// Conversion of bodies and fields to and from their form in an archive.
+// This file converts bodies and fields to and from their form in an archive.
 
-/// Bytes in an archive: text if they are text, otherwise base64.
+/// The form of bytes in an archive: text, or base64 if the bytes are not text.
 enum HARText {
     private static let controls = ByteSet { $0 < 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D }
 
-    /// Returns the text and its encoding; both `nil` if there are no bytes.
+    /// Returns the text and its encoding. Both are `nil` if there are no bytes.
     static func encode(_ bytes: [UInt8]) -> (text: String?, encoding: String?) {
         if bytes.isEmpty { return (nil, nil) }
-        // Not every reader of JSON preserves control characters and a byte order mark.
+        // Some readers of JSON do not preserve control characters and a byte order mark.
         let isPlain = bytes.firstIndex(in: controls) == nil && !bytes.starts(with: [0xEF, 0xBB, 0xBF])
         if isPlain, let text = String(validating: bytes, as: UTF8.self) { return (text, nil) }
         return (Data(bytes).base64EncodedString(), "base64")
@@ -70,7 +70,7 @@ extension [HARField] {
         return fields
     }
 
-    /// The first value of the field with this name; `nil` if there is none.
+    /// The first value of the field with this name; `nil` if there is no such field.
     subscript(name: HTTPField.Name) -> String? {
         first { $0.name.isExactlyIgnoringCase(name.canonicalName) }?.value
     }
@@ -87,7 +87,7 @@ extension [HARField] {
 }
 
 extension HARRequest {
-    /// The part of ``url`` after its first question mark; `nil` if there is none.
+    /// The part of ``url`` after its first question mark; `nil` if there is no question mark.
     var query: Substring? {
         url.utf8.firstIndex(of: UInt8(ascii: "?")).map { url[url.utf8.index(after: $0)...] }
     }

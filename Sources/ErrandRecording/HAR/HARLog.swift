@@ -40,7 +40,8 @@ public struct HARLog: Codable, Sendable, Hashable {
     public init(fileContent: Data) throws {
         // A byte order mark is allowed.
         let text = fileContent.starts(with: [0xEF, 0xBB, 0xBF]) ? fileContent.dropFirst(3) : fileContent
-        // Not by JSONCoding, which refuses long runs of marks: a recorded body may have them. The names of members are ours.
+        // `JSONCoding` is not used, because it refuses long runs of marks, which a recorded body may contain. The names of the members
+        // are fixed.
         self = try JSONDecoder().decode(File.self, from: Data(text)).log  // octets: a file of the app
     }
 
@@ -73,9 +74,9 @@ public struct HAREntry: Codable, Sendable, Hashable {
     public var cache = HARCache()
     /// The times of the phases.
     public var timings: HARTimings
-    /// The IP address of the server or proxy; `nil` where the transport does not report it.
+    /// The IP address of the server or proxy; `nil` if the transport does not report it.
     public var serverIPAddress: String?
-    /// The number of the connection, as in ``/ErrandCore/ConnectionInfo``; `nil` where the transport does not report it.
+    /// The number of the connection, as in ``/ErrandCore/ConnectionInfo``; `nil` if the transport does not report it.
     public var connection: String?
     /// A comment; `nil` if there is none.
     public var comment: String?
@@ -102,9 +103,9 @@ public struct HARCache: Codable, Sendable, Hashable {
 public struct HARTimings: Codable, Sendable, Hashable {
     /// The time until there was a connection, without `dns` and `connect`: in a queue, for example, or for attempts to connect that failed.
     public var blocked: Double? = -1
-    /// The time to resolve the host. Of several attempts to connect, that of the last.
+    /// The time to resolve the host. If there were several attempts to connect, the time of the last attempt.
     public var dns: Double? = -1
-    /// The time to connect, with the TLS handshake. Of several attempts to connect, that of the last.
+    /// The time to connect, with the TLS handshake. If there were several attempts to connect, the time of the last attempt.
     public var connect: Double? = -1
     /// The time of the TLS handshake, which is a part of `connect`.
     public var ssl: Double? = -1

@@ -1,12 +1,13 @@
 internal import ErrandCore
 
 extension HARTimings {
-    /// The times of a recorded exchange. Each moment of it is in one phase, so that the phases add up to the whole.
+    /// Creates the times of a recorded exchange. Each moment of the exchange belongs to one phase, so that the sum of the phases is the
+    /// whole time.
     ///
     /// - Parameters:
-    ///   - steps: what the transport reported, counted from the beginning of the exchange.
-    ///   - head: when the head of the response was received; `nil` if it was not.
-    ///   - end: when the exchange ended.
+    ///   - steps: the steps that the transport reported, counted from the beginning of the exchange.
+    ///   - head: the time at which the head of the response was received; `nil` if no head was received.
+    ///   - end: the time at which the exchange ended.
     init(_ steps: ExchangeTimings, head: Duration?, end: Duration) {
         let answered = min(head ?? end, end)
         func length(_ start: Duration?, _ end: Duration?, atMost limit: Duration) -> Duration? {
@@ -15,7 +16,7 @@ extension HARTimings {
         }
         let opens = steps.isReused != true && !steps.failedInQueue && (steps.dnsStart ?? steps.connectStart ?? steps.tlsStart) != nil
         guard let ready = [steps.connected, steps.requestHeadSent, opens ? answered : nil].lazy.compactMap({ $0 }).first else {
-            // The transport does not report its steps, or no connection came before the failure.
+            // The transport does not report its steps, or there was no connection before the failure.
             let wait = steps.failedInQueue ? .zero : answered
             self.init(wait: wait.milliseconds, receive: (end - answered).milliseconds)
             if steps.failedInQueue { blocked = answered.milliseconds }
@@ -28,7 +29,7 @@ extension HARTimings {
             send: (sent - connected).milliseconds, wait: (answered - sent).milliseconds, receive: (end - answered).milliseconds)
         let dns = opens ? length(steps.dnsStart, steps.dnsEnd, atMost: connected) : nil
         let left = connected - (dns ?? .zero)
-        // The TLS handshake belongs to connecting.
+        // The TLS handshake is a part of connecting.
         let connectEnd = steps.tlsStart == nil ? steps.connectEnd : steps.tlsEnd
         let connect = opens ? length(steps.connectStart ?? steps.tlsStart, connectEnd, atMost: left) : nil
         let tls = opens ? length(steps.tlsStart, steps.tlsEnd, atMost: connect ?? .zero) : nil
@@ -41,7 +42,7 @@ extension HARTimings {
     /// The time from the beginning to the head of the response.
     var beforeHead: Double { Self.sum([blocked, dns, connect, send, wait]) }
 
-    /// The time from the beginning to the end: all phases but `ssl`, which is a part of `connect`.
+    /// The time from the beginning to the end: all phases except `ssl`, which is a part of `connect`.
     var total: Double { Self.sum([blocked, dns, connect, send, wait, receive]) }
 
     /// The sum to the microsecond, without unknown times.

@@ -2,7 +2,8 @@ internal import ErrandCore
 internal import Synchronization
 
 extension RequestBody {
-    /// Returns this body, and reports to `exchange` what is sent. Bytes in memory are returned unchanged: they are already recorded.
+    /// Returns this body, and reports the sent bytes to `exchange`. Bytes in memory are returned unchanged, because they are already
+    /// recorded.
     func recorded(by exchange: RecordedExchange) -> RequestBody {
         guard bufferedData == nil else { return self }
         return observed { event in
@@ -17,7 +18,8 @@ extension RequestBody {
 }
 
 extension ResponseBody {
-    /// Returns this body, and reports to `exchange` what is read. Bytes in memory are returned unchanged: they are already recorded.
+    /// Returns this body, and reports the bytes read to `exchange`. Bytes in memory are returned unchanged, because they are already
+    /// recorded.
     func recorded(by exchange: RecordedExchange) -> ResponseBody {
         guard bufferedData == nil else { return self }
         return observed { event in
@@ -32,9 +34,9 @@ extension ResponseBody {
     }
 }
 
-/// The part of a request's body that matching has read, and the body to send afterward.
+/// The part of a request's body that matching has read, and the body to send after matching.
 struct ReadRequestBody {
-    /// The bytes; `nil` if there are more than the limit, or if the body was not read.
+    /// The bytes; `nil` if the body is longer than the limit, or was not read.
     let bytes: Data?
     let body: RequestBody
     private let source: (any BodySource)?
@@ -67,7 +69,7 @@ struct ReadRequestBody {
             opened.abandon()
             (self.body, source) = (body, nil)
         } else {
-            // A one-shot body: the bytes that were read come first, then the rest.
+            // For a one-shot body, the bytes that were read come first, then the rest.
             let read = all
             self.body = .stream(length: body.length, replay: .oneShot) { _ in ResumedBodySource(read: read, rest: opened) }
             source = opened

@@ -45,7 +45,7 @@ public struct RecordMiddleware: HTTPMiddleware {
             let (recording, timing) = (recording, timing)
             return try await Answer { try await recording.replay($0, timing: timing) }.send(withinCall: request)
         case .newEpisodes:
-            // Matching may read a one-shot body: after a miss, the body that is sent begins with the bytes that were read.
+            // Matching may read a one-shot body. If no entry matches, the sent body begins with the bytes that matching has read.
             let read = try await recording.read(request.body)
             let entry: HAREntry
             do {
@@ -83,7 +83,8 @@ public struct RecordMiddleware: HTTPMiddleware {
     }
 }
 
-/// A response from the file, in place of a transport: the transport's boundary, with the deadline, for example, applies to it too.
+/// A transport that returns a response from the file. Therefore the transport's boundary, with the deadline, also applies to this
+/// response.
 private struct Answer: HTTPTransport {
     let answer: @Sendable (Request) async throws -> Response
 

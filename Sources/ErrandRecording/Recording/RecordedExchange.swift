@@ -2,20 +2,20 @@ internal import ErrandCore
 internal import ErrandFormats
 internal import Synchronization
 
-/// One exchange while it is recorded, with its secrets. An entry that is made from the exchange has no secrets.
+/// One exchange while it is recorded, with its secrets. An entry made from the exchange has no secrets.
 final class RecordedExchange: EventSink {
     /// The progress of the exchange.
     enum Stage: Sendable {
-        /// Without a head so far.
+        /// No head was received yet.
         case begun
         /// The body is being read.
         case open
         case complete
         /// The body was abandoned.
         case abandoned
-        /// It failed, before the head or in the body.
+        /// The exchange failed, before the head or in the body.
         case failed(HARFailure, String)
-        /// It is not recorded.
+        /// The exchange is not recorded.
         case dropped
     }
 
@@ -27,7 +27,7 @@ final class RecordedExchange: EventSink {
         /// The reported steps of the last exchange that the transport has begun.
         var steps: ExchangeTimings
         var exchange: Int?
-        /// When the head was received.
+        /// The time at which the head was received.
         var wait: Duration?
         var end: Duration?
     }
@@ -81,7 +81,7 @@ final class RecordedExchange: EventSink {
     func sent(_ chunk: Data) {
         state.withLock { state in
             state.requestBody.append(chunk)
-            // A transport that knows the length may not read the end.
+            // If a transport knows the length, it may stop reading before the end of the body.
             if let requestLength, state.requestBody.totalBytes >= requestLength { state.requestBody.isWhole = true }
         }
     }
@@ -125,7 +125,7 @@ final class RecordedExchange: EventSink {
         }
     }
 
-    /// Returns the stage for an error. A cancelled exchange is no evidence about the server.
+    /// Returns the stage for an error. A cancelled exchange says nothing about the server.
     static func end(by error: any Error, inBody: Bool) -> Stage {
         switch error {
         case is CancellationError, is BodyAlreadyUsedError: return inBody ? .abandoned : .dropped
@@ -141,14 +141,14 @@ final class RecordedExchange: EventSink {
         default:
             let phase = inBody ? ExchangePhase.body : .response
             let sent = inBody ? Delivery.sent : .unknown
-            // The text of an unknown error may contain secrets; its type does not.
+            // The text of an unknown error may contain secrets. Its type contains none.
             return .failed(HARFailure(code: "\(type(of: error))", phase: phase.description, delivery: sent.rawValue), "\(type(of: error))")
         }
     }
 
     // MARK: The entry
 
-    /// Returns the entry, without secrets; `nil` if there is nothing to record, or not yet.
+    /// Returns the entry, without secrets; `nil` if the exchange is not recorded, or has not ended.
     func entry() -> HAREntry? {
         let (state, now) = (state.withLock { $0 }, elapsed())
         var response: HARResponse
@@ -226,7 +226,7 @@ struct BodyCapture: Sendable {
 
     var isTruncated: Bool { totalBytes > bytes.count }
 
-    /// - Parameter time: when the chunk arrived; `nil` for a body in one piece.
+    /// - Parameter time: the time at which the chunk arrived; `nil` for a body in one piece.
     mutating func append(_ chunk: Data, at time: Duration? = nil) {
         totalBytes += chunk.count
         let kept = chunk.prefix(max(0, limitBytes - bytes.count))
@@ -244,7 +244,7 @@ struct BodyCapture: Sendable {
     mutating func restart(at offset: Int64) {
         let offset = Int(offset)
         isWhole = false
-        // A gap after the recorded bytes can't be filled: the body then counts as truncated.
+        // A gap after the recorded bytes can't be filled. Then the body counts as truncated.
         bytes = bytes.prefix(offset)
         totalBytes = offset
     }

@@ -43,18 +43,18 @@ public final class Recording: Sendable, CustomStringConvertible {
     public let isReplayOnly: Bool
     let bodyLimitBytes: Int
     let clock: any Clock<Duration>
-    /// `nil` if no secrets are registered.
+    /// The scrubber of the registered secrets; `nil` if no secrets are registered.
     private let secrets: SecretScrubber?
     private let allowsRepeats: Bool
     private let keepsCodedBodies: Bool
     private let keepsUnknownText: Bool
     private let date: @Sendable () -> Date
     private let loaded: HARLog
-    /// The keys of the loaded entries, without the secrets that the standard names decide.
+    /// The keys of the loaded entries, without the values of the standard secret names.
     private let keys: [RequestKey]
 
     private struct State {
-        /// How many times each loaded entry was replayed.
+        /// The number of times that each loaded entry was replayed.
         var plays: [Int]
         var exchanges: [RecordedExchange] = []
     }
@@ -129,7 +129,8 @@ public final class Recording: Sendable, CustomStringConvertible {
     /// The exchanges of the file that were not replayed.
     public var unplayed: [HAREntry] { zip(loaded.entries, state.withLock(\.plays)).filter { $1 == 0 }.map(\.0) }
 
-    /// Whether another program created the file. Its bodies are then decoded, although their fields describe the encoded ones.
+    /// Whether another program created the file. Then the bodies in the file are decoded, although their fields describe the encoded
+    /// bodies.
     var isForeign: Bool { !loaded.creator.name.isExactly(HARLog.Creator.errand.name) }
 
     /// The name of the file and the mode.
@@ -153,7 +154,7 @@ public final class Recording: Sendable, CustomStringConvertible {
         try check(log)
         let content = try log.fileContent()
         if let secrets, secrets.finds(in: Array(content)) { throw SecretFoundError(entry: nil, exchange: "", place: "file") }
-        // A link stays a link.
+        // A symbolic link is kept, and its target is written.
         let file = URL(filePath: path).resolvingSymlinksInPath()
         try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
         let permissions = try? FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int
@@ -200,7 +201,7 @@ public final class Recording: Sendable, CustomStringConvertible {
 
     /// Returns the entry that matches `request`, and counts it as replayed.
     ///
-    /// - Parameter bytes: the body, if the matcher compares it; `nil` if it is too long.
+    /// - Parameter bytes: the body, if the matcher compares it; `nil` if the body is too long.
     /// - Throws: ``NoRecordedExchangeError``.
     func take(for request: Request, body bytes: Data?) throws(NoRecordedExchangeError) -> HAREntry {
         let sensitivity = request.options.sensitivity

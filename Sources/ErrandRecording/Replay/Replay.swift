@@ -59,7 +59,8 @@ extension Recording {
 extension HARResponse {
     fileprivate var head: HTTPResponse { head(decoded: false) }
 
-    /// - Parameter decoded: whether the file is from a browser: its bodies are decoded, although their fields describe the encoded ones.
+    /// - Parameter decoded: whether the bodies in the file are decoded, although their fields describe the encoded bodies. This is so in
+    ///   files of browsers.
     fileprivate func head(decoded: Bool) -> HTTPResponse {
         var fields = headers.fields
         if decoded, fields[.contentEncoding] != nil {
@@ -71,7 +72,8 @@ extension HARResponse {
     }
 }
 
-/// Waits until this many milliseconds after its creation, or not at all.
+/// Keeps the recorded times: a wait ends a given number of milliseconds after the creation of the value. If the times are not kept, a
+/// wait ends immediately.
 struct Pace: Sendable {
     private let sleep: (@Sendable (Duration) async throws -> Void)?
 
@@ -83,7 +85,7 @@ struct Pace: Sendable {
     }
 
     func wait(until milliseconds: Double) async throws {
-        // A file may contain any number; a century has the same effect as forever.
+        // A file may contain any number. The longest wait is about 100 years.
         if let sleep, milliseconds > 0 { try await sleep(.milliseconds(min(milliseconds, 3.2e12))) }
     }
 }
@@ -108,7 +110,7 @@ private final class ReplayedBodySource: BodySource {
         _ bytes: Data, chunks: [HARChunk], trailers: HTTPFields?, failure: TransportError?, endTime: Double, pace: Pace,
         lifetime: ExchangeLifetime
     ) {
-        // The chunks of a file that was edited by hand may be shorter than the body: the rest is one more chunk.
+        // In a file that was edited by hand, the chunks may be shorter than the body. Then the rest is one more chunk.
         let counted = chunks.reduce(0) { $0 &+ max(0, $1.bytes) }
         let extra = counted < bytes.count ? [HARChunk(bytes: bytes.count - counted, time: chunks.last?.time ?? 0)] : []
         state = Mutex(State(rest: bytes, chunks: (chunks + extra)[...]))

@@ -7,7 +7,7 @@ struct RequestKey: Sendable {
         case bytes([UInt8])
         case json(JSONValue)
         case form([HARField])
-        /// Missing or incomplete.
+        /// The body is missing or incomplete.
         case unknown
     }
 
@@ -21,7 +21,7 @@ struct RequestKey: Sendable {
     /// - Parameter isBodyKnown: whether `request` has its complete body.
     init(_ request: HARRequest, matcher: RecordingMatcher, sensitivity: Sensitivity, isBodyKnown: Bool = true) {
         var request = request
-        // A body that is not compared need not be redacted: that saves reading it.
+        // A body that is not compared need not be read and redacted.
         if matcher.body == .ignored { request.postData = nil }
         request.url = String(Substring(request.url.utf8.prefix { $0 != UInt8(ascii: "#") }))
         request.url = (try? HTTPURL(request.url).description) ?? request.url
@@ -43,23 +43,23 @@ struct RequestKey: Sendable {
         if type.isJSON, let value = try? JSONValue(parsing: bytes) { return .json(value) }
         if type.essence == FormURLEncoded.mediaType { return .form(.form(String(decoding: bytes, as: UTF8.self))) }
         if type.type == "multipart", let boundary = type[parameter: "boundary"] {  // octets: ASCII
-            // Each request has its own boundary.
+            // Each request has its own boundary. Therefore the boundary is not compared.
             let edits = MultipartSection.delimiters(of: boundary, in: bytes).map { ByteEdit(($0 + 2)..<($0 + 2 + boundary.utf8.count), []) }
             return .bytes(edits.applied(to: bytes))
         }
         return .bytes(bytes)
     }
 
-    /// Returns the pairs of a form. Browsers' files may contain only these.
+    /// Returns the pairs of a form. A file of a browser may contain only the pairs, without the text of the form.
     private static func pairs(of data: HARPostData) -> [(name: String, value: String)] {
         (data.params ?? []).map { ($0.name, $0.value ?? "") }
     }
 
     // MARK: Comparing
 
-    /// A difference between a request and a recorded one.
+    /// A difference between a request and a recorded request.
     struct Difference {
-        /// How strongly it indicates that these are different requests.
+        /// A measure of how strongly the difference indicates two different requests.
         let weight: Int
         let text: String
     }
@@ -117,8 +117,8 @@ struct RequestKey: Sendable {
     }
 }
 
-/// Comparison with redacted text: a placeholder in the recording matches any text, because a secret that came with a response is not known
-/// to be one when the request is made again.
+/// Compares with redacted text. A placeholder in the recording matches any text: when the request is made again, a secret that came with
+/// an earlier response is not yet known as a secret.
 private enum Redacted {
     private static let placeholders = [Array(Sensitivity.placeholder.utf8), Array(Sensitivity.urlPlaceholder.utf8)]
 
@@ -159,7 +159,7 @@ private enum Redacted {
         return true
     }
 
-    /// Returns the items of each side without an equal item on the other.
+    /// Returns the items of each side that have no equal item on the other side.
     static func unmatched(_ recorded: [HARField], _ asked: [HARField]) -> (recorded: [HARField], asked: [HARField]) {
         var (missing, extra) = (recorded, asked)
         for isSame in [isSame, matches] as [(HARField, HARField) -> Bool] {
@@ -172,7 +172,7 @@ private enum Redacted {
         return (missing, extra)
     }
 
-    /// Returns the path to the first difference; `nil` if there is none.
+    /// Returns the path to the first difference; `nil` if there is no difference.
     static func difference(_ recorded: JSONValue, _ asked: JSONValue, at path: String) -> String? {
         switch (recorded, asked) {
         case (.object(let left), .object(let right)):

@@ -4,10 +4,10 @@ package import ErrandFormats
 /// Finds the secrets in a body by its syntax. Logs, `curl` commands and recordings all use it.
 ///
 /// These syntaxes are known: JSON, forms, multipart bodies, event streams and sequences of JSON texts. Strings in JSON and values of forms
-/// are examined too, if they are JSON, a form or a URL. The names of ``/ErrandCore/Sensitivity`` decide.
+/// are also examined, if they are JSON, a form or a URL. The names of ``/ErrandCore/Sensitivity`` decide.
 ///
-/// Everything else is hidden as a whole: a body of another syntax, the text around the parts of a multipart body, and JSON from the first
-/// byte that is not JSON. A string or a value of a form that is plain text is hidden as a whole if it seems to name a secret.
+/// All other bytes are hidden completely: a body of another syntax, the text around the parts of a multipart body, and JSON from the
+/// first byte that is not JSON. A string or a value of a form that is plain text is hidden as a whole if it seems to name a secret.
 ///
 /// The search takes linear time and limited stack: multipart bodies are examined to a depth of
 /// ``/ErrandFormats/MultipartSection/maxDepth``, and JSON within JSON to ``/ErrandFormats/JSONRedaction/nestedTextLimit``. Anything nested
@@ -28,7 +28,7 @@ package struct BodyRedaction: Sendable {
     ///     recognized by their beginning.
     ///   - sensitivity: the names of secrets.
     ///   - isCut: whether more bytes follow. The last value, which may then be the beginning of a secret, is hidden.
-    ///   - keepsBinary: whether bytes that are not text, such as an image, stay as they are. For bodies that are replayed.
+    ///   - keepsBinary: whether bytes that are not text, such as an image, stay unchanged. Used for bodies that are replayed.
     package init(_ bytes: [UInt8], type: MediaType?, sensitivity: Sensitivity, isCut: Bool = false, keepsBinary: Bool = false) {
         let found = BodySearch(sensitivity: sensitivity, keepsBinary: keepsBinary).findings(in: bytes, type: type, isCut: isCut)
         (edits, values, isHidden) = (found.edits, found.values, found.isHidden)

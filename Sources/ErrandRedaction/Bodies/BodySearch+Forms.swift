@@ -24,7 +24,7 @@ extension BodySearch {
         for item in bytes.split(separator: UInt8(ascii: "&")) {
             let equals = item.firstIndex(of: UInt8(ascii: "="))
             let (name, value) = (item[..<(equals ?? item.endIndex)], equals.map { item[($0 + 1)...] } ?? [])
-            // In a nested text, equals signs alone are the padding of base64.
+            // In a nested text, a value that consists only of equals signs is the padding of base64.
             if isWithin, !value.isEmpty, value.allSatisfy({ $0 == UInt8(ascii: "=") }) { continue }
             let text = String(decoding: item, as: UTF8.self)
             if !value.isEmpty, let pair = FormURLEncoded.decode(text).first, mention.isSensitive(pair.name) {
@@ -48,7 +48,7 @@ extension BodySearch {
         return found
     }
 
-    /// Returns a name or a value without the secrets of its decoded text, and adds them to `values`.
+    /// Returns a name or a value without the secrets of its decoded text, and adds these secrets to `values`.
     private func withoutSecrets(_ part: ArraySlice<UInt8>, depth: Depth, _ values: inout [String]) -> String {
         let plus = part.map { $0 == UInt8(ascii: "+") ? 0x20 : $0 }
         guard let inner = inner(PercentEncoding.decodedLeniently(String(decoding: plus, as: UTF8.self)), depth: depth.ofText) else {

@@ -36,7 +36,7 @@ extension BodySearch {
         }
         found.add(event(lines, of: bytes, depth: depth))
         found.add(others)
-        // Other lines may be between the lines of a secret.
+        // Other lines may stand between the lines of a secret.
         var last = 0
         found.edits = found.edits.sorted { $0.range.lowerBound < $1.range.lowerBound }.filter { edit in
             defer { last = max(last, edit.range.upperBound) }

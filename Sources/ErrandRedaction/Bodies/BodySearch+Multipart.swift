@@ -2,7 +2,7 @@ internal import ErrandCore
 internal import ErrandFormats
 
 extension BodySearch {
-    /// Examines the parts of a multipart body. The text around them is hidden.
+    /// Examines the parts of a multipart body. The text around the parts is hidden.
     func multipart(_ bytes: [UInt8], boundary: String?, isCut: Bool, depth: Depth) -> Findings {
         let parts = MultipartSection.parts(of: bytes, boundary: boundary, includingFragments: true)
         let delimiters = MultipartSection.delimiters(of: boundary, in: bytes)
@@ -27,7 +27,7 @@ extension BodySearch {
             hideFields(part.head, of: bytes, in: &found)
             var range = part.content
             let isSecret = part.names.contains(where: SecretMention(sensitivity: sensitivity, isWithin: false).isSensitive)
-            // A delimiter after LF alone does not end the part for every reader.
+            // Some readers do not accept a delimiter after LF alone as the end of the part.
             if isSecret, let end = strictEnds[index], end > range.upperBound { range = range.lowerBound..<end }
             let content = Array(bytes[range])
             if isSecret {
@@ -42,7 +42,7 @@ extension BodySearch {
         return found
     }
 
-    /// Examines the content of a part. Without a type, it is the value of a form.
+    /// Examines the content of a part. If the part has no type, its content is the value of a form.
     private func findings(in content: [UInt8], of part: MultipartSection, isCut: Bool, depth: Depth) -> Findings {
         if let type = part.type { return findings(in: content, type: MediaType(type), isCut: isCut, depth: depth.ofPart) }
         if keepsBinary, !TextDetection.isText(content, type: nil) { return Findings() }

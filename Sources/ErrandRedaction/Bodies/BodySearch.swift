@@ -1,16 +1,16 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// Finds the secrets in a body by its syntax: that of its type, or the one that its beginning shows.
+/// Finds the secrets in a body by its syntax, which the type or the beginning of the body shows.
 struct BodySearch {
     let sensitivity: Sensitivity
     let keepsBinary: Bool
 
-    /// How deeply a body is nested in others.
+    /// The depth at which a body is nested in other bodies.
     struct Depth {
-        /// In multipart bodies.
+        /// The nesting in multipart bodies.
         var parts = 0
-        /// In strings of JSON and values of forms.
+        /// The nesting in strings of JSON and values of forms.
         var texts = 0
 
         var ofPart: Depth { Depth(parts: parts + 1, texts: texts) }
@@ -53,7 +53,7 @@ struct BodySearch {
 
     /// Examines JSON texts. Hides the bytes if they are not JSON.
     ///
-    /// - Parameter isBroken: whether an array or an object may break off. Then the bytes from the first that is not JSON are hidden.
+    /// - Parameter isBroken: whether an array or an object may break off. Then the bytes from the first byte that is not JSON are hidden.
     func jsonOrHidden(_ bytes: [UInt8], isBroken: Bool, depth: Depth) -> Findings {
         guard let front = Self.front(of: bytes) else { return Findings() }
         let json = json(bytes, depth: depth)

@@ -12,7 +12,7 @@ struct Findings {
 
     init(edits: [ByteEdit] = [], values: [String] = []) { (self.edits, self.values) = (edits, values) }
 
-    /// Creates the findings that replace all of `bytes`; nothing if the bytes are white space.
+    /// Creates the findings that replace all of `bytes`. White space is not replaced.
     init(hiding bytes: [UInt8]) {
         hide(0..<bytes.count, of: bytes)
         isHidden = !edits.isEmpty
@@ -31,7 +31,7 @@ struct Findings {
         if let value { values.append(value) }
     }
 
-    /// Replaces the text in `range` without the white space around it. Does nothing if `range` is white space alone.
+    /// Replaces the text in `range` without the white space around it. Does nothing if `range` has only white space.
     mutating func hide(_ range: Range<Int>, of bytes: [UInt8]) {
         guard let first = bytes[range].firstIndex(where: { !$0.isSpace }), let last = bytes[range].lastIndex(where: { !$0.isSpace }) else {
             return

@@ -2,17 +2,17 @@ internal import ErrandCore
 internal import ErrandFormats
 
 /// Decides whether a nested text without a known syntax, such as a string in JSON, seems to contain a secret and its name. Such a text is
-/// hidden as a whole.
+/// hidden completely.
 struct SecretMention {
     let sensitivity: Sensitivity
-    /// Whether the text is nested in JSON or a form. `code` and `key` are too common there to be secret, and `urn:token:x` is more often a
-    /// name than a secret: a colon must be followed by white space or a quotation mark.
+    /// Whether the text is nested in JSON or a form. There, `code` and `key` are too common to be secret. `urn:token:x` is more often a
+    /// name than a secret. Therefore a colon counts only before white space or a quotation mark.
     let isWithin: Bool
 
     /// Whether the text has a sensitive name before `:`, `=` or `%3D`, an element with such a name, or a URL with a secret.
     func isIn(_ bytes: [UInt8]) -> Bool { bytes.firstIndex(in: Self.signs) != nil && (hasName(in: bytes) || hasURL(in: bytes)) }
 
-    /// Text without any of these has no name, no tag and no URL.
+    /// The octets of names, tags and URLs. Text without these octets mentions no secret.
     static let signs = ByteSet { ":=<%@\\".utf8.contains($0) }
 
     func isSensitive(_ name: String) -> Bool {

@@ -1,7 +1,7 @@
 package import ErrandFormats
 
 extension MediaType {
-    /// False for types of images, sounds, videos and fonts, except for XML and JSON formats.
+    /// Whether a body of this type may be text. False for images, sounds, videos and fonts, except for XML and JSON formats.
     package var mayBeText: Bool {
         !["image", "audio", "video", "font"].contains(type) || subtype.hasSuffix("xml") || subtype.hasSuffix("json")  // octets: ASCII
     }
@@ -9,17 +9,17 @@ extension MediaType {
 
 /// Distinguishes text from other bytes.
 enum TextDetection {
-    /// Whether bytes may be text, in UTF-8 or UTF-16 or with one octet for each character.
+    /// Returns whether bytes may be text, in UTF-8, in UTF-16 or with one octet for each character.
     ///
-    /// At most 1 % of the bytes may be control characters, and none of the first 512. If the type is a type of text, two control characters
-    /// are allowed anywhere. Bytes with the charset or a byte order mark of UTF-16 are always text.
+    /// At most 1 % of the bytes may be control characters. The first 512 bytes may contain none. If the type is a type of text, two control
+    /// characters are allowed anywhere. Bytes with the charset or a byte order mark of UTF-16 are always text.
     static func isText(_ bytes: [UInt8], type: MediaType?) -> Bool {
         guard type?.mayBeText != false else { return false }
         let charset = type?[parameter: "charset"]?.utf8.prefix(6).map(\.asciiLowercased)
         let hasMark = bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF])
         if hasMark || charset?.elementsEqual("utf-16".utf8) == true { return true }
         let saysSo = type.map { $0.type == "text" || $0.subtype.hasSuffix("xml") } == true  // octets: ASCII
-        // With pointers, because tests run without optimization, and bodies may be long.
+        // The search uses pointers, because tests run without optimization, and bodies may be long.
         return bytes.withUnsafeBufferPointer { bytes in
             var (zeros, controls, controlsAtFront) = (0, 0, 0)
             for (index, byte) in bytes.enumerated() where isControl[Int(byte)] {
@@ -36,7 +36,8 @@ enum TextDetection {
         }
     }
 
-    /// Control characters that don't occur in text. Form feeds, terminal escapes and record separators do.
+    /// Whether an octet is a control character that does not occur in text. Form feeds, terminal escapes and record separators occur in
+    /// text.
     private static let isControl: [Bool] = (UInt8.min...UInt8.max).map { byte in
         switch byte {
         case 0x09, 0x0A, 0x0C, 0x0D, 0x1B, 0x1E: false

@@ -72,9 +72,9 @@ extension RequestFailure {
 }
 
 private struct CURLText {
-    /// The longest argument; Linux takes 128 KiB.
+    /// The longest argument, in bytes. Linux takes up to 128 KiB.
     static let argumentBytes = 100_000
-    /// Up to this size, no version of `curl` sends `Expect: 100-continue`.
+    /// The largest body for which no version of `curl` sends `Expect: 100-continue`, in bytes.
     static let expectBytes = 1000
 
     let request: Request
@@ -119,14 +119,14 @@ private struct CURLText {
     // MARK: Head
 
     private var method: String {
-        // With a body, `--head` is refused.
+        // `curl` refuses `--head` together with a body.
         if request.method == .head, request.body.isEmpty { return "--head" }
         let name = request.method.rawValue
         let isPlain = name.utf8.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit }
         return "-X " + (isPlain ? name : Shell.quoted(name))
     }
 
-    /// Returns the URL. Throws for a request that the transport's boundary refuses.
+    /// Returns the URL. Throws an error for a request that the transport's boundary refuses.
     private func url() throws(InvalidURLError) -> String {
         let target = request.head.path ?? ""
         guard let authority = request.head.authority, !authority.isEmpty, let scheme = request.head.scheme else {
@@ -162,11 +162,11 @@ private struct CURLText {
 
     private func body(separator: String) -> Body? {
         guard !request.body.isEmpty else {
-            // These methods send the length of an empty body (RFC 9110, section 8.6).
+            // Requests with these methods declare the length of an empty body (RFC 9110, section 8.6).
             return [.post, .put, .patch].contains(request.method) ? Body(option: "--data-raw ''") : nil
         }
         if let file = request.body.file {
-            // Neither an option nor the standard input.
+            // With the prefix, `curl` takes the path neither as an option nor as the standard input.
             let path = (file.path.hasOctetPrefix("-") ? "./" : "") + file.path
             guard let range = file.range else { return Body(option: "--data-binary " + Shell.quoted("@" + path)) }
             return Body(source: "tail -c +\(range.lowerBound + 1) \(Shell.quoted(path)) | head -c \(range.count) | ")
@@ -194,7 +194,8 @@ private struct CURLText {
 
 /// Words of a POSIX shell.
 private enum Shell {
-    /// Returns `text` as one word in which the shell expands nothing. By octets: a quote with a combining character is a quote.
+    /// Returns `text` as one word in which the shell expands nothing. Octets are compared, because a quote with a combining character is
+    /// also a quote.
     static func quoted(_ text: String) -> String {
         var bytes = [UInt8(ascii: "'")]
         bytes.reserveCapacity(text.utf8.count + 2)
@@ -227,7 +228,7 @@ private enum Shell {
             case 0x09: format += "\\t".utf8
             case UInt8(ascii: "%"): format += "%%".utf8
             case UInt8(ascii: "\\"): format += "\\\\".utf8
-            // A format that begins with a hyphen would be taken for an option.
+            // `printf` would read a format that begins with a hyphen as an option.
             case UInt8(ascii: "-") where format.isEmpty: format += octal(byte)
             case 0x20...0x7E where byte != UInt8(ascii: "'"): format.append(byte)
             default: format += octal(byte)

@@ -1,5 +1,5 @@
-/// Finds many texts at once, in one pass over the bytes (Aho and Corasick, 1975). It takes linear time, whatever the number of texts and
-/// however similar they are. A plus matches a space, as in a form.
+/// Finds many texts in one pass over the bytes (Aho and Corasick, 1975). The search takes linear time, independent of the number and the
+/// similarity of the texts. A plus matches a space, as in a form.
 struct SecretAutomaton: Sendable {
     /// The position of a text, and its index.
     struct Match {
@@ -13,7 +13,7 @@ struct SecretAutomaton: Sendable {
     private var fallbacks: [Int32] = [0]
     /// The number of bytes that lead to a state.
     private var depths: [Int32] = [0]
-    /// The longest text that ends in a state; -1 if there is none.
+    /// The longest text that ends in a state; -1 if no text ends in it.
     private var endings: [Int32] = [-1]
     private let counts: [Int]
 
@@ -40,7 +40,7 @@ struct SecretAutomaton: Sendable {
             if endings[Int(state)] < 0 { endings[Int(state)] = Int32(index) }
         }
         fallbacks = [Int32](repeating: 0, count: parents.count)
-        // Shorter ones first: the fallback of a state is set before the state.
+        // Shorter prefixes come first, because the fallback of a state must be set before the state.
         var byDepth = [[Int32]](repeating: [], count: longest + 1)
         for state in parents.indices { byDepth[Int(depths[state])].append(Int32(state)) }
         for state in byDepth.dropFirst().joined() {
@@ -71,23 +71,23 @@ struct SecretAutomaton: Sendable {
     ///
     /// - Parameters:
     ///   - bytes: the bytes to search.
-    ///   - start: where to begin.
+    ///   - start: the index at which the search begins.
     ///   - shortest: the length of the shortest text that counts.
-    ///   - cut: the length from which the beginning of a text counts at the end of `bytes`; `nil` if `bytes` were not truncated there.
+    ///   - cut: the length of the shortest beginning of a text that counts at the end of `bytes`. `nil` if `bytes` were not truncated.
     ///   - steps: grows by one for each transition.
     func matches(in bytes: [UInt8], from start: Int = 0, shortest: Int = 1, cut: Int? = nil, steps: inout Int) -> [Match] {
         var found: [Match] = []
         func add(_ range: Range<Int>, _ index: Int) {
             var match = Match(range: range, index: index)
             while let last = found.last, last.range.upperBound > match.range.lowerBound {
-                // The match that begins first determines the index.
+                // The first match determines the index.
                 if last.range.lowerBound < match.range.lowerBound { match.index = last.index }
                 match.range = min(last.range.lowerBound, match.range.lowerBound)..<match.range.upperBound
                 found.removeLast()
             }
             found.append(match)
         }
-        // With pointers, because tests run without optimization, and bodies may be long.
+        // The search uses pointers, because tests run without optimization, and bodies may be long.
         let state = bytes.withUnsafeBufferPointer { bytes in
             var state: Int32 = 0
             var position = start
@@ -100,7 +100,7 @@ struct SecretAutomaton: Sendable {
             return state
         }
         if let cut, depths[Int(state)] >= cut {
-            // Any text with this beginning determines the index: its continuation is unknown.
+            // The continuation of the text is unknown. Therefore any text with this beginning may determine the index.
             add((bytes.count - Int(depths[Int(state)]))..<bytes.count, endings[Int(state)] >= 0 ? Int(endings[Int(state)]) : -1)
         }
         return found

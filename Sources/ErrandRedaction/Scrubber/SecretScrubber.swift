@@ -1,16 +1,21 @@
 internal import ErrandCore
 package import ErrandFormats
 
-/// Replaces secrets in texts in any encoding: as they are, percent-encoded (also several times), form-encoded, with the escapes of JSON
-/// (also within JSON), or within base64 (both alphabets) at any alignment.
+/// Replaces secrets in texts. These encodings of a secret are found:
 ///
-/// It takes linear time, whatever the number of secrets. Three levels of nested escapes are resolved.
+/// - plain
+/// - percent-encoded, once or several times
+/// - form-encoded
+/// - with the escapes of JSON, also within JSON
+/// - within base64, in both alphabets, at any alignment
+///
+/// The search takes linear time, independent of the number of secrets. Three levels of nested escapes are resolved.
 package struct SecretScrubber {
-    /// The number of bytes of each secret that are looked up at once.
+    /// The number of bytes of each secret that are looked up together.
     private static let keyBytes = 8
-    /// The length from which the beginning of a secret counts at the end of truncated bytes.
+    /// The length of the shortest beginning of a secret that counts at the end of truncated bytes.
     private static let shortestFront = 6
-    /// The length of the shortest secret that is searched in base64. Shorter ones would be found in any long base64.
+    /// The length of the shortest secret that is searched in base64. A shorter secret would be found in any long base64.
     private static let shortestInBase64 = 5
     private static let deepestEscapes = 3
 
@@ -23,13 +28,13 @@ package struct SecretScrubber {
     private let hasShortInBase64: Bool
 
     package init(_ secrets: some Sequence<String>) {
-        // By octets: two secrets that are the same text in different normal forms are two.
+        // Secrets are compared by octets. Two secrets that are the same text in different normal forms are different secrets.
         let secrets = Set(secrets.map(OctetKey.init)).map(\.text).filter { !$0.isEmpty }.sorted { one, other in
             let (count, otherCount) = (one.utf8.count, other.utf8.count)
             return count == otherCount ? one.utf8.lexicographicallyPrecedes(other.utf8) : count > otherCount
         }
         replacements = secrets.map { secret in
-            // A number stays a number, so that JSON stays valid.
+            // A number is replaced by a number, so that JSON stays valid.
             let isNumber = secret.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
             return isNumber ? [UInt8(ascii: "0")] : Array(Sensitivity.urlPlaceholder.utf8)
         }
@@ -63,7 +68,7 @@ package struct SecretScrubber {
         search(UnescapedText(bytes), depth: 0, isCut: isCut, steps: &steps) { range, index in
             found.append(ByteEdit(range, index < 0 ? Array(Sensitivity.urlPlaceholder.utf8) : replacements[index]))
         }
-        // Overlapping secrets are merged: no part of either may stay.
+        // Overlapping secrets are merged, so that no part of them stays.
         return found.sorted { $0.range.lowerBound < $1.range.lowerBound }.reduce(into: []) { edits, edit in
             if let last = edits.last, edit.range.lowerBound < last.range.upperBound {
                 let whole = last.range.lowerBound..<max(last.range.upperBound, edit.range.upperBound)
@@ -101,8 +106,8 @@ package struct SecretScrubber {
         }
     }
 
-    /// Searches the decoded text of `run`, at each alignment. The whole run is replaced, because the rest could not be decoded, except for
-    /// characters that may belong to an escape before it.
+    /// Searches the decoded text of `run`, at each alignment. If a secret is found, the whole run is replaced, because the rest could not
+    /// be decoded. Characters that may belong to an escape before the run stay.
     private func searchBase64(_ bytes: [UInt8], _ run: Range<Int>, isCut: Bool, steps: inout Int, found: (Range<Int>, Int) -> Void) {
         for offset in 0..<4 where run.count >= offset + Self.shortestInBase64 {
             let decoded = Base64Text.decoded(bytes, (run.lowerBound + offset)..<run.upperBound)
@@ -116,7 +121,7 @@ package struct SecretScrubber {
         }
     }
 
-    /// Returns how many characters at the beginning of `run` an escape before it may use: `\n`, `\u0041`, `%41`.
+    /// Returns the number of characters at the beginning of `run` that may belong to an escape before it: `\n`, `\u0041`, `%41`.
     private static func escapeCount(_ bytes: [UInt8], before run: Range<Int>) -> Int {
         switch run.lowerBound > 0 ? bytes[run.lowerBound - 1] : 0 {
         case UInt8(ascii: "%"): 2
@@ -125,7 +130,7 @@ package struct SecretScrubber {
         }
     }
 
-    /// Returns the base64 characters that `secret` alone determines after `offset` other bytes, in the first alphabet.
+    /// Returns the base64 characters that depend only on `secret`, after `offset` other bytes, in the first alphabet.
     private static func core(of secret: [UInt8], after offset: Int) -> [UInt8] {
         let whole = Data([UInt8](repeating: 0, count: offset) + secret).base64EncodedString().utf8
         return Array(Array(whole).prefix((offset + secret.count) * 8 / 6).dropFirst((offset * 8 + 5) / 6))
@@ -134,12 +139,12 @@ package struct SecretScrubber {
     // MARK: - Where to look
 
     private struct Candidates {
-        /// The first position where a secret may begin; `nil` if there is none.
+        /// The first position at which a secret may begin; `nil` if there is no such position.
         var first: Int?
-        /// The positions where secrets in base64 may begin, in order.
+        /// The positions at which secrets in base64 may begin, in order.
         var base64: [Int] = []
 
-        /// Returns the runs of base64 around those positions, or all runs.
+        /// Returns the runs of base64 around the positions in ``base64``, or all runs.
         func runs(in bytes: [UInt8], all: Bool, isCut: Bool, steps: inout Int) -> [Range<Int>] {
             var runs: [Range<Int>] = []
             func add(around position: Int) {
@@ -169,7 +174,7 @@ package struct SecretScrubber {
     private func candidates(in bytes: [UInt8], steps: inout Int) -> Candidates {
         var found = Candidates()
         steps += bytes.count
-        // With pointers, because tests run without optimization, and bodies may be long.
+        // The search uses pointers, because tests run without optimization, and bodies may be long.
         bytes.withUnsafeBufferPointer { bytes in
             keys.search(bytes, folding: SecretAutomaton.folded) { start in
                 found.first = start
@@ -185,7 +190,7 @@ package struct SecretScrubber {
 }
 
 extension SecretScrubber: CustomStringConvertible, CustomReflectable {
-    /// The number of secrets, and nothing of them.
+    /// The number of secrets. The secrets are not shown.
     package var description: String { "\(replacements.count) secrets" }
     package var customMirror: Mirror { Mirror(self, children: ["count": replacements.count]) }
 }

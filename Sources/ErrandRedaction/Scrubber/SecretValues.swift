@@ -2,10 +2,10 @@ package import ErrandCore
 internal import ErrandFormats
 
 extension Sensitivity {
-    /// How many levels of nested percent-encoding are decoded.
+    /// The number of levels of nested percent-encoding that are decoded.
     private static var escapeLevels: Int { 3 }
 
-    /// Returns the values that ``redactedURL(_:)`` replaces, decoded. Nested percent-encoding is decoded as there.
+    /// Returns the decoded values that ``redactedURL(_:)`` replaces. Nested percent-encoding is decoded as in that function.
     package func secretValues(inURL url: String) -> [String] {
         var text = url
         var values = plainSecretValues(inURL: text)
@@ -22,7 +22,7 @@ extension Sensitivity {
             guard let equals = part.utf8.firstIndex(of: UInt8(ascii: "=")) else { continue }
             let name = part[..<equals]
             guard isSensitive(queryName: PercentEncoding.decode(name) ?? String(name)) else { continue }
-            // In a `Link`, the URL ends before its item does.
+            // In a `Link` field, the URL ends before the end of its item.
             let value = String(Substring(part[part.utf8.index(after: equals)...].utf8.prefix { !"<>\" ".utf8.contains($0) }))
             values.append(PercentEncoding.decode(value) ?? value)
             // Some readers decode a plus as a space.

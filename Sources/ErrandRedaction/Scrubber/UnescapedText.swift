@@ -5,9 +5,9 @@ internal import ErrandFormats
 struct UnescapedText {
     /// A syntax of escapes.
     enum Syntax: CaseIterable {
-        /// `%41`, in URLs and forms.
+        /// Escapes such as `%41`, in URLs and forms.
         case percent
-        /// `\u0041` and `\/`, in JSON ([RFC 8259, section 7](https://www.rfc-editor.org/rfc/rfc8259#section-7)).
+        /// Escapes such as `\u0041` and `\/`, in JSON ([RFC 8259, section 7](https://www.rfc-editor.org/rfc/rfc8259#section-7)).
         case json
 
         fileprivate var escape: ByteSet { self == .percent ? Self.percentSign : Self.backslash }
@@ -16,11 +16,11 @@ struct UnescapedText {
     }
 
     private(set) var bytes: [UInt8]
-    /// Ranges of ``bytes``, by their start, and the position of that start in the original.
+    /// Ranges of ``bytes``: the start of each range, and its position in the original bytes.
     private var runs: [(start: Int, origin: Int)]
     private let originalCount: Int
 
-    /// Creates a text with the bytes as they are.
+    /// Creates a text whose bytes have no resolved escapes.
     init(_ bytes: [UInt8]) {
         self.bytes = bytes
         runs = [(0, 0)]
@@ -49,7 +49,7 @@ struct UnescapedText {
             }
             guard next < text.bytes.count else { return }
             guard let (resolved, end) = Self.resolve(text.bytes, at: next, syntax) else {
-                // An escape that the end of the bytes truncates.
+                // The end of the bytes truncates this escape.
                 if isCut, Self.breaksOff(text.bytes, at: next, syntax) { return }
                 (index, next) = (next, text.bytes.firstIndex(in: syntax.escape, from: next + 1) ?? text.bytes.count)
                 continue
@@ -61,7 +61,7 @@ struct UnescapedText {
         }
     }
 
-    /// Returns the text with the escapes of `syntax` resolved once; `nil` if there are none.
+    /// Returns the text with the escapes of `syntax` resolved once; `nil` if there are no escapes.
     ///
     /// - Parameter isCut: whether the bytes may end within an escape, which is then left out.
     func resolving(_ syntax: Syntax, isCut: Bool) -> UnescapedText? {
@@ -90,7 +90,7 @@ struct UnescapedText {
 
     // MARK: - Escapes
 
-    /// Returns the value of the escape at `start`, and its end; `nil` if it isn't a valid escape.
+    /// Returns the value of the escape at `start`, and its end; `nil` if the escape is invalid.
     private static func resolve(_ bytes: [UInt8], at start: Int, _ syntax: Syntax) -> ([UInt8], end: Int)? {
         guard syntax == .json else { return hex(bytes, start + 1, 2).map { ([UInt8($0)], start + 3) } }
         guard start + 1 < bytes.count else { return nil }

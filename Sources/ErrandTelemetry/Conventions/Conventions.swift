@@ -1,29 +1,30 @@
 #if Telemetry
 internal import ErrandCore
 
-/// The names of OpenTelemetry's conventions for HTTP clients: the same in logs, spans and metrics.
+/// The names of OpenTelemetry's conventions for HTTP clients, for logs, spans and metrics.
 enum Conventions {
     /// The methods of [RFC 9110, section 9](https://www.rfc-editor.org/rfc/rfc9110#section-9), and PATCH
     /// ([RFC 5789](https://www.rfc-editor.org/rfc/rfc5789)).
     static let knownMethods: Set<HTTPRequest.Method> = [.connect, .delete, .get, .head, .options, .patch, .post, .put, .trace]
 
-    /// The value of `http.request.method`. An unknown method is `_OTHER`, which limits the number of values.
+    /// Returns the value of `http.request.method`. For an unknown method, the value is `_OTHER`, which limits the number of values.
     static func method(_ method: HTTPRequest.Method, isKnown: Bool) -> String { isKnown ? method.rawValue : "_OTHER" }
 
-    /// Returns a span's name: `GET /users/{id}`, or `GET` without a template. It never contains the path.
+    /// Returns a span's name: `GET /users/{id}`, or `GET` without a template. The name never contains the path.
     static func spanName(of request: Request, isKnownMethod: Bool) -> String {
         let method = isKnownMethod ? request.method.rawValue : "HTTP"
         guard let template = request.options.urlTemplate, !template.isEmpty else { return method }
         return "\(method) \(template)"
     }
 
-    /// Returns `error.type` of a call: that of its failure, unless it was cancelled; otherwise the status code, if it is refused.
+    /// Returns `error.type` of a call: the type of its failure, or the status code of a refused response. `nil` if the call succeeded or
+    /// was cancelled.
     static func errorType(of outcome: CallOutcome) -> String? {
         if let failure = outcome.failure, !outcome.isCancelled { return errorType(of: failure) }
         return outcome.isRefused ? outcome.response.map { "\($0.head.status.code)" } : nil
     }
 
-    /// Returns `error.type` of a failure: one of few values, none of which a server can choose.
+    /// Returns `error.type` of a failure. There are only a few values, and a server can choose none of them.
     static func errorType(of error: any Error) -> String {
         switch error {
         case let error as TransportError where error.code == .timedOut: "timeout"

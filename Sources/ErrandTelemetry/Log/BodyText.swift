@@ -3,9 +3,10 @@ internal import ErrandCore
 internal import ErrandRedaction
 internal import ErrandFormats
 
-/// The text of a body, or of its first bytes, in a log: JSON, a form or events without secrets; otherwise, the kind of the bytes.
+/// The text of a body, or of its first bytes, in a log: JSON, a form or events without secrets. For any other body, the kind of the
+/// bytes.
 struct BodyText {
-    /// The kind of the bytes, shown in place of them; `nil` if ``lines`` are shown.
+    /// The kind of the bytes, shown in place of the bytes; `nil` if ``lines`` are shown.
     private(set) var summary: String?
     private(set) var lines: [String] = []
 
@@ -50,7 +51,7 @@ struct BodyText {
     private static func text(_ bytes: [UInt8], isWhole: Bool, charset: String?) -> String? {
         var sample = bytes.prefix(512)
         guard !sample.contains(where: { $0 < 0x20 && !$0.isSpace || $0 == 0x7F }) else { return nil }
-        // The sample may end within a character, and so may the front.
+        // Both the sample and `front` may end within a character.
         if !isWhole || sample.count < bytes.count { sample = sample.dropLast(incompleteCount(sample)) }
         if String(validating: sample, as: UTF8.self) != nil {
             return String(decoding: isWhole ? bytes[...] : bytes.dropLast(incompleteCount(bytes[...])), as: UTF8.self)
@@ -81,12 +82,13 @@ extension StringProtocol {
     }
 }
 
-/// Lays out JSON on one line, or with a line for each member and element. Tokens stay unchanged, and a text may be truncated.
+/// Lays out JSON on one line, or with one line for each member and element. Tokens stay unchanged. The text may be truncated JSON.
 enum JSONLayout {
-    /// Deeper levels are not indented further, so that no text becomes many times its length.
+    /// The deepest level that is indented further than the level around it. Without this limit, a text could become many times as long.
     private static let deepestIndent = 16
 
-    /// - Parameter isPretty: a line for each member and element, unless that makes the text more than 8 times as long (and 4 KiB).
+    /// - Parameter isPretty: whether each member and element has its own line. If the text would then be longer than 8 times its length
+    ///   plus 4 KiB, it is laid out on one line.
     static func lines(of bytes: [UInt8], isPretty: Bool) -> [[UInt8]] {
         var lines: [[UInt8]] = []
         var line: [UInt8] = []
@@ -99,7 +101,7 @@ enum JSONLayout {
         func breakLine() {
             guard isPretty else { return }
             lines.append(line)
-            // The indent of each line of a note counts as well.
+            // The indent of each line of a note also counts.
             count += line.count + 5
             line = Array(repeating: 0x20, count: 2 * max(0, min(depth, deepestIndent)))
         }

@@ -14,10 +14,10 @@ final class ExchangeLog: CallObserver {
     private let carriesCURL: Bool
     private let request: Request
     private let time: @Sendable () -> Duration
-    /// The response that is written at the end of the call; `nil` if it is written earlier, or not at all.
+    /// The response that is written at the end of the call; `nil` if the response is written earlier, or not written.
     private let awaited = Mutex<Awaited?>(nil)
 
-    /// - Parameter time: returns the time since the request came to the log.
+    /// - Parameter time: returns the time since the request reached the log.
     init(
         logger: Logger, level: Logger.Level, detail: LogDetail, style: LogStyle, carriedMetadata: LogMetadata, carriesCURL: Bool,
         request: Request, time: @escaping @Sendable () -> Duration
@@ -34,7 +34,7 @@ final class ExchangeLog: CallObserver {
     private var number: String { request.options.requestNumber.map { "#\($0) " } ?? "" }
     private var name: String { number + request.description.onOneLine }
 
-    /// Whether there is one record for the whole exchange.
+    /// Whether the whole exchange has only one record.
     private var isOneRecord: Bool { style == .pretty }
 
     private var ids: Logger.Metadata {
@@ -61,9 +61,10 @@ final class ExchangeLog: CallObserver {
 
     func mark() -> Duration { time() }
 
-    /// Logs a response at once, and its body when the body was read. If the call ends with a reader, logs both at the end of the call.
+    /// Logs a response immediately, and its body when the body was read. If the call ends with a reader, logs both at the end of the
+    /// call.
     func received(_ response: inout Response, isRefused: Bool, awaitsReader: Bool) {
-        // A record that is not written must cost nothing. A call with a reader can still fail.
+        // If no record will be written, the log must cost nothing. A call with a reader can still fail.
         guard wantsAll || (wantsFailures && (isRefused || awaitsReader)) else { return }
         let received = Received(response, isRefused: isRefused, by: request)
         if awaitsReader {
@@ -85,7 +86,7 @@ final class ExchangeLog: CallObserver {
         }
     }
 
-    /// Logs a status that `validateStatus` inside this log has refused, in the same way as with `validateStatus` outside.
+    /// Logs a status that an inner `validateStatus` has refused, in the same way as with an outer `validateStatus`.
     private func logRefusal(_ error: StatusError, _ received: Received, _ outcome: CallOutcome, elapsed: String) {
         guard wants(received), let end = outcome.exchange else { return }
         let read = BodyRecord.Read(front: error.bodyPrefix, count: error.bodyPrefix.count)
@@ -110,12 +111,13 @@ final class ExchangeLog: CallObserver {
         let response: Response
         /// Whether the status is a failure.
         let isRefused: Bool
-        /// The server's description of a failure, in parentheses; empty if there is none.
+        /// The server's description of a failure, in parentheses. Empty if the server describes no failure.
         let problem: String
         let sensitivity: Sensitivity
 
         init(_ response: Response, isRefused: Bool, problem: String = "", by request: Request) {
-            // Neither the body nor the exchange: the log waits for its end, and must not retain it.
+            // The copy has neither the body nor the exchange. The log waits for the end of the exchange, and must not keep the exchange
+            // in memory.
             var head = Response(head: response.head, request: response.request)
             (head.metadata.attempts, head.metadata.retryStop) = (response.metadata.attempts, response.metadata.retryStop)
             var sensitivity = request.options.sensitivity
@@ -205,7 +207,8 @@ final class ExchangeLog: CallObserver {
         }
     }
 
-    /// Logs a refused response whose body has the error of the back end like an accepted response, but with its `error.type`.
+    /// Logs a refused response whose body has the error of the back end. The records are those of an accepted response, with
+    /// `error.type`.
     private func logRefusal(
         _ received: Received, _ error: ServiceError, _ read: BodyRecord.Read?, _ end: ExchangeLifetime.Outcome, elapsed: String
     ) {
@@ -263,7 +266,7 @@ final class ExchangeLog: CallObserver {
         var metadata = metadata()
         metadata["error.type"] = "\(errorType ?? Conventions.errorType(of: error))"
         var text = LogText(headline: number + described(error, status), notes: (isOneRecord ? requestNotes : []) + notes())
-        // The request of the error has the base URL and everything else that inner layers added.
+        // The request of the error has the base URL, and the other values that inner layers added.
         if carriesCURL, let command = try? ((error as? any RequestFailure)?.request ?? request).curl() {
             text.notes.append(LogText.Note(title: command.onOneLine))
         }
@@ -340,7 +343,8 @@ final class ExchangeLog: CallObserver {
             title: "body " + title + (front.count < count ? ", the first \(front.count)" : ""), lines: shown.lines, side: side)
     }
 
-    /// Returns the description of a failure of this library, which has no secrets; for any other error, the type alone, which is safe.
+    /// Returns the description of a failure of this library, which has no secrets. For any other error, returns only the type, because
+    /// its text may contain secrets.
     private func described(_ error: any Error, _ status: HTTPResponse.Status?) -> String {
         let isComplete = (error as? any RequestFailure)?.request != nil
         let status = status.map { "status \($0.code), " } ?? ""

@@ -2,16 +2,16 @@
 /// The message of one record: a headline and its notes.
 struct LogText {
     struct Note {
-        /// The message that a note is about, in a record with notes about both the request and the response.
+        /// The subject of a note, in a record with notes about both the request and the response.
         enum Side: String {
             case request = "> "
             case response = "< "
         }
 
         var title: String
-        /// Without line ends.
+        /// The lines of the note, without line ends.
         var lines: [String] = []
-        /// `nil` for a note about the exchange as a whole.
+        /// The subject; `nil` for a note about the whole exchange.
         var side: Side?
     }
 

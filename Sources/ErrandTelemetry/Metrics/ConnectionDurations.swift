@@ -3,11 +3,11 @@ internal import ErrandCore
 internal import Metrics
 internal import Synchronization
 
-/// The instruments of `http.client.connection.duration`. A transport holds them: they must not hold a transport.
+/// The instruments of `http.client.connection.duration`. A transport holds this object. Therefore the object must not hold a transport.
 final class ConnectionDurations: Sendable {
     /// The attributes of an instrument.
     private struct Key: Hashable {
-        /// `nil`: all servers beyond the limit.
+        /// The origin; `nil` for all origins beyond the limit of series.
         var origin: Origin?
         var peerAddress: String?
         let httpVersion: String
@@ -20,7 +20,7 @@ final class ConnectionDurations: Sendable {
 
     private let hasScheme: Bool
     private let state: Mutex<State>
-    /// The name of the observer: one for each factory, so that no connection is recorded twice.
+    /// The name of the observer. Observers with the same factory have the same name, so that no connection is recorded twice.
     let id: String
 
     init(factory: (any MetricsFactory)?, attributes: MetricsMiddleware.Attributes) {
@@ -30,7 +30,7 @@ final class ConnectionDurations: Sendable {
     }
 
     private static func name(of factory: any MetricsFactory) -> String {
-        // Only of an object, the identity is always the same.
+        // Only an object has an identity that never changes.
         type(of: factory) is AnyClass ? "\(ObjectIdentifier(factory as AnyObject))" : "\(type(of: factory))"
     }
 

@@ -8,7 +8,7 @@ final class Instruments: Sendable {
     private struct Key: Hashable {
         /// The server whose requests are counted.
         enum Server: Hashable {
-            /// `nil` for requests without a server.
+            /// The origin of the server; `nil` for requests without a server.
             case origin(Origin?)
             /// All servers beyond ``seriesLimit``.
             case others
@@ -28,8 +28,8 @@ final class Instruments: Sendable {
         var series: [Key: Series] = [:]
     }
 
-    /// The maximum number of series, because backends never forget one. Servers beyond it are counted together, so that a server can't
-    /// create more series by redirecting to new names.
+    /// The maximum number of series. Backends never remove a series. Servers beyond this number are counted together, so that a server
+    /// can't create more series by redirects to new names.
     static let seriesLimit = 1_000
     /// The `server.address` of servers beyond the limit.
     static let otherServers = "_OTHER"
@@ -52,7 +52,7 @@ final class Instruments: Sendable {
             method: Conventions.method(request.method, isKnown: knownMethods.contains(request.method)),
             server: .origin(Conventions.server(of: request)),
             template: attributes.contains(.urlTemplate) ? request.options.urlTemplate : nil)
-        // Not limited by server: there are only a few methods.
+        // This series has no server in its key. There are only a few methods, so that the number of such series is small.
         let rest = Key(method: key.method, server: .others, template: nil)
         let (known, factory, isFull) = state.withLock { state -> (Series?, any MetricsFactory, Bool) in
             let factory = state.factory ?? MetricsSystem.factory
@@ -64,7 +64,7 @@ final class Instruments: Sendable {
         let made = make(isFull ? rest : key, by: factory)
         return state.withLock { state in
             if let known = state.series[key] { return known }
-            // Other tasks may have filled it in the meantime.
+            // Other tasks may have filled the table in the meantime.
             if !isFull, state.series.count >= Self.seriesLimit { return state.series[rest] ?? made }
             let known = state.series[isFull ? rest : key] ?? made
             state.series[isFull ? rest : key] = known
@@ -72,7 +72,7 @@ final class Instruments: Sendable {
         }
     }
 
-    /// A connection to an origin has closed.
+    /// Updates the gauges after a connection to an origin has closed.
     func updateConnections(of origin: Origin) {
         let series = state.withLock { state in state.series.filter { $0.key.origin == origin }.map(\.value) }
         for series in series { series.updateConnections() }
@@ -103,11 +103,11 @@ final class Instruments: Sendable {
 final class Series: Sendable {
     /// The outcome of an attempt.
     struct Outcome: Hashable {
-        /// `nil` if no head was received.
+        /// The status code; `nil` if no head was received.
         var status: Int?
-        /// `nil` if the attempt succeeded, or if its caller was cancelled.
+        /// The value of `error.type`; `nil` if the attempt succeeded, or if its caller was cancelled.
         var errorType: String?
-        /// `nil` if it is not known.
+        /// The version of HTTP; `nil` if it is not known.
         var version: String?
 
         fileprivate var dimensions: [(String, String)] {
@@ -121,8 +121,8 @@ final class Series: Sendable {
         let outcome: Outcome
     }
 
-    /// The maximum number of instruments, of three kinds: a server chooses its statuses. Outcomes beyond it are counted together, successes
-    /// and failures separately.
+    /// The maximum number of instruments of each of the three kinds. The limit is necessary, because a server chooses its statuses.
+    /// Outcomes beyond this number are counted together, successes and failures separately.
     static let outcomeLimit = 100
 
     let active: Meter
@@ -147,8 +147,8 @@ final class Series: Sendable {
     /// Records the sizes of both bodies.
     ///
     /// - Parameters:
-    ///   - requestBytes: `nil` if there was no body, or its size is not known.
-    ///   - responseBytes: `nil` if the size is not known.
+    ///   - requestBytes: the size of the request's body; `nil` if there was no body, or the size is not known.
+    ///   - responseBytes: the size of the response's body; `nil` if the size is not known.
     ///   - outcome: the outcome of the attempt.
     func recordSizes(_ requestBytes: Int64?, _ responseBytes: Int64?, of outcome: Outcome) {
         if let requestBytes { recorder("http.client.request.body.size", outcome).record(requestBytes) }
@@ -160,7 +160,7 @@ final class Series: Sendable {
         let (known, isFull) = recorders.withLock { ($0[key], $0.count >= Self.outcomeLimit) }
         if let known { return known }
         if isFull {
-            // A success stays a success.
+            // The shared key keeps whether the outcome was a success.
             key = Key(label: label, outcome: Outcome(errorType: outcome.errorType == nil ? nil : Instruments.otherServers))
             if let known = recorders.withLock({ $0[key] }) { return known }
         }

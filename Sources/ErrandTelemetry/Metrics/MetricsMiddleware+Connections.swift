@@ -12,18 +12,19 @@ extension MetricsMiddleware.ConnectionCount {
 }
 
 extension HTTPSender where Self: ConnectionSource {
-    /// Measures each attempt, the connections that this transport has open, and how long each was open, if the transport reports that
-    /// (``/ErrandCore/ClosedConnectionSource``). See ``MetricsMiddleware``.
+    /// Measures each attempt and the open connections of this transport. If the transport reports closed connections
+    /// (``/ErrandCore/ClosedConnectionSource``), also measures how long each connection was open. See ``MetricsMiddleware``.
     ///
-    /// Where several stacks over one transport have the same factory, the last that was made reports what becomes of connections between
-    /// attempts.
+    /// If several stacks over one transport have the same factory, the stack that was created last reports the changes of connections
+    /// between attempts.
     ///
     /// ```swift
     /// let stack = NIOTransport().metrics().redirect().retry()
     /// ```
     ///
     /// - Parameters:
-    ///   - factory: the factory of the instruments; `nil`, the default: `MetricsSystem.factory` at the first measured request.
+    ///   - factory: the factory of the instruments. `nil`, the default: the value of `MetricsSystem.factory` at the first measured
+    ///     request.
     ///   - attributes: the optional attributes to add; none by default.
     ///   - clock: the clock that measures durations.
     public func metrics(

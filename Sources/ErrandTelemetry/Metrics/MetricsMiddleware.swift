@@ -125,7 +125,7 @@ public struct MetricsMiddleware: HTTPMiddleware {
     }
 }
 
-/// Records an attempt at its end.
+/// Records the measurements of an attempt at its end.
 private struct MeasuredAttempt: CallObserver {
     let series: Series
     let elapsed: @Sendable () -> Duration
@@ -152,7 +152,7 @@ private struct MeasuredAttempt: CallObserver {
 
 private enum MetricsOptionKey: OptionKey {
     static var defaultValue: OptionOverride<Never> { .inherited }
-    /// It does not change the exchange.
+    /// The option does not change the exchange.
     static func identity(of value: OptionOverride<Never>) -> OptionIdentity { .none }
     static var crossesOrigins: Bool { true }
 }

@@ -42,7 +42,8 @@ final class RequestSpan: CallObserver {
         }
     }
 
-    /// Records a failure. Descriptions of this library's failures contain no secrets; of any other error, only the type is safe to record.
+    /// Records a failure. The descriptions of this library's failures contain no secrets. For any other error, only the type is recorded,
+    /// because its text may contain secrets.
     private func record(_ error: any Error) {
         span.updateAttributes { $0.set("error.type", value: .string(Conventions.errorType(of: error))) }
         span.setStatus(SpanStatus(code: .error, message: (error as? any RequestFailure)?.description))
@@ -76,7 +77,7 @@ final class RequestSpan: CallObserver {
         let metadata = response.metadata
         attributes.set("http.response.status_code", value: .int64(Int64(response.head.status.code)))
         if call.isRefused { attributes.set("error.type", value: .string("\(response.head.status.code)")) }
-        // The number that an inner layer assigned.
+        // An inner layer may have assigned the number.
         if let number = metadata.requestNumber { attributes.set("errand.request.number", value: .int64(Int64(number))) }
         guard isAttempt else { return }
         if let version = metadata.httpVersion { attributes.set("network.protocol.version", value: .string(version)) }

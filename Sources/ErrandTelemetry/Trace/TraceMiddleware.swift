@@ -67,7 +67,7 @@ public struct TraceMiddleware: HTTPMiddleware {
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard let options = request.options.trace.resolved(options) else { return try await next.send(request) }
         let tracer = tracer ?? InstrumentationSystem.tracer
-        // The system's tracer if the app has set none.
+        // If the app has set no tracer, the system's tracer is a `NoOpTracer`.
         if tracer is NoOpTracer { return try await next.send(request) }
         return try await send(request, to: next, by: tracer, options)
     }

@@ -1,6 +1,6 @@
 package import ErrandCore
 
-/// A sender whose responses come from a closure. Nothing checks its requests, because it is no transport.
+/// A sender whose responses come from a closure. Its requests are not checked, because the sender is not a transport.
 package struct StubSender: HTTPSender {
     private let answer: @Sendable (Request) async throws -> Response
 

@@ -1,7 +1,7 @@
 package import ErrandCore
 internal import Synchronization
 
-/// A body that a test writes in pieces, one for each read. It records how it is read.
+/// A body that a test writes in pieces, one piece for each read. The source records how the body is read.
 package final class RecordingBodySource: BodySource {
     private struct State {
         var pieces: ArraySlice<Data> = []
@@ -14,7 +14,7 @@ package final class RecordingBodySource: BodySource {
 
     private let state = Mutex(State())
     private let sentTrailers: HTTPFields?
-    /// Whether a read ends when the body is abandoned: otherwise by cancellation alone.
+    /// Whether a read ends when the body is abandoned. If false, only cancellation ends a read.
     private let endsReads: Bool
     package let lifetime = ExchangeLifetime()
 

@@ -74,7 +74,7 @@ public struct Stub: Sendable, CustomStringConvertible {
         return copy
     }
 
-    /// Returns the response for a use of the stub; `nil` if the responses are used up. Uses are numbered from 0.
+    /// Returns the response for a use of the stub; `nil` if all responses are used up. Uses are numbered from 0.
     func answer(forUse use: Int) -> StubResponse? {
         if use < script.count { return script[use] }
         return repeatsLast ? script.last : nil

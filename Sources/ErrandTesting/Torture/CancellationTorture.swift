@@ -135,7 +135,7 @@ public struct CancellationTorture: Sendable {
         guard let result = try await result(of: scenario, on: executor) else {
             throw violation("the run did not end within \(hangLimit.inWords) (\(executor.jobs) jobs)")
         }
-        // Read before the drain: the scenario does not wait for cleanup after its end.
+        // The value is read before the drain, because the scenario does not wait for cleanup after its end.
         let late = executor.hasCancelled ? executor.jobs - k : nil
         await executor.drain()
         let wasCancelled = executor.hasCancelled

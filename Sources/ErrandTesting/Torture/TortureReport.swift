@@ -87,7 +87,7 @@ public struct TortureError: Error, CustomStringConvertible {
     public let what: String
     /// The error of the run, or of the check after the run; `nil` if neither threw an error.
     public let underlying: (any Error)?
-    /// False for a problem of all runs together: the description then names no job.
+    /// Whether the problem belongs to one run. False for a problem of all runs together, whose description names no job.
     var isOfOneRun = true
 
     public var description: String { isOfOneRun ? "cancelled \(moment) job \(jobNumber): \(what)" : what }

@@ -39,13 +39,13 @@ package final class Signal: Sendable {
 
     /// Returns when the event has happened. Cancellation of the task does not end the wait.
     package func waitIgnoringCancellation() async {
-        // Nothing but the event resumes this waiter.
+        // Only the event resumes this waiter.
         try? await withCheckedThrowingContinuation { continuation in
             if let result = add(Ticket(), continuation) { continuation.resume(with: result) }
         }
     }
 
-    /// Queues a waiter. Returns success if the event has happened already.
+    /// Queues a waiter. Returns success if the event has already happened.
     private func add(_ ticket: Ticket, _ continuation: CheckedContinuation<Void, any Error>) -> Result<Void, any Error>? {
         state.withLock { state in
             if state.hasCome { return .success(()) }

@@ -269,7 +269,7 @@ import Testing
     }
 
     @Test(arguments: [500, 502, 503, 504]) func aPostThatMayHaveBeenProcessedIsNotSentAgain(_ code: Int) async throws {
-        // Of 503, `Retry-After` alone says that the request was not processed.
+        // For a 503, only `Retry-After` shows that the request was not processed.
         let headers: HTTPFields = code == 503 ? [:] : [.retryAfter: "60"]
         let (client, stub) = client(.status(.init(code: code), headers: headers))
         let error = await #expect(throws: StatusError.self) { try await all(events(client, chat)) }

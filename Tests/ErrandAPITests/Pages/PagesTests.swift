@@ -297,7 +297,7 @@ import Testing
         #expect(error?.localizedDescription == "The list of the server a.example could not be read to its end.")
     }
 
-    /// A page that leads to itself is seen at once, also where it was the call that named it.
+    /// A page that leads to itself is detected immediately, even if the call itself named the page.
     @Test func aPageThatLeadsToItselfIsALoop() async throws {
         for next in ["https://a.example/v1/items?size=2", "?size=2", "/v1/items?size=2"] {
             let stub = StubTransport(Stub().responds(.json(Items(items: [1], next: next))))
@@ -433,7 +433,7 @@ import Testing
 
     // MARK: Ahead
 
-    /// Who is cancelled requests nothing, and the page ahead ends, although its iterator is still there.
+    /// A cancelled reader requests nothing, and the prefetch ends, although the iterator still exists.
     @Test func whoIsCancelledRequestsNothing() async throws {
         let (begun, ended) = (Signal(), Signal())
         let wasCancelled = Watched(false)

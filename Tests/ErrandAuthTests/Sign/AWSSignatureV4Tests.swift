@@ -25,7 +25,7 @@ import Testing
         request.headers[.authorization]?.split(separator: "Signature=").last.map(String.init)
     }
 
-    /// Of the suite that AWS published with the version.
+    /// The cases come from the suite that AWS published with this version.
     @Test(arguments: [
         ("GET", "/", "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"),
         ("POST", "/", "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"),

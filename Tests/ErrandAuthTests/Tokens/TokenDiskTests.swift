@@ -121,7 +121,7 @@ import Testing
         #expect(try await tokens.token().refreshToken == "rt1")
         let (found, names) = (seen.withLock { $0 }, try names(folder))
         #expect(found.count == 3 && found[0] == present + 16 * 1024 && found[1] == 0o600)
-        // Of 512 bytes each.
+        // A block has 512 bytes.
         #expect(found[2] * 512 >= found[0], "the blocks are on the disk")
         #expect(names == Self.kept)
     }

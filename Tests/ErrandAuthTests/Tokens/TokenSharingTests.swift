@@ -164,7 +164,8 @@ import Testing
         }
     }
 
-    /// Where nothing keeps two processes from refreshing at once, one is refused: the other has the new token.
+    /// If nothing keeps two processes from refreshing at the same time, the server refuses one refresh. The other process has the new
+    /// token.
     @Test func aRefusedRefreshThatAnotherProcessHasDoneSignsNobodyOut() async throws {
         let store = MemoryTokenStore()
         let (a, b) = (
@@ -247,7 +248,8 @@ import Testing
         #expect(sent.withLock { $0 }.allSatisfy { $0.contains("refresh_token=r1") })
     }
 
-    /// As `errand auth logout` does. Who waits for a file that is gone, and who locks the new one, still exclude each other.
+    /// As `errand auth logout` does. A process that waits for a removed file and a process that locks the new file still exclude each
+    /// other.
     @Test func aLockThatItsHolderRemovesIsLockedAnew() async throws {
         let folder = try TestFolder("tokens")
         let path = folder.file("token.json")

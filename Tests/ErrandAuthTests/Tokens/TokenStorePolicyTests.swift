@@ -36,7 +36,7 @@ import Testing
         #expect(start(token("1", in: "y")) == .follow(token("1", in: "y")))
         #expect(start(token("0", in: "y")) == .follow(token("0", in: "y")))
         #expect(start(nil) == .follow(nil))
-        // Of an earlier version, or of a store that keeps no identifiers.
+        // The record was saved by an earlier version, or by a store that keeps no identifiers.
         #expect(start(token("0", in: nil)) == .refresh(token("0", in: nil)))
         #expect(start(token("1", in: nil)) == .follow(token("1", in: nil)))
     }

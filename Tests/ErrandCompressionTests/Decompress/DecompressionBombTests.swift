@@ -84,9 +84,9 @@ import Testing
         #expect(result.risenBytes < Self.memoryLimitBytes)
     }
 
-    /// The whole bomb is one chunk in memory: it is tried at once, and given up after 1 MiB. What a reader keeps of a body is its
-    /// bytes, and not the room in which they were decoded. Bytes without a pattern are decoded as they come: some 10 bytes for
-    /// each piece of the body. One of 64 pieces is kept.
+    /// The whole bomb is one chunk in memory: decoding begins immediately, and is given up after 1 MiB. What a reader keeps of a
+    /// body is its bytes, and not the room in which they were decoded. Bytes without a pattern are decoded as they come: some 10
+    /// bytes for each piece of the body. One of 64 pieces is kept.
     @Test(arguments: ContentCoding.allCases) func aSmallPieceThatIsKeptTakesNoMoreThanItsBytes(coding: ContentCoding) async throws {
         try await expectKept(atMost: 128 * 1024, of: 400_000) { count in
             let body = try Self.encoded(.seeded(count), coding)

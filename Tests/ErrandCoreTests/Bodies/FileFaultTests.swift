@@ -19,7 +19,7 @@ import Testing
         get throws { try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() }
     }
 
-    /// The descriptors of this process that are open on the folder and what is in it; `nil` where the system does not show them.
+    /// The number of descriptors of this process for the folder and its files; `nil` if the system does not show descriptors.
     private var openDescriptors: Int? { Self.openDescriptors(below: folder.path) }
 
     private static func openDescriptors(below path: String) -> Int? {

@@ -122,7 +122,7 @@ import Testing
         #expect(try folder.read("a.bin") == Data("new".utf8))
     }
 
-    /// Otherwise somebody could take the name before, in a folder that all may write to.
+    /// If the name could be foreseen, another user could take it first, in a folder to which all users may write.
     @Test func temporaryNamesCannotBeForeseen() throws {
         let files = try (0..<4).map { _ in try OutputFile(path: target.path, options: .standard, calls: .system) }
         #expect(try names.allSatisfy { $0.hasPrefix(".errand-") && $0.hasSuffix(".part") })

@@ -86,7 +86,7 @@ import Testing
         }
         #expect(events.compactMap { $0.response?.headerFields[.location] } == ["/first", "/again"])
         #expect(events.count == 1 + ExchangeEvent.waitingLimit + 6)
-        // The first that is reported at once is the first.
+        // A 104 that is delivered immediately, without waiting, also counts as the first 104.
         let prompt = told { _ in }
         #expect(prompt.count == 1)
     }

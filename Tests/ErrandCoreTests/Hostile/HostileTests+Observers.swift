@@ -55,7 +55,7 @@ extension HostileTests {
         #expect(inner.all.count == (observesInside ? 1 : 0))
     }
 
-    /// Of two calls that share a refused response, the one that throws its own away does not end the other.
+    /// Two calls share a refused response. If one call drops its own response, the other call does not end.
     @Test(arguments: [false, true]) func refusedCallsThatShareAnExchangeEndByThemselves(observesInside: Bool) async throws {
         let (outer, gate) = (RecordingList<CallOutcome>(), Signal())
         let discarded = Signal()
@@ -186,7 +186,7 @@ extension HostileTests {
         func ended(_ outcome: CallOutcome, at mark: Void) { ends.add(1) }
     }
 
-    /// Sent twice at once inside a call: one end, which is the last event.
+    /// A request is sent twice at the same time inside a call. The call has one end, which is the last event.
     @Test func aRequestThatIsSentTwiceAtOnceHasOneEnd() async throws {
         let outcomes = RecordingList<CallOutcome>()
         for _ in 0..<300 {

@@ -172,7 +172,7 @@ import Testing
         }
     }
 
-    /// So do long runs of them in values, which an app compares.
+    /// Long runs of marks in values are also refused, because an app compares values.
     @Test func longRunsOfMarksAreRefused() throws {
         let (long, most) = (String(repeating: "\u{301}", count: 129), String(repeating: "\u{301}", count: 128))
         for text in [long, String(repeating: "&#x301;", count: 129), "\(most)<![CDATA[\u{316}]]>"] {

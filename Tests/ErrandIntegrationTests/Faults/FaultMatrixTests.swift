@@ -74,7 +74,8 @@ extension IntegrationTests {
                     return
                 }
             }
-            // Of the broken exchange, no connection is left. The server may not see that: the end stands behind what it does not read.
+            // The connection of the broken exchange is closed. The server may not see the end, because the end comes after bytes that it
+            // does not read.
             if ClientSockets.areKnown {
                 try await poll("\(row): one connection", value: { try ClientSockets.count(to: server.port) }) { $0 <= 1 }
             }
@@ -125,7 +126,7 @@ extension IntegrationTests {
 
 /// How an exchange with a fault must end.
 struct FaultExpectation: Sendable {
-    /// Nil where it succeeds.
+    /// The code of the failure; `nil` if the exchange succeeds.
     var code: TransportError.Code?
     /// Where it fails; in `body`, the server has answered, and else it may have got the request.
     var phases: Set<ExchangePhase> = []
@@ -172,7 +173,7 @@ struct FaultExpectation: Sendable {
             }
         switch row.fault {
         case .truncatedChunk, .wrongContentLength:
-            // Of a request that was not read, the system makes a reset, which may take the head along.
+            // If a request was not read, the system sends a reset, which may delete the head of the response.
             return isUnread ? .fails(code, in: .send, .response, .body) : .fails(code, in: .body)
         case .slowDrip where row.point == .responseEnd:
             return .whole.with { $0.keepsConnection = true }
@@ -189,7 +190,7 @@ struct FaultExpectation: Sendable {
         case _ where row.point == .responseBody || row.point == .responseEnd:
             return .fails(code, in: .body)
         default:
-            // Of a request that is sent in parts, its end and that of the connection may be told in either order.
+            // If a request is sent in parts, its end and the end of the connection may be reported in either order.
             return row.method == .post ? .fails(code, in: .send, .response) : .fails(code, in: .response)
         }
     }

@@ -196,7 +196,7 @@ import Testing
         }
     }
 
-    /// Each piece has its own time, also of bytes that are in memory.
+    /// Each piece has its own time, even if the bytes are in memory.
     @Test(arguments: [true, false]) func idleWriteLetsASlowServerRead(isInMemory: Bool) async throws {
         var configuration = MockServer.Configuration()
         configuration.receiveBufferBytes = 64 * 1024

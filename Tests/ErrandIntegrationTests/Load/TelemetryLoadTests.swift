@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import Tracing
 
-/// A thousand calls at once, that end in every way: nothing is lost, counted twice, or left open.
+/// A thousand concurrent calls end in every possible way. No call is lost, counted twice, or left open.
 @Suite(.timeLimit(.minutes(5))) struct TelemetryLoadTests {
     private static let paths = ["/ok", "/stream", "/missing", "/broken", "/refused", "/breaks", "/dropped", "/cancelled"]
     private static let calls = 1_000

@@ -8,7 +8,7 @@ struct Echo: Decodable, Sendable {
     let headers: [String: String]
     /// By `/anything` alone.
     let method: String?
-    // Of requests that may have a body.
+    // The body, for requests that may have a body.
     let data: String?
     let form: [String: JSONValue]?
     let json: JSONValue?

@@ -65,7 +65,7 @@ struct SquidTests {
         }
     }
 
-    /// Of somebody else than joe: squid mixes up two passwords for one name that come at the same moment.
+    /// The user is not joe, because squid confuses two passwords for one name that arrive at the same moment.
     @Test(arguments: listeners, [nil, "wrong"])
     func withoutThePasswordNothingGoesThrough(listener: NginxServer.Listener, password: String?) async throws {
         try await withProxy(port: try RealServer.squid.lockedPort(), credentials: password.map { ("jim", $0) }) { stack, nginx in

@@ -313,7 +313,7 @@ import Testing
         #expect(body.abandoned == 1 && middleware.state.has(0, callers: 0))
     }
 
-    /// At once, though the read itself ends only by cancellation.
+    /// The read ends immediately, although only cancellation can end the read itself.
     @Test(arguments: [1, 2], [true, false]) func theLastViewThatGoesEndsAReadUnderWay(views: Int, endsReads: Bool) async throws {
         let body = RecordingBodySource(endsReads: endsReads)
         let responses = try await responses(views, body)

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Who shares an exchange, and who leaves it.
+/// The callers that share an exchange, and the callers that leave it.
 @Suite(.timeLimit(.minutes(5)), .leavesNothingBehind(inParallelRuns: false)) struct CoalesceTests {
     private let desk = ScriptedSender()
     private let middleware = CoalesceMiddleware()

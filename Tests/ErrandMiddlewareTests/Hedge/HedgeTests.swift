@@ -192,7 +192,7 @@ import Testing
         simulation.run()
     }
 
-    /// Otherwise the slow ones, which are hedged, would be left out, and the delay would shrink call by call.
+    /// If they did not count, the slow calls would be left out, and the delay would become shorter from call to call.
     @Test func callsThatWereHedgedCountAsWell() async throws {
         let simulation = Simulation()
         let server = PacedServer(simulation.clock) { Pace(time: .milliseconds($0 <= 20 ? 10 : 40)) }

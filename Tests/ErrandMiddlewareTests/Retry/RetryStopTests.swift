@@ -97,7 +97,7 @@ import Testing
             stub.retry(budget: RetryBudget(reserve: 2.5, perSuccess: 0.125, perSecond: 0)).description
                 .hasSuffix(", budget 2.5 + 12.5 % of successes) > StubTransport"))
         #expect(stub.retry(budget: RetryBudget(perSuccess: 0)).description.hasSuffix(", budget 5) > StubTransport"))
-        #expect(RetryBudget().description == "5 retries, then 20 % of successes and 0.1 in a second")
+        #expect(RetryBudget().description == "5 retries, plus 0.2 for each success and 0.1 for each second")
         #expect(RetryBudget(perSuccess: 0, perSecond: 0).description == "5 retries")
     }
 }

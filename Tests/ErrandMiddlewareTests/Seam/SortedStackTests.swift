@@ -210,7 +210,7 @@ import Logging
         let own = plain.redirect(RedirectPolicy(maxHops: 3)).retry().decompress(DecompressionLimits(maxBytes: 9))
         #expect(labels(own).count == 3 && labels(own)[1] == RedirectMiddleware(RedirectPolicy(maxHops: 3)).label)
         #expect(own.orderProblems == [])
-        // Of two of the app's own, both stay, and the rule of one of them is reported.
+        // Two layers of the app both stay, and the broken rule of one layer is reported.
         #expect(own.decompress().orderProblems.count == 1)
         #expect(labels(HTTPStack.ordered(around: stub).redirect().redirect()).count == 2)
     }

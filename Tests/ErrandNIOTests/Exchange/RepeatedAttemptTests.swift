@@ -169,7 +169,7 @@ extension NIOTransportTests {
 
         // MARK: - Over HTTP/2
 
-        /// Of three streams, refuses the expectation of the first one, and the second one when its first DATA comes.
+        /// Handles three streams: refuses the expectation of the first stream, and the second stream when its first DATA arrives.
         private final class ScriptedRefusals: Sendable {
             private struct State {
                 var heads = 0

@@ -82,7 +82,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// A server that fills the window before it knows of the reset is honest, also with short frames.
+        /// A server that fills the window before it knows of the reset is honest, even if its frames are short.
         @Test(arguments: [100, 16_000]) func theRestOfAWindowIsNoFlood(size: Int) async throws {
             let frame = H2Frame.data(1, Array(repeating: 0, count: size), ends: false)
             let rest = Array(repeatElement(frame.bytes, count: (1000 << 10) / size).joined())
@@ -116,7 +116,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// The server says goodbye to an idle connection: it is closed at once.
+        /// The server sends GOAWAY on an idle connection. The connection is closed immediately.
         @Test func aGoodbyeClosesAnIdleConnection() async throws {
             try await FrameServer.with(
                 answering: { FrameServer.ok($0.stream) + [H2Frame.goAway(last: 1), .goAway(last: 1)].together }

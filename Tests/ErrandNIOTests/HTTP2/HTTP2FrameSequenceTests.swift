@@ -11,7 +11,7 @@ import Testing
 /// A random run of frames, before requests, during them and after them, from a seed: the process lives, and each call ends within its time
 /// with a response or a typed error.
 private enum FrameSequences {
-    /// Of all servers: keys are made once.
+    /// The certificate of all servers, so that the keys are made only once.
     private static let certificate = Result { try TestAuthority().certificate() }
 
     static func run(_ total: Int, seed: UInt64) async throws {

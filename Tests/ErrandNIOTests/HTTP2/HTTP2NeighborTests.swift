@@ -137,7 +137,7 @@ extension NIOTransportTests {
             frames.reduce(0) { $0 + ($1.type == 0 && $1.stream == stream ? $1.payload.count : 0) }
         }
 
-        /// Of three streams, one has its head and a part of its body, the others nothing. A POST is not sent again.
+        /// One of three streams has its head and a part of its body. The other streams have nothing. A POST is not sent again.
         @Test func aConnectionThatIsClosedEndsAllItsStreams() async throws {
             try await FrameServer.with(
                 answering: { frame in

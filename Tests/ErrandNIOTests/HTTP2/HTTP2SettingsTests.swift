@@ -65,7 +65,7 @@ extension NIOTransportTests {
 
         // MARK: Windows
 
-        /// Of a stream whose request is still being sent (RFC 9113, 6.9 and 6.9.1).
+        /// The WINDOW_UPDATE is for a stream whose request is still being sent (RFC 9113, 6.9 and 6.9.1).
         @Test(arguments: [0, 0x7FFF_FFFF] as [UInt32])
         func aWindowThatGrowsByNothingOrBeyondItsLimitEndsTheExchange(increment: UInt32) async throws {
             let answer: @Sendable (H2Frame) -> [ByteAction] = { [H2Frame.windowUpdate($0.stream, by: increment)].together }

@@ -24,7 +24,7 @@ import Testing
         return (ticket, work)
     }
 
-    /// Exchanges come at once. Returns the attempts that are made.
+    /// Several exchanges arrive at the same time. Returns the attempts that are made.
     private func burst(_ machine: inout Machine, _ count: Int, _ key: String = "a") throws -> [Machine.Attempt] {
         try (0..<count).flatMap { try wait(&machine, "x\($0)", key).1.connect }
     }

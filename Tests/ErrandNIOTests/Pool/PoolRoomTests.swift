@@ -101,7 +101,7 @@ import Testing
     // MARK: - What a connection takes
 
     @Test(arguments: [
-        // streams: begun at once, attempts then
+        // streams: exchanges that begin immediately, attempts after that
         (1, 0, 9), (2, 1, 4), (3, 2, 3),
     ])
     func aConnectionThatTakesFewerExchangesThanExpectedIsJoinedByOthers(streams: Int, begun: Int, attempts: Int) throws {

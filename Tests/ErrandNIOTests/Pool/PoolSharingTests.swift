@@ -26,7 +26,7 @@ import Testing
         return (ticket, work.connect)
     }
 
-    /// The connection that an exchange gets at once; `nil` if it waits.
+    /// Returns the connection that an exchange gets immediately; `nil` if the exchange waits.
     private func use(_ machine: inout Machine, _ key: String, isFresh: Bool = false, at now: Duration = .zero) -> String? {
         guard case .use(let link, _) = machine.lease("x", for: key, lane: 3, on: nil, isFresh: isFresh, at: now) else { return nil }
         return link.name

@@ -91,7 +91,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// The tunnel stands, and ends before TLS does, at once or within the handshake.
+        /// The tunnel is open, and ends before TLS is complete: immediately, or within the handshake.
         @Test(arguments: Kind.allCases, [false, true])
         func aTunnelThatEndsBeforeTLSIsAFailureOfConnecting(kind: Kind, readsFirst: Bool) async throws {
             let proxy = try RawServer { connection in

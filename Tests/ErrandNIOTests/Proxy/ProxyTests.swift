@@ -242,7 +242,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// It responds at once if it is one.
+        /// A real SOCKS proxy responds immediately.
         @Test func aSilentSOCKSProxyIsBlamed() async throws {
             let proxy = try RawServer { $0.waitForEnd() }
             defer { proxy.stop() }
@@ -424,7 +424,8 @@ extension NIOTransportTests {
             #expect(failure.code == .proxy && !text.contains("am9lOnMzY3JldA") && text.contains("407 Proxy Authentication Required"))
         }
 
-        /// RFC 9113, section 3.4: an HTTP/2 server may send its settings at once, and they may come with the last bytes of the proxy.
+        /// RFC 9113, section 3.4: an HTTP/2 server may send its settings immediately, and they may arrive with the last bytes of the
+        /// proxy.
         @Test(arguments: [true, false]) func anHTTP2ServerMaySpeakFirstThroughATunnel(inOneWrite: Bool) async throws {
             let proxy = try RawServer { connection in
                 _ = try connection.read(exactly: 3)

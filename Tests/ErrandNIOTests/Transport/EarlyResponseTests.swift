@@ -113,8 +113,8 @@ extension NIOTransportTests {
             }
         }
 
-        /// nginx responds at once to a location with `return`, and drops the body; on HTTP/2 it resets the stream behind the response, and
-        /// SwiftNIO drops a response that comes together with the reset.
+        /// nginx responds immediately to a location with `return`, and drops the body. Over HTTP/2, it resets the stream after the
+        /// response, and SwiftNIO drops a response that arrives together with the reset.
         @Test(
             .enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: [NginxServer.Listener.plain, .tls])
         func nginxAcceptsWhatItDoesNotRead(listener: NginxServer.Listener) async throws {
@@ -169,7 +169,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// Both ways at once: what is sent comes back before all of it was sent.
+        /// Both directions are in use at the same time: the bytes return before the whole body was sent.
         @Test func aServerMayAnswerWhileItReads() async throws {
             let server = try RawServer { connection in
                 _ = try connection.readHead()

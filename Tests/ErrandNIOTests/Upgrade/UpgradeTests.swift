@@ -229,7 +229,7 @@ extension NIOTransportTests {
                 }
                 try await Task.sleep(for: .milliseconds(200))
                 #expect(written.value < 40_000_000)
-                // A write that is cancelled while it waits ends at once, and the stream goes on.
+                // A write that is cancelled while it waits ends immediately, and the stream continues.
                 let cancelled = Task { try await stream.write(Data(count: 1)) }
                 cancelled.cancel()
                 await #expect(throws: CancellationError.self) { try await cancelled.value }

@@ -13,7 +13,7 @@ import Testing
         try Request(method, url: "https://a.example" + target, headers: headers, body: body)
     }
 
-    /// The body of the answer; nil where no stub matches.
+    /// Returns the body of the response; `nil` if no stub matches.
     private func answer(_ stub: Stub, _ request: Request) async throws -> String? {
         do {
             let response = try await HTTPStack(StubTransport(stub.responds(.status(.ok, text: "yes")))).send(request)

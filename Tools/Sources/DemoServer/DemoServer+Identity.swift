@@ -131,7 +131,7 @@ extension DemoServer {
                 "authorization_response_iss_parameter_supported":true}
                 """)
         }
-        // No input is needed: the browser is sent back at once.
+        // No input is needed. The server sends the browser back immediately.
         router.get("oauth/authorize") { request, _ -> Response in
             let query = form(request.uri.query ?? "")
             guard let redirect = query["redirect_uri"], redirect.hasPrefix("http://127.0.0.1:"), let state = query["state"],

@@ -4,7 +4,7 @@ import Synchronization
 
 /// Ctrl-C, a polite kill and a terminal that is closed end the work, not the process: it cleans up and says how it ended.
 ///
-/// SIGQUIT (`Ctrl-\`) ends the process at once. Partial files stay, for debugging.
+/// SIGQUIT (`Ctrl-\`) ends the process immediately. Partial files stay, for debugging.
 enum Interrupt {
     private struct State {
         var number: Int32?
@@ -43,7 +43,7 @@ enum Interrupt {
             state.number = number
             return isFirst ? state.action : nil
         }
-        // Nobody cleans up, or the second time: at once.
+        // If there is nothing to clean up, or if this is the second signal, the process ends immediately.
         guard let action else { exit(128 + number) }
         action()
     }

@@ -1,5 +1,5 @@
-/// A URL whose scheme is misspelt, such as `https:/a.example`. With `http://` before the URL, the scheme would be the host, and the
-/// rest of the URL, also a password in it, would be sent to that host.
+/// A URL whose scheme is misspelt, such as `https:/a.example`. With `http://` before the URL, the scheme would be the host. The
+/// rest of the URL, including any password, would be sent to that host.
 enum NearScheme {
     /// What is wrong with the scheme of `url`; `nil` if the URL has a scheme, or none at all. Nothing of the URL is shown.
     static func problem(of url: String) -> String? {

@@ -49,7 +49,7 @@ extension RequestArguments {
         }
         let (usesDigest, usesAny) = (connection.proxyDigest, connection.proxyAnyAuth)
         guard named != nil || usesDigest || usesAny else { return { $0 } }
-        // Of one proxy, the same authenticator is to come out each time: connections are shared by equal settings.
+        // The same proxy must get the same authenticator each time, because equal settings share connections.
         let known = SharedSettings()
         return { proxy in
             known.value(for: proxy) {

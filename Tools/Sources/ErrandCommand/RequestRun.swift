@@ -128,7 +128,7 @@ struct RequestRun {
         return (stack, tokens)
     }
 
-    /// - Parameter format: the text of `--write-out`, which is shown at the end, also of a failure.
+    /// - Parameter format: the text of `--write-out`, which is shown at the end, even after a failure.
     private func perform(
         _ request: Request, on stack: HTTPStack, to file: String?, _ narration: Narration, writing format: String?
     ) async throws -> Int32 {

@@ -67,7 +67,7 @@ enum Terminal {
             var before = before
             tcsetattr(terminal, TCSADRAIN, &before)
         }
-        // Otherwise Ctrl-C would leave a shell that does not show what is typed.
+        // Without this action, Ctrl-C would leave a shell that does not show typed characters.
         Interrupt.whenItComes {
             restore()
             exit(Interrupt.exitStatus)

@@ -49,7 +49,7 @@ enum TourOfAuthentication {
         let store = MemoryTokenStore()
         let tokens = TokenSource(oauth, store: store)
         let authorization = try oauth.authorization(redirectURI: "http://127.0.0.1:1/callback", scopes: ["read"])
-        // The browser: this server sends it back at once.
+        // This request stands in for the browser, which this server sends back immediately.
         let page = try await transport.send(Request(.get, url: authorization.url))
         page.body.abandon()
         try await tokens.signIn(oauth.token(for: authorization, redirect: page.headers[.location] ?? ""))

@@ -32,7 +32,7 @@ import Testing
         let program = byCURL ? ["curl", "-q", "-s", "--max-time", "20"] : [CommandProcess.path.path]
         _ = try await CommandProcess(words, input: input, running: program, in: folder).outcome()
         guard let request = server.requests.last, let end = request.range(of: "\r\n\r\n") else { return nil }
-        // The boundaries differ, also in their length.
+        // The boundaries differ, and their lengths may differ.
         let boundary = request.range(of: "boundary=").map { request[$0.upperBound...].prefix { $0 != "\r\n" } }
         if let boundary { return multipart(String(request), boundary: String(boundary)) }
         let lines = request[..<end.lowerBound].components(separatedBy: "\r\n")

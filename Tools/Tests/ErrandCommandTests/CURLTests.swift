@@ -5,7 +5,7 @@ import Testing
 
 /// The commands of `--curl`, run by a shell with a real curl.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct CURLTests {
-    /// The path of a program; `nil` where it is not installed.
+    /// Returns the path of a program; `nil` if it is not installed.
     private static func find(_ name: String) -> String? {
         (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map { "\($0)/\(name)" }
             .first(where: FileManager.default.isExecutableFile)

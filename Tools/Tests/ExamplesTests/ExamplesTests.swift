@@ -366,7 +366,7 @@ import Testing
             #expect(await account.load() == nil)
             let before = await account.state
             #expect(before == .signedOut(because: "You are not signed in to the server 127.0.0.1."))
-            // The demo server sends the browser back at once.
+            // The demo server sends the browser back immediately.
             await account.signIn { url in
                 var request = try Request(.get, url: url)
                 request.options.redirect = .off
@@ -392,7 +392,7 @@ import Testing
         try await withServer { (server: URL) async throws in
             let screen = await OrderScreen.Screen(
                 client: OrderScreen.client(server), polling: PollingPolicy(backoff: .constant(.milliseconds(5)), jitter: .none))
-            // Two at once read one page.
+            // Two concurrent calls read one page.
             async let first: Void = screen.showMore()
             async let second: Void = screen.showMore()
             _ = await (first, second)

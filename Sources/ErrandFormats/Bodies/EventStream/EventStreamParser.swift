@@ -43,7 +43,7 @@ public struct EventStreamParser: Sendable {
     private var isBegun = false
     private var failure: EventTooLargeError?
 
-    // The incomplete event.
+    // The following properties are the incomplete event.
     private var id: String
     private var type: String?
     /// The values of the `data` lines, joined by LF.
@@ -105,7 +105,7 @@ public struct EventStreamParser: Sendable {
         return isComment
     }
 
-    /// Returns the error, which each later call throws as well.
+    /// Returns the error, which each later call also throws.
     private mutating func fail(_ limit: EventTooLargeError.Limit) -> EventTooLargeError {
         let error = EventTooLargeError(limit)
         failure = error

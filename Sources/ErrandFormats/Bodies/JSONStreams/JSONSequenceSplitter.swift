@@ -21,12 +21,12 @@ public struct JSONSequenceSplitter: Sendable {
 
     private let maxTextBytes: Int
     private var input: [UInt8] = []
-    private var start = 0  // of the bytes that were not examined
+    private var start = 0  // the start of the bytes that were not examined
     private var text: [UInt8] = []
     private var number = 0
     private var failure: JSONTextTooLargeError?
 
-    // The state of the value at the end of the text so far.
+    // The following properties are the state of the value at the end of the text so far.
     private var depth = 0
     private var isInString = false
     private var isEscaped = false

@@ -39,7 +39,7 @@ public struct MultipartReader: Sendable {
 
     private enum State {
         case preamble
-        /// After the delimiter, on its line.
+        /// The position is after the delimiter, on the delimiter's line.
         ///
         /// - Parameter isPadded: whether spaces were read after the delimiter. In that case the delimiter is not the closing
         ///   delimiter.
@@ -63,11 +63,11 @@ public struct MultipartReader: Sendable {
     private let maxHeadBytes: Int
     private let maxParts: Int
     private var state = State.preamble
-    // Starts with a line ending, so that a delimiter on the first line is found, too.
+    // The buffered bytes. The buffer starts with a line ending, so that a delimiter on the first line is also found.
     private var buffer: [UInt8] = [0x0D, 0x0A]
-    /// The first unused byte.
+    /// The index of the first unused byte.
     private var start = 0
-    /// Where the search of the buffer continues.
+    /// The index at which the search of the buffer continues.
     private var searched = 0
     private var partCount = 0
 
@@ -241,7 +241,7 @@ public struct MultipartReader: Sendable {
         return head
     }
 
-    /// Returns a piece of the content; `nil` if more bytes are needed, and at a delimiter. At a delimiter, the state is then
+    /// Returns a piece of the content; `nil` if more bytes are needed, and at a delimiter. At a delimiter, the state becomes
     /// `delimiter`.
     private mutating func content(isAtStart: Bool) -> Event? {
         let found = delimiter()

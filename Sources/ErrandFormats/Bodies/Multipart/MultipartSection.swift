@@ -1,7 +1,7 @@
 /// A part of a multipart body ([RFC 2046, section 5.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1)): its position, name and type.
 ///
-/// For readers of external data, see ``MultipartReader``, which is strict. `MultipartSection` finds everything that any reader could
-/// take for a part.
+/// For readers of external data, see ``MultipartReader``, which is strict. `MultipartSection` finds all bytes that any reader could
+/// read as a part.
 ///
 /// Delimiters are found only at the beginning of lines, and a boundary has at most 70 bytes, so reading takes linear time.
 package struct MultipartSection: Sendable {
@@ -64,7 +64,7 @@ package struct MultipartSection: Sendable {
         let lines = unfoldedLines(bytes[head])
         let dispositions = values(of: "content-disposition", in: lines)
         return MultipartSection(
-            // Reads the field as leniently as a media type, because redaction must find names that `ContentDisposition` refuses.
+            // The field is read as leniently as a media type, because redaction must find names that `ContentDisposition` refuses.
             name: dispositions.first.flatMap { MediaType("part/" + $0) }?[parameter: "name"], names: dispositions.flatMap(names),
             type: values(of: "content-type", in: lines).first, head: head, content: content, isFragment: blank == nil)
     }
@@ -83,7 +83,7 @@ package struct MultipartSection: Sendable {
         let range = 0..<bytes.count
         let delimiter = Array("--\(boundary)".utf8)
         var found: [Int] = []
-        // With pointers, because tests run without optimization, and bodies may be long.
+        // The search uses pointers, because tests run without optimization, and bodies may be long.
         bytes.withUnsafeBufferPointer { bytes in
             var line = range.lowerBound
             while line < range.upperBound {

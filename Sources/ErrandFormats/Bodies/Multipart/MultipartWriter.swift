@@ -17,7 +17,7 @@ package struct MultipartWriter: Sendable {
     ///   - isFirst: whether this is the first part.
     ///   - name: the name of the form's field, which is escaped.
     ///   - fileName: the name of the file, which is escaped; `nil` for a part that is not a file.
-    ///   - contentType: the value of `Content-Type`; `nil` leaves it out.
+    ///   - contentType: the value of `Content-Type`. `nil`: the part has no such field.
     ///   - fields: further fields. `Content-Disposition` and `Content-Type` are left out.
     /// - Throws: ``MultipartError`` if `contentType` has a line break or another control character.
     package func start(
@@ -42,13 +42,13 @@ package struct MultipartWriter: Sendable {
     /// - Parameter isEmpty: whether there are no parts.
     package func end(isEmpty: Bool) -> [UInt8] { Array(((isEmpty ? "" : "\r\n") + "--\(boundary.text)--\r\n").utf8) }
 
-    /// Returns whether `bytes` contain the boundary after two hyphens, and so can't be in a part.
+    /// Returns whether `bytes` contain the boundary after two hyphens. Such bytes can't be in a part.
     package func isDelimiter(in bytes: UnsafeRawBufferPointer) -> Bool { search.firstIndex(in: bytes) != nil }
 
     /// Returns a name in the form for quotation marks: only `"`, CR and LF are escaped ([HTML, multipart/form-data encoding
     /// algorithm](https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data)).
     ///
-    /// Strict readers, such as ``MultipartReader``, refuse the other control characters. Readers that take a backslash for an escape
+    /// Strict readers, such as ``MultipartReader``, refuse the other control characters. Readers that read a backslash as an escape
     /// misread a name that ends with a backslash.
     static func escaped(_ name: String) -> String {
         name.escapingOctets(escapedInNames, by: PercentEncoding.escape(of:))

@@ -119,7 +119,7 @@ struct StructuredFieldParser {
         var fraction = try digits()
         guard fraction.count <= 3 else { throw error("a decimal with more than 3 digits after the point", at: start) }
         for _ in fraction.count..<3 { fraction.value *= 10 }
-        // Numerator and denominator are whole and small, so the quotient is the nearest `Double` to the number in the text.
+        // Numerator and denominator are small whole numbers. Therefore the quotient is the nearest `Double` to the number in the text.
         return .decimal(Double(signed(whole.value * 1000 + fraction.value)) / 1000)
     }
 

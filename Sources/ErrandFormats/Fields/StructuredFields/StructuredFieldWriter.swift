@@ -75,7 +75,7 @@ struct StructuredFieldWriter {
 
     private mutating func write(decimal number: Double) throws(StructuredFieldError) {
         let thousandths = (number * 1000).rounded(.toNearestOrEven)
-        // The comparison is false for NaN, too.
+        // The comparison is also false for NaN.
         guard abs(thousandths) < 1e15 else { throw error("a decimal of more than 12 digits before the point") }
         let (whole, rest) = Int64(abs(thousandths)).quotientAndRemainder(dividingBy: 1000)
         var fraction = "\(rest + 1000)".dropFirst()

@@ -30,7 +30,7 @@ final class HTTP2SoakService: SoakDestination {
         process.standardInput = input
         process.standardOutput = output
         try process.run()
-        // Otherwise, the end of the process would not end what is read.
+        // This process closes its own writing end. If it stayed open, reading would not end with the other process.
         try output.fileHandleForWriting.close()
         let start = try JSONDecoder().decode(Start.self, from: await Self.line(output))
         origins = start.ports.map { "https://127.0.0.1:\($0)" }

@@ -15,11 +15,11 @@ final class Soak: Sendable {
     }
 
     struct Bounds: Sendable {
-        /// Of the resident memory, in the second half.
+        /// The largest growth of the resident memory in the second half.
         var residentGrowthBytes: Int
-        /// Of what is allocated, after the first tenth.
+        /// The largest growth of the allocated memory after the first tenth.
         var liveGrowthBytes: Int
-        /// Of 99.9 % of the ends, and of each of them.
+        /// The longest time to end an exchange: for 99.9 % of the exchanges, and for all.
         var usualEnd, longestEnd: Duration
     }
 

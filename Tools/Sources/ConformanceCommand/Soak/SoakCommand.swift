@@ -58,7 +58,7 @@ struct SoakCommand: AsyncParsableCommand {
             Soak.Settings(
                 requests: requests ?? (http2 ? 500_000 : 2_000_000), seed: seed, concurrency: concurrency, usesHTTP2: http2, bounds: bounds)
         )
-        // At once, also into a pipe.
+        // Each line is written immediately, even into a pipe.
         let problems = try await soak.run { line in FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
         for problem in problems { print("FAILED: \(problem)") }
         if !problems.isEmpty { throw ExitCode(1) }

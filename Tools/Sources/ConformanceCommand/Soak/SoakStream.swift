@@ -32,7 +32,7 @@ final class SoakStream: ChannelInboundHandler {
         }
     }
 
-    // Of this stream alone.
+    // The error belongs only to this stream.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {}
 
     private func begin(_ fields: HPACKHeaders, _ context: ChannelHandlerContext) {
@@ -99,7 +99,7 @@ final class SoakStream: ChannelInboundHandler {
     private func writeHead(_ status: Int, endStream: Bool = false, _ context: ChannelHandlerContext) {
         connection.answers(id)
         var fields: HPACKHeaders = [":status": "\(status)", "x-number": "\(number)"]
-        // Of an echo, neither is known yet.
+        // For an echo, neither value is known yet.
         if reply != .echoes, status == 200 {
             fields.add(name: "x-received", value: "\(received)")
             fields.add(name: "content-length", value: "\(bodyBytes)")
