@@ -108,7 +108,7 @@ public struct APIClient: Sendable {
     /// print(response.value.name, response.headers[.eTag] ?? "")
     /// ```
     ///
-    /// - Throws: what ``value(_:)`` throws.
+    /// - Throws: the errors of ``value(_:)``.
     @concurrent public func response<Output>(_ endpoint: Endpoint<Output>) async throws -> TypedResponse<Output> {
         try await call(endpoint) { response in
             TypedResponse(value: try await decode(response, as: endpoint.decoding), response: response)
@@ -162,7 +162,7 @@ public struct APIClient: Sendable {
 
     /// Returns the request of a call, without the base URL.
     ///
-    /// - Throws: ``/ErrandCore/InvalidURLError``, ``RequestEncodingError``, or what opening a file throws.
+    /// - Throws: ``/ErrandCore/InvalidURLError``, ``RequestEncodingError``, or the errors of opening a file.
     public func request<Output>(for endpoint: Endpoint<Output>) throws -> Request { try endpoint.request(json: jsonCoding) }
 
     /// Returns the request of a call as the stack would send it: with the base URL and all changes of the layers. Sends nothing.
@@ -171,7 +171,7 @@ public struct APIClient: Sendable {
     /// print(try await client.prepared(.get("/search", query: ["q": text], as: SearchResults.self)).curl())
     /// ```
     ///
-    /// - Throws: what ``request(for:)`` and ``/ErrandCore/HTTPStack/prepared(_:)`` throw.
+    /// - Throws: the errors of ``request(for:)`` and ``/ErrandCore/HTTPStack/prepared(_:)``.
     @concurrent public func prepared<Output>(_ endpoint: Endpoint<Output>) async throws -> Request {
         try await stack.prepared(try request(for: endpoint))
     }

@@ -34,7 +34,7 @@ public struct PagePosition: Sendable, Hashable {
     ///
     /// - Parameter home: the origin of the call, the only origin that gets its credentials; `nil` if the origin is not known.
     /// - Precondition: a URL is whole.
-    /// - Throws: what ``APIClient/request(for:)`` throws.
+    /// - Throws: the errors of ``APIClient/request(for:)``.
     func request<Output>(for endpoint: Endpoint<Output>, by client: APIClient, home: Origin?) throws -> Request {
         var endpoint = endpoint
         switch kind {
@@ -90,7 +90,7 @@ extension PagePosition: Codable {
 
     /// Writes the position.
     ///
-    /// - Throws: what the encoder throws.
+    /// - Throws: the errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         switch kind {

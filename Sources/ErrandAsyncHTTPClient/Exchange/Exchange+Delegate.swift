@@ -38,7 +38,7 @@ extension Exchange: HTTPClientResponseDelegate {
             (machine.received(received, bodyLength: lengths.onTheWire), machine.held?.upload)
         }
         guard let delivery else { return task.eventLoop.makeSucceededVoidFuture() }
-        // The client sends no more of it either, and closes the connection after the response.
+        // The client, too, sends no more of the request, and closes the connection after the response.
         if delivery.stopsUpload { upload?.cancel() }
         events?.record(.responseHead, response: received)
         let body = ResponseBody(self, expectedLength: lengths.expected, request: request)
@@ -51,14 +51,14 @@ extension Exchange: HTTPClientResponseDelegate {
     }
 
     func didReceiveBodyPart(task: HTTPClient.Task<Void>, _ buffer: ByteBuffer) -> EventLoopFuture<Void> {
-        // A slice must not pin a large buffer, so small ones are copied.
+        // Small chunks are copied, because a small slice must not keep a large buffer in memory.
         guard
             let chunk = buffer.getData(
                 at: buffer.readerIndex, length: buffer.readableBytes,
                 byteTransferStrategy: buffer.readableBytes < 16 * 1024 ? .copy : .noCopy),
             !chunk.isEmpty
         else { return task.eventLoop.makeSucceededVoidFuture() }
-        // Before a reader can have the chunk, as it may end the exchange.
+        // Recorded before a reader gets the chunk, because the reader may end the exchange.
         events?.record(.responseBytesReceived, bytes: reportedBytes.wrappingAdd(Int64(chunk.count), ordering: .relaxed).newValue)
         switch machine.withLock({ $0.received(chunk) { task.eventLoop.makePromise(of: Void.self) } }) {
         case .ignored, .queued: break

@@ -5,13 +5,13 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import Synchronization
 
-/// One request and its response: the client reports to it what happens on the wire, and a reader reads it as the source of the body.
+/// One request and its response. The client reports its events to the exchange, and a reader uses the exchange as the source of the body.
 ///
-/// The client calls from an event loop, the reader from its task. ``ExchangeMachine`` decides, under the one lock; what it decides is done
-/// after the lock is released.
+/// The client calls from an event loop, and the reader from its task. ``ExchangeMachine`` decides under the lock. Its decisions are
+/// carried out after the lock is released.
 final class Exchange: ReadyBodySource {
     struct Handles: ExchangeHandles {
-        /// A reference, as the layout of a continuation is known at run time only.
+        /// A reference, because the layout of a continuation is known only at run time.
         final class HeadWaiter: Sendable {
             let continuation: CheckedContinuation<ErrandCore.Response, any Error>
             init(_ continuation: CheckedContinuation<ErrandCore.Response, any Error>) { self.continuation = continuation }
@@ -25,14 +25,14 @@ final class Exchange: ReadyBodySource {
         typealias Demand = EventLoopPromise<Void>
 
         struct Held: Sendable {
-            /// Of the client: it has ended once the transport is shut down.
+            /// The loan of the client, which ends when the transport is shut down.
             let loan: ClientLoan
             var task: (HTTPClient.Task<Void>, of: any EventLoopGroup)?
             var deadline: Scheduled<Void>?
             var upload: Task<Void, Never>?
             /// The client waits for this promise while the body is sent.
             var sent: EventLoopPromise<Void>?
-            /// Where the client reports its events; nil before the first.
+            /// The event loop on which the client reports its events; `nil` before the first event.
             var eventLoop: (any EventLoop)?
         }
     }
@@ -43,9 +43,9 @@ final class Exchange: ReadyBodySource {
     let events: ExchangeEventLog?
     let lifetime = ExchangeLifetime()
     let machine: Mutex<Machine>
-    /// How much of the response's body `events` has heard of; counted only for it.
+    /// The number of bytes of the response's body that were reported to `events`. They are counted only for `events`.
     let reportedBytes = Atomic<Int64>(0)
-    /// Since ``base``. Of a type whose layout is known when this is compiled, which that of an instant is not.
+    /// The time of the start since ``base``. A duration, because its layout is known at compile time; the layout of an instant is not.
     private let started: Duration
     private static let base = ContinuousClock.now
 
@@ -58,7 +58,7 @@ final class Exchange: ReadyBodySource {
 
     // MARK: - Sending
 
-    /// Returns when the head of the response is there.
+    /// Sends the request. Returns when the head of the response has arrived.
     func run(on client: HTTPClient) async throws -> ErrandCore.Response {
         let message = try HTTPClient.Request(request, body: clientBody(on: client.eventLoopGroup))
         if request.deadline?.hasPassed == true {
@@ -78,10 +78,12 @@ final class Exchange: ReadyBodySource {
     }
 
     private func attach(_ task: HTTPClient.Task<Void>, of group: any EventLoopGroup) {
-        // The client has deadlines, too, but reports none that passes while it holds the rest of the response.
+        // The client has deadlines, too. But it does not report a deadline that passes while the client holds back the rest of the
+        // response.
         let deadline = request.deadline?.continuousInstant.map { instant in
             task.eventLoop.scheduleTask(in: .nanoseconds(ContinuousClock.now.duration(to: instant).wholeNanoseconds)) {
-                // After what the loop has been given: the client can't withdraw a request before it knows that it has queued it.
+                // After the earlier work of the loop, because the client can't withdraw a request before it has noted that the request is
+                // queued.
                 task.eventLoop.execute { self.expire(task, of: group) }
             }
         }
@@ -96,14 +98,14 @@ final class Exchange: ReadyBodySource {
             deadline?.cancel()
             task.fail(reason: CancellationError())
         }
-        // A client that is shut down fails the task without a word to its delegate.
+        // If the client is shut down, it fails the task without a call of the delegate.
         task.futureResult.whenFailure { error in self.end(by: error) { $0.connectionFailed($1) } }
     }
 
     // MARK: - Reading
 
     func next() async throws -> Data? {
-        // Who finds something has nothing to wait for.
+        // If a chunk or the end is available, no cancellation handler is needed.
         if !Task.isCancelled, let read = read() { return try read.get() }
         return try await withTaskCancellationHandler {
             try Task.checkCancellation()
@@ -116,7 +118,7 @@ final class Exchange: ReadyBodySource {
         }
     }
 
-    /// Nil where nothing is there, and then `waiter` waits.
+    /// Reads the next chunk or the end. Returns `nil` if neither is available. Then `waiter` waits.
     private func read(orWait waiter: Handles.ChunkWaiter? = nil) -> Result<Data?, any Error>? {
         switch machine.withLock({ $0.read(orWait: waiter) }) {
         case .chunk(let chunk, let demand):
@@ -145,7 +147,7 @@ final class Exchange: ReadyBodySource {
     }
 
     private func cancel() {
-        // Who hears of the events goes by whether the request has left; nobody else asks.
+        // Only observers of the events need to know whether the request was sent.
         let (withdrawal, task) = machine.withLock { machine in (machine.cancel(isTracked: events != nil), machine.held?.task) }
         switch withdrawal {
         case .nothing: break
@@ -154,7 +156,7 @@ final class Exchange: ReadyBodySource {
         }
     }
 
-    /// On the task's event loop.
+    /// Ends the exchange at its deadline. Called on the task's event loop.
     private func expire(_ task: HTTPClient.Task<Void>, of group: any EventLoopGroup) {
         switch deciding(HTTPClientError.deadlineExceeded, { $0.expire($1) }) {
         case .nothing: break
@@ -163,11 +165,13 @@ final class Exchange: ReadyBodySource {
         }
     }
 
-    /// Ends an exchange of which nothing was sent, as far as is known, when it is certain whether anything was. On the task's event loop.
+    /// Ends an exchange of which nothing seems to be sent, as soon as it is certain whether anything was sent. Called on the task's event
+    /// loop.
     ///
-    /// A connection may have the request already, and send it, before the client's word of that has come here: "not sent" would be wrong
-    /// then, and the request done twice. So it is withdrawn first, and then each event loop is passed, twice, as the one that hands it on
-    /// may be another than the one that sends it: what they were about to do, and to report, is done and reported by then.
+    /// A connection may already have the request, and send it, before the client's report arrives here. Then "not sent" would be wrong,
+    /// and the request could be processed twice. So the request is withdrawn first. Then an empty job passes each event loop twice,
+    /// because one loop may hand the request to another loop, which sends it. After the second pass, all sending that was in progress has
+    /// ended and was reported.
     private func withdraw(_ task: HTTPClient.Task<Void>, of group: any EventLoopGroup) {
         task.fail(reason: HTTPClientError.deadlineExceeded)
         let loops = Array(group.makeIterator())
@@ -181,7 +185,7 @@ final class Exchange: ReadyBodySource {
     /// Ends the exchange by an error that the client reports.
     func end(by error: any Error) { end(by: error) { $0.fail($1) } }
 
-    /// Gives the machine an event that may end the exchange by `error`.
+    /// Passes an event to the machine that may end the exchange by `error`.
     func end(by error: any Error, _ event: (inout Machine, (Machine.Position) -> any Error) -> Machine.Ending?) {
         if let ending = deciding(error, event) { conclude(ending) }
     }
@@ -209,7 +213,7 @@ final class Exchange: ReadyBodySource {
             }
         ending.held?.deadline?.cancel()
         ending.held?.upload?.cancel()
-        // Before the task: the client forgets a write that waits, unless it hears in this way that no more will come.
+        // Before the task fails: the client would otherwise forget a waiting write. The promise reports that no more bytes will come.
         ending.held?.sent?.fail(error ?? CancellationError())
         if let error {
             ending.held?.task?.0.fail(reason: error)

@@ -3,15 +3,15 @@ internal import ErrandCore
 
 extension ExchangeMachine {
     enum State: Sendable {
-        /// Nobody waits for the response yet.
+        /// The exchange has not begun: no caller waits for the response.
         case idle
-        /// The connection pool is being asked. It has not returned yet what the request can be withdrawn by.
+        /// The request was given to the connection pool, which has not yet returned the task by which the request can be withdrawn.
         case starting(Progress)
-        /// Cancelled in `starting`, before anything was sent: withdrawn as soon as the pool has returned.
+        /// The exchange was cancelled in `starting`, before anything was sent. It is withdrawn as soon as the pool returns.
         case cancelledInStart(Progress)
-        /// The pool has the request, or a connection has it.
+        /// The pool or a connection has the request.
         case running(Progress)
-        /// To end, and whether the request has left is being found out.
+        /// The exchange will end. It is not yet known whether the request was sent.
         case withdrawing(reason: WithdrawalReason, Progress)
         case ended(ExchangeLifetime.Outcome)
     }
@@ -21,33 +21,33 @@ extension ExchangeMachine {
         case cancellation
     }
 
-    /// How far the messages have come.
+    /// The progress of the request and the response.
     enum Progress: Sendable {
         /// Nothing was sent, as far as is known.
         case connecting(Handles.HeadWaiter)
         case sending(Handles.HeadWaiter)
-        /// The request was sent as a whole.
+        /// The whole request was sent.
         case awaitingResponse(Handles.HeadWaiter)
-        /// The head of the response has come; the request may still be on its way.
+        /// The head of the response has arrived. The request may not be completely sent.
         case receiving(Receiving)
     }
 
     struct Receiving: Sendable {
         enum Flow: Sendable {
-            /// The connection reads, and nobody waits.
+            /// The connection reads, and no reader waits.
             case open
-            /// A reader waits; nothing is queued.
+            /// A reader waits, and no chunk is queued.
             case awaited(Handles.ChunkWaiter)
-            /// So much is queued that the connection waits.
+            /// The queue is full, and the connection waits.
             case heldBack(Handles.Demand)
         }
 
         var flow = Flow.open
-        /// The bytes of the body that have not arrived; nil for an unknown length.
+        /// The number of bytes of the body that have not arrived; `nil` for an unknown length.
         var missingBytes: Int64?
     }
 
-    /// Where an exchange was when it failed.
+    /// The position of an exchange at its failure.
     struct Position: Sendable {
         let phase: ExchangePhase
         let delivery: Delivery

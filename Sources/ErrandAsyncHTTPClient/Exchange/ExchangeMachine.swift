@@ -1,32 +1,31 @@
 #if AsyncHTTPClient
 internal import ErrandCore
 
-/// The kinds of handles that an ``ExchangeMachine`` keeps for its transport. It stores them and gives them back, and does nothing else
-/// with them.
+/// The kinds of handles that an ``ExchangeMachine`` keeps for its transport. The machine only stores the handles and returns them.
 ///
-/// Their layout should be known when this is compiled, which that of a `CheckedContinuation` is not: with one of them in it, a
-/// state is copied by asking the runtime for the type of each of its parts.
+/// The layout of the handles should be known at compile time. The layout of a `CheckedContinuation` is not: a copy of a state with a
+/// continuation asks the runtime for the type of each part.
 protocol ExchangeHandles {
-    /// Waits for the head of the response.
+    /// The caller that waits for the head of the response.
     associatedtype HeadWaiter: Sendable
-    /// Waits for the next chunk of the response's body.
+    /// The reader that waits for the next chunk of the response's body.
     associatedtype ChunkWaiter: Sendable
-    /// The connection waits for the demand before it reads more of the body.
+    /// The demand for more of the body, for which the connection waits before it reads on.
     associatedtype Demand: Sendable
-    /// All else that lives as long as the exchange, such as the timer of its deadline and the task that sends its body.
+    /// All other objects that live as long as the exchange, such as the timer of its deadline and the task that sends its body.
     associatedtype Held: Sendable
 }
 
-/// Decides what one exchange does: a value without locks, tasks and channels.
+/// The state machine of one exchange: a value without locks, tasks and channels.
 ///
-/// Each event is a method that returns what to do about it. The transport calls it under its lock, and does that after the lock is
-/// released. Events that come too late change nothing.
+/// Each event is a method that returns the next action. The transport calls the method under its lock, and performs the action after
+/// the lock is released. Late events change nothing.
 struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
-    /// How much of a body is received before anybody has asked for it.
+    /// The number of bytes of a body that are received before a reader asks for them.
     static var readAheadBytes: Int { 64 * 1024 }
 
     private(set) var state = State.idle
-    /// Nil after the end.
+    /// `nil` after the end.
     private(set) var held: Handles.Held?
     private var head: HTTPResponse?
     private var chunks = ChunkQueue<Data>()
@@ -37,7 +36,8 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
 
     // MARK: - The request
 
-    /// Somebody waits for the response. False if the exchange was cancelled before: then `waiter` is not kept.
+    /// Begins the exchange for a caller that waits for the response. Returns `false`, and does not keep `waiter`, if the exchange was
+    /// cancelled before.
     mutating func begin(_ waiter: Handles.HeadWaiter) -> Bool {
         guard case .idle = state else { return false }
         state = .starting(.connecting(waiter))
@@ -48,11 +48,11 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
         case proceed
         case withdraw
         case conclude(Ending)
-        /// It was over before: what would have been held is the caller's to end.
+        /// The exchange had ended before. The caller must end the objects that the machine would have held.
         case refused
     }
 
-    /// The pool has returned what the request can be withdrawn by, which `hold` keeps.
+    /// The pool has returned the task by which the request can be withdrawn. `hold` stores the task.
     mutating func attach(_ hold: (inout Handles.Held) -> Void) -> Attachment {
         guard self.hold(hold) else { return .refused }
         switch state {
@@ -69,7 +69,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
         return .proceed
     }
 
-    /// Changes what is held. False, and nothing is changed, after the end.
+    /// Changes the held objects. After the end, returns `false` and changes nothing.
     mutating func hold(_ change: (inout Handles.Held) -> Void) -> Bool {
         guard var changed = held.take() else { return false }
         change(&changed)
@@ -81,7 +81,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
         if case .connecting(let waiter)? = progress { progress = .sending(waiter) }
     }
 
-    /// How much of the request's body was sent by now; nil after the end.
+    /// Counts sent bytes of the request's body. Returns the number of all sent bytes; `nil` after the end.
     mutating func sent(_ count: Int) -> Int64? {
         guard !hasEnded else { return nil }
         sentBytes += Int64(count)
@@ -96,12 +96,12 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
 
     struct HeadDelivery: Sendable {
         let waiter: Handles.HeadWaiter
-        /// A server that refuses the request gets nothing more of it.
+        /// Whether the upload must stop: a server that refuses the request gets no more of its body.
         let stopsUpload: Bool
     }
 
-    /// - Parameter bodyLength: The length of the body in bytes; nil if only the end of the body shows its length.
-    /// - Returns: nil where nobody waits for a head.
+    /// - Parameter bodyLength: the length of the body in bytes; `nil` if only the end of the body shows its length.
+    /// - Returns: `nil` if no caller waits for a head.
     mutating func received(_ head: HTTPResponse, bodyLength: Int64?) -> HeadDelivery? {
         switch progress {
         case .connecting(let waiter)?, .sending(let waiter)?, .awaitingResponse(let waiter)?:
@@ -114,15 +114,15 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
     }
 
     enum ChunkDelivery: Sendable {
-        /// Nobody wants it.
+        /// The chunk was dropped, because the exchange has ended or has no response.
         case ignored
         case queued
-        /// It was queued, and the connection waits.
+        /// The chunk was queued, and the connection must wait for the demand.
         case holdBack(Handles.Demand)
         case deliver(to: Handles.ChunkWaiter)
     }
 
-    /// - Parameter demand: makes what the connection waits for if it must.
+    /// - Parameter demand: creates the demand for which the connection waits, if it must wait.
     mutating func received(_ chunk: Data, demand: () -> Handles.Demand) -> ChunkDelivery {
         guard case .receiving(var receiving)? = progress else { return .ignored }
         receivedBytes += Int64(chunk.count)
@@ -149,22 +149,22 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
         return delivery
     }
 
-    /// The response has come to its end.
+    /// The response is complete.
     mutating func receivedAll() -> Ending? {
         guard case .receiving? = progress else { return nil }
         return end(.complete)
     }
 
     enum Read: Sendable {
-        /// - Parameter demand: of a connection that may read on.
+        /// - Parameter demand: the demand of a connection that may read on.
         case chunk(Data, demand: Handles.Demand?)
         case end
         case failure(any Error)
-        /// Nothing is there. The waiter, if there was one, is kept.
+        /// No chunk has arrived yet. The waiter, if there was one, is kept.
         case pending
     }
 
-    /// The next chunk, or what there is instead; what was queued at the end comes before the end.
+    /// Returns the next chunk, the end or the failure of the body. Queued chunks come before the end.
     mutating func read(orWait waiter: Handles.ChunkWaiter? = nil) -> Read {
         if let chunk = takeChunk() { return chunk }
         if case .ended(let end) = state {
@@ -174,7 +174,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
             case .abandoned: return .failure(CancellationError())
             }
         }
-        // One reader at a time.
+        // Only one reader at a time is allowed.
         guard case .receiving(var receiving)? = progress, case .open = receiving.flow else { return .failure(BodyAlreadyUsedError()) }
         guard let waiter else { return .pending }
         receiving.flow = .awaited(waiter)
@@ -182,7 +182,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
         return .pending
     }
 
-    /// The first chunk that is queued; nil where there is none.
+    /// Takes the first queued chunk; `nil` if no chunk is queued.
     mutating func takeChunk() -> Read? {
         guard let chunk = chunks.popFirst() else { return nil }
         guard case .receiving(var receiving)? = progress, case .heldBack(let demand) = receiving.flow, chunks.bytes < Self.readAheadBytes
@@ -195,7 +195,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
     // MARK: - Giving up
 
     enum Withdrawal: Sendable {
-        /// There is nothing to do now.
+        /// No action is needed now.
         case nothing
         /// Take the request back from the pool; ``withdrawn(_:)`` follows.
         case withdraw
@@ -220,9 +220,9 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
 
     /// The task that waits for the response, or reads it, was cancelled.
     ///
-    /// - Parameter isTracked: whether somebody wants to know if the request has left. If so, it is found out first.
+    /// - Parameter isTracked: whether an observer must know if the request was sent. If so, the exchange ends only when this is known.
     mutating func cancel(isTracked: Bool) -> Withdrawal {
-        // A reader must not take the dropped chunks for the end of the body.
+        // Queued chunks are dropped. Then a reader must not see the end of a complete body.
         if case .ended(.complete) = state, !chunks.isEmpty { state = .ended(.failed(CancellationError())) }
         if isTracked {
             switch state {
@@ -242,7 +242,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
         return stop(.failed(CancellationError())).map { .conclude($0) } ?? .nothing
     }
 
-    /// The request was taken back, and all that was sent before is known.
+    /// The request was withdrawn, and it is known whether anything was sent before.
     mutating func withdrawn(_ failure: (Position) -> any Error) -> Ending? {
         guard case .withdrawing(let reason, _) = state else { return nil }
         switch reason {
@@ -251,7 +251,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
         }
     }
 
-    /// Nobody wants the rest of the response.
+    /// The reader has dropped the rest of the response.
     mutating func abandon() -> Ending? { stop(.abandoned) }
 
     /// Ends the exchange by the error of a transform of the body. Queued chunks are dropped.
@@ -259,11 +259,11 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
 
     // MARK: - Failing
 
-    /// The connection, or the pool, has failed. A response that is whole stays so when the server then closes on a request that it does
-    /// not want whole (RFC 9113, 8.1).
+    /// The connection or the pool has failed. A complete response stays complete if the server then closes the connection because it does
+    /// not need the rest of the request (RFC 9113, 8.1).
     mutating func connectionFailed(_ failure: (Position) -> any Error) -> Ending? {
         if case .receiving(let receiving)? = progress, receiving.missingBytes == 0 { return end(.complete) }
-        if case .withdrawing = state { return nil }  // its reason counts
+        if case .withdrawing = state { return nil }  // the reason of the withdrawal counts
         return fail(failure)
     }
 
@@ -283,7 +283,8 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
 
     private var hasEnded: Bool { if case .ended = state { true } else { false } }
 
-    /// Nil before the beginning and after the end. Setting it leaves the rest of the state as it is.
+    /// The progress of the messages; `nil` before the beginning and after the end. Setting the progress changes nothing else of the
+    /// state.
     private var progress: Progress? {
         get {
             switch state {

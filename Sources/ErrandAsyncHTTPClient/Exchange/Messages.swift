@@ -23,7 +23,7 @@ extension HTTPClient.Request {
         headers.reserveCapacity(fields.count)
         for field in fields {
             if field.name.canonicalName == "host" { hosts += 1 }
-            // How the body is framed is decided by the body.
+            // The body decides its own framing.
             if field.name == .contentLength || field.name == .transferEncoding { continue }
             // AsyncHTTPClient sends the credentials of its own proxy. The credentials of a request must never reach an origin.
             if field.name == .proxyAuthorization { continue }
@@ -59,9 +59,10 @@ extension HTTPResponse {
     }
 }
 
-/// The names of fields that most responses have, as they are written most often: they need no check, and no second text in lower case.
+/// The names of the most frequent fields of responses, in their usual spellings. These names need no check and no second text in lower
+/// case.
 enum UsualNames {
-    /// By their length in octets.
+    /// The names, by their length in octets.
     private static let byLength: [[HTTPField.Name]] = {
         let names = [
             "Accept-Ranges", "Access-Control-Allow-Origin", "Age", "Alt-Svc", "Cache-Control", "Connection", "Content-Encoding",
@@ -78,7 +79,7 @@ enum UsualNames {
         return byLength
     }()
 
-    /// Nil for a name that is not among them, or is written otherwise.
+    /// The name with this text; `nil` for another name or another spelling.
     static func name(_ text: String) -> HTTPField.Name? {
         let (names, count) = (byLength, text.utf8.count)
         return count < names.count ? names[count].first { $0.rawName == text } : nil
@@ -88,14 +89,14 @@ enum UsualNames {
 extension HTTPResponse {
     /// The length of the body after this head, in bytes.
     ///
-    /// - Returns: `onTheWire` is nil if only the end of the body shows its length, or if the client may decode the body (RFC
-    ///   9112, 6.3). `expected` is the number of bytes that a reader may expect; nil also if the declared length is not the
-    ///   length of this body (RFC 9110, 8.6).
+    /// - Returns: `onTheWire` is `nil` if only the end of the body shows its length, or if the client may decode the body (RFC 9112, 6.3).
+    ///   `expected` is the declared length, which is the number of bytes that a reader may expect; `nil` if there is no valid declaration,
+    ///   or if the declared length is not the length of this body (RFC 9110, 8.6).
     func bodyLengths(answering method: HTTPRequest.Method) -> (onTheWire: Int64?, expected: Int64?) {
         if method == .head || status.code == 204 || status.code == 304 { return (0, nil) }
         var declared: String?
         var (declarations, isCoded) = (0, false)
-        // One pass, by length first: a search for each of the three costs more than all the rest of a head.
+        // One pass over the fields, by the length of the name first. Three searches would cost more than the rest of the head.
         for field in headerFields {
             switch field.name.canonicalName.utf8.count {
             case 14 where field.name == .contentLength: (declared, declarations) = (field.value, declarations + 1)
@@ -104,7 +105,7 @@ extension HTTPResponse {
             default: break
             }
         }
-        // Several are no number, not even where they are equal.
+        // Several fields are not a number, even if they are equal.
         let length = declarations == 1 ? declared.flatMap { Int64($0) } : nil
         return (isCoded ? nil : length, length)
     }

@@ -14,8 +14,8 @@ extension Exchange {
 
     /// Sends the body in a task that the exchange owns and ends.
     ///
-    /// The future completes when all of it was written, or when the exchange ends and not before: the client would throw away the
-    /// response of a server that does not want the whole request.
+    /// The future completes when the whole body was written, or when the exchange ends. It must not complete earlier: the client would
+    /// drop the response of a server that does not need the whole request.
     private func startUpload(to writer: HTTPClient.Body.StreamWriter, on anyEventLoop: any EventLoop) -> EventLoopFuture<Void> {
         let (sent, isOpen) = machine.withLock { machine in
             let sent = (machine.held?.eventLoop ?? anyEventLoop).makePromise(of: Void.self)
@@ -42,26 +42,26 @@ extension Exchange {
         } catch is WriteFailed {
             // The client reports the reason.
         } catch {
-            // Who cancels this task ends the exchange, or has a response that needs no more of the request.
+            // This task is cancelled only if the exchange ends, or if its response needs no more of the request.
             guard !Task.isCancelled else { return }
             end(by: error is CancellationError ? error : RequestBodyFailed(underlying: error))
         }
     }
 }
 
-/// The request's own body broke.
+/// The source of the request's body has failed.
 struct RequestBodyFailed: Error {
     let underlying: any Error
 }
 
-/// Writes a request's body as fast as the connection takes it.
+/// Writes a request's body at the speed of the connection.
 struct Upload: Sendable {
     let body: RequestBody
     let writer: HTTPClient.Body.StreamWriter
 
     /// Returns when the last byte was written.
     ///
-    /// - Throws: what the source throws, ``/ErrandCore/RequestBodyLengthError``, ``WriteFailed``; `CancellationError` when the
+    /// - Throws: the errors of the source, ``/ErrandCore/RequestBodyLengthError``, ``WriteFailed``; `CancellationError` when the
     ///   task is cancelled.
     func run() async throws {
         let source = try await body.openChecked()
@@ -81,7 +81,7 @@ struct Upload: Sendable {
         }
     }
 
-    /// The client never completes a write that it gave up: cancellation ends the wait.
+    /// Waits for a write. The client never completes a write that it has given up, so cancellation ends the wait.
     private static func wait(for write: EventLoopFuture<Void>) async throws {
         let end = FirstResult<Void>()
         try await end.wait {

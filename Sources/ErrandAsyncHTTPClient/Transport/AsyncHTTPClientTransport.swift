@@ -3,7 +3,7 @@ public import AsyncHTTPClient
 public import ErrandCore
 internal import Synchronization
 
-/// Sends requests with a client of AsyncHTTPClient that the app has already: with its settings, its connections and its event loops.
+/// Sends requests with an existing client of AsyncHTTPClient: with its settings, its connections and its event loops.
 ///
 /// ```swift
 /// try await withTransport(AsyncHTTPClientTransport(borrowing: client)) { transport in
@@ -16,12 +16,13 @@ internal import Synchronization
 ///
 /// Deadlines apply until the end of the body. Bodies are streamed with back-pressure in both directions; up to 64 KiB of a response are
 /// read ahead. The transport does not support trailers, 1xx responses and upgrades, and does not report connections. If the client follows
-/// redirects or decodes content, as `HTTPClient.shared` does, the transport doesn't see it: give it a client that does neither.
+/// redirects or decodes content, as `HTTPClient.shared` does, the transport can't see that: lend a client that does neither.
 ///
 /// AsyncHTTPClient 1.37 has defects that only the client itself could prevent. A response that is complete before its request, a status
-/// below 100, and an HTTP/2 connection that breaks the rules can make requests hang until their deadline, or end the process. Over HTTP/2,
-/// requests can also hang until their deadline when others are cancelled while the connection is opened. Bytes after the end of an HTTP/1.1
-/// response can be taken for the beginning of the next one. Therefore use it only for servers that you trust, and always with a deadline.
+/// below 100, and an HTTP/2 connection that breaks the rules can make requests hang until their deadline, or end the process. Over
+/// HTTP/2, requests can also hang until their deadline if other requests are cancelled while the connection is opened. Bytes after the
+/// end of an HTTP/1.1 response can be taken for the beginning of the next response. Therefore, use this transport only for servers that
+/// you trust, and always with a deadline.
 public struct AsyncHTTPClientTransport: HTTPTransport, CustomStringConvertible, HidesStorage {
     private let loan: ClientLoan
 
@@ -56,7 +57,7 @@ public struct AsyncHTTPClientTransport: HTTPTransport, CustomStringConvertible, 
     public func shutdown() async throws { loan.end() }
 }
 
-/// The client, until the transport is shut down.
+/// The borrowed client, until the transport is shut down.
 final class ClientLoan: Sendable {
     private let lent: Mutex<HTTPClient?>
 

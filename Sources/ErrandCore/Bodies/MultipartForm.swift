@@ -193,7 +193,7 @@ extension MultipartForm.Content: CustomStringConvertible, HidesStorage {
 extension RequestBody {
     /// Returns the body of a multipart form. The request must have the form's ``MultipartForm/contentType``. See ``MultipartForm``.
     ///
-    /// - Throws: what ``MultipartForm/body()`` throws.
+    /// - Throws: the errors of ``MultipartForm/body()``.
     public static func multipart(_ form: MultipartForm) throws -> RequestBody { try form.body() }
 }
 

@@ -7,7 +7,7 @@ extension RequestBody {
     /// beginning of a longer stream as the whole body.
     ///
     /// - Parameter offset: the offset, in bytes; 0, the default, unless the body is ``Replay/seekable``.
-    /// - Throws: what ``open(from:)`` throws. Reading the source also throws ``RequestBodyLengthError``.
+    /// - Throws: the errors of ``open(from:)``. Reading the source also throws ``RequestBodyLengthError``.
     package func openChecked(from offset: Int64 = 0) async throws -> any BodySource {
         let source = try await open(from: offset)
         guard let length else { return source }

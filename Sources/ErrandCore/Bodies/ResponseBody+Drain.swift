@@ -9,7 +9,7 @@ extension ResponseBody {
     /// Only the number of bytes is limited: the request's deadline limits the time.
     ///
     /// - Returns: the bytes read, at most ``drainLimitBytes``.
-    /// - Throws: what reading the body throws.
+    /// - Throws: the errors of reading the body.
     @discardableResult
     package func drain() async throws -> Data { try await prefix(upTo: Self.drainLimitBytes).data }
 

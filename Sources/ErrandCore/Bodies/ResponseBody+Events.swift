@@ -43,7 +43,7 @@ extension ResponseBody {
 
             /// Returns the next event; `nil` at the end.
             ///
-            /// - Throws: ``TransportError`` with the code `bodyTooLarge` for an event that exceeds a limit; what the body throws.
+            /// - Throws: ``TransportError`` with the code `bodyTooLarge` for an event that exceeds a limit; the errors of the body.
             public mutating func next() async throws -> ServerSentEvent? {
                 while true {
                     do throws(EventTooLargeError) {
@@ -83,7 +83,7 @@ extension ServerSentEvent {
     ///   - type: the type of the value.
     ///   - coding: how the JSON is read; ``JSONCoding/standard`` by default. If the client has a coding of its own, pass that
     ///     coding.
-    /// - Throws: `DecodingError`; what a strategy of `coding` throws.
+    /// - Throws: `DecodingError`; the errors of a strategy of `coding`.
     public func json<Value: Decodable>(as type: Value.Type = Value.self, coding: JSONCoding = .standard) throws -> Value {
         try coding.decode(type, from: Data(data.utf8))
     }

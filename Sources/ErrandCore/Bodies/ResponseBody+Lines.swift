@@ -47,7 +47,7 @@ extension ResponseBody {
 
             /// Returns the next line; `nil` at the end.
             ///
-            /// - Throws: ``TransportError`` with the code `bodyTooLarge` for a line that exceeds a limit; what the body throws.
+            /// - Throws: ``TransportError`` with the code `bodyTooLarge` for a line that exceeds a limit; the errors of the body.
             public mutating func next() async throws -> String? {
                 while true {
                     if let line = splitter.next() {

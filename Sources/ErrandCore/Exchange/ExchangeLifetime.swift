@@ -9,7 +9,7 @@ internal import Synchronization
 /// ```
 ///
 /// A concurrency slot, a span, a metric or a connection is released at the end of the exchange, without a wrapper around the body.
-/// Transports read up to 64 KiB ahead. Therefore the exchange of a small response ends even if nobody reads the response.
+/// Transports read up to 64 KiB ahead. Therefore the exchange of a small response ends even if the response is never read.
 ///
 /// Copies share one lifetime. A lifetime that is over from the beginning allocates nothing.
 public struct ExchangeLifetime: Sendable {

@@ -112,7 +112,7 @@ public enum JSONValue: Sendable, Hashable, Codable {
 
     /// Encodes the value.
     ///
-    /// - Throws: what the encoder throws.
+    /// - Throws: the errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {

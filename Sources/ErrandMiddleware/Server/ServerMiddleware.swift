@@ -167,7 +167,7 @@ public struct ServerMiddleware: HTTPMiddleware {
 
     /// Sends the request with the base URL and the defaults.
     ///
-    /// - Throws: ``/ErrandCore/InvalidURLError`` if the base URL or the path is invalid, and what `next` throws.
+    /// - Throws: ``/ErrandCore/InvalidURLError`` if the base URL or the path is invalid, and the errors of `next`.
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard !request.options.server.isOff else { return try await next.send(request) }
         return try await next.send(adapted(request))

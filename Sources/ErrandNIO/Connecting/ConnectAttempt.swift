@@ -8,16 +8,16 @@ final class ConnectAttempt: Sendable {
     private struct State: Sendable {
         var channels: [any Channel] = []
         var lookup: Task<Void, Never>?
-        /// Of the trusted certificates.
+        /// The load of the trusted certificates, if it is in progress.
         var loading: EventLoopFuture<Void>?
         var isCancelled = false
         var progress = ConnectProgress()
         var addresses: [IPAddress] = []
     }
 
-    /// Of the connection.
+    /// The promise of the connection.
     let ready: EventLoopPromise<Connection>
-    /// Of the exchange that the attempt was made for; `nil` if nobody observes it.
+    /// The event log of the exchange that the attempt was made for; `nil` if the exchange is not observed.
     private let events: ExchangeEventLog?
     private let state = Mutex(State())
 

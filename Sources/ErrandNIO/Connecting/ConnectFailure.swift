@@ -84,7 +84,7 @@ struct ConnectFailure {
         return text.isEmpty ? "" : ": \(text.shownSafely())"
     }
 
-    /// Where the connection was to come from, if that was chosen.
+    /// The local address of the connection, if the settings name one, for messages.
     private var localAddress: String { settings.localAddress.map { " (localAddress is \($0))" } ?? "" }
 }
 

@@ -14,7 +14,8 @@ final class KnownAddresses: Resolver, Sendable {
     private let addresses: EventLoopFuture<[SocketAddress]>
     private let none: EventLoopFuture<[SocketAddress]>
 
-    /// - Parameter local: addresses of the other kind are left out, since they can't be reached from it.
+    /// - Parameter local: the address to connect from. Addresses of the other kind are left out, because they can't be reached from
+    ///   `local`.
     /// - Throws: ``NoUsableAddress``; `SocketAddressError`.
     init(_ addresses: [IPAddress], from local: IPAddress?, of origin: Origin, on loop: any EventLoop) throws {
         var usable = addresses

@@ -27,7 +27,7 @@ struct ActiveExchange {
     /// `nil` if the request has no deadline, and after the protocol was changed.
     var deadline: NIODeadline?
     var upload = UploadSource.none
-    /// When the body is sent although the server has not asked for it.
+    /// The time at which the body is sent even if the server has not asked for it.
     var continueDue: NIODeadline?
     /// The limit of the rest of the request, whose whole response was received; `nil` before.
     var rest: RestLimit?

@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import NIOCore
 
-/// The upload half of an exchange. The versions of HTTP differ only in how pieces are framed, and in what holds them back.
+/// The upload half of an exchange. The versions of HTTP differ only in the framing of pieces, and in the limits that hold pieces back.
 extension HTTPHandler {
     /// Starts to send the body. The handler has decided that the body may follow the head.
     func sendBody(_ body: OutgoingBody, of exchange: Exchange, _ attempt: AttemptID, on connection: Connection) {

@@ -25,8 +25,8 @@ final class HTTP1Handler: ChannelDuplexHandler, HTTPHandler {
     var incoming: ByteBuffer?
     var outgoing = ByteBuffer()
     var writeBuffers = WriteBuffers()
-    /// Whether a write is in progress that leaves as a whole or not at all. A part of a larger write, or of a write that fails later, may
-    /// have left.
+    /// Whether a write is in progress of which either all bytes leave or no byte leaves. A part of a larger write, or of a write that
+    /// fails later, may have left.
     var isWritingSmallHead = false
     /// The most bytes that the kernel takes as a whole from a connection that has nothing else to send: 4 KiB.
     static let smallWriteBytes = 4096

@@ -5,11 +5,11 @@
 /// bound, and cost this side work, even on an idle connection. An honest server sends them in response to frames of this side:
 /// WINDOW_UPDATE for DATA. Therefore each frame that this side has sent raises the bound.
 ///
-/// A stream that this side has left has no exchange. Until the server knows the reset, it may send what the window of the stream allows.
-/// Therefore each such stream raises a bound for the bytes of all such streams.
+/// A stream that this side has left has no exchange. Until the server knows the reset, it may send as many bytes as the window of the
+/// stream allows. Therefore each such stream raises a bound for the bytes of all such streams.
 ///
-/// RST_STREAM has a bound of its own, as an overloaded server may refuse every request, and some servers reset a stream again for each
-/// DATA frame that comes after: one frame for each HEADERS and DATA frame of this side, whenever it was sent.
+/// RST_STREAM has a separate bound: one frame for each HEADERS and DATA frame of this side, whenever it was sent. An overloaded server may
+/// refuse every request, and some servers reset a stream again for each later DATA frame.
 struct FrameAllowance: Sendable {
     struct Limits: Sendable {
         /// The number of frames that a server may send in each `time`, even if this side has sent nothing.

@@ -8,7 +8,7 @@ internal import NIOHPACK
 ///
 /// Each connection has a value of its own, which remembers the secret names.
 struct HTTP2RequestFields {
-    /// By name: whether fields of it are secret, also where a request names no others.
+    /// Whether fields of a name are secret by the standard names, for requests that declare no further names.
     private var known: [HTTPField.Name: Bool] = [:]
     private static let knownNames = 128
 
@@ -39,7 +39,7 @@ struct HTTP2RequestFields {
         section.add(name: ":method", value: method)
         section.add(name: ":scheme", value: head.scheme ?? "https")
         section.add(name: ":authority", value: try Self.authority(host?.value ?? head.authority ?? ""))
-        // Each path would take the place of another field in the table.
+        // The path is not indexed, because each path would replace another field in the table.
         section.add(name: ":path", value: try Self.path(head.path ?? "", of: head.method), indexing: .nonIndexable)
         let dropped = Self.connectionOptions(fields)
         var hasPriority = false
@@ -123,7 +123,7 @@ struct HTTP2RequestFields {
             var name = field.name.rawName
             throw .unsafeField(name: name.withUTF8 { ResponseParseError.shown($0) })
         }
-        // The layer of the compression takes texts alone: a value that is not UTF-8 is sent as the text that HTTP/1.1 reads in it.
+        // The compression takes only texts. A value that is not UTF-8 is sent as the text that it has over HTTP/1.1.
         let value = isASCII ? field.value : field.withUnsafeBytesOfValue { $0.text(isASCII: false) }
         section.add(name: field.name.canonicalName, value: value, indexing: indexing(of: field, sensitivity))
     }

@@ -1,9 +1,9 @@
 #if NIO
 /// The decision after the reset of a stream whose server was silent since the request was sent: a value without timers.
 ///
-/// A server that is lost would take one request after the other, as long as their callers cancel them, and a server that is alive may
+/// If the connection is lost, one request after the other would begin on it, and be cancelled by its caller. If the server is alive, it may
 /// punish resets in a fast sequence. Therefore a ping goes with the reset, and the stream counts against the limit of the server until the
-/// response to the ping. If neither that response nor another frame is received in time, nothing more begins on the connection.
+/// response to the ping. If neither that response nor another frame is received in time, no further exchange begins on the connection.
 ///
 /// One ping is in flight at a time. The next one waits for HEADERS or DATA, because some servers count pings without them, and close the
 /// connection after a few.

@@ -31,7 +31,7 @@ final class ProxyServer: Sendable, Hashable {
 
 /// The proxies of a transport. Equal settings share one value, and so the challenges of the proxy.
 final class ProxyTable: Sendable {
-    /// A closure that chooses by origin may name many.
+    /// The most proxies that are remembered. A closure that chooses by origin may name many proxies.
     private static let limit = 64
     private let servers = Mutex(BoundedTable<ProxySettings, ProxyServer?>(limit: ProxyTable.limit))
 

@@ -118,7 +118,7 @@ struct SOCKSTunnel: Tunnel {
         return "\(text) (SOCKS reply \(code))"
     }
 
-    /// - Parameter first: the byte that stands where the version of SOCKS does.
+    /// - Parameter first: the byte in the place of the version of SOCKS.
     private static func mismatch(_ first: UInt8) -> String {
         switch first {
         case UInt8(ascii: "H"): "does not speak SOCKS 5, but HTTP; configure it as an HTTP proxy"

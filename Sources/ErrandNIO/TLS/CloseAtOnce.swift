@@ -13,7 +13,7 @@ extension ChannelHandlerContext {
     /// unread bytes is reset, which can take away the GOAWAY before the other side has read it. No caller waits for that: a shutdown
     /// closes at once.
     func closeAtOnce() {
-        // The first one, which is that of the proxy if there are two: a close from there goes to the socket, past both.
+        // The first handler of TLS. If there are two, the first is for the proxy. A close from there goes past both handlers to the socket.
         let tls = try? pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self)
         close(promise: nil)
         tls?.close(promise: nil)

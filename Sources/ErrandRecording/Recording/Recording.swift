@@ -165,7 +165,7 @@ public final class Recording: Sendable, CustomStringConvertible {
 
     /// Calls `body`, and then writes the file, even if `body` throws.
     ///
-    /// - Throws: what `body` throws; otherwise, what ``save()`` throws.
+    /// - Throws: the errors of `body`; otherwise, the errors of ``save()``.
     public func saving<Result>(_ body: () async throws -> Result) async throws -> Result {
         let result: Result
         do {
