@@ -12,7 +12,7 @@ public import ErrandFormats
 /// A typed call takes the form as its body: `.post("/photos", body: .multipart(form))`.
 ///
 /// If the length of each part is known, the length of the whole body is known before any file is read. Files are read while they
-/// are sent. If each part can be sent again, so can the body. Quotation marks and line breaks in names are sent as `%22`, `%0D` and
+/// are sent. If each part can be sent again, the body can be sent again. Quotation marks and line breaks in names are sent as `%22`, `%0D` and
 /// `%0A`, as browsers do.
 public struct MultipartForm: Sendable {
     /// A part of a form.
@@ -66,7 +66,7 @@ public struct MultipartForm: Sendable {
         /// - Parameters:
         ///   - data: the bytes.
         ///   - fileName: the name that the server gets; `nil` for a field that is not a file.
-        ///   - contentType: the media type; `nil`, the default, means that of the extension of `fileName`, or
+        ///   - contentType: the media type; `nil`, the default, means the type for the extension of `fileName`, or
         ///     `application/octet-stream`.
         public static func data(_ data: Data, fileName: String?, contentType: String? = nil) -> Content {
             .body(.data(data), fileName: fileName, contentType: contentType ?? MediaType.essence(forFileNamed: fileName ?? ""))
@@ -78,7 +78,7 @@ public struct MultipartForm: Sendable {
         /// - Parameters:
         ///   - url: a file URL. If the length of the file changes before it is sent, the request fails.
         ///   - fileName: the name that the server gets; `nil`, the default, means the file's own name, without its folder.
-        ///   - contentType: the media type; `nil`, the default, means that of the extension of `fileName`, or else of the file's
+        ///   - contentType: the media type; `nil`, the default, means the type for the extension of `fileName`, or else of the file's
         ///     own name, or `application/octet-stream`.
         public static func file(_ url: URL, fileName: String? = nil, contentType: String? = nil) -> Content {
             let own = url.lastPathComponent
@@ -101,7 +101,7 @@ public struct MultipartForm: Sendable {
         ///
         /// - Parameters:
         ///   - body: the body. If its length is not known, the length of the form is not known, and the form is sent in chunks. If
-        ///     the body can be sent only once, so can the form.
+        ///     the body can be sent only once, the form can be sent only once.
         ///   - fileName: the name that the server gets; `nil`, the default, for a field that is not a file.
         ///   - contentType: the media type; `nil`, the default, leaves it out.
         public static func body(_ body: RequestBody, fileName: String? = nil, contentType: String? = nil) -> Content {

@@ -14,7 +14,7 @@ extension ResponseBody {
     /// an error, because Swift takes quadratic time to compare such text.
     public var events: Events { events(upTo: EventStreamParser.defaultMaxEventBytes) }
 
-    /// Returns the body as events, with a limit of your own. See ``events``.
+    /// Returns the body as events, with your own limit. See ``events``.
     ///
     /// - Parameter limitBytes: the largest size of an event, in bytes; at least 1.
     public func events(upTo limitBytes: Int) -> Events {
@@ -81,7 +81,7 @@ extension ServerSentEvent {
     ///
     /// - Parameters:
     ///   - type: the type of the value.
-    ///   - coding: how the JSON is read; ``JSONCoding/standard`` by default. If the client has a coding of its own, pass that
+    ///   - coding: how the JSON is read; ``JSONCoding/standard`` by default. If the client has its own coding, pass that
     ///     coding.
     /// - Throws: `DecodingError`; the errors of a strategy of `coding`.
     public func json<Value: Decodable>(as type: Value.Type = Value.self, coding: JSONCoding = .standard) throws -> Value {

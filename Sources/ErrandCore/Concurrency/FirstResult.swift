@@ -5,7 +5,7 @@ package final class FirstResult<Value: Sendable>: Sendable {
     private enum State {
         case open
         case awaited(CheckedContinuation<Value, any Error>)
-        /// With the result, until the task has it.
+        /// The result is decided. The state holds the result until the task takes it.
         case decided(Result<Value, any Error>?)
     }
 

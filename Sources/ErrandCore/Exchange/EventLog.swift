@@ -8,7 +8,7 @@ internal import Synchronization
 ///   sum.
 /// - If ``ExchangeEvent/waitingLimit`` events wait, progress and informational responses are left out.
 ///
-/// All other events are kept: an exchange has about ten of them. The first response with the status 104 of an exchange is kept too,
+/// All other events are kept: an exchange has about ten other events. The first response with the status 104 of an exchange is kept too,
 /// because it has the URL for resuming an upload
 /// ([draft-ietf-httpbis-resumable-upload](https://datatracker.ietf.org/doc/draft-ietf-httpbis-resumable-upload/)).
 ///
@@ -292,7 +292,7 @@ package final class CallEventLog: EventSink, CallObserver {
     }
 }
 
-/// Several sinks as one sink. Each event goes to all of them in order.
+/// Several sinks as one sink. Each event goes to all sinks in order.
 struct EventSinks: EventSink {
     private let sinks: [any EventSink]
 
