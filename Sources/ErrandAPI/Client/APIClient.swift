@@ -13,7 +13,7 @@ public import ErrandCore
 ///
 /// ## Errors of the API
 ///
-/// If the API describes its failures, convert them to an error of your own in one place. The client throws your error instead of the
+/// If the API describes its failures, convert them to your own error in one place. The client throws your error instead of the
 /// `StatusError`. Log, metrics and spans still show the call with its status:
 ///
 /// ```swift
@@ -46,7 +46,7 @@ public struct APIClient: Sendable {
     public let envelope: (any ResponseEnvelope.Type)?
     private let mapError: (@Sendable (StatusError) throws -> any Error)?
     private let validated: HTTPStack
-    /// Reads the envelope of a call without a coding of its own; `nil` if the client has no envelope.
+    /// Reads the envelope of a call without its own coding; `nil` if the client has no envelope.
     let envelopeReader: EnvelopeReader?
 
     /// A client over a stack.
@@ -93,7 +93,7 @@ public struct APIClient: Sendable {
     /// Makes a call and returns its value.
     ///
     /// - Throws: `StatusError`, or the error of `mapError`, for any status but 2xx; ``ResponseDecodingError`` for a body that does not
-    ///   have the declared type; the error of a decoding of your own; ``/ErrandCore/TransportError`` and the failures of middleware;
+    ///   have the declared type; the error of your own decoding; ``/ErrandCore/TransportError`` and the failures of middleware;
     ///   `CancellationError`. Before the request is sent: ``/ErrandCore/InvalidURLError``; ``RequestEncodingError``;
     ///   ``/ErrandCore/FileReadError`` if the file of a body can't be opened; ``/ErrandCore/UnservedOptionError`` for an option without
     ///   its middleware.

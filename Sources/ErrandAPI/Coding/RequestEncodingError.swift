@@ -2,7 +2,7 @@ public import ErrandCore
 
 /// The value of a call can't be encoded as the body of its request. Nothing was sent.
 ///
-/// The description has the request, the name of the type, the coding path and the problem. It has no part of the value:
+/// The description has the request, the name of the type, the coding path and the problem. The description has no part of the value:
 ///
 /// ```
 /// POST /orders: cannot encode Order at lines[0].price: a number that is not finite (not sent)

@@ -38,7 +38,7 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
     /// Whether the body, also that of a refused response, has no envelope although the client has one.
     private(set) var ignoresEnvelope = false
 
-    /// Creates a decoding of your own, such as for XML.
+    /// Creates your own decoding, for example for XML.
     ///
     /// - Parameters:
     ///   - accept: the value of `Accept` for requests that have none; `nil` (the default) adds no field.

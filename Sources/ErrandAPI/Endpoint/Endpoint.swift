@@ -58,7 +58,7 @@ public struct Endpoint<Output: Sendable>: Sendable {
     ///   - query: none by default.
     ///   - headers: none by default.
     ///   - body: none by default.
-    ///   - decoding: `.json`, `.none` for an output of `Void`, or a decoding of your own.
+    ///   - decoding: `.json`, `.none` for an output of `Void`, or your own decoding.
     public init(
         _ method: HTTPRequest.Method, _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: EndpointBody = .none, decoding: ResponseDecoding<Output>

@@ -21,7 +21,7 @@ public import ErrandFormats
 ///   processed the request: its ``/ErrandCore/Delivery`` is `notSent`, or the response has the status 429
 ///   ([RFC 6585, section 4](https://www.rfc-editor.org/rfc/rfc6585#section-4)), or 503 with `Retry-After`
 ///   ([RFC 9110, section 15.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.6.4)). Otherwise the sequence ends when the server
-///   ends the stream. It throws if the connection is lost or silent, or if the response has the status 503 without `Retry-After` or
+///   ends the stream. The stream throws if the connection is lost or silent, or if the response has the status 503 without `Retry-After` or
 ///   another 5xx. With ``EventStreamPolicy/resendsNonIdempotent``, the request is sent again in these cases, too.
 ///
 /// The timeouts of the stack and of the endpoint for a call and for an attempt do not apply, because a stream may last for days. The
@@ -30,8 +30,8 @@ public import ErrandFormats
 /// connects again after the wait of the refusal. If TLS or the proxy fails after a connection has worked, the stream connects again. An
 /// open stream holds its slot of a `concurrencyLimit`. To limit the whole stream, cancel the task, or set a deadline of the request.
 ///
-/// The first request is sent when the first event is read. Each iterator opens its own connections in the reading task. It closes them when
-/// the iterator is released (`break` is enough) or its task is cancelled. Unread events wait on the wire.
+/// The first request is sent when the first event is read. Each iterator opens its own connections in the reading task. The iterator
+/// closes the connections when it is released (`break` is enough) or its task is cancelled. Unread events wait on the wire.
 public struct EventStream: AsyncSequence, Sendable {
     public typealias Element = ServerSentEvent
     public typealias Failure = any Error

@@ -9,7 +9,7 @@ internal import ErrandFormats
 /// POST https://a.example/chat: incomplete event stream: it ended before its terminator (status 200)
 /// ```
 public struct EventStreamError: RequestFailure {
-    /// What happened. Other codes may be added.
+    /// The kind of the failure. Other codes may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words, such as `not an event stream`.
         public let description: String
@@ -24,9 +24,9 @@ public struct EventStreamError: RequestFailure {
         public static let incomplete = Code("incomplete event stream")
     }
 
-    /// What happened.
+    /// The kind of the failure.
     public let code: Code
-    /// What happened in detail, in words and without secrets.
+    /// The details in words, without secrets.
     public let message: String
     public var request: Request?
     /// The head of the response; `nil` without a response.
@@ -94,7 +94,7 @@ public struct EventStreamError: RequestFailure {
         default: "The response of \(shownServer) is not valid."
         }
     }
-    /// What happened in detail.
+    /// The details.
     public var failureReason: String? { happened.asSentence }
     /// `nil` for a response that is not an event stream, because another attempt would get the same response.
     public var recoverySuggestion: String? { code == .notAnEventStream ? nil : "Try again later." }

@@ -13,7 +13,7 @@ internal import ErrandFormats
 public struct NextPage<Output: Sendable>: Sendable {
     let find: @Sendable (ResultPage<Output>) throws -> PagePosition?
 
-    /// Creates a way of your own.
+    /// Creates your own way to the next page.
     ///
     /// - Parameter find: returns the position of the next page; `nil` at the end. If it throws, the page is returned, and the next call
     ///   of `next()` throws that error.

@@ -4,8 +4,8 @@ internal import ErrandFormats
 /// The position of a page in a list: the changes to the call that request the page.
 ///
 /// To continue a list later, also in another run of the app, save ``ResultPage/next`` of the last page that you have read, and pass it as
-/// `from`. A position is `Codable`, as `{"query": {"cursor": "a"}}` or `{"url": "https://a.example/items?cursor=a"}`. It contains the
-/// cursor or the URL that the server sent: store a position like other data of the account.
+/// `from`. A position is `Codable`, as `{"query": {"cursor": "a"}}` or `{"url": "https://a.example/items?cursor=a"}`. A position contains
+/// the cursor or the URL that the server sent: store positions like other data of the account.
 public struct PagePosition: Sendable, Hashable {
     private enum Kind: Sendable, Hashable {
         case query([String: String])

@@ -15,7 +15,7 @@ public struct AuthenticationError: RequestFailure {
         /// The reason in words.
         public let description: String
 
-        /// Creates a reason of your own.
+        /// Creates your own reason.
         ///
         /// - Parameters:
         ///   - name: identifies the reason. The library never uses reverse-DNS names.

@@ -59,7 +59,7 @@ extension RequestOptions {
 }
 
 extension RequestOptions {
-    /// Whether the request has a scheme or a handler of its own.
+    /// Whether the request has its own scheme or handler.
     var hasAuthenticationOption: Bool {
         if case .inherited = authentication { onChallenge != nil } else { true }
     }

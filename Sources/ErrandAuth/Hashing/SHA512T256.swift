@@ -1,7 +1,7 @@
 #if Auth
 internal import ErrandCore
 
-/// SHA-512/256: SHA-512 with initial values of its own, cut to 256 bits
+/// SHA-512/256: SHA-512 with its own initial values, cut to 256 bits
 /// ([FIPS 180-4, sections 5.3.6.2 and 6.7](https://nvlpubs.nist.gov/nistpubs/FIPS/NIST.FIPS.180-4.pdf)).
 ///
 /// swift-crypto does not have SHA-512/256. Some servers offer Digest only with SHA-512/256

@@ -42,7 +42,7 @@ internal import Synchronization
 /// A request that began for one account never gets the token of another account: the request fails with ``AuthenticationError`` and
 /// the reason `accountChanged`.
 ///
-/// Each account needs a source of its own. Descriptions and mirrors show no token.
+/// Each account needs a separate source. Descriptions and mirrors show no token.
 public final class TokenSource: Sendable {
     enum Work: Hashable, Sendable {
         case load

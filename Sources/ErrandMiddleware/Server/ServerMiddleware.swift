@@ -9,8 +9,8 @@ public import ErrandCore
 /// ```
 ///
 /// **Place:** outermost, so that all layers inside see an absolute URL. Several servers chain: the path of the outer server follows the
-/// path of the inner server, and a field that the request or an outer server has set is kept. Use only one server with a whole base URL:
-/// of two, the outer server applies, and the inner server does not change a request of another origin.
+/// path of the inner server, and a field that the request or an outer server has set is kept. Use only one server with a whole base URL.
+/// If there are two, the outer server applies, and the inner server does not change a request of another origin.
 ///
 /// **Base:** a URL, or a part of a URL.
 ///

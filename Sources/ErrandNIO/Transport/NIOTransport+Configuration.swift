@@ -9,8 +9,8 @@ extension NIOTransport {
         public var tls = TLSSettings()
         /// Whether HTTP/2 is offered over TLS: true by default. The server chooses. False: only HTTP/1.1 is used, also for `http` URLs.
         ///
-        /// A connection of HTTP/2 carries as many requests at a time as the server allows, at most 4096; 100 if it does not say. A response
-        /// whose body nobody reads takes up to 1 MiB of memory; in HTTP/1.1, 64 KiB, and 512 KiB after the first read.
+        /// A connection of HTTP/2 carries as many requests at a time as the server allows, at most 4096; 100 if it does not say. An
+        /// unread response takes up to 1 MiB of memory. In HTTP/1.1, it takes up to 64 KiB, and up to 512 KiB after the first read.
         public var allowsHTTP2 = true
         /// Whether HTTP/2 is used for `http` URLs, without asking: false by default. The servers must know it
         /// ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)). It changes nothing for `https`, nor
@@ -18,19 +18,20 @@ extension NIOTransport {
         public var usesHTTP2WithoutTLS = false
         /// Whether requests to several hosts may share a connection of HTTP/2, as in browsers: false by default.
         ///
-        /// The first request to a host looks up its addresses. An open connection of another host is used, and no new connection is opened,
-        /// if its address is one of them, its port is the same, and its certificate names both hosts
-        /// ([RFC 9113, section 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)). A connection that opens meanwhile is used,
-        /// too. If the shared connection has no room, a request gets a connection of its own host. ``NIOTransport/preconnect(to:count:)``
-        /// always opens connections of the host. While the shared connection is open, later requests use it without a lookup.
+        /// The first request to a host looks up its addresses. An open connection of another host is used, and no new connection is
+        /// opened, if its address is one of these addresses, its port is the same, and its certificate names both hosts ([RFC 9113,
+        /// section 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)). A connection that opens meanwhile is used, too. If the
+        /// shared connection has no room, a request gets a connection to its own host. ``NIOTransport/preconnect(to:count:)`` always
+        /// opens connections of the host. While the shared connection is open, later requests use it without a lookup.
         ///
-        /// Only `https` origins with a name share connections, not IP addresses, and only direct ones, not through a proxy. Hosts with
-        /// ``ErrandCore/TLSSettings/pins``, or in ``ErrandCore/TLSSettings/trustsAnyCertificateForTesting``, have connections of their own.
+        /// Only `https` origins with a name share connections, not IP addresses, and only direct connections, not connections through a
+        /// proxy. Hosts with ``ErrandCore/TLSSettings/pins``, or in ``ErrandCore/TLSSettings/trustsAnyCertificateForTesting``, have
+        /// separate connections.
         ///
         /// The risks: one address and one certificate may belong to servers of several tenants. A server that can't choose the host by
         /// the request alone, but only by the name in the handshake, responds to a request for another host with the status 421
         /// ([RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)), or, if it is badly configured, with a
-        /// wrong response. After a 421, the request is sent again over a connection of its own host, if its body can be sent again. The
+        /// wrong response. After a 421, the request is sent again over a connection to its own host, if its body can be sent again. The
         /// host then shares no connection. The transport remembers the last 1024 such hosts. A lost connection fails the requests of all
         /// its hosts.
         ///
