@@ -26,7 +26,7 @@ struct ContentDecoder: BodyTransform {
 
     mutating func finish(_ input: inout Data) throws -> Data? {
         if let output = try decoded(&input) { return output }
-        // A body without any bytes is empty, whatever its coding.
+        // A body without any bytes is empty, with any coding.
         guard receivedBytes > 0 || !input.isEmpty else { return nil }
         for (index, stage) in stages.enumerated() {
             // The remaining bytes are the beginning of a member.

@@ -11,9 +11,9 @@ public import ErrandFormats
 ///
 /// A typed call takes the form as its body: `.post("/photos", body: .multipart(form))`.
 ///
-/// If the length of each part is known, the length of the whole body is known before any file is read. Files are read while they
-/// are sent. If each part can be sent again, the body can be sent again. Quotation marks and line breaks in names are sent as `%22`, `%0D` and
-/// `%0A`, as browsers do.
+/// If the length of each part is known, the length of the whole body is known before any file is read. Files are read while they are
+/// sent. If each part can be sent again, the body can be sent again. Quotation marks and line breaks in names are sent as `%22`, `%0D`
+/// and `%0A`, as browsers do.
 public struct MultipartForm: Sendable {
     /// A part of a form.
     public struct Part: Sendable {

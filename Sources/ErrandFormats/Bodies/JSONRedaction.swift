@@ -155,7 +155,7 @@ private struct JSONScanner {
             } else {
                 end(start, beginsSecret: beginsSecret, replacement: try scalar(first, from: start), safe: &safe)
             }
-            // The value has ended. Each level whose last value it was ends, too.
+            // The value has ended. Each level ends, too, if this value was its last value.
             while true {
                 guard let level = levels.last else { return }
                 skipSpace()

@@ -1,4 +1,4 @@
-// Reading a value without a Swift type for it.
+// Reading a value without a Swift type.
 
 extension JSONValue {
     /// The member with this name; ``null`` if there is no such member, or if this value is not an object.

@@ -1,4 +1,4 @@
-// Changing a value without a Swift type for it.
+// Changing a value without a Swift type.
 
 extension JSONValue {
     /// Changes the value by a merge patch ([RFC 7396](https://www.rfc-editor.org/rfc/rfc7396)): the members of `patch` replace the

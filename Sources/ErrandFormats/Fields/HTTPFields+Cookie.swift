@@ -4,9 +4,9 @@ extension HTTPFields {
     /// The fields with all `Cookie` fields joined by `; ` into one field, at the position of the first.
     ///
     /// If a `Cookie` is set as one value, `HTTPFields` splits the value into several fields, which is right for HTTP/2 only
-    /// ([RFC 9113, section 8.2.3](https://www.rfc-editor.org/rfc/rfc9113#section-8.2.3)). In other versions of HTTP, a request must
-    /// have only one `Cookie` field ([RFC 6265, section 5.4](https://www.rfc-editor.org/rfc/rfc6265#section-5.4)): many servers read
-    /// only the first.
+    /// ([RFC 9113, section 8.2.3](https://www.rfc-editor.org/rfc/rfc9113#section-8.2.3)). In other versions of HTTP, a request must have
+    /// only one `Cookie` field ([RFC 6265, section 5.4](https://www.rfc-editor.org/rfc/rfc6265#section-5.4)): many servers read only the
+    /// first field.
     package var withOneCookie: HTTPFields {
         var first: HTTPField?
         var count = 0

@@ -19,10 +19,10 @@ extension NIOTransport {
         /// Whether requests to several hosts may share a connection of HTTP/2, as in browsers: false by default.
         ///
         /// The first request to a host looks up its addresses. An open connection of another host is used, and no new connection is
-        /// opened, if its address is one of these addresses, its port is the same, and its certificate names both hosts ([RFC 9113,
-        /// section 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)). A connection that opens meanwhile is used, too. If the
-        /// shared connection has no room, a request gets a connection to its own host. ``NIOTransport/preconnect(to:count:)`` always
-        /// opens connections of the host. While the shared connection is open, later requests use it without a lookup.
+        /// opened, if its address is one of these addresses, its port is the same, and its certificate names both hosts
+        /// ([RFC 9113, section 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)). A connection that opens meanwhile is used,
+        /// too. If the shared connection has no room, a request gets a connection to its own host. ``NIOTransport/preconnect(to:count:)``
+        /// always opens connections of the host. While the shared connection is open, later requests use it without a lookup.
         ///
         /// Only `https` origins with a name share connections, not IP addresses, and only direct connections, not connections through a
         /// proxy. Hosts with ``ErrandCore/TLSSettings/pins``, or in ``ErrandCore/TLSSettings/trustsAnyCertificateForTesting``, have

@@ -201,7 +201,7 @@ extension HARResponse {
     }
 }
 
-/// Maps increasing offsets across edits, in one pass over the edits for all of them.
+/// Maps increasing offsets across edits, in one pass over the edits for all offsets.
 struct OffsetMap {
     private var rest: ArraySlice<ByteEdit>
     private var shift = 0

@@ -102,9 +102,9 @@ public struct HARCache: Codable, Sendable, Hashable {
 public struct HARTimings: Codable, Sendable, Hashable {
     /// The time until there was a connection, without `dns` and `connect`: in a queue, for example, or for attempts to connect that failed.
     public var blocked: Double? = -1
-    /// The time to resolve the host. Of several attempts to connect, that of the last.
+    /// The time to resolve the host. Of several attempts to connect, the time of the last attempt.
     public var dns: Double? = -1
-    /// The time to connect, with the TLS handshake. Of several attempts to connect, that of the last.
+    /// The time to connect, with the TLS handshake. Of several attempts to connect, the time of the last attempt.
     public var connect: Double? = -1
     /// The time of the TLS handshake, which is a part of `connect`.
     public var ssl: Double? = -1
@@ -285,7 +285,7 @@ public struct HARChunk: Codable, Sendable, Hashable {
 
 /// Why a body is missing or incomplete in the file. An open set.
 public struct HARIncomplete: RawRepresentable, Codable, Sendable, Hashable, CustomStringConvertible {
-    /// The reason as it is in the file.
+    /// The reason, as written in the file.
     public var rawValue: String
     /// Creates a reason from its text in the file.
     public init(rawValue: String) { self.rawValue = rawValue }

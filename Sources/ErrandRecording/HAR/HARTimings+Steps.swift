@@ -1,10 +1,10 @@
 internal import ErrandCore
 
 extension HARTimings {
-    /// The times of a recorded exchange. Each moment of it is in one phase, so that the phases add up to the whole.
+    /// The times of a recorded exchange. Each moment belongs to one phase, so that the phases add up to the whole time.
     ///
     /// - Parameters:
-    ///   - steps: what the transport reported, counted from the beginning of the exchange.
+    ///   - steps: the steps that the transport reported, counted from the beginning of the exchange.
     ///   - head: when the head of the response was received; `nil` if it was not.
     ///   - end: when the exchange ended.
     init(_ steps: ExchangeTimings, head: Duration?, end: Duration) {

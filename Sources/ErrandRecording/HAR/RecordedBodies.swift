@@ -2,7 +2,7 @@ internal import ErrandCore
 internal import Synchronization
 
 extension RequestBody {
-    /// Returns this body, and reports to `exchange` what is sent. Bytes in memory are returned unchanged: they are already recorded.
+    /// Returns this body, and reports the sent bytes to `exchange`. Bytes in memory are returned unchanged: they are already recorded.
     func recorded(by exchange: RecordedExchange) -> RequestBody {
         guard bufferedData == nil else { return self }
         return observed { event in
@@ -17,7 +17,7 @@ extension RequestBody {
 }
 
 extension ResponseBody {
-    /// Returns this body, and reports to `exchange` what is read. Bytes in memory are returned unchanged: they are already recorded.
+    /// Returns this body, and reports the read bytes to `exchange`. Bytes in memory are returned unchanged: they are already recorded.
     func recorded(by exchange: RecordedExchange) -> ResponseBody {
         guard bufferedData == nil else { return self }
         return observed { event in

@@ -13,9 +13,9 @@ final class RecordedExchange: EventSink {
         case complete
         /// The body was abandoned.
         case abandoned
-        /// It failed, before the head or in the body.
+        /// The exchange failed, before the head or in the body.
         case failed(HARFailure, String)
-        /// It is not recorded.
+        /// The exchange is not recorded.
         case dropped
     }
 

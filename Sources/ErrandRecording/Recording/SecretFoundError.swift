@@ -2,9 +2,9 @@ public import ErrandCore
 
 /// The error of ``Recording/save()`` if a registered secret is in the content to be written. Nothing was written.
 ///
-/// It contains the position of the secret, but not the secret.
+/// The error contains the position of the secret, but not the secret.
 public struct SecretFoundError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
-    /// The exchange in the order of the file, from 1; nil where it is in none of them.
+    /// The number of the exchange in the order of the file, from 1; `nil` if the secret is not in an exchange.
     public let entry: Int?
     /// The exchange's method and URL, without secrets; empty if the secret is not in an exchange.
     public let exchange: String

@@ -59,7 +59,7 @@ extension Recording {
 extension HARResponse {
     fileprivate var head: HTTPResponse { head(decoded: false) }
 
-    /// - Parameter decoded: whether the file is from a browser: its bodies are decoded, although their fields describe the encoded ones.
+    /// - Parameter decoded: whether the file is from a browser: its bodies are decoded, although their fields describe encoded bodies.
     fileprivate func head(decoded: Bool) -> HTTPResponse {
         var fields = headers.fields
         if decoded, fields[.contentEncoding] != nil {
@@ -71,7 +71,7 @@ extension HARResponse {
     }
 }
 
-/// Waits until this many milliseconds after its creation, or not at all.
+/// Waits until a number of milliseconds after its creation, or does not wait.
 struct Pace: Sendable {
     private let sleep: (@Sendable (Duration) async throws -> Void)?
 

@@ -117,8 +117,8 @@ struct RequestKey: Sendable {
     }
 }
 
-/// Comparison with redacted text: a placeholder in the recording matches any text, because a secret that came with a response is not known
-/// to be one when the request is made again.
+/// Comparison with redacted text. A placeholder in the recording matches any text: a secret that came with a response is not known as a
+/// secret when the request is made again.
 private enum Redacted {
     private static let placeholders = [Array(Sensitivity.placeholder.utf8), Array(Sensitivity.urlPlaceholder.utf8)]
 

@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// Finds the secrets in a body by its syntax: that of its type, or the one that its beginning shows.
+/// Finds the secrets in a body by its syntax: the syntax of its media type, or the syntax that its beginning shows.
 struct BodySearch {
     let sensitivity: Sensitivity
     let keepsBinary: Bool

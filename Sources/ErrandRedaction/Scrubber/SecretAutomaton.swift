@@ -1,4 +1,4 @@
-/// Finds many texts at once, in one pass over the bytes (Aho and Corasick, 1975). It takes linear time, whatever the number of texts and
+/// Finds many texts at once, in one pass over the bytes (Aho and Corasick, 1975). The search takes linear time for any number of texts,
 /// however similar they are. A plus matches a space, as in a form.
 struct SecretAutomaton: Sendable {
     /// The position of a text, and its index.
@@ -40,7 +40,7 @@ struct SecretAutomaton: Sendable {
             if endings[Int(state)] < 0 { endings[Int(state)] = Int32(index) }
         }
         fallbacks = [Int32](repeating: 0, count: parents.count)
-        // Shorter ones first: the fallback of a state is set before the state.
+        // Shorter texts come first: the fallback of a state is set before the state.
         var byDepth = [[Int32]](repeating: [], count: longest + 1)
         for state in parents.indices { byDepth[Int(depths[state])].append(Int32(state)) }
         for state in byDepth.dropFirst().joined() {

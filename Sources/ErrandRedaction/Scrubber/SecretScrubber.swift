@@ -4,13 +4,13 @@ package import ErrandFormats
 /// Replaces secrets in texts in any encoding: as they are, percent-encoded (also several times), form-encoded, with the escapes of JSON
 /// (also within JSON), or within base64 (both alphabets) at any alignment.
 ///
-/// It takes linear time, whatever the number of secrets. Three levels of nested escapes are resolved.
+/// The search takes linear time for any number of secrets. Three levels of nested escapes are resolved.
 package struct SecretScrubber {
     /// The number of bytes of each secret that are looked up at once.
     private static let keyBytes = 8
     /// The length from which the beginning of a secret counts at the end of truncated bytes.
     private static let shortestFront = 6
-    /// The length of the shortest secret that is searched in base64. Shorter ones would be found in any long base64.
+    /// The length of the shortest secret that is searched in base64. Shorter secrets would be found in any long base64.
     private static let shortestInBase64 = 5
     private static let deepestEscapes = 3
 
@@ -185,7 +185,7 @@ package struct SecretScrubber {
 }
 
 extension SecretScrubber: CustomStringConvertible, CustomReflectable {
-    /// The number of secrets, and nothing of them.
+    /// The number of secrets, without any part of a secret.
     package var description: String { "\(replacements.count) secrets" }
     package var customMirror: Mirror { Mirror(self, children: ["count": replacements.count]) }
 }

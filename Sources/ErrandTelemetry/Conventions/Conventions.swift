@@ -17,7 +17,8 @@ enum Conventions {
         return "\(method) \(template)"
     }
 
-    /// Returns `error.type` of a call: that of its failure, unless it was cancelled; otherwise the status code, if it is refused.
+    /// Returns `error.type` of a call: the type of its failure, unless the call was cancelled. Without a failure, the status code, if the
+    /// status is refused.
     static func errorType(of outcome: CallOutcome) -> String? {
         if let failure = outcome.failure, !outcome.isCancelled { return errorType(of: failure) }
         return outcome.isRefused ? outcome.response.map { "\($0.head.status.code)" } : nil

@@ -5,7 +5,7 @@ internal import ErrandFormats
 
 /// The text of a body, or of its first bytes, in a log: JSON, a form or events without secrets; otherwise, the kind of the bytes.
 struct BodyText {
-    /// The kind of the bytes, shown in place of them; `nil` if ``lines`` are shown.
+    /// The kind of the bytes, shown in place of the bytes; `nil` if ``lines`` are shown.
     private(set) var summary: String?
     private(set) var lines: [String] = []
 

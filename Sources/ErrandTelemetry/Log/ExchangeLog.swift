@@ -14,7 +14,7 @@ final class ExchangeLog: CallObserver {
     private let carriesCURL: Bool
     private let request: Request
     private let time: @Sendable () -> Duration
-    /// The response that is written at the end of the call; `nil` if it is written earlier, or not at all.
+    /// The response that is written at the end of the call; `nil` if it is written earlier, or is not written.
     private let awaited = Mutex<Awaited?>(nil)
 
     /// - Parameter time: returns the time since the request came to the log.

@@ -15,7 +15,7 @@ extension HTTPSender where Self: ConnectionSource {
     /// Measures each attempt, the connections that this transport has open, and how long each was open, if the transport reports that
     /// (``/ErrandCore/ClosedConnectionSource``). See ``MetricsMiddleware``.
     ///
-    /// Where several stacks over one transport have the same factory, the last that was made reports what becomes of connections between
+    /// If several stacks over one transport have the same factory, the stack that was created last reports connections that close between
     /// attempts.
     ///
     /// ```swift

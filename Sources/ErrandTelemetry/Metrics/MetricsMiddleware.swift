@@ -86,7 +86,7 @@ public struct MetricsMiddleware: HTTPMiddleware {
     /// - Parameters:
     ///   - factory: the factory of the instruments; `nil`, the default: `MetricsSystem.factory` at the first measured request.
     ///   - attributes: the optional attributes to add; none by default.
-    ///   - knownMethods: the methods that are reported by name; `nil`, the default: those of RFC 9110, and PATCH.
+    ///   - knownMethods: the methods that are reported by name; `nil`, the default: the methods of RFC 9110, and PATCH.
     ///   - openConnections: returns the number of connections to an origin, or `nil` if it is not known. Called at each end of an exchange;
     ///     it must return quickly. Without it, the default, `http.client.open_connections` is not reported.
     ///   - clock: the clock that measures durations.

@@ -1,7 +1,7 @@
 package import ErrandCore
 internal import Synchronization
 
-/// A body that a test writes in pieces, one for each read. It records how it is read.
+/// A body that a test writes in pieces, one for each read. The body records how it is read.
 package final class RecordingBodySource: BodySource {
     private struct State {
         var pieces: ArraySlice<Data> = []

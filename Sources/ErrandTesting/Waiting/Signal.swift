@@ -39,7 +39,7 @@ package final class Signal: Sendable {
 
     /// Returns when the event has happened. Cancellation of the task does not end the wait.
     package func waitIgnoringCancellation() async {
-        // Nothing but the event resumes this waiter.
+        // Only the event resumes this waiter.
         try? await withCheckedThrowingContinuation { continuation in
             if let result = add(Ticket(), continuation) { continuation.resume(with: result) }
         }
