@@ -8,8 +8,8 @@ public import ErrandCore
 /// let user: User = try await github.get("/users/\(name, "name")")
 /// ```
 ///
-/// Every status but 2xx is an error unless the stack or the options of the call say otherwise: the client adds a `validateStatus` around a
-/// stack that has none. The added layer checks only responses that no conditional `validateStatus` inside has checked.
+/// Every status except 2xx is an error, unless the stack or the options of the call say otherwise: if a stack has no `validateStatus`,
+/// the client adds one. The added layer checks only responses that no conditional `validateStatus` inside has checked.
 ///
 /// ## Errors of the API
 ///
@@ -34,7 +34,8 @@ public import ErrandCore
 /// ``decode(_:as:)``. No step runs on the caller's actor.
 ///
 /// Decoding is part of a call: log, spans, metrics, events and the profile include its time, and report a decoding failure as the failure
-/// of the call. A call that is made step by step ends for these observers when the body of its response was read or abandoned, or failed.
+/// of the call. If you make a call step by step, it ends for these observers when the body of its response was read, was abandoned, or
+/// failed.
 public struct APIClient: Sendable {
     /// The stack that sends the requests.
     public let stack: HTTPStack
@@ -49,7 +50,7 @@ public struct APIClient: Sendable {
     /// Reads the envelope of a call without its own coding; `nil` if the client has no envelope.
     let envelopeReader: EnvelopeReader?
 
-    /// A client over a stack.
+    /// Creates a client over a stack.
     ///
     /// - Parameters:
     ///   - stack: a stack with a base URL by `server`, because an endpoint has only a path.
@@ -71,7 +72,7 @@ public struct APIClient: Sendable {
         validated = stack.validatingStatus
     }
 
-    /// A client over a sender that is not a stack yet, such as a transport.
+    /// Creates a client over a sender that is not a stack yet, such as a transport.
     ///
     /// - Parameters:
     ///   - sender: the sender of the requests.

@@ -63,8 +63,8 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
         return try unwrap(data, head, json, envelope, includesEnvelope)
     }
 
-    /// This decoding for bodies without the client's ``ResponseEnvelope``, such as of a health check or of another server. Bodies of
-    /// refused responses have no envelope, either.
+    /// This decoding, for bodies without the client's ``ResponseEnvelope``, such as the bodies of a health check or of another server.
+    /// With this decoding, the bodies of refused responses have no envelope, either.
     ///
     /// ```swift
     /// let health = Endpoint<Health>(.get, "/health", decoding: .json.withoutEnvelope)
@@ -84,7 +84,7 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
         return copy
     }
 
-    /// This decoding for an output that has members of the client's ``ResponseEnvelope`` besides the data, such as the cursor of the next
+    /// This decoding, for an output that has members of the client's ``ResponseEnvelope`` besides the data, such as the cursor of the next
     /// page.
     ///
     /// ```swift
@@ -94,8 +94,8 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
     /// let list = Endpoint<OrderList>(.get, "/orders", decoding: .json.includingEnvelope)
     /// ```
     ///
-    /// The call fails with the ``/ErrandCore/ServiceError`` of the envelope as any other call. This property has an effect only for JSON
-    /// with an envelope.
+    /// The call fails with the ``/ErrandCore/ServiceError`` of the envelope, as any other call does. This property has an effect only for
+    /// JSON with an envelope.
     public var includingEnvelope: ResponseDecoding {
         var copy = self
         copy.includesEnvelope = true

@@ -41,7 +41,7 @@ public struct Endpoint<Output: Sendable>: Sendable {
     public var path: PathTemplate
     /// The query.
     public var query: URLQuery
-    /// The header fields of the call. They replace the fields of the body, the decoding and `server`.
+    /// The header fields of the call, which replace the fields of the body, the decoding and `server`.
     public var headers: HTTPFields
     /// The body.
     public var body: EndpointBody

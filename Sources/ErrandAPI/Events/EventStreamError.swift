@@ -1,7 +1,7 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// A response is not a usable event stream.
+/// The error for a response that is not a usable event stream.
 ///
 /// ```
 /// GET https://a.example/prices: not an event stream: the Content-Type is text/html, not text/event-stream (status 200)
@@ -13,6 +13,8 @@ public struct EventStreamError: RequestFailure {
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words, such as `not an event stream`.
         public let description: String
+        /// Creates a code.
+        ///
         /// - Parameter description: the code in words; it begins the description of the error.
         public init(_ description: String) { self.description = description }
 

@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// A list could not be read to its end.
+/// The error for a list that could not be read to its end.
 ///
 /// ```
 /// GET https://a.example/items?page=3: pages in a loop: ?page=1 was read already
@@ -10,6 +10,8 @@ public struct PaginationError: RequestFailure {
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words, such as `pages in a loop`.
         public let description: String
+        /// Creates a code.
+        ///
         /// - Parameter description: the code in words; it begins the description of the error.
         public init(_ description: String) { self.description = description }
 

@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// A polling ended without a result.
+/// The error for a polling that ended without a result.
 ///
 /// ```
 /// GET https://a.example/jobs/7: polling timed out: not done after 10 min and 34 requests
@@ -10,6 +10,8 @@ public struct PollingError: RequestFailure {
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words, such as `polling timed out`.
         public let description: String
+        /// Creates a code.
+        ///
         /// - Parameter description: the code in words; it begins the description of the error.
         public init(_ description: String) { self.description = description }
 

@@ -1,7 +1,7 @@
 #if Auth
 public import ErrandCore
 
-/// A request that can't be authenticated.
+/// The error for a request that can't be authenticated.
 ///
 /// ```
 /// GET https://a.example/me: cannot authenticate: nobody is signed in (not sent)

@@ -501,8 +501,8 @@ public final class TokenSource: Sendable {
         try await Task(executorPreference: executor) { try await work() }.value
     }
 
-    /// Waits until refreshes and writes to the store that are in progress have ended. Use this before a program ends: otherwise, a
-    /// new token could be lost.
+    /// Waits until refreshes and writes to the store that are in progress have ended. Call this function before a program ends.
+    /// Otherwise, a new token could be lost.
     ///
     /// If the task is cancelled, the wait continues.
     ///

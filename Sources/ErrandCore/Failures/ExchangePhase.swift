@@ -4,6 +4,8 @@ public struct ExchangePhase: Sendable, Hashable, CustomStringConvertible {
     /// The name, such as `connect`.
     public let description: String
 
+    /// Creates a phase.
+    ///
     /// - Parameter description: the name.
     public init(_ description: String) { self.description = description }
 

@@ -11,6 +11,8 @@ public struct FileReadError: LocalizedError, Sendable, Hashable, CustomStringCon
     public let code: Int32
     private let reason: String?
 
+    /// Creates an error.
+    ///
     /// - Parameters:
     ///   - path: the file's path.
     ///   - operation: the failed operation, as a verb.

@@ -12,6 +12,8 @@ public struct TransportError: RequestFailure {
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words, such as `cannot connect`.
         public let description: String
+        /// Creates a code.
+        ///
         /// - Parameter description: the code in words; it begins the description of the error.
         public init(_ description: String) { self.description = description }
 
@@ -74,6 +76,8 @@ public struct TransportError: RequestFailure {
     }
     private var sentInThisAttempt: Delivery
 
+    /// Creates an error.
+    ///
     /// - Parameters:
     ///   - code: the kind of the failure.
     ///   - phase: the phase of the exchange in which the failure happened.

@@ -39,6 +39,8 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// Whether a token was ever taken. Before that, every bucket is full, and a successful call adds no token.
     private let wasTaken = Atomic(false)
 
+    /// Creates a budget.
+    ///
     /// - Parameters:
     ///   - reserve: the capacity of a bucket, and its tokens at the start; at least 0.
     ///   - perSuccess: the tokens for a successful call; at least 0.

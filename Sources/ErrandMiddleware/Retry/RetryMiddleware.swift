@@ -38,6 +38,8 @@ public struct RetryMiddleware: HTTPMiddleware {
     private let clock: any Clock<Duration>
     private let random: @Sendable () -> Double
 
+    /// Creates the middleware.
+    ///
     /// - Parameters:
     ///   - policy: the conditions and the waits of retries.
     ///   - budget: the budget of all calls through this middleware; by default, a separate budget. `nil`: no limit.

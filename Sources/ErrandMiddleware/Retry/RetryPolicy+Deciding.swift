@@ -19,6 +19,8 @@ extension RetryPolicy {
             if case .failure(let error) = result { error } else { nil }
         }
 
+        /// Creates a finished attempt, for tests of a decision.
+        ///
         /// - Parameters:
         ///   - request: the request, as it was when the attempt began.
         ///   - number: the number of the attempt, from 1.

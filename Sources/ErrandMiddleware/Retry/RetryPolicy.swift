@@ -45,6 +45,8 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     /// 408, 425, 429, 500, 502, 503 and 504.
     public static let defaultStatuses: Set<Int> = HTTPResponse.Status.transientCodes
 
+    /// Creates a policy.
+    ///
     /// - Parameters:
     ///   - maxAttempts: the number of attempts, including the first; at least 1.
     ///   - backoff: the wait before each further attempt.
