@@ -35,9 +35,9 @@ internal import ErrandFormats
 /// it stopped. After an error, every call throws the same error.
 struct ResponseParser {
     enum Event {
-        /// The next event needs more bytes, or the end of the connection. Bytes may be consumed all the same.
+        /// The next event needs more bytes, or the end of the connection. Some bytes may be consumed nevertheless.
         case needsMore
-        /// An interim response (1xx) other than 101. The final one is still expected.
+        /// An interim response (1xx) other than 101. The final response is still expected.
         case interim(HTTPResponse)
         /// The head of the final response. A 101 is a final response: the bytes after it are not HTTP/1.1, and stay unconsumed.
         case head(ResponseHead)

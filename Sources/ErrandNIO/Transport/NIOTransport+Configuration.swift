@@ -9,12 +9,13 @@ extension NIOTransport {
         public var tls = TLSSettings()
         /// Whether HTTP/2 is offered over TLS: true by default. The server chooses. False: only HTTP/1.1 is used, also for `http` URLs.
         ///
-        /// A connection of HTTP/2 carries as many requests at a time as the server allows, at most 4096; 100 if it does not say. An
-        /// unread response takes up to 1 MiB of memory. In HTTP/1.1, it takes up to 64 KiB, and up to 512 KiB after the first read.
+        /// A connection of HTTP/2 carries as many requests at a time as the server allows, at most 4096. If the server declares no limit,
+        /// the connection carries 100. An unread response takes up to 1 MiB of memory. In HTTP/1.1, it takes up to 64 KiB, and up to 512
+        /// KiB after the first read.
         public var allowsHTTP2 = true
-        /// Whether HTTP/2 is used for `http` URLs, without asking: false by default. The servers must know it
-        /// ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)). It changes nothing for `https`, nor
-        /// for requests that an HTTP proxy reads. It requires ``allowsHTTP2``.
+        /// Whether HTTP/2 is used for `http` URLs, without asking: false by default. The servers must support this
+        /// ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)). The setting does not apply to `https`, nor to
+        /// requests that an HTTP proxy reads. It requires ``allowsHTTP2``.
         public var usesHTTP2WithoutTLS = false
         /// Whether requests to several hosts may share a connection of HTTP/2, as in browsers: false by default.
         ///
@@ -35,7 +36,7 @@ extension NIOTransport {
         /// host then shares no connection. The transport remembers the last 1024 such hosts. A lost connection fails the requests of all
         /// its hosts.
         ///
-        /// It requires ``allowsHTTP2``, and neither ``unixSocketPath`` nor a client certificate may be set.
+        /// The setting requires ``allowsHTTP2``. Neither ``unixSocketPath`` nor a client certificate may be set.
         public var sharesConnectionsAcrossHosts = false
         /// How long a server may be silent before the transport sends a ping on an HTTP/2 connection. More than zero. `nil` (the default):
         /// no pings, except one with the reset of a request that was canceled while the server was silent. If nothing comes within the same
@@ -47,8 +48,8 @@ extension NIOTransport {
         /// The time for which an unused connection is kept: 60 s by default; at least zero. Zero: no connection is kept. A server may ask
         /// for less by its `Keep-Alive` field.
         public var idleTimeout: Duration = .seconds(60)
-        /// The age at which a connection takes no further exchange, at least zero; `nil` (the default): none. Zero: each connection takes
-        /// one exchange. Use it to follow changes of the DNS.
+        /// The age at which a connection takes no further exchange, at least zero; `nil` (the default): no limit. Zero: each connection
+        /// takes one exchange. A limit makes the transport follow changes of the DNS.
         public var maxConnectionAge: Duration?
         /// The number of connections to one origin at a time: 256 by default, at least 1. Further requests queue by their priority, then
         /// first in, first out.
@@ -65,8 +66,8 @@ extension NIOTransport {
         /// configuration.resolver = try HostOverrides(["api.example:443:127.0.0.1"])   // as curl's --resolve
         /// ```
         ///
-        /// Several addresses are tried in turns of IPv6 and IPv4: the next one when one has failed, or after 250 ms. The first connection
-        /// that opens is used ([RFC 8305](https://www.rfc-editor.org/rfc/rfc8305)).
+        /// If a host has several addresses, IPv6 and IPv4 addresses are tried alternately. The next address is tried when one has failed,
+        /// or after 250 ms. The first connection that opens is used ([RFC 8305](https://www.rfc-editor.org/rfc/rfc8305)).
         public var resolver: any HostResolver = SystemHostResolver().cached()
         /// The address of this machine that connections come from, on any free port; `nil` (the default): the system chooses. Only
         /// addresses of the same kind, IPv4 or IPv6, are connected to. Not with ``unixSocketPath``.
@@ -175,7 +176,7 @@ extension NIOTransport {
     }
 }
 
-/// A setting of a transport can't be used. It is thrown when the transport is created.
+/// The error for a setting of a transport that can't be used. It is thrown when the transport is created.
 ///
 /// The description names the setting, its bound and its value:
 ///

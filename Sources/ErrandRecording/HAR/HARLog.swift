@@ -55,13 +55,13 @@ public struct HARLog: Codable, Sendable, Hashable {
 }
 
 extension HARLog.Creator {
-    /// This library.
+    /// The name and version that this library writes as the creator.
     public static let errand = HARLog.Creator(name: "Errand", version: "1")
 }
 
 /// One exchange in an archive.
 public struct HAREntry: Codable, Sendable, Hashable {
-    /// When it began: ISO 8601, with milliseconds.
+    /// The time when the exchange began: ISO 8601, with milliseconds.
     public var startedDateTime: String
     /// The milliseconds from the beginning to the end or the failure: the sum of ``timings``.
     public var time: Double
@@ -73,9 +73,9 @@ public struct HAREntry: Codable, Sendable, Hashable {
     public var cache = HARCache()
     /// The times of the phases.
     public var timings: HARTimings
-    /// The IP address of the server or proxy; `nil` where the transport does not report it.
+    /// The IP address of the server or proxy; `nil` if the transport does not report it.
     public var serverIPAddress: String?
-    /// The number of the connection, as in ``/ErrandCore/ConnectionInfo``; `nil` where the transport does not report it.
+    /// The number of the connection, as in ``/ErrandCore/ConnectionInfo``; `nil` if the transport does not report it.
     public var connection: String?
     /// A comment; `nil` if there is none.
     public var comment: String?

@@ -72,8 +72,8 @@ public final class Recording: Sendable, CustomStringConvertible {
     ///     replayed one after the other, and then the last exchange repeatedly.
     ///   - bodyLimitBytes: the largest number of bytes that is kept of a body: at least 0, 16 MiB by default. An exchange with a longer
     ///     body is in the file, truncated, and can't be replayed.
-    ///   - keepsCodedBodies: whether a body in a content coding is recorded as it arrives. By default, it is not, because secrets can't be
-    ///     found in it: record outside of the layer that decodes it.
+    ///   - keepsCodedBodies: whether a body in a content coding is recorded as it arrives. False by default, because secrets can't be
+    ///     found in such a body: record outside of the layer that decodes the body.
     ///   - keepsUnknownText: whether a text body of an unknown syntax is recorded, such as HTML, XML or plain text; false by
     ///     default, because secrets can't be found in such a body by name. The exchange is in the file without the body, and
     ///     can't be replayed. If the body is recorded, the secrets of the rest of the exchange are replaced in the body. Other

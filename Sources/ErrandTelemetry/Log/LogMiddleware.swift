@@ -65,7 +65,7 @@ public struct LogMiddleware: HTTPMiddleware {
     /// - Parameters:
     ///   - level: the level of requests and responses; `info` by default.
     ///   - detail: how much is written; ``LogDetail/basic`` by default, which shows neither fields nor bodies.
-    ///   - style: how it is laid out; ``LogStyle/pretty`` by default, one record for each exchange.
+    ///   - style: the layout of the records; ``LogStyle/pretty`` by default, one record for each exchange.
     ///   - metadata: the metadata of a record, beside its message; ``LogMetadata/ids`` by default.
     ///   - curl: whether the record of a failure ends with the request as a `curl` command, without secrets; `false` by default.
     ///   - clock: the clock that measures the elapsed time.
@@ -149,7 +149,7 @@ extension HTTPSender {
     /// - Parameters:
     ///   - level: the level of requests and responses; `info` by default. Failures are logged at `warning` at least.
     ///   - detail: how much is written; ``LogDetail/basic`` by default, which shows neither fields nor bodies.
-    ///   - style: how it is laid out; ``LogStyle/pretty`` by default, one record for each exchange.
+    ///   - style: the layout of the records; ``LogStyle/pretty`` by default, one record for each exchange.
     ///   - metadata: the metadata of a record, beside its message; ``LogMetadata/ids`` by default.
     ///   - curl: whether the record of a failure ends with the request as a `curl` command, without secrets; `false` by default.
     ///   - clock: the clock that measures the elapsed time.
