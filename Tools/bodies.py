@@ -1,7 +1,7 @@
-"""An application for bodies that flow: event streams, lines, content codings and compressed requests. Hypercorn serves it (ASGI), so that HTTP/1.1 and
-HTTP/2 are a real server's.
+"""An application with streamed bodies: event streams, lines, content codings and compressed requests. Hypercorn serves the application (ASGI), so that
+the checks run against the HTTP/1.1 and HTTP/2 of a real server.
 
-Tools/checks.py starts it. Zstandard needs the program zstd, and Brotli the package brotlicffi, which httpbin brings.
+Tools/checks.py starts the application. Zstandard needs the program zstd, and Brotli needs the package brotlicffi, which httpbin brings.
 """
 import asyncio
 import gzip

@@ -6,15 +6,16 @@
     stand.py --bin .build/checks-venv/bin httpbin nginx apache squid socks nghttpd caddy haproxy tus moto oidc hypercorn badtls \\
         multipart mitm -- Tools/checks.py PATH-OF-ERRAND [--write Tools/CHECKS.md]
 
-The stand puts the servers' addresses into the environment (HTTPBIN, NGINX, …) and names of certificates' files beside $CA. A
-server that is not up leaves its rows out. A row without arguments is not possible yet, with the reason. Ends with status 1 when a
-possible check fails.
+The stand puts the servers' addresses into the environment (HTTPBIN, NGINX, …), and the certificates' files beside $CA. If a server does not run,
+its rows are left out. A row without arguments is a check that is not possible yet; it has the reason. The exit status is 1 if a possible check
+fails.
 
-The rows `h2-rules-…` need no server of the stand but its certificate: Tools/h2rules.py is a server that breaks the rules of HTTP/2,
-another one each time. `errand get --http2 --cacert FILE URL` must end within 3 s, and tell the server the right code.
+The rows `h2-rules-…` need the certificate of the stand, and no server of the stand. Tools/h2rules.py is a server that breaks one rule of HTTP/2 in
+each run. `errand get --http2 --cacert FILE URL` must end within 3 s, and send the right code to the server.
 
-The rows of BODIES need no server of the stand: Tools/bodies.py is an application that Hypercorn serves, of the environment that `scripts/setup --checks`
-makes. Rows of a coding that the command was not built with are "not built in": the traits Brotli and Zstandard build them in.
+The rows of BODIES need no server of the stand. Tools/bodies.py is an application that Hypercorn serves. Hypercorn is in the environment that
+`scripts/setup --checks` makes. If the command was built without a coding, the rows of this coding are "not built in". The traits Brotli and
+Zstandard build the codings in.
 """
 import os
 import re
@@ -288,7 +289,7 @@ def rules_table(lines):
     if not lines:
         return []
     return ["", "## Servers that break the rules of HTTP/2", "",
-            "`errand get --http2 --cacert FILE https://localhost/`, against `Tools/h2rules.py`; each must end within 3 s.", "",
+            "`errand get --http2 --cacert FILE https://localhost/`, against `Tools/h2rules.py`. Each call must end within 3 s.", "",
             "| What the server does | What the command says | The code that the server receives | Seconds |", "|---|---|---|---|"] + lines
 
 
@@ -328,7 +329,7 @@ def main(scratch):
     summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     table = "\n".join(
         ["# The command against real servers", "",
-         f"{sum(counts.values())} checks: {summary}. Made by `Tools/checks.py`, which says how to run it again.", "",
+         f"{sum(counts.values())} checks: {summary}. `Tools/checks.py` has written this file, and explains how to run the checks again.", "",
          "| Check | Today | |", "|---|---|---|"] + lines + rules_table(broken)) + "\n"
     if "--write" in sys.argv:
         with open(sys.argv[sys.argv.index("--write") + 1], "w") as f:

@@ -1,7 +1,7 @@
-"""A server that breaks a rule of HTTP/2 on purpose, over TLS: one rule a server. Python's standard library alone.
+"""A server over TLS that breaks one rule of HTTP/2 on purpose. It needs only Python's standard library.
 
-It waits for the request, sends frames, and notes what it is told: `GOAWAY CODE` for the whole connection, `RST_STREAM CODE` for the stream
-alone, or `closed`. For the rules see RFC 9113.
+The server waits for the request, sends frames, and notes the reaction of the client: `GOAWAY CODE` for the whole connection, `RST_STREAM CODE`
+for the stream alone, or `closed`. The rules are in RFC 9113.
 """
 import socket
 import ssl
@@ -36,7 +36,7 @@ def after_head(rest):
     return SETTINGS_FRAME + head(OK) + rest
 
 
-# name: (what the client must say, the server's octets after the request)
+# name: (the reaction that the client must show, the server's octets after the request)
 CONNECTION, STREAM = "GOAWAY ", "RST_STREAM "
 CASES = {
     # Read as a frame, it is 4.7 MB long.

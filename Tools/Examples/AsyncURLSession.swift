@@ -3,7 +3,9 @@ import Foundation
 
 /// The samples of the session on URLSession's async API, in Errand.
 ///
-/// Not in Errand yet: a delegate's challenges (HTTP Basic, server trust), downloads that resume, and a closure that judges each redirect.
+/// `authenticate` and `request.options.onChallenge` handle challenges such as HTTP Basic, and `tls` of the transport handles server trust.
+///
+/// Not in Errand yet: downloads that resume, and a closure that decides about each redirect.
 enum AsyncURLSession {
     // data(from:) and data(for:)
     static func data(from url: URL) async throws -> (Data, HTTPResponse) {
@@ -11,7 +13,7 @@ enum AsyncURLSession {
         return (try await response.body.collect(), response.head)
     }
 
-    // fetchPhoto() with errors of one's own, which reach the caller as they are
+    // fetchPhoto() with your own errors, which reach the caller unchanged
     enum PhotoError: Error, Equatable {
         case invalidServerResponse
         case unsupportedImage
@@ -37,7 +39,7 @@ enum AsyncURLSession {
         Endpoint(.get, path, decoding: ResponseDecoding(accept: "image/png") { data, _, _ in try Photo(data) })
     }
 
-    // upload(for:from:), where only 201 is a success
+    // upload(for:from:), for which only 201 is a success
     static func upload(_ data: Data, to server: URL) async throws -> HTTPResponse.Status {
         var request = try Request(.post, url: server.appending(path: "notes"), body: .data(data))
         request.headers[.contentType] = "application/json"
@@ -51,7 +53,7 @@ enum AsyncURLSession {
         return try await HTTPStack.default.validateStatus().send(request).body.collect()
     }
 
-    // download(from:): nothing has to be moved or deleted afterward
+    // download(from:): no file must be moved or deleted afterward
     static func download(from url: URL, to file: URL) async throws -> HTTPResponse.Status {
         try await HTTPStack.default.download(Request(.get, url: url), to: file).status
     }
@@ -112,7 +114,7 @@ enum AsyncURLSession {
         return (response.metadata.profile.map { "\($0)" } ?? "", response.metadata.timings?.exchanges.count ?? 0)
     }
 
-    // A delegate's redirects for a single task: not followed, or followed and listed afterward
+    // A delegate's redirects for a single task: not followed, or followed and then listed
     static func redirected(_ url: URL) async throws -> (status: HTTPResponse.Status, hops: Int) {
         var request = try Request(.get, url: url)
         let hops = try await HTTPStack.default.withResponse(to: request) { $0.metadata.redirects.count }

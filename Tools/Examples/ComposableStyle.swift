@@ -14,7 +14,7 @@ enum ComposableStyle {
 
     // MARK: - Components
 
-    // A network of components, each of which wraps those above it; print(network) lists them
+    // A network of components. Each component wraps the components above it; print(network) lists all components
     static func network(_ server: URL, logger: Logger) -> HTTPStack {
         HTTPStack.decompressing
             .delay(by: .milliseconds(1))  // Delayed
@@ -29,7 +29,7 @@ enum ComposableStyle {
             .server(server)  // Server
     }
 
-    // A component of one's own: NetworkingModifier
+    // Your own component: NetworkingModifier
     struct Greeting: HTTPMiddleware {
         let text: String
 
@@ -76,7 +76,7 @@ enum ComposableStyle {
             .server(headers: [.accept: "application/json", .custom("X-Client"): "example"])
     }
 
-    // Server: a host alone, which means https, or a scheme apart from it
+    // Server: a host alone, which means https, or a separate scheme
     static func hosts() -> [String] {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         return [
@@ -97,7 +97,7 @@ enum ComposableStyle {
     enum Calls {
         static let notes: Endpoint<[Note]> = .get("/notes")
 
-        // A model of the app, made of what the server sends
+        // A model of the app, made from the server's model
         static let titles: Endpoint<[Title]> = Endpoint<[Note]>.get("/notes").map { $0.map { Title(text: $0.text.uppercased()) } }
     }
 
@@ -138,7 +138,7 @@ enum ComposableStyle {
         static let preview = IPInfoClient { IPInfo(ip: "192.0.2.1") }
     }
 
-    // The live client over a stub: what a test runs
+    // The live client over a stub, as in a test
     static func tested() async throws -> IPInfo {
         let stub = StubTransport(Stub(.get, "/ip").responds(.json(IPInfo(ip: "192.0.2.7"))))
         return try await IPInfoClient.live(stub.server("https://a.example")).fetch()

@@ -2,13 +2,13 @@ import Errand
 import Foundation
 import Logging
 
-/// What XXXNetworkKit, a template after Moya, offers, in Errand.
+/// The features of XXXNetworkKit, a template after Moya, in Errand.
 ///
 /// For authentication, see `SignIn.swift`. Not in Errand yet: reachability, and scripts that rename or scaffold a project.
 enum NetworkKitStyle {
     // MARK: - The envelope of the server, in one place
 
-    // BaseResponse: unwraps "data", and throws what the server says as a ServiceError
+    // BaseResponse: unwraps "data", and throws the server's error as a ServiceError
     struct Envelope: ResponseEnvelope {
         var code: Int
         var message: String?
@@ -47,7 +47,7 @@ enum NetworkKitStyle {
     struct Provider: Sendable {
         let client: APIClient
 
-        // Plugins are middleware; the log is for debug builds alone, and only the status 200 is a success
+        // Plugins are middleware. The log is only for debug builds, and only the status 200 is a success
         init(_ server: URL, logger: Logger) {
             var stack = HTTPStack.default.retry().validateStatus(.statuses([200])).timeout(.seconds(20))
             #if DEBUG
@@ -141,7 +141,7 @@ enum NetworkKitStyle {
         }.value.state
     }
 
-    // Tried again until the app is content with the response
+    // Sent again until the app accepts the response
     static func ready(_ server: URL) async throws -> Int {
         let untilReady = RetryPolicy(maxAttempts: 5, backoff: .constant(.milliseconds(10))).deciding { attempt in
             if case .success(let head) = attempt.result, head.status != .ok { return .retry }

@@ -28,7 +28,7 @@ enum OrderScreen {
     nonisolated enum API {
         static let orders = Endpoint<OrderPage>.get("/orders", query: ["limit": 10])
         static func delete(_ id: Int) -> Endpoint<Void> { .delete("/orders/\(id, "id")") }
-        // 202 and a Location, where the job is seen
+        // 202 and a Location, which shows the state of the job
         static let export = Endpoint<Job>.post("/jobs")
     }
 
@@ -39,7 +39,7 @@ enum OrderScreen {
     @MainActor final class Screen {
         private(set) var orders: [Order] = []
         private(set) var message: String?
-        // From 0 to 1; nil while nothing is exported
+        // From 0 to 1; nil if no export is in progress
         private(set) var exportProgress: Double?
         // nil at the end of the list
         private var position: PagePosition? = .first
@@ -88,7 +88,7 @@ enum OrderScreen {
             do {
                 try await work()
             } catch  where error.isCancellation {
-                // The screen has gone
+                // The screen has disappeared
             } catch  where error.needsSignIn {
                 message = "Sign in again."
             } catch  where error.isConnectivityError {

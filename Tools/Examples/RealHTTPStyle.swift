@@ -2,7 +2,7 @@ import Errand
 import ErrandTesting
 import Foundation
 
-/// What RealHTTP offers, in Errand.
+/// The features of RealHTTP, in Errand.
 ///
 /// Not in Errand yet: cookies, a cache, downloads that resume and reachability.
 enum RealHTTPStyle {
@@ -37,7 +37,7 @@ enum RealHTTPStyle {
 
     // MARK: - Requests
 
-    // A typed method, path, query, fields, and a field of one's own
+    // A typed method, path, query, fields, and your own field
     static func request() throws -> Request {
         var request = try Request(.post, "/echo", query: ["draft": true])
         request.headers[.contentLanguage] = "en"
@@ -48,7 +48,7 @@ enum RealHTTPStyle {
         return request
     }
 
-    // The query of a request that exists: changed, added to, removed from
+    // The query of an existing request: an item is changed, added, removed
     static func changedQuery(_ server: URL) async throws -> Echo {
         let client = client(server)
         var request = try request()
@@ -85,7 +85,7 @@ enum RealHTTPStyle {
         try await client(server).post("/echo", body: body)
     }
 
-    // A body type of one's own
+    // Your own type for a body
     struct CSV: Sendable {
         var rows: [[String]]
         var body: EndpointBody {
@@ -107,17 +107,17 @@ enum RealHTTPStyle {
         try await client(server).send(Request(.get, "/notes")).json(as: [Note].self)
     }
 
-    // A decoding of one's own: HTTPDecodableResponse
+    // Your own decoding: HTTPDecodableResponse
     static let lines = Endpoint<[Substring]>(
         .get, "/lines", decoding: ResponseDecoding { data, _, _ in String(decoding: data, as: UTF8.self).split(separator: "\n") })
 
-    // JSON without a type: a member that is missing is null
+    // JSON without a type: a missing member is null
     static func anyJSON(_ server: URL) async throws -> (String?, Bool) {
         let json: JSONValue = try await client(server).get("/notes")
         return (json[0]["text"].stringValue, json[0]["author"]["name"].isNull)
     }
 
-    // Metrics of a response, and of each exchange that it took
+    // Metrics of a response, and of each of its exchanges
     static func metrics(_ server: URL) async throws -> String {
         let client = APIClient(HTTPStack.default.profile().server(server))
         return try await client.response(Endpoint<[Note]>.get("/notes")).metadata.profile.map { "\($0)" } ?? ""
@@ -144,7 +144,7 @@ enum RealHTTPStyle {
         try await client(server).response(Endpoint<Void>.get("/status/\(code)")).status
     }
 
-    // Another request first, then the same again: its response is not needed
+    // Another request first, then the same request again: the response of the other request is not needed
     static func afterAnotherRequest(_ server: URL) async throws -> Int {
         let unlock = ResponseValidator("unlocked") { _, response, retries in
             response.status == .serviceUnavailable && retries == 0
@@ -154,7 +154,7 @@ enum RealHTTPStyle {
             .withResponse(to: Request(.get, "/busy")) { $0.status.code }
     }
 
-    // Retry strategies: immediate, delayed, exponential, Fibonacci, one's own, and a decision that sees error and response
+    // Retry strategies: at once, delayed, exponential, Fibonacci, your own, and a decision that sees error and response
     static let strategies: [RetryPolicy] = [
         RetryPolicy(maxAttempts: 3, backoff: .immediate),
         RetryPolicy(maxAttempts: 3, backoff: .constant(.seconds(1)), jitter: .none),

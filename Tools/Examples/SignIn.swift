@@ -3,11 +3,11 @@ import Foundation
 
 /// A person signs in with a browser, and stays signed in.
 ///
-/// One token serves all clients of the account. It is refreshed once for all requests that need it, and saved before it is used.
+/// All clients of the account use one token. The token is refreshed once for all requests that need it, and saved before it is used.
 ///
-/// In SwiftUI, make `Account` `@Observable`, run `follow()` in a `.task`, and open the URL with `ASWebAuthenticationSession`,
-/// whose callback URL is what `browse` returns. On Apple's platforms keep the token in the keychain: a type with three functions
-/// that conforms to `TokenStore`.
+/// In SwiftUI, make `Account` `@Observable`, run `follow()` in a `.task`, and open the URL with `ASWebAuthenticationSession`.
+/// `browse` returns its callback URL. On Apple's platforms, keep the token in the keychain, by a type with three functions that
+/// conforms to `TokenStore`.
 enum SignIn {
     nonisolated struct Profile: Decodable, Sendable, Equatable {
         var name: String
@@ -41,7 +41,7 @@ enum SignIn {
 
         init(_ service: Service) { self.service = service }
 
-        // Also when a refresh is refused in the background: the screen of any request shows the sign-in
+        // The account is also signed out if a refresh is refused in the background. Then the screen of any request shows the sign-in
         func follow() async {
             for await change in service.tokens.changes {
                 switch change {
@@ -51,7 +51,7 @@ enum SignIn {
             }
         }
 
-        /// - Parameter browse: opens the page, and returns the URL that the browser is sent to in the end.
+        /// - Parameter browse: opens the page, and returns the URL to which the browser is finally redirected.
         func signIn(redirect: String = "http://127.0.0.1:8765/", browse: (String) async throws -> String) async {
             do {
                 let authorization = try service.oauth.authorization(redirectURI: redirect, scopes: ["read"])
@@ -75,7 +75,7 @@ enum SignIn {
         }
 
         func signOut() async {
-            // Signing out succeeds here, whatever the server says to the revocation
+            // Signing out succeeds on this device, even if the server refuses the revocation
             if let token = try? await service.tokens.signOut() { try? await service.oauth.revoke(token) }
             state = .signedOut(because: nil)
         }

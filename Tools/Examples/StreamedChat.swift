@@ -3,11 +3,11 @@ import Foundation
 
 /// A chat with a language model, whose reply appears while the server streams it.
 ///
-/// The API is chat completions, as many servers have it: a POST whose response is an event stream, a JSON object in each event,
+/// The API is the chat completions API of many servers: a POST whose response is an event stream, with a JSON object in each event,
 /// and `[DONE]` at the end.
 ///
 /// In SwiftUI, make `Conversation` `@Observable`, and call `ask(_:)` in a task of the view. When that task is cancelled, Errand
-/// closes the connection, so that the server stops writing; the conversation keeps what it has.
+/// closes the connection, so that the server stops writing. The conversation keeps the text received so far.
 enum StreamedChat {
     // MARK: - What goes over the wire
 
@@ -40,12 +40,12 @@ enum StreamedChat {
         .post("/chat/completions", body: .json(Question(messages: messages)))
     }
 
-    // The key goes to this server alone. A stream has no timeout for the whole call; the policy limits its silence to a minute
+    // The key goes to this server alone. A stream has no timeout for the whole call. The policy limits its silence to a minute
     static func client(_ server: URL, key: String) -> APIClient {
         APIClient(.default.server(server, headers: [.authorization: "Bearer \(key)"]))
     }
 
-    // A server that stays busy is asked five times more
+    // If the server stays busy, the stream connects at most five more times
     static let policy = EventStreamPolicy(maxReconnects: 5, silenceTimeout: .seconds(60))
 
     // MARK: - What the app shows
@@ -56,7 +56,7 @@ enum StreamedChat {
         case answering
         // The server is busy (429, or 503 with `Retry-After`), or there was no connection: the stream connects again
         case waiting(String)
-        // The text is incomplete, or there is none
+        // The text is incomplete or missing
         case failed(String)
     }
 
@@ -78,7 +78,7 @@ enum StreamedChat {
             let answer = client.events(
                 StreamedChat.answer(to: messages), as: Chunk.self, terminator: "[DONE]", policy: StreamedChat.policy,
                 onState: { continuation.yield($0) })
-            // States are reported by the task that reads; a stream brings them to the main actor
+            // The reading task reports the states, and a stream brings them to the main actor
             async let shown: Void = show(states)
             let end = await read(answer)
             continuation.finish()

@@ -5,8 +5,8 @@ import Logging
 
 /// The samples of a guide to URLSession with async/await, in Errand.
 ///
-/// Not in Errand yet: a cache (`cachePolicy`), cookies, pagination, downloads that resume, background
-/// sessions, WebSockets and reachability (`NWPathMonitor`, `isExpensive`).
+/// Not in Errand yet: a cache (`cachePolicy`), cookies, downloads that resume, background sessions, WebSockets and reachability
+/// (`NWPathMonitor`, `isExpensive`). For lists in pages, see `OrderScreen.swift`.
 enum URLSessionGuide {
     struct Article: Decodable, Sendable, Equatable {
         var articleId: Int
@@ -101,7 +101,7 @@ enum URLSessionGuide {
 
     // MARK: - Middleware
 
-    // A middleware of one's own: the guide's RequestMiddleware
+    // Your own middleware: the guide's RequestMiddleware
     struct BearerToken: HTTPMiddleware {
         let token: @Sendable () async throws -> String
 
@@ -165,7 +165,7 @@ enum URLSessionGuide {
 
     // MARK: - Failures
 
-    // One error type for an app, made of what the library throws
+    // One error type for an app, made from the errors of the library
     enum AppError: Error, Equatable {
         case offline
         case timedOut
@@ -196,7 +196,7 @@ enum URLSessionGuide {
         }
     }
 
-    // A sentence for people: what an alert shows
+    // A sentence for people, to show in an alert
     static func alert(_ server: URL) async -> String {
         do {
             let _: Note = try await client(server).get("/notes/999")
@@ -240,12 +240,12 @@ enum URLSessionGuide {
         return try await APIClient(stub.server("https://a.example")).value(Notes.page(2))
     }
 
-    // A URL that a person typed or pasted, without force-unwrapping: what has to be percent-encoded is
+    // A URL that a person typed or pasted, without force-unwrapping: it is percent-encoded where necessary
     static func pasted(_ text: String) throws -> String {
         try Request(.get, pastedURL: text).url?.description ?? ""
     }
 
-    // A path of dynamic input: a value cannot leave its segment
+    // A path with dynamic input: a value can't leave its segment
     static func safePath(_ name: String) throws -> String? {
         try Request(.get, "/notes/\(name)").head.path
     }

@@ -3,7 +3,7 @@ import Foundation
 
 /// A form with a text and two files, and a progress bar while it is sent.
 ///
-/// The files are read while they are sent. Their lengths are known before, so that the bar shows a part of the whole.
+/// The files are read while they are sent. The length of the form is known beforehand, so that the bar can show a fraction.
 ///
 /// In SwiftUI, make `Uploader` `@Observable`, show `fraction` in a `ProgressView(value:)`, and call `send(_:)` in a task that the
 /// cancel button cancels.
@@ -13,7 +13,7 @@ enum UploadForm {
         var photo: URL
         var log: URL
 
-        // Names and media types are those of the files, unless you give others
+        // By default, the names and media types are those of the files
         var form: MultipartForm {
             [
                 "title": .text(title),
@@ -56,7 +56,7 @@ enum UploadForm {
 
         func send(_ draft: Draft) async {
             (state, fraction) = (.sending, 0)
-            // Reports come from the task that sends; the bar needs the newest alone
+            // Reports come from the sending task. The bar needs only the newest report
             let (reports, continuation) = AsyncStream.makeStream(of: TransferProgress.self, bufferingPolicy: .bufferingNewest(1))
             async let shown: Void = show(reports)
             do {

@@ -60,7 +60,7 @@ extension APIClient {
     /// options of the call or another method, download an ``Endpoint``.
     ///
     /// - Parameter path: a template; its values are escaped.
-    /// - Throws: what ``download(_:to:options:progress:)`` throws.
+    /// - Throws: the errors of ``download(_:to:options:progress:)``.
     @discardableResult
     @concurrent public func download(
         _ path: PathTemplate, to url: URL, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), timeout: Duration? = nil,
@@ -83,7 +83,7 @@ extension APIClient {
     ///
     /// - Parameter progress: called when the body starts, then at most every 100 ms, and at the end of the body. The sending task calls the
     ///   closure, which must not block. An empty body reports no progress.
-    /// - Throws: what ``value(_:)`` throws.
+    /// - Throws: the errors of ``value(_:)``.
     @concurrent public func upload<Output>(
         _ endpoint: Endpoint<Output>, progress: @escaping @Sendable (TransferProgress) -> Void
     ) async throws -> Output {
@@ -103,7 +103,7 @@ extension APIClient {
     /// - Parameters:
     ///   - path: a template; its values are escaped.
     ///   - method: POST by default.
-    /// - Throws: what ``value(_:)`` throws.
+    /// - Throws: the errors of ``value(_:)``.
     @concurrent public func upload<Value: Decodable & Sendable>(
         _ path: PathTemplate, method: HTTPRequest.Method = .post, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: EndpointBody, timeout: Duration? = nil, as type: Value.Type = Value.self,

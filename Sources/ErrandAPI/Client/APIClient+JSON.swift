@@ -16,7 +16,7 @@ extension APIClient {
     ///   - headers: fields of this call; none by default.
     ///   - timeout: the timeout of the whole call; `nil`, the default, keeps the timeout of the stack.
     ///   - options: changes the options of the call.
-    /// - Throws: what ``value(_:)`` throws.
+    /// - Throws: the errors of ``value(_:)``.
     @concurrent public func json(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), timeout: Duration? = nil,
         options: @Sendable (inout RequestOptions) -> Void = { _ in }
@@ -28,7 +28,7 @@ extension APIClient {
     /// Makes a call and returns a JSON value of any shape: the body, or the data in the client's ``envelope``. The output that the call
     /// declares is ignored. An empty body and missing data are ``/ErrandFormats/JSONValue/null``.
     ///
-    /// - Throws: what ``value(_:)`` throws.
+    /// - Throws: the errors of ``value(_:)``.
     @concurrent public func json<Output>(_ endpoint: Endpoint<Output>) async throws -> JSONValue {
         let decoding = Self.anyJSON.withSettings(of: endpoint.decoding)
         return try await call(endpoint) { try await decode($0, as: decoding) }

@@ -66,7 +66,7 @@ extension APIClient {
         _ path: PathTemplate, query: some Encodable, as type: Value.Type = Value.self
     ) async throws -> Value { throw Unavailable() }
 
-    /// Not available: the name of a field is a value of its own type, `.custom("X-Tenant")`.
+    /// Not available: the name of a field is a value of a separate type, `.custom("X-Tenant")`.
     @available(*, unavailable, message: "write headers: [.custom(\"X-Tenant\"): value]")
     @_disfavoredOverload
     public func get<Value: Decodable & Sendable>(

@@ -21,7 +21,7 @@ extension APIClient {
     ///   - timeout: the timeout of the whole call, including the body; `nil`, the default, keeps the timeout of the stack.
     ///   - type: the type of the value. Needed only if the compiler cannot infer the type.
     ///   - options: sets further options of this call, such as `{ $0.retry = .off }`.
-    /// - Throws: what ``value(_:)`` throws.
+    /// - Throws: the errors of ``value(_:)``.
     @concurrent public func get<Value: Decodable & Sendable>(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), timeout: Duration? = nil,
         as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
@@ -38,7 +38,7 @@ extension APIClient {
     /// For the other parameters, see ``get(_:query:headers:timeout:as:options:)``.
     ///
     /// - Parameter body: none by default.
-    /// - Throws: what ``value(_:)`` throws.
+    /// - Throws: the errors of ``value(_:)``.
     @concurrent public func post<Value: Decodable & Sendable>(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
         timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
@@ -48,7 +48,7 @@ extension APIClient {
 
     /// Puts a body and returns the value of the response. For the parameters, see ``post(_:query:headers:body:timeout:as:options:)``.
     ///
-    /// - Throws: what ``value(_:)`` throws.
+    /// - Throws: the errors of ``value(_:)``.
     @concurrent public func put<Value: Decodable & Sendable>(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
         timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
@@ -59,7 +59,7 @@ extension APIClient {
     /// Patches a resource and returns the value of the response. For the parameters, see
     /// ``post(_:query:headers:body:timeout:as:options:)``.
     ///
-    /// - Throws: what ``value(_:)`` throws.
+    /// - Throws: the errors of ``value(_:)``.
     @concurrent public func patch<Value: Decodable & Sendable>(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
         timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
@@ -70,7 +70,7 @@ extension APIClient {
     /// Deletes a resource and returns the value of the response. For the parameters, see
     /// ``post(_:query:headers:body:timeout:as:options:)``.
     ///
-    /// - Throws: what ``value(_:)`` throws.
+    /// - Throws: the errors of ``value(_:)``.
     @concurrent public func delete<Value: Decodable & Sendable>(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
         timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }

@@ -8,12 +8,12 @@ public import ErrandCore
 /// let user: User = try await github.get("/users/\(name, "name")")
 /// ```
 ///
-/// Every status but 2xx is an error unless the stack or the options of the call say otherwise: the client adds a `validateStatus` around a
-/// stack that has none. The added layer checks only responses that no conditional `validateStatus` inside has checked.
+/// Every status except 2xx is an error, unless the stack or the options of the call say otherwise: if a stack has no `validateStatus`,
+/// the client adds one. The added layer checks only responses that no conditional `validateStatus` inside has checked.
 ///
 /// ## Errors of the API
 ///
-/// If the API describes its failures, convert them to an error of your own in one place. The client throws your error instead of the
+/// If the API describes its failures, convert them to your own error in one place. The client throws your error instead of the
 /// `StatusError`. Log, metrics and spans still show the call with its status:
 ///
 /// ```swift
@@ -34,7 +34,8 @@ public import ErrandCore
 /// ``decode(_:as:)``. No step runs on the caller's actor.
 ///
 /// Decoding is part of a call: log, spans, metrics, events and the profile include its time, and report a decoding failure as the failure
-/// of the call. A call that is made step by step ends for these observers when the body of its response was read or abandoned, or failed.
+/// of the call. If you make a call step by step, it ends for these observers when the body of its response was read, was abandoned, or
+/// failed.
 public struct APIClient: Sendable {
     /// The stack that sends the requests.
     public let stack: HTTPStack
@@ -49,7 +50,7 @@ public struct APIClient: Sendable {
     /// Reads the envelope of a call without its own coding; `nil` if the client has no envelope.
     let envelopeReader: EnvelopeReader?
 
-    /// A client over a stack.
+    /// Creates a client over a stack.
     ///
     /// - Parameters:
     ///   - stack: a stack with a base URL by `server`, because an endpoint has only a path.
@@ -71,7 +72,7 @@ public struct APIClient: Sendable {
         validated = stack.validatingStatus
     }
 
-    /// A client over a sender that is not a stack yet, such as a transport.
+    /// Creates a client over a sender that is not a stack yet, such as a transport.
     ///
     /// - Parameters:
     ///   - sender: the sender of the requests.
@@ -93,7 +94,7 @@ public struct APIClient: Sendable {
     /// Makes a call and returns its value.
     ///
     /// - Throws: `StatusError`, or the error of `mapError`, for any status but 2xx; ``ResponseDecodingError`` for a body that does not
-    ///   have the declared type; the error of a decoding of your own; ``/ErrandCore/TransportError`` and the failures of middleware;
+    ///   have the declared type; the error of your own decoding; ``/ErrandCore/TransportError`` and the failures of middleware;
     ///   `CancellationError`. Before the request is sent: ``/ErrandCore/InvalidURLError``; ``RequestEncodingError``;
     ///   ``/ErrandCore/FileReadError`` if the file of a body can't be opened; ``/ErrandCore/UnservedOptionError`` for an option without
     ///   its middleware.
@@ -108,7 +109,7 @@ public struct APIClient: Sendable {
     /// print(response.value.name, response.headers[.eTag] ?? "")
     /// ```
     ///
-    /// - Throws: what ``value(_:)`` throws.
+    /// - Throws: the errors of ``value(_:)``.
     @concurrent public func response<Output>(_ endpoint: Endpoint<Output>) async throws -> TypedResponse<Output> {
         try await call(endpoint) { response in
             TypedResponse(value: try await decode(response, as: endpoint.decoding), response: response)
@@ -162,7 +163,7 @@ public struct APIClient: Sendable {
 
     /// Returns the request of a call, without the base URL.
     ///
-    /// - Throws: ``/ErrandCore/InvalidURLError``, ``RequestEncodingError``, or what opening a file throws.
+    /// - Throws: ``/ErrandCore/InvalidURLError``, ``RequestEncodingError``, or the errors of opening a file.
     public func request<Output>(for endpoint: Endpoint<Output>) throws -> Request { try endpoint.request(json: jsonCoding) }
 
     /// Returns the request of a call as the stack would send it: with the base URL and all changes of the layers. Sends nothing.
@@ -171,7 +172,7 @@ public struct APIClient: Sendable {
     /// print(try await client.prepared(.get("/search", query: ["q": text], as: SearchResults.self)).curl())
     /// ```
     ///
-    /// - Throws: what ``request(for:)`` and ``/ErrandCore/HTTPStack/prepared(_:)`` throw.
+    /// - Throws: the errors of ``request(for:)`` and ``/ErrandCore/HTTPStack/prepared(_:)``.
     @concurrent public func prepared<Output>(_ endpoint: Endpoint<Output>) async throws -> Request {
         try await stack.prepared(try request(for: endpoint))
     }

@@ -1,14 +1,14 @@
 public import ErrandCore
 
-/// The value of a call can't be encoded as the body of its request. Nothing was sent.
+/// The error for a value that can't be encoded as the body of a request. Nothing was sent.
 ///
-/// The description has the request, the name of the type, the coding path and the problem. It has no part of the value:
+/// The description has the request, the name of the type, the coding path and the problem. The description has no part of the value:
 ///
 /// ```
 /// POST /orders: cannot encode Order at lines[0].price: a number that is not finite (not sent)
 /// ```
 ///
-/// The request has no base URL and the log of the stack has no record of this failure, because no middleware got the request.
+/// The request has no base URL, and the log of the stack has no record of this failure, because no middleware got the request.
 public struct RequestEncodingError: RequestFailure {
     /// The request, without its body.
     public var request: Request?

@@ -38,7 +38,7 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
     /// Whether the body has no envelope although the client has an envelope. This includes the body of a refused response.
     private(set) var ignoresEnvelope = false
 
-    /// Creates a decoding of your own, such as for XML.
+    /// Creates your own decoding, for example for XML.
     ///
     /// - Parameters:
     ///   - accept: the value of `Accept` for requests that have none; `nil` (the default) adds no field.
@@ -64,8 +64,8 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
         return try unwrap(data, head, json, envelope, includesEnvelope)
     }
 
-    /// This decoding for bodies without the client's ``ResponseEnvelope``, such as of a health check or of another server. Bodies of
-    /// refused responses have no envelope, either.
+    /// This decoding, for bodies without the client's ``ResponseEnvelope``, such as the bodies of a health check or of another server.
+    /// With this decoding, the bodies of refused responses have no envelope, either.
     ///
     /// ```swift
     /// let health = Endpoint<Health>(.get, "/health", decoding: .json.withoutEnvelope)
@@ -85,7 +85,7 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
         return copy
     }
 
-    /// This decoding for an output that has members of the client's ``ResponseEnvelope`` besides the data, such as the cursor of the next
+    /// This decoding, for an output that has members of the client's ``ResponseEnvelope`` besides the data, such as the cursor of the next
     /// page.
     ///
     /// ```swift
@@ -95,8 +95,8 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
     /// let list = Endpoint<OrderList>(.get, "/orders", decoding: .json.includingEnvelope)
     /// ```
     ///
-    /// The call fails with the ``/ErrandCore/ServiceError`` of the envelope as any other call. This property has an effect only for JSON
-    /// with an envelope.
+    /// The call fails with the ``/ErrandCore/ServiceError`` of the envelope, as any other call does. This property has an effect only for
+    /// JSON with an envelope.
     public var includingEnvelope: ResponseDecoding {
         var copy = self
         copy.includesEnvelope = true

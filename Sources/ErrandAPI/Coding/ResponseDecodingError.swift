@@ -1,9 +1,9 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// The body of a response is not a value of the declared type.
+/// The error for a response whose body is not a value of the declared type.
 ///
-/// The description has the request, the name of the type, the coding path and the problem. It has no part of the body:
+/// The description has the request, the name of the type, the coding path and the problem. The description has no part of the body:
 ///
 /// ```
 /// GET https://a.example/users: cannot decode [User] at [1].id: expected an Int, found a string (status 200)

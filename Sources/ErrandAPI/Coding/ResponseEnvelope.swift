@@ -30,7 +30,7 @@ internal import ErrandFormats
 /// - any other call fails with ``ResponseDecodingError``.
 ///
 /// `Data`, ``APIClient/data(_:)`` and downloads are the body itself, unless the body is JSON of at most 64 KiB in an envelope with an
-/// error. Property lists, forms, decodings of your own and the responses of ``APIClient/send(_:)-(Endpoint<_>)`` have no envelope.
+/// error. Property lists, forms, your own decodings and the responses of ``APIClient/send(_:)-(Endpoint<_>)`` have no envelope.
 public protocol ResponseEnvelope: Decodable, Sendable {
     /// The error that the response describes; `nil` if the call succeeded.
     var failure: ServiceError? { get }

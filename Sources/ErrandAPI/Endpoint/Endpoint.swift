@@ -41,7 +41,7 @@ public struct Endpoint<Output: Sendable>: Sendable {
     public var path: PathTemplate
     /// The query.
     public var query: URLQuery
-    /// The header fields of the call. They replace the fields of the body, the decoding and `server`.
+    /// The header fields of the call, which replace the fields of the body, the decoding and `server`.
     public var headers: HTTPFields
     /// The body.
     public var body: EndpointBody
@@ -58,7 +58,7 @@ public struct Endpoint<Output: Sendable>: Sendable {
     ///   - query: none by default.
     ///   - headers: none by default.
     ///   - body: none by default.
-    ///   - decoding: `.json`, `.none` for an output of `Void`, or a decoding of your own.
+    ///   - decoding: `.json`, `.none` for an output of `Void`, or your own decoding.
     public init(
         _ method: HTTPRequest.Method, _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: EndpointBody = .none, decoding: ResponseDecoding<Output>

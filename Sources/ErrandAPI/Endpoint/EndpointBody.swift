@@ -39,7 +39,7 @@ public struct EndpointBody: Sendable {
     }
 
     /// Returns a merge patch ([RFC 7396](https://www.rfc-editor.org/rfc/rfc7396)), with the type `application/merge-patch+json`: the
-    /// members to change, and `null` for those to remove.
+    /// members to change, and `null` for each member to remove.
     ///
     /// ```swift
     /// try await client.patch("/users/7", body: .mergePatch(["name": "Ada", "nickname": nil]))

@@ -43,7 +43,7 @@ public struct DecodedEventStream<Value: Decodable & Sendable>: AsyncSequence, Se
         /// Returns the next value; `nil` at the end, and after an error.
         ///
         /// - Throws: ``ResponseDecodingError`` for a payload that is not a `Value`; ``EventStreamError`` for a stream that ends before
-        ///   its terminator; what ``EventStream/Iterator/next()`` throws.
+        ///   its terminator; the errors of ``EventStream/Iterator/next()``.
         public mutating func next() async throws -> Value? {
             guard !isOver else { return nil }
             while let event = try await events.next() {

@@ -21,7 +21,7 @@ public import ErrandFormats
 ///   processed the request: its ``/ErrandCore/Delivery`` is `notSent`, or the response has the status 429
 ///   ([RFC 6585, section 4](https://www.rfc-editor.org/rfc/rfc6585#section-4)), or 503 with `Retry-After`
 ///   ([RFC 9110, section 15.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.6.4)). Otherwise the sequence ends when the server
-///   ends the stream. It throws if the connection is lost or silent, or if the response has the status 503 without `Retry-After` or
+///   ends the stream. The stream throws if the connection is lost or silent, or if the response has the status 503 without `Retry-After` or
 ///   another 5xx. With ``EventStreamPolicy/resendsNonIdempotent``, the request is sent again in these cases, too.
 ///
 /// The timeouts of the stack and of the endpoint for a call and for an attempt do not apply, because a stream may last for days. The

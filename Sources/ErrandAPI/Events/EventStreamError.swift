@@ -1,7 +1,7 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// A response is not a usable event stream.
+/// The error for a response that is not a usable event stream.
 ///
 /// ```
 /// GET https://a.example/prices: not an event stream: the Content-Type is text/html, not text/event-stream (status 200)
@@ -9,10 +9,12 @@ internal import ErrandFormats
 /// POST https://a.example/chat: incomplete event stream: it ended before its terminator (status 200)
 /// ```
 public struct EventStreamError: RequestFailure {
-    /// What happened. Other codes may be added.
+    /// The kind of the failure. Other codes may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words, such as `not an event stream`.
         public let description: String
+        /// Creates a code.
+        ///
         /// - Parameter description: the code in words; it begins the description of the error.
         public init(_ description: String) { self.description = description }
 
@@ -24,9 +26,9 @@ public struct EventStreamError: RequestFailure {
         public static let incomplete = Code("incomplete event stream")
     }
 
-    /// What happened.
+    /// The kind of the failure.
     public let code: Code
-    /// What happened in detail, in words and without secrets.
+    /// The details in words, without secrets.
     public let message: String
     public var request: Request?
     /// The head of the response; `nil` without a response.
@@ -94,7 +96,7 @@ public struct EventStreamError: RequestFailure {
         default: "The response of \(shownServer) is not valid."
         }
     }
-    /// What happened in detail.
+    /// The details.
     public var failureReason: String? { happened.asSentence }
     /// `nil` for a response that is not an event stream, because another attempt would get the same response.
     public var recoverySuggestion: String? { code == .notAnEventStream ? nil : "Try again later." }

@@ -21,7 +21,7 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     public var retryAfterCap: Duration
     /// The additional wait, which grows with each successive connection without an event.
     public var backoff: Backoff
-    /// The random part of the backoff. It keeps the clients of a restarted server from connecting at the same time.
+    /// The random part of the backoff. Jitter keeps the clients of a restarted server from connecting at the same time.
     public var jitter: Backoff.Jitter
     /// The longest time without a byte, starting with the request. `nil`: the time is not limited.
     ///
@@ -38,8 +38,8 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     /// Whether a request that is not idempotent, such as a POST, is sent again even if the server may have processed the request and the
     /// stream has no event ID from which the server could continue.
     ///
-    /// If false, the request is sent again only if the server has not processed it. That is the case if the request was not sent, if the
-    /// server says so over HTTP/2, or if the response has the status 429, or 503 with `Retry-After`.
+    /// If false, the request is sent again only if the server has not processed it. The server has not processed the request if the
+    /// request was not sent, if the server says so over HTTP/2, or if the response has the status 429, or 503 with `Retry-After`.
     public var resendsNonIdempotent: Bool
 
     /// Creates a policy. For each parameter, see the property of the same name.

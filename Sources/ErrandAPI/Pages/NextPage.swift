@@ -13,7 +13,7 @@ internal import ErrandFormats
 public struct NextPage<Output: Sendable>: Sendable {
     let find: @Sendable (ResultPage<Output>) throws -> PagePosition?
 
-    /// Creates a way of your own.
+    /// Creates your own way to the next page.
     ///
     /// - Parameter find: returns the position of the next page; `nil` at the end. If it throws, the page is returned, and the next call
     ///   of `next()` throws that error.
@@ -46,7 +46,7 @@ public struct NextPage<Output: Sendable>: Sendable {
     /// - Parameters:
     ///   - name: the name of the query item; `page` by default.
     ///   - first: the number of the first page if the call does not name one; 1 by default.
-    ///   - hasMore: whether there is a page after this one.
+    ///   - hasMore: whether there is a page after this page.
     public static func number(
         named name: String = "page", first: Int = 1, hasMore: @escaping @Sendable (Output) -> Bool
     ) -> NextPage { counted(name, first: first, step: 1, hasMore) }
@@ -58,7 +58,7 @@ public struct NextPage<Output: Sendable>: Sendable {
     ///   - step: the distance between the offsets of two pages: the number of elements that the call requests, at least 1. If the server
     ///     sends fewer elements in a page that is not the last, some elements of the list are not read.
     ///   - first: the offset of the first page if the call does not name one; 0 by default.
-    ///   - hasMore: whether there is a page after this one.
+    ///   - hasMore: whether there is a page after this page.
     public static func offset(
         named name: String = "offset", step: Int, first: Int = 0, hasMore: @escaping @Sendable (Output) -> Bool
     ) -> NextPage {

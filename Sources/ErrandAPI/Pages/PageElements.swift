@@ -20,7 +20,7 @@ public struct PageElements<Output: Sendable, Item: Sendable>: AsyncSequence, Sen
 
         /// Returns the next element; `nil` at the end, and after an error.
         ///
-        /// - Throws: what ``Pages/Iterator/next()`` throws.
+        /// - Throws: the errors of ``Pages/Iterator/next()``.
         public mutating func next() async throws -> Item? {
             while true {
                 if let item = current.next() { return item }

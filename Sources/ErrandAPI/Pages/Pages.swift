@@ -9,8 +9,8 @@ extension APIClient {
     /// for try await repository in client.pages(list, next: .link()).elements(\.self) { print(repository.name) }
     /// ```
     ///
-    /// The first page is requested when it is read. Each page is a call of its own, with the fields and the options of `endpoint`. A list
-    /// ends when there is no next page. It fails if a page was read already, is at another origin, or exceeds the limit of
+    /// The first page is requested when it is read. Each page is a separate call, with the fields and the options of `endpoint`. A list
+    /// ends when there is no next page. The sequence fails if a page was read already, is at another origin, or exceeds the limit of
     /// ``PaginationPolicy``.
     ///
     /// - Parameters:

@@ -1,15 +1,17 @@
 public import ErrandCore
 
-/// A list could not be read to its end.
+/// The error for a list that could not be read to its end.
 ///
 /// ```
 /// GET https://a.example/items?page=3: pages in a loop: ?page=1 was read already
 /// ```
 public struct PaginationError: RequestFailure {
-    /// What is wrong. Other codes may be added.
+    /// The kind of the problem. Other codes may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words, such as `pages in a loop`.
         public let description: String
+        /// Creates a code.
+        ///
         /// - Parameter description: the code in words; it begins the description of the error.
         public init(_ description: String) { self.description = description }
 
@@ -25,7 +27,7 @@ public struct PaginationError: RequestFailure {
 
     /// The problem.
     public let code: Code
-    /// What is wrong in detail, in words and without secrets.
+    /// The details in words, without secrets.
     public let message: String
     /// The request for the last page that was read, or the call itself if no page was read.
     public var request: Request?

@@ -1,15 +1,17 @@
 public import ErrandCore
 
-/// A polling ended without a result.
+/// The error for a polling that ended without a result.
 ///
 /// ```
 /// GET https://a.example/jobs/7: polling timed out: not done after 10 min and 34 requests
 /// ```
 public struct PollingError: RequestFailure {
-    /// What is wrong. Other codes may be added.
+    /// The kind of the problem. Other codes may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words, such as `polling timed out`.
         public let description: String
+        /// Creates a code.
+        ///
         /// - Parameter description: the code in words; it begins the description of the error.
         public init(_ description: String) { self.description = description }
 
@@ -26,7 +28,7 @@ public struct PollingError: RequestFailure {
 
     /// The problem.
     public let code: Code
-    /// What is wrong in detail, in words and without secrets.
+    /// The details in words, without secrets.
     public let message: String
     public var request: Request?
     /// The head of the last response; `nil` without a response.
@@ -54,7 +56,7 @@ public struct PollingError: RequestFailure {
             ? "\(shownServer) takes too long.".asSentence : "The response of \(shownServer) does not lead to the result.".asSentence
     }
     public var failureReason: String? { "\(code): \(message)".asSentence }
-    /// What a person can do; `nil` if only a developer can help.
+    /// The advice for a person; `nil` if only a developer can help.
     public var recoverySuggestion: String? { code == .timedOut ? "Try again later." : nil }
 }
 

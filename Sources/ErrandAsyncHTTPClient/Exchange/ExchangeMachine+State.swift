@@ -27,7 +27,7 @@ extension ExchangeMachine {
         /// The client has not reported any sent bytes.
         case connecting(Handles.HeadWaiter)
         case sending(Handles.HeadWaiter)
-        /// The request was sent as a whole.
+        /// The whole request was sent.
         case awaitingResponse(Handles.HeadWaiter)
         /// The head of the response was received. The request may still be incomplete.
         case receiving(Receiving)

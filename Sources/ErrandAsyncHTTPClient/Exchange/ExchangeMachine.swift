@@ -6,11 +6,11 @@ internal import ErrandCore
 /// The layout of a handle should be known at compile time. The layout of a `CheckedContinuation` is not. A state that contains
 /// a continuation is slow to copy, because the runtime looks up the type of each part.
 protocol ExchangeHandles {
-    /// Waits for the head of the response.
+    /// The caller that waits for the head of the response.
     associatedtype HeadWaiter: Sendable
-    /// Waits for the next chunk of the response's body.
+    /// The reader that waits for the next chunk of the response's body.
     associatedtype ChunkWaiter: Sendable
-    /// The connection waits for the demand before it reads more of the body.
+    /// The demand for more of the body, for which the connection waits before it reads on.
     associatedtype Demand: Sendable
     /// The other objects that live as long as the exchange, such as the timer of its deadline and the task that sends its body.
     associatedtype Held: Sendable
@@ -173,7 +173,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
             case .abandoned: return .failure(CancellationError())
             }
         }
-        // One reader at a time.
+        // Only one reader at a time is allowed.
         guard case .receiving(var receiving)? = progress, case .open = receiving.flow else { return .failure(BodyAlreadyUsedError()) }
         guard let waiter else { return .pending }
         receiving.flow = .awaited(waiter)
@@ -194,7 +194,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
     // MARK: - Giving up
 
     enum Withdrawal: Sendable {
-        /// There is nothing to do now.
+        /// No action is needed now.
         case nothing
         /// Withdraw the request, and then call ``withdrawn(_:)``.
         case withdraw

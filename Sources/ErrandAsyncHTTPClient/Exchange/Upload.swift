@@ -54,7 +54,7 @@ struct RequestBodyFailed: Error {
     let underlying: any Error
 }
 
-/// Writes a request's body as fast as the connection takes it.
+/// Writes a request's body at the speed of the connection.
 struct Upload: Sendable {
     let body: RequestBody
     let writer: HTTPClient.Body.StreamWriter

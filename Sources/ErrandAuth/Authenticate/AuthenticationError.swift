@@ -1,7 +1,7 @@
 #if Auth
 public import ErrandCore
 
-/// A request that can't be authenticated.
+/// The error for a request that can't be authenticated.
 ///
 /// ```
 /// GET https://a.example/me: cannot authenticate: nobody is signed in (not sent)
@@ -15,7 +15,7 @@ public struct AuthenticationError: RequestFailure {
         /// The reason in words.
         public let description: String
 
-        /// Creates a reason of your own.
+        /// Creates your own reason.
         ///
         /// - Parameters:
         ///   - name: identifies the reason. The library never uses reverse-DNS names.

@@ -51,7 +51,7 @@ public struct JWTSigner: Sendable, CustomStringConvertible, HidesStorage {
 public struct JWTAssertion: Sendable, CustomStringConvertible, HidesStorage {
     /// The signer's name: `iss`.
     public var issuer: String
-    /// The account that the token is for: `sub`. By default the issuer.
+    /// The account that the token is for: `sub`. By default, the issuer.
     public var subject: String
     /// The server that reads the assertion: `aud`; `nil`, the default, for the token endpoint.
     public var audience: String?

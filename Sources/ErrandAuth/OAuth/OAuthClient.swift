@@ -21,7 +21,7 @@ internal import Synchronization
 /// let api = APIClient(.default.authenticate(.bearer(tokens)).server("https://api.example"))
 /// ```
 ///
-/// A service without a person uses ``clientCredentials(scopes:parameters:)``, or ``jwtBearer(_:scopes:)`` with a key of its own. A
+/// A service without a person uses ``clientCredentials(scopes:parameters:)``, or ``jwtBearer(_:scopes:)`` with its own key. A
 /// device without a browser uses ``deviceAuthorization(scopes:)``.
 public struct OAuthClient: Sendable {
     /// The maximum size of a response body: 1 MiB.

@@ -2,8 +2,8 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// A request that an OAuth 2 server refuses ([RFC 6749, section 5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)), or an
-/// unusable response of the server.
+/// The error for a request that an OAuth 2 server refuses ([RFC 6749, section 5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)),
+/// or for an unusable response of the server.
 ///
 /// ```
 /// POST https://auth.example/token: OAuth 2: invalid_grant: the refresh token has expired

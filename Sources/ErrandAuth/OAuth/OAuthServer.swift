@@ -24,7 +24,7 @@ public struct OAuthServer: Sendable, Hashable {
     /// redirect without an issuer is refused.
     public var namesIssuer: Bool
 
-    /// Creates a description of a server, for example of a server that publishes no description.
+    /// Creates the description of a server, for example of a server that publishes no description.
     public init(
         issuer: String? = nil, tokenEndpoint: String, authorizationEndpoint: String? = nil, deviceAuthorizationEndpoint: String? = nil,
         revocationEndpoint: String? = nil, namesIssuer: Bool = false

@@ -8,8 +8,8 @@ public import ErrandCore
 /// stack.authenticate(.apiKey(key, in: .query("appid")))
 /// ```
 ///
-/// The field or the item is sensitive in each request that carries the key, whatever its name is. Servers and proxies log URLs: if
-/// the server accepts both, prefer a field.
+/// The field or the item is sensitive in each request that carries the key, under any name. If the server accepts both, prefer a field,
+/// because servers and proxies log URLs.
 public struct APIKeyScheme: AuthenticationScheme, CustomStringConvertible, HidesStorage {
     /// The place of the key in a request.
     public struct Location: Sendable, Hashable {

@@ -81,7 +81,7 @@ public struct AuthenticationProof: Sendable, CustomStringConvertible, HidesStora
     /// The value by which proofs are compared. By default, the values of the fields and items.
     ///
     /// If the server has refused a fingerprint in this call, no proof with that fingerprint is sent again. A scheme whose fields
-    /// differ each time, such as Digest, needs a fingerprint of its own.
+    /// differ each time, such as Digest, needs its own fingerprint.
     public let fingerprint: AuthenticationFingerprint
     /// The data that the scheme keeps with the proof, for ``ServerChallenge/refused`` and
     /// ``AuthenticationScheme/noteAccepted(_:for:by:)``.

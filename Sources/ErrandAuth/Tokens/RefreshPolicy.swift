@@ -14,8 +14,8 @@ public struct RefreshPolicy: Sendable, Hashable {
     /// The largest part of the lead time by which a refresh is randomly moved forward: 0 to 1, 0.5 by default. The jitter keeps the
     /// processes of a service from refreshing at the same time.
     public var jitter: Double
-    /// The maximum number of refreshes within ``window``, successful or not: at least 1, 5 by default. If a request needs one
-    /// refresh more, the request fails with ``AuthenticationError`` and the reason `tooManyRefreshes`.
+    /// The maximum number of refreshes within ``window``, successful or not: at least 1, 5 by default. If a request needs another
+    /// refresh, the request fails with ``AuthenticationError`` and the reason `tooManyRefreshes`.
     public var limit: Int
     /// The time in which refreshes are counted: at least zero, 30 s by default.
     public var window: Duration

@@ -42,7 +42,7 @@ internal import Synchronization
 /// A request that began for one account never gets the token of another account: the request fails with ``AuthenticationError`` and
 /// the reason `accountChanged`.
 ///
-/// Each account needs a source of its own. Descriptions and mirrors show no token.
+/// Each account needs a separate source. Descriptions and mirrors show no token.
 public final class TokenSource: Sendable {
     enum Work: Hashable, Sendable {
         case load
@@ -501,8 +501,8 @@ public final class TokenSource: Sendable {
         try await Task(executorPreference: executor) { try await work() }.value
     }
 
-    /// Waits until refreshes and writes to the store that are in progress have ended. Use this before a program ends: otherwise, a
-    /// new token could be lost.
+    /// Waits until refreshes and writes to the store that are in progress have ended. Call this function before a program ends.
+    /// Otherwise, a new token could be lost.
     ///
     /// If the task is cancelled, the wait continues.
     ///

@@ -114,7 +114,7 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
 
     /// Returns the token; `nil` if there is no file.
     ///
-    /// - Throws: ``/ErrandCore/FileReadError``, also if others than the owner can read or write the file, and if the file has more
+    /// - Throws: ``/ErrandCore/FileReadError``, also if users other than the owner can read or write the file, and if the file has more
     ///   than 1 MiB; ``TokenFileError`` if the file has no token.
     public func load() async throws -> AccessToken? {
         let path = path
@@ -125,11 +125,15 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
         return token
     }
 
+    /// Replaces the file.
+    ///
     /// - Throws: ``/ErrandCore/FileWriteError``.
     public func save(_ token: AccessToken) async throws {
         try await PrivateFile.write(try Self.coding.encode(token), to: path)
     }
 
+    /// Removes the file.
+    ///
     /// - Throws: ``/ErrandCore/FileWriteError``.
     public func remove() async throws { try await PrivateFile.remove(path) }
 
@@ -186,7 +190,7 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
     public var description: String { "file \(path)" }
 }
 
-/// A file of a ``FileTokenStore`` that can't be used.
+/// The error for a file of a ``FileTokenStore`` that can't be used.
 public struct TokenFileError: Error, LocalizedError, CustomStringConvertible {
     /// The path of the file.
     public let path: String

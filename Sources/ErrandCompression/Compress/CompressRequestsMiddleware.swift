@@ -24,7 +24,7 @@ internal import ErrandFormats
 ///
 /// **Refusals:** a server responds with status 415 to an unknown coding, and should list the known codings in `Accept-Encoding`
 /// ([RFC 7694, section 3](https://www.rfc-editor.org/rfc/rfc7694#section-3)). If the body can be sent again, the request is then sent
-/// once more, uncompressed. The first response is one of the `attempts` in the metadata. If `Accept-Encoding` lists the coding, the
+/// once more, uncompressed. The first response is in the `attempts` of the metadata. If `Accept-Encoding` lists the coding, the
 /// status has a different reason, and the response is returned.
 ///
 /// An origin that refuses a coding gets uncompressed bodies for an hour, or until one of its responses lists the coding in

@@ -20,10 +20,10 @@ public import Testing
 /// - new entries directly in the temporary folder whose names begin with this library's prefix
 /// - exchanges whose `ExchangeLifetime` has not ended, and work of a `SingleFlight` that is still in progress
 ///
-/// **The check covers the whole process.** Run the tests without parallel testing (`swift test --no-parallel`). Otherwise, the
-/// resources of other tests that run at the same time are reported as leaks. Of the tests with this trait, only one runs at a time,
-/// and a test's wait for its start counts towards the test's `.timeLimit`. Other suites may run at the same time: see
-/// `inParallelRuns`. All processes of the machine share the temporary folders.
+/// **The check covers the whole process.** Run the tests without parallel testing (`swift test --no-parallel`). Otherwise, the resources
+/// of other tests that run at the same time are reported as leaks. Of the tests with this trait, only one runs at a time, and a test's
+/// wait for its start counts towards the test's `.timeLimit`. Tests of other suites may run at the same time: see `inParallelRuns`. All
+/// processes of the machine share the temporary folders.
 ///
 /// If a test shares something with later tests on purpose, such as a server, put a trait that starts the server before this trait.
 ///

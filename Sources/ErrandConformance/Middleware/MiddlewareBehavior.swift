@@ -70,7 +70,7 @@ public struct MiddlewareUnderTest: Sendable, CustomTestStringConvertible {
         public static let responseFields = Changes(rawValue: 1 << 4)
         /// The body of the response, including its length and trailers.
         public static let responseBody = Changes(rawValue: 1 << 5)
-        /// Resends: a request that may have reached the server is sent again, whatever its method is.
+        /// Resends: a request that may have reached the server is sent again, with any method.
         public static let resends = Changes(rawValue: 1 << 6)
         /// Request header fields that the caller did not set, such as an id or a trace context.
         public static let addedFields = Changes(rawValue: 1 << 7)

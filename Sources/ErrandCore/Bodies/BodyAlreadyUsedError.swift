@@ -3,7 +3,7 @@
 /// The body was read, abandoned, or moved into another body before. Keep the bytes that you read, or use
 /// ``ResponseBody/bufferedData``.
 public struct BodyAlreadyUsedError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
-    /// Creates the error. For body sources of your own.
+    /// Creates the error. For your own body sources.
     public init() {}
     public var description: String { "the body can be read once only, and was read or abandoned before; keep the first reader's bytes" }
     /// A sentence for people.

@@ -56,7 +56,7 @@ extension HTTPSender {
     ///     task that writes the file, and must not block. The total of a compressed body is not known.
     /// - Returns: the file, its length, and the head of the response.
     /// - Throws: ``StatusError``; ``FileWriteError``, before anything is sent if `url` is not a file URL; ``TransportError``, also
-    ///   if the body is longer than ``FileWriteOptions/limitBytes``; `CancellationError`; what ``send(_:)`` throws.
+    ///   if the body is longer than ``FileWriteOptions/limitBytes``; `CancellationError`; the errors of ``send(_:)``.
     @discardableResult
     @concurrent public func download(
         _ request: Request, to url: URL, options: FileWriteOptions = .standard,

@@ -11,9 +11,9 @@ public import ErrandFormats
 ///
 /// A typed call takes the form as its body: `.post("/photos", body: .multipart(form))`.
 ///
-/// If the length of each part is known, the length of the whole body is known before any file is read. Files are read while they
-/// are sent. If each part can be sent again, so can the body. Quotation marks and line breaks in names are sent as `%22`, `%0D` and
-/// `%0A`, as browsers do.
+/// If the length of each part is known, the length of the whole body is known before any file is read. Files are read while they are
+/// sent. If each part can be sent again, the body can be sent again. Quotation marks and line breaks in names are sent as `%22`, `%0D`
+/// and `%0A`, as browsers do.
 public struct MultipartForm: Sendable {
     /// A part of a form.
     public struct Part: Sendable {
@@ -101,7 +101,7 @@ public struct MultipartForm: Sendable {
         ///
         /// - Parameters:
         ///   - body: the body. If its length is not known, the length of the form is not known, and the form is sent in chunks. If
-        ///     the body can be sent only once, so can the form.
+        ///     the body can be sent only once, the form can be sent only once.
         ///   - fileName: the name that the server gets; `nil`, the default, for a field that is not a file.
         ///   - contentType: the media type. `nil`, the default: the part has no `Content-Type` field.
         public static func body(_ body: RequestBody, fileName: String? = nil, contentType: String? = nil) -> Content {
@@ -193,7 +193,7 @@ extension MultipartForm.Content: CustomStringConvertible, HidesStorage {
 extension RequestBody {
     /// Returns the body of a multipart form. The request must have the form's ``MultipartForm/contentType``. See ``MultipartForm``.
     ///
-    /// - Throws: what ``MultipartForm/body()`` throws.
+    /// - Throws: the errors of ``MultipartForm/body()``.
     public static func multipart(_ form: MultipartForm) throws -> RequestBody { try form.body() }
 }
 

@@ -21,7 +21,7 @@ public struct MultipartParts: AsyncSequence, Sendable {
 
         /// Returns the next part; `nil` after the last part. Skips the unread rest of the previous part.
         ///
-        /// - Throws: ``/ErrandFormats/MultipartError``; what the body throws.
+        /// - Throws: ``/ErrandFormats/MultipartError``; the errors of the body.
         public mutating func next() async throws -> MultipartPart? {
             try await reader.nextPart().map { MultipartPart(head: $0.head, number: $0.number, reader: reader) }
         }
@@ -60,7 +60,7 @@ public struct MultipartPart: AsyncSequence, Sendable {
     /// Reads the rest of the content, and returns it.
     ///
     /// - Parameter limitBytes: the most bytes; at least 0, 64 MiB by default.
-    /// - Throws: ``TransportError`` with the code `bodyTooLarge` if the content is longer; what reading throws.
+    /// - Throws: ``TransportError`` with the code `bodyTooLarge` if the content is longer; the errors of reading.
     public func collect(upTo limitBytes: Int = ResponseBody.defaultCollectLimitBytes) async throws -> Data {
         precondition(limitBytes >= 0, "limitBytes must be at least 0 (is \(limitBytes))")
         var content = Data()

@@ -10,7 +10,7 @@ extension RequestBody {
     /// - Parameters:
     ///   - transform: makes the new body.
     ///   - length: the length of the new body, in bytes; `nil`, the default, if the length is unknown. Bytes in memory have the
-    ///     length of the output, whatever `length` says. If a stream has another length, the request fails.
+    ///     length of the output, whatever `length` is. If a stream has another length, the request fails.
     public func transformed(by transform: some BodyTransform, length: Int64? = nil) -> RequestBody {
         if let data = bufferedData, let output = transform.output(of: data, upTo: ResponseBody.transformedInMemoryLimitBytes) {
             return .data(output)

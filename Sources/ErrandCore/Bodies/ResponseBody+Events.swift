@@ -14,7 +14,7 @@ extension ResponseBody {
     /// an error, because Swift takes quadratic time to compare such text.
     public var events: Events { events(upTo: EventStreamParser.defaultMaxEventBytes) }
 
-    /// Returns the body as events, with a limit of your own. See ``events``.
+    /// Returns the body as events, with your own limit. See ``events``.
     ///
     /// - Parameter limitBytes: the largest size of an event, in bytes; at least 1.
     public func events(upTo limitBytes: Int) -> Events {
@@ -43,7 +43,7 @@ extension ResponseBody {
 
             /// Returns the next event; `nil` at the end.
             ///
-            /// - Throws: ``TransportError`` with the code `bodyTooLarge` for an event that exceeds a limit; what the body throws.
+            /// - Throws: ``TransportError`` with the code `bodyTooLarge` for an event that exceeds a limit; the errors of the body.
             public mutating func next() async throws -> ServerSentEvent? {
                 while true {
                     do throws(EventTooLargeError) {
@@ -81,9 +81,9 @@ extension ServerSentEvent {
     ///
     /// - Parameters:
     ///   - type: the type of the value.
-    ///   - coding: how the JSON is read; ``JSONCoding/standard`` by default. If the client has a coding of its own, pass that
+    ///   - coding: how the JSON is read; ``JSONCoding/standard`` by default. If the client has its own coding, pass that
     ///     coding.
-    /// - Throws: `DecodingError`; what a strategy of `coding` throws.
+    /// - Throws: `DecodingError`; the errors of a strategy of `coding`.
     public func json<Value: Decodable>(as type: Value.Type = Value.self, coding: JSONCoding = .standard) throws -> Value {
         try coding.decode(type, from: Data(data.utf8))
     }

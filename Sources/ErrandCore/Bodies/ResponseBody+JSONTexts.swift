@@ -87,7 +87,7 @@ extension ResponseBody {
             /// Returns the next value; `nil` at the end.
             ///
             /// - Throws: ``JSONTextError``, after which there may be more values; ``TransportError`` with the code `bodyTooLarge`
-            ///   for a text that exceeds the limit; what the body throws.
+            ///   for a text that exceeds the limit; the errors of the body.
             public mutating func next() async throws -> Value? {
                 while true {
                     if let text = try nextText() {

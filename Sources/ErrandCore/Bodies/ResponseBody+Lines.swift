@@ -14,7 +14,7 @@ extension ResponseBody {
     /// error, because Swift takes quadratic time to compare such text.
     public var lines: Lines { lines(upTo: LineSplitter.defaultMaxLineBytes) }
 
-    /// Returns the body as lines, with a limit of your own. See ``lines``.
+    /// Returns the body as lines, with your own limit. See ``lines``.
     ///
     /// - Parameter limitBytes: the largest length of a line, in bytes; at least 1.
     public func lines(upTo limitBytes: Int) -> Lines {
@@ -47,7 +47,7 @@ extension ResponseBody {
 
             /// Returns the next line; `nil` at the end.
             ///
-            /// - Throws: ``TransportError`` with the code `bodyTooLarge` for a line that exceeds a limit; what the body throws.
+            /// - Throws: ``TransportError`` with the code `bodyTooLarge` for a line that exceeds a limit; the errors of the body.
             public mutating func next() async throws -> String? {
                 while true {
                     if let line = splitter.next() {

@@ -6,7 +6,7 @@ package import ErrandFormats
 /// let client = APIClient(stack, json: JSONCoding(dates: .secondsSince1970, keys: .snakeCase))
 /// ```
 ///
-/// Everything around a client uses the same coding: the bodies of its calls, `error.json(as:)` of a ``StatusError``,
+/// All parts around a client use the same coding: the bodies of its calls, `error.json(as:)` of a ``StatusError``,
 /// `response.json(as:)`, and the stubs and mock servers of its tests. The default is ``standard``.
 public struct JSONCoding: Sendable {
     /// The form in which a `Date` is written and read.

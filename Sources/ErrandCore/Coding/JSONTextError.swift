@@ -7,7 +7,7 @@
 /// text 3: cannot decode LogEntry: the text is cut off
 /// ```
 public struct JSONTextError: LocalizedError, Sendable, CustomStringConvertible, HidesStorage {
-    /// Where the text is in the body.
+    /// The place of the text in the body.
     public enum Place: Sendable, Hashable, CustomStringConvertible {
         /// The line with this number, counted from 1.
         case line(Int)
@@ -26,7 +26,7 @@ public struct JSONTextError: LocalizedError, Sendable, CustomStringConvertible, 
     /// The cause of the error if a text is cut off.
     struct CutOff: Error {}
 
-    /// Where the text is in the body.
+    /// The place of the text in the body.
     public let place: Place
     /// The name of the type as which the text is decoded.
     public let typeName: String
@@ -52,11 +52,11 @@ public struct JSONTextError: LocalizedError, Sendable, CustomStringConvertible, 
         codingPath = shownPath(path, named: path.map(\.stringValue))
     }
 
-    /// Place, type, path, and what is wrong there.
+    /// The place, the type, the path, and the problem there.
     public var description: String { "\(place): cannot decode \(typeName)\(codingPath.isEmpty ? "" : " at \(codingPath)"): \(problem)" }
     /// A sentence for people.
     public var errorDescription: String? { "A part of the server's response could not be read." }
-    /// Place, type, path, and what is wrong there.
+    /// The place, the type, the path, and the problem there.
     public var failureReason: String? { description.asSentence }
 }
 

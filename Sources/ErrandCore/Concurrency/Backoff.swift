@@ -8,7 +8,7 @@ public struct Backoff: Sendable, CustomStringConvertible {
     public let description: String
     private let wait: @Sendable (Int) -> Duration
 
-    /// Returns a backoff of your own.
+    /// Returns your own backoff.
     ///
     /// - Parameters:
     ///   - description: the backoff in words, for the stack's description.

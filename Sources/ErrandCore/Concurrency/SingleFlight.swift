@@ -45,7 +45,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
 
     /// Creates an object without runs, whose runs prefer an executor.
     ///
-    /// - Parameter executor: the executor, with which a test can run the work in an order of its own; `nil` means the default
+    /// - Parameter executor: the executor, with which a test can run the work in its own order; `nil` means the default
     ///   executor.
     public init(executor: (any TaskExecutor)?) { self.executor = executor }
 
@@ -61,7 +61,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     ///   - key: identifies the work.
     ///   - mustFinish: whether the work continues if no caller waits for it any more; false by default. A token refresh, for
     ///     example, must finish: its result would otherwise be lost. The value of the first caller applies to the run.
-    ///   - work: the work. It runs in a task of its own, with the first caller's priority and task-local values.
+    ///   - work: the work. It runs in a separate task, with the first caller's priority and task-local values.
     /// - Throws: the error of the work; `CancellationError` if the caller is cancelled.
     public func run(
         _ key: Key, mustFinish: Bool = false, _ work: @escaping @Sendable () async throws -> Value

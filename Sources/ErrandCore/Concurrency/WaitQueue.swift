@@ -25,6 +25,8 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
     private var nextID = 0
     private var turns = 0
 
+    /// Creates an empty queue.
+    ///
     /// - Parameter count: the number of lanes, at least 1; 8 by default, one for each priority.
     public init(lanes count: Int = 8) { lanes = Array(repeating: Lane(), count: count) }
 

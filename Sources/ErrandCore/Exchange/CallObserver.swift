@@ -132,7 +132,7 @@ extension HTTPSender {
     ///   - request: the request.
     ///   - observer: the observer of this call alone.
     /// - Returns: the response, with the changes of ``CallObserver/received(_:isRefused:awaitsReader:)``.
-    /// - Throws: what sending throws.
+    /// - Throws: the errors of sending.
     public func send(_ request: Request, observedBy observer: some CallObserver) async throws -> Response {
         let call = ObservedCall(observer, inside: request.options.call.observation)
         var observed = request

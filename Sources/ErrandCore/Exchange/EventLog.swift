@@ -292,7 +292,7 @@ package final class CallEventLog: EventSink, CallObserver {
     }
 }
 
-/// Several sinks as one sink. Each event goes to all of them in order.
+/// Several sinks as one sink. Each event goes to all sinks in order.
 struct EventSinks: EventSink {
     private let sinks: [any EventSink]
 

@@ -15,7 +15,7 @@ internal import Synchronization
 /// The order of events, if ``HTTPSender/events(to:)`` is the outermost layer:
 ///
 /// - `callStart` is the first event of a call, and `callEnd` the last.
-/// - Each exchange has a number of its own (``exchange``), begins with `start`, and ends with `end`.
+/// - Each exchange has its own number (``exchange``), begins with `start`, and ends with `end`.
 /// - Between `start` and `end`, these events come in this order, if the exchange reaches them and the transport reports them:
 ///   `connectionAcquired`, `requestHeadSent`, `requestBytesSent` (any number), `requestSent`, `informationalResponse` (any number),
 ///   `responseHead`, `responseBytesReceived` (any number). A response may begin before the whole request is sent.
@@ -31,9 +31,9 @@ internal import Synchronization
 /// `end`.
 ///
 /// A reused connection may be lost before a byte of the response was received. If the transport then sends the request over another
-/// connection, that is another exchange, with a number of its own.
+/// connection, that is another exchange, with its own number.
 public struct ExchangeEvent: Sendable {
-    /// The kind of an event. An open set: a transport or a middleware can have kinds of its own.
+    /// The kind of an event. An open set: a transport or a middleware can have its own kinds.
     public struct Kind: Sendable, Hashable, CustomStringConvertible {
         /// The name of the kind: `responseHead`.
         public let description: String
@@ -96,7 +96,7 @@ public struct ExchangeEvent: Sendable {
         public static let end = Kind("end")
     }
 
-    /// What happened.
+    /// The kind of the event.
     public let kind: Kind
     /// When the event happened. Within a call, an event is never earlier than the previous event.
     public package(set) var instant: ContinuousClock.Instant

@@ -20,6 +20,8 @@ public struct AttemptRecord: Sendable, CustomStringConvertible, HidesStorage {
     /// The wait before the next attempt.
     public let delay: Duration
 
+    /// Creates a record of an attempt.
+    ///
     /// - Parameters:
     ///   - number: the number of the attempt, from 1.
     ///   - outcome: the outcome of the attempt.

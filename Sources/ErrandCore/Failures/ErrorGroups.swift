@@ -35,7 +35,7 @@ extension Error {
     /// - a token that could not be refreshed because of a status
     /// - a refusal by a layer of the client (``TemporaryRefusal``)
     ///
-    /// ``mayHaveBeenProcessed`` says whether the server may have processed the request. In a retry of your own, check both:
+    /// ``mayHaveBeenProcessed`` says whether the server may have processed the request. In your own retry, check both:
     ///
     /// ```swift
     /// } catch where error.isTransient && request.mayBeSentAgain(after: error) {

@@ -1,9 +1,11 @@
-/// A phase of an exchange, such as connecting or reading the body. An open set: transports and middleware of your own may add
+/// A phase of an exchange, such as connecting or reading the body. An open set: your own transports and middleware may add
 /// phases.
 public struct ExchangePhase: Sendable, Hashable, CustomStringConvertible {
     /// The name, such as `connect`.
     public let description: String
 
+    /// Creates a phase.
+    ///
     /// - Parameter description: the name.
     public init(_ description: String) { self.description = description }
 

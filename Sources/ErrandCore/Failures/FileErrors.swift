@@ -11,6 +11,8 @@ public struct FileReadError: LocalizedError, Sendable, Hashable, CustomStringCon
     public let code: Int32
     private let reason: String?
 
+    /// Creates an error.
+    ///
     /// - Parameters:
     ///   - path: the file's path.
     ///   - operation: the failed operation, as a verb.
@@ -48,7 +50,7 @@ public struct FileReadError: LocalizedError, Sendable, Hashable, CustomStringCon
     public var errorDescription: String? { "The file '\(path.shownSafely())' cannot be read." }
     /// The reason, such as the system's error in words.
     public var failureReason: String? { (reason ?? systemErrorText(code)).asSentence }
-    /// What a person can do.
+    /// The advice for a person.
     public var recoverySuggestion: String? { "Check that the file exists and may be read." }
 }
 
@@ -118,7 +120,7 @@ public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringCo
 
     /// The reason, such as the system's error in words.
     public var failureReason: String? { (reason ?? systemErrorText(code)).asSentence }
-    /// What a person can do about a full disk, a missing folder, missing permission or an existing file; `nil` for other errors.
+    /// The advice for a person about a full disk, a missing folder, missing permission or an existing file; `nil` for other errors.
     public var recoverySuggestion: String? { fileWriteAdvice(code) }
 }
 

@@ -22,7 +22,7 @@ public import ErrandFormats
 ///
 /// If the server asks for a wait (`Retry-After`), the description ends with the wait: `…; the server asks to wait for 7 s`.
 public struct ServiceError: RequestFailure {
-    /// The back end's number or name for what went wrong. An open set: declare the codes that your app handles.
+    /// The back end's number or name of the error. An open set: declare the codes that your app handles.
     public struct Code: Sendable, Hashable, CustomStringConvertible, ExpressibleByIntegerLiteral, ExpressibleByStringLiteral {
         /// The code as text: `40012`, `insufficient_funds`.
         public let description: String
@@ -40,7 +40,7 @@ public struct ServiceError: RequestFailure {
         public var number: Int? { Int(description) }
     }
 
-    /// What went wrong.
+    /// The code of the error.
     public let code: Code
     /// The back end's message; empty if the back end sent none. `errorDescription` shows this message to people.
     public let message: String
@@ -64,7 +64,7 @@ public struct ServiceError: RequestFailure {
     /// Creates an error. The client adds the request and the response.
     ///
     /// - Parameters:
-    ///   - code: what went wrong.
+    ///   - code: the code of the error.
     ///   - message: the back end's message; empty by default.
     ///   - requestID: the identifier of the request at the back end; `nil` by default.
     ///   - details: further details of the back end; none by default.
@@ -99,7 +99,7 @@ public struct ServiceError: RequestFailure {
             ? "\(shownServer) reported the error \(code.description.shownSafely(limit: 80)).".asSentence : message.shownSafely(limit: 500)
     }
     public var failureReason: String? { "The server reported the error \(code.description.shownSafely(limit: 80))." }
-    /// What a person can do, by the status that the code corresponds to, with the wait that the server asks for; `nil` if only a
+    /// The advice for a person, by the status that the code corresponds to, with the wait that the server asks for; `nil` if only a
     /// developer can help.
     public var recoverySuggestion: String? {
         (equivalentStatus ?? status).flatMap { suggestion(after: $0, retryAfter: retryAfter) } ?? retryAfter.map { tryAgain(in: $0) }

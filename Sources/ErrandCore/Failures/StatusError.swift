@@ -8,7 +8,7 @@ public import ErrandFormats
 /// GET https://a.example/x: status 503 Service Unavailable; the server asks to wait for 30 s; attempt 1: 503, then waited 100 ms
 /// ```
 ///
-/// To catch an error type of your own instead, let the client make that error:
+/// To catch your own error type instead, let the client make that error:
 /// `APIClient(stack) { refused in try refused.json(as: APIProblem.self) }`.
 public struct StatusError: RequestFailure {
     /// The most bytes of the response's body that an error keeps: 64 KiB. The rest is abandoned.
@@ -169,7 +169,7 @@ extension StatusError {
         return "The server responded with \(shownStatus): \(problem.description.shownSafely())".asSentence
     }
 
-    /// What a person can do, with the wait that the server asks for; `nil` if only a developer can help.
+    /// The advice for a person, with the wait that the server asks for; `nil` if only a developer can help.
     public var recoverySuggestion: String? { suggestion(after: head.status, retryAfter: retryAfter) }
 }
 

@@ -19,6 +19,8 @@ public struct StatusRule: Sendable, CustomStringConvertible {
     /// The rule in words: `2xx`.
     public var description: String { storage.description }
 
+    /// Creates a rule.
+    ///
     /// - Parameters:
     ///   - description: the rule in words, for the stack's description.
     ///   - accepts: whether a status is accepted.

@@ -30,10 +30,10 @@ extension TransportError {
 
     private var shownProxy: String { "the proxy" + (proxy.map { " \($0.host.shownSafely(limit: 80))" } ?? "") }
 
-    /// What happened, in which phase and why: `Cannot connect: connection refused.`
+    /// The failure, its phase and its reason: `Cannot connect: connection refused.`
     public var failureReason: String? { happened.asSentence }
 
-    /// What a person can do; `nil` if only a developer can help.
+    /// The advice for a person; `nil` if only a developer can help.
     ///
     /// If the server may have processed a request that is not idempotent, the suggestion after a lost connection or a timeout says
     /// so.

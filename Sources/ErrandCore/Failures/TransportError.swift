@@ -8,10 +8,12 @@
 /// GET https://a.example/: connection lost while reading the body after 2.3 s: connection reset by the server (sent)
 /// ```
 public struct TransportError: RequestFailure {
-    /// What happened. An open set: match the codes that you handle, and let the others fall through.
+    /// The kind of a failure. An open set: match the codes that you handle, and let the others fall through.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words, such as `cannot connect`.
         public let description: String
+        /// Creates a code.
+        ///
         /// - Parameter description: the code in words; it begins the description of the error.
         public init(_ description: String) { self.description = description }
 
@@ -32,17 +34,17 @@ public struct TransportError: RequestFailure {
         public static let bodyTooLarge = Code("body too large")
         /// The request's own body could not be read, or does not have its declared length.
         public static let requestBody = Code("request body failed")
-        /// The request can't be sent as it is.
+        /// The request is invalid, and can't be sent.
         public static let invalidRequest = Code("invalid request")
         /// The proxy refused the request, or asked for credentials.
         public static let proxy = Code("proxy failure")
-        /// The transport can't do what the request asks for.
+        /// The transport does not support a feature that the request needs.
         public static let unsupported = Code("unsupported")
         /// The transport was shut down.
         public static let shutDown = Code("transport shut down")
     }
 
-    /// What happened.
+    /// The kind of the failure.
     public var code: Code
     /// The phase of the exchange in which the failure happened.
     public var phase: ExchangePhase
@@ -57,7 +59,7 @@ public struct TransportError: RequestFailure {
     ///
     /// If a proxy is set, ``errorDescription`` names the proxy, not the origin.
     public var proxy: ProxyAddress?
-    /// What is wrong with the credentials for the proxy; `nil` unless the credentials are known to be the reason for the proxy's
+    /// The problem with the credentials for the proxy; `nil` unless the credentials are known to be the reason for the proxy's
     /// refusal.
     public var proxyCredentials: ProxyCredentialsProblem?
     /// The origin of a connection that was opened without a request; `nil` if there is a request.
@@ -74,8 +76,10 @@ public struct TransportError: RequestFailure {
     }
     private var sentInThisAttempt: Delivery
 
+    /// Creates an error.
+    ///
     /// - Parameters:
-    ///   - code: what happened.
+    ///   - code: the kind of the failure.
     ///   - phase: the phase of the exchange in which the failure happened.
     ///   - message: the reason in words, without secrets; empty if the code says enough.
     ///   - elapsed: the time since the transport took the request; `nil` if it was not measured.
@@ -123,7 +127,7 @@ public struct TransportError: RequestFailure {
     /// Returns the error for a body that exceeds a limit as a whole or in a part.
     ///
     /// - Parameters:
-    ///   - excess: what exceeds the limit, in words: `more than 1024 bytes`.
+    ///   - excess: the excess in words: `more than 1024 bytes`.
     ///   - request: the request; `nil` if no request has caused the error.
     public static func bodyTooLarge(_ excess: String, request: Request?) -> TransportError {
         TransportError(.bodyTooLarge, phase: .body, message: excess, request: request, delivery: .sent)

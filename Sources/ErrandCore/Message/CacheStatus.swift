@@ -90,7 +90,7 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
 private enum CacheStatusKey: MetadataKey { static var defaultValue: CacheStatus? { nil } }
 
 extension ResponseMetadata {
-    /// How a cache of the stack handled the request; `nil` without a cache. A cache of your own sets this property.
+    /// How a cache of the stack handled the request; `nil` without a cache. Your own cache sets this property.
     public var cacheStatus: CacheStatus? {
         get { self[CacheStatusKey.self] }
         set { self[CacheStatusKey.self] = newValue }

@@ -4,7 +4,7 @@
 /// request.deadline = Deadline(after: .seconds(10))
 /// ```
 ///
-/// A deadline is an instant on a clock, by default the continuous clock. Tests can control time with a clock of their own. Every
+/// A deadline is an instant on a clock, by default the continuous clock. Tests can control time with their own clock. Every
 /// wait of a call obeys the deadline. `timeout(_:)` sets the deadline. Of two deadlines, the earlier deadline applies.
 public struct Deadline: Sendable, CustomStringConvertible {
     /// The instant. Its cases have a layout that is known at compile time, because a deadline is copied with each request.
@@ -80,7 +80,7 @@ public struct Deadline: Sendable, CustomStringConvertible {
     /// Whether the deadline has passed.
     public var hasPassed: Bool { remaining <= .zero }
 
-    /// The instant on the continuous clock; `nil` on any other clock. A transport with timers of its own can enforce only
+    /// The instant on the continuous clock; `nil` on any other clock. A transport with its own timers can enforce only
     /// deadlines on the continuous clock.
     public var continuousInstant: ContinuousClock.Instant? {
         if case .continuous(let sinceBase) = kind { Self.base.advanced(by: sinceBase) } else { nil }

@@ -14,7 +14,7 @@ public struct IdempotencyKey: Sendable, Hashable {
     /// A random key, created when the request is sent.
     public static let attached = IdempotencyKey(value: nil)
 
-    /// Returns a key of your own, such as the number of an order.
+    /// Returns your own key, such as the number of an order.
     ///
     /// - Precondition: `value` is printable ASCII, and not empty
     ///   ([RFC 9651, section 3.3.3](https://www.rfc-editor.org/rfc/rfc9651#section-3.3.3)).
@@ -33,7 +33,7 @@ public struct IdempotencyKey: Sendable, Hashable {
 }
 
 extension IdempotencyKey: CustomStringConvertible, HidesStorage {
-    /// The kind of key: random or your own. The value of a key of your own is not shown, because anyone with the key can ask for
+    /// The kind of key: random or your own. The value of your own key is not shown, because anyone with the key can ask for
     /// the result of the call.
     public var description: String { value == nil ? "attached" : "value(\(Sensitivity.urlPlaceholder))" }
 }

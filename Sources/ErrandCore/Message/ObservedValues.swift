@@ -54,7 +54,7 @@ extension RequestOptions {
         set { self[ResendCountKey.self] = newValue }
     }
 
-    /// Whether a redirect or an absolute URL has led to an origin other than that of the server.
+    /// Whether a redirect or an absolute URL has led to an origin other than the origin of the server.
     public package(set) var hasLeftOrigin: Bool {
         get { self[HasLeftOriginKey.self] }
         set { self[HasLeftOriginKey.self] = newValue }

@@ -12,8 +12,8 @@ extension Request {
     /// request.query["access_token"] = nil
     /// ```
     ///
-    /// The path and each unchanged item keep their text, with their escapes. While the request has no authority, the query is
-    /// that of the request alone. `server` later puts the query of its base URL before the query of the request.
+    /// The path and each unchanged item keep their text, with their escapes. While the request has no authority, this is
+    /// only the query of the request. `server` later puts the query of its base URL before the query of the request.
     public var query: URLQuery {
         get { URLQuery(percentEncoded: RequestTarget.parts(of: head.path ?? "").query ?? "") }
         set {

@@ -120,7 +120,7 @@ public struct Request: Sendable {
         try self.init(method, PathTemplate(verbatim: path), query: query, headers: headers, body: body)
     }
 
-    /// Creates a request with a head of your own. The head is checked just before the transport. An invalid head throws
+    /// Creates a request with your own head. The head is checked just before the transport. An invalid head throws
     /// ``InvalidURLError``.
     public init(head: HTTPRequest, body: RequestBody = .empty) {
         self.head = head

@@ -10,7 +10,7 @@
 /// ```
 ///
 /// A request with an option whose middleware is missing from its stack fails with ``UnservedOptionError``. An option that is
-/// `.off` requires no middleware, and timeouts apply without a middleware. To define an option of your own, see ``OptionKey``.
+/// `.off` requires no middleware, and timeouts apply without a middleware. To define your own option, see ``OptionKey``.
 public struct RequestOptions: Sendable {
     private var values = OptionValues()
     /// The state that the layers of the call share.
@@ -135,7 +135,7 @@ extension RequestOptions {
 
     /// Names and values by which the app finds this request in logs and spans, such as the tenant or the feature.
     ///
-    /// Metrics do not have the tags, because each value would create a time series of its own. The value of a sensitive name
+    /// Metrics do not have the tags, because each value would create a separate time series. The value of a sensitive name
     /// (``sensitivity``) is not shown.
     public var tags: [String: String] {
         get { self[TagsKey.self] }

@@ -31,7 +31,7 @@ public struct RequestScope: Sendable, CustomStringConvertible {
 
     /// All requests share one limit.
     public static let all = RequestScope(description: "all") { _ in .all }
-    /// Each origin has a limit of its own.
+    /// Each origin has a separate limit.
     public static let origin = RequestScope(description: "origin") { .origin($0.origin) }
     /// Returns a scope in which requests with the same key share one limit.
     ///

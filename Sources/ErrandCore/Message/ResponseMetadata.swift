@@ -19,7 +19,7 @@ public struct ResponseMetadata: Sendable {
 
     private var count: Int { values.count + (httpVersion == nil ? 0 : 1) }
 
-    /// The value of a key, or its default value. Declare a property for each key of your own: see ``MetadataKey``.
+    /// The value of a key, or its default value. Declare a property for each of your own keys: see ``MetadataKey``.
     public subscript<Key: MetadataKey>(_ key: Key.Type) -> Key.Value {
         get { values[key] }
         set { values[key] = newValue }
@@ -29,7 +29,7 @@ public struct ResponseMetadata: Sendable {
 extension ResponseMetadata: CustomStringConvertible, HidesStorage {
     /// The values that the library knows, in words, without secrets: `HTTP/2, request 7, 2 earlier attempts, 1 redirect, body was gzip`.
     ///
-    /// Values with keys of your own are not shown.
+    /// Values of your own keys are not shown.
     public var description: String {
         func counted(_ count: Int, _ noun: String) -> String? { count == 0 ? nil : "\(count) \(noun)\(count == 1 ? "" : "s")" }
         let parts = [

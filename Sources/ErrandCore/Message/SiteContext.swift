@@ -4,7 +4,7 @@
 /// An app that shows pages of other sites, such as a browser, sets the context. The requests of other apps count as requests of
 /// the same site.
 public enum SiteContext: Sendable, Hashable, CaseIterable {
-    /// The request is made by a page of the target's site. All cookies may be sent.
+    /// The request is made by a page of the target's site. Every cookie may be sent.
     case sameSite
     /// The request is made by a page of another site. Only cookies with `SameSite=None` may be sent.
     case crossSite

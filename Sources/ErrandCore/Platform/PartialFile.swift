@@ -24,7 +24,7 @@ final class PartialFile: Sendable {
         case new
         /// An existing file. A missing file is an error.
         case existing
-        /// An existing file, or else a new one.
+        /// An existing file, or else a new file.
         case either
     }
 

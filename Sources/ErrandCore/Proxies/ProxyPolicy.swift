@@ -29,7 +29,7 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, HidesStorage {
     /// |---|---|
     /// | `http_proxy` | the proxy for `http` |
     /// | `https_proxy`, `HTTPS_PROXY` | the proxy for `https` |
-    /// | `all_proxy`, `ALL_PROXY` | the proxy for schemes without a variable of their own |
+    /// | `all_proxy`, `ALL_PROXY` | the proxy for schemes without a separate variable |
     /// | `no_proxy`, `NO_PROXY` | the hosts that need no proxy, separated by commas or spaces |
     ///
     /// The name in lower case has precedence. An empty variable counts as missing. The proxies are written as for

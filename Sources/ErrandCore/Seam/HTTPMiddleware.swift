@@ -24,7 +24,7 @@ public protocol HTTPMiddleware: Sendable {
     ///   - request: the request as the outer layers changed it.
     ///   - next: the inner layers, down to the transport.
     /// - Returns: the response for the outer layers. Its body is not yet read.
-    /// - Throws: a ``RequestFailure`` or an error of your own; `CancellationError` if the calling task was cancelled.
+    /// - Throws: a ``RequestFailure`` or your own error; `CancellationError` if the calling task was cancelled.
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response
 
     /// The name of this middleware in a stack's description, with its settings: `timeout(30 s)`. By default, the name of its type.

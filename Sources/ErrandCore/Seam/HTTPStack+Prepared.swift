@@ -47,8 +47,7 @@ extension HTTPStack {
     }
 }
 
-/// The error of ``HTTPStack/prepared(_:)`` if a middleware returns a response of its own, so that the request never reaches the
-/// transport.
+/// The error of ``HTTPStack/prepared(_:)`` if a middleware returns its own response, so that the request never reaches the transport.
 public struct PreparationError: RequestFailure {
     public var request: Request?
     public var attempts: [AttemptRecord] = []

@@ -109,7 +109,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
         return request.options.isEmpty || request.options.call.hasEntered ? try await top.send(request) : try await enter(request)
     }
 
-    /// Sends a request that belongs to a call of another stack. For a middleware with a stack of its own. The options of the
+    /// Sends a request that belongs to a call of another stack. For a middleware with its own stack. The options of the
     /// request are not checked, because layers outside may obey them.
     public func send(withinCall request: Request) async throws -> Response {
         var entered = request

@@ -19,19 +19,19 @@ public struct MiddlewareNeighbor: Sendable, Hashable {
     public let side: Side
     /// The neighbor's place; `nil` for the middleware's own. The rule does not apply to a stack that has no such place.
     public let place: MiddlewarePlace?
-    /// What goes wrong on the other side: half a sentence, such as "each attempt would be a call of its own".
+    /// The problem on the other side: a clause, such as "each attempt would be a call of its own".
     public let reason: String
 
     /// Requires the middleware to be outside `place`.
     ///
-    /// - Parameter reason: what goes wrong otherwise, for the stack's description.
+    /// - Parameter reason: the problem of the other order, for the stack's description.
     public static func outside(_ place: MiddlewarePlace, because reason: String) -> MiddlewareNeighbor {
         MiddlewareNeighbor(side: .outside, place: place, reason: reason)
     }
 
     /// Requires the middleware to be inside `place`.
     ///
-    /// - Parameter reason: what goes wrong otherwise, for the stack's description.
+    /// - Parameter reason: the problem of the other order, for the stack's description.
     public static func inside(_ place: MiddlewarePlace, because reason: String) -> MiddlewareNeighbor {
         MiddlewareNeighbor(side: .inside, place: place, reason: reason)
     }
@@ -39,7 +39,7 @@ public struct MiddlewareNeighbor: Sendable, Hashable {
     /// Requires the middleware to be the only middleware of its place. Middleware with a condition
     /// (``HTTPSender/wrapped(by:when:)``) does not count, because two conditions may exclude each other.
     ///
-    /// - Parameter reason: what goes wrong otherwise, for the stack's description.
+    /// - Parameter reason: the problem of the other order, for the stack's description.
     public static func once(because reason: String) -> MiddlewareNeighbor {
         MiddlewareNeighbor(side: .neither, place: nil, reason: reason)
     }
@@ -48,7 +48,7 @@ public struct MiddlewareNeighbor: Sendable, Hashable {
     /// (``HTTPStack/ordered(around:defaults:)``). In such a stack, one of two would directly wrap the other. Middleware with a
     /// condition does not count.
     ///
-    /// - Parameter reason: what goes wrong otherwise, for the stack's description.
+    /// - Parameter reason: the problem of the other order, for the stack's description.
     public static func onceWhenOrdered(because reason: String) -> MiddlewareNeighbor {
         MiddlewareNeighbor(side: .neitherWhenOrdered, place: nil, reason: reason)
     }

@@ -1,8 +1,7 @@
 /// The name of a place in the order of middleware.
 ///
 /// The library's own places and their order (``canonicalOrder``) are declared here, because modules refer to each other's places.
-/// Each middleware declares its own rules: ``HTTPMiddleware/neighbors``. Give a middleware of your own a place with a name of
-/// your own:
+/// Each middleware declares its own rules: ``HTTPMiddleware/neighbors``. Give your own middleware a place with its own name:
 ///
 /// ```swift
 /// extension MiddlewarePlace {
@@ -13,7 +12,7 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     /// The name.
     public let description: String
 
-    /// Creates a place of your own.
+    /// Creates your own place.
     ///
     /// - Parameter name: the name for the stack's description, not empty. Two places of the same name are the same place, so use
     ///   reverse-DNS names: `com.example.signature`. Names without a period are reserved for the library.
@@ -25,7 +24,7 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     /// The canonical order of middleware, outermost first. A stack that sorts its layers keeps them in this order: see
     /// ``HTTPStack/ordered(around:defaults:)``.
     ///
-    /// No two middleware of the library have the same place. ``unplaced`` is the position of a layer without rules of its own.
+    /// No two middleware of the library have the same place. ``unplaced`` is the position of a layer without its own rules.
     /// Such a layer sees each call once, with the whole URL and within the deadline. It sees every response, whatever its status.
     public static let canonicalOrder: [MiddlewarePlace] = [
         .server, .number, .traceCall, .log, .events, .profile, .timeout, .validateStatus, .unplaced, .fallback, .validate, .retry,

@@ -20,7 +20,7 @@ public struct Sensitivity: Sendable, Hashable {
     /// The text that is shown instead of a field's value. The angle brackets show that the text is not a value.
     public static let placeholder = "<redacted>"
     /// The text that is shown instead of a query item's value and of a value in a body, as in OpenTelemetry's conventions. The
-    /// text has only letters, so that a URL, JSON and a form stay valid.
+    /// text has only letters, so that URLs, JSON and forms stay valid.
     public static let urlPlaceholder = "REDACTED"
     /// The text that is shown instead of the user information of a URL: a name and a password.
     package static let userInfoPlaceholder = "\(urlPlaceholder):\(urlPlaceholder)"

@@ -29,7 +29,7 @@ public struct TLSSettings: Sendable, Hashable {
     public var pins: CertificatePins?
     /// The hosts whose certificates are not checked; no hosts by default. **Only for tests.**
     ///
-    /// For these hosts, anybody on the network path can present a certificate of their own, read every request with its
+    /// For these hosts, anybody on the network path can present any certificate, read every request with its
     /// credentials, and change every response. Expired certificates, certificates of an unknown authority, and certificates for
     /// another host are all accepted.
     ///
@@ -84,6 +84,6 @@ extension TLSSettings: CustomStringConvertible, HidesStorage {
 }
 
 extension TLSSettings.ClientCertificate: CustomStringConvertible, HidesStorage {
-    /// The path of the certificate, without that of its key.
+    /// The path of the certificate, without the path of its key.
     public var description: String { "the client certificate in \(chainPEMFile.shownSafely())" }
 }

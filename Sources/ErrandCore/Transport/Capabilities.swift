@@ -9,7 +9,7 @@ public struct Capabilities: OptionSet, Sendable, CustomStringConvertible {
     /// The transport itself enforces ``Request/deadline`` to the end of the body, for deadlines on the continuous clock. Without
     /// this flag, the stack races each step against the deadline.
     public static let deadlines = Capabilities(rawValue: 1 << 0)
-    /// The transport itself enforces ``RequestOptions/phaseTimeouts``, with timers of its own on the continuous clock. Without
+    /// The transport itself enforces ``RequestOptions/phaseTimeouts``, with its own timers on the continuous clock. Without
     /// this flag, the stack watches the phases.
     public static let phaseTimeouts = Capabilities(rawValue: 1 << 1)
     /// The transport reads a response body no faster than the reader of the body. If this flag is set, the conformance suite
@@ -21,7 +21,7 @@ public struct Capabilities: OptionSet, Sendable, CustomStringConvertible {
     /// The transport reports each informational response (1xx) as ``ExchangeEvent/Kind/informationalResponse``, before the final response
     /// ([RFC 9110, section 15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)).
     public static let informationalResponses = Capabilities(rawValue: 1 << 4)
-    /// The transport sends the trailer fields of a request body, and returns those of a response body
+    /// The transport sends the trailer fields of a request body, and returns the trailer fields of a response body
     /// ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)).
     public static let trailers = Capabilities(rawValue: 1 << 5)
     /// The transport can change the protocol of a connection, and returns the connection's stream

@@ -56,7 +56,7 @@ public struct OpenConnection: Sendable, Hashable {
 extension OpenConnection: CustomStringConvertible, HidesStorage {
     /// The connection in one line, without unknown parts:
     /// `#1 http://a.example at 192.0.2.1:80, HTTP/1.1, 1 in progress, 7 so far, 12 s old`. The address after
-    /// `through the HTTP proxy proxy.example:3128` is that of the proxy.
+    /// `through the HTTP proxy proxy.example:3128` is the address of the proxy.
     public var description: String {
         var text = "#\(number)"
         if let authority { text += " " + ((scheme.map { "\($0)://" } ?? "") + authority).shownSafely() }

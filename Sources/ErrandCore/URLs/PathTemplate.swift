@@ -208,7 +208,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
             parts.append(.value(value.rawValue.description, name: name))
         }
 
-        /// Not available, because a path has no place for `nil`.
+        /// Not available, because a path can't contain `nil`.
         @available(*, unavailable, message: "unwrap the value: a path has no place for nil")
         @_disfavoredOverload
         public mutating func appendInterpolation<Value: LosslessStringConvertible>(_ value: Value?, _ name: String? = nil) {}

@@ -44,22 +44,22 @@ public enum JSONValue: Sendable, Hashable, Codable {
     /// here, but two names in JSON ([RFC 8259, section 8.3](https://www.rfc-editor.org/rfc/rfc8259#section-8.3)).
     case object([String: JSONValue])
 
-    /// A text.
+    /// Creates a text.
     public init(_ text: String) { self = .string(text) }
-    /// A whole number.
+    /// Creates a whole number.
     public init(_ number: some BinaryInteger) { self = .number(JSONNumber(number)) }
-    /// A number with all its digits.
+    /// Creates a number with all its digits.
     public init(_ number: JSONNumber) { self = .number(number) }
-    /// `true` or `false`.
+    /// Creates `true` or `false`.
     public init(_ value: Bool) { self = .bool(value) }
     /// Creates the number that the `Double` prints as; `nil` for infinity and NaN, which JSON can't represent.
     public init?(exactly number: Double) {
         guard let number = JSONNumber(exactly: number) else { return nil }
         self = .number(number)
     }
-    /// An array.
+    /// Creates an array.
     public init(_ elements: [JSONValue]) { self = .array(elements) }
-    /// An object.
+    /// Creates an object.
     public init(_ members: [String: JSONValue]) { self = .object(members) }
 
     /// Decodes any JSON value.
@@ -112,7 +112,7 @@ public enum JSONValue: Sendable, Hashable, Codable {
 
     /// Encodes the value.
     ///
-    /// - Throws: what the encoder throws.
+    /// - Throws: the errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {

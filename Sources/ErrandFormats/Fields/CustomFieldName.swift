@@ -1,7 +1,7 @@
 public import HTTPTypes
 
 extension HTTPField.Name {
-    /// A field name of your own, written in the code.
+    /// Your own field name, written in the code.
     ///
     /// ```swift
     /// request.headers[.custom("X-Api-Key")] = key

@@ -11,8 +11,8 @@ public import ErrandCore
 /// **Place:** inside `retry`, so that each attempt counts; outside the limits, so that a refused request takes no slot. A refused
 /// request fails with ``CircuitBreakerError``: it was not sent, and it is not retried.
 ///
-/// A call fails if there is no response, or if the status is 429, 500, 502, 503 or 504. A call that its caller cancels is not counted, nor
-/// is a request that is invalid or that leaves a queue at its deadline: these outcomes say nothing about the server.
+/// A call fails if there is no response, or if the status is 429, 500, 502, 503 or 504. A cancelled call, an invalid request and a
+/// request that leaves a queue at its deadline do not count, because these outcomes say nothing about the server.
 ///
 /// **Per request:** `request.options.circuitBreaker = .off` bypasses the breaker; the request is not counted.
 public struct CircuitBreakerMiddleware: HTTPMiddleware {

@@ -14,7 +14,7 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
     /// The period in which calls are counted: more than zero, 30 s by default.
     public var window: Duration
     /// How long the circuit stays open: more than zero, 5 s by default. A longer `Retry-After` of a failed call within the window replaces
-    /// it. While the circuit is half-open, one more probe is allowed when the last one has had no outcome for this duration.
+    /// it. While the circuit is half-open, one more probe is allowed when the last probe has had no outcome for this duration.
     public var breakTime: Duration
     /// The longest `Retry-After` that is obeyed: at least ``breakTime``, 60 s by default.
     public var longestBreak: Duration

@@ -51,9 +51,12 @@ extension CoalesceMiddleware {
     /// stack.coalesce(by: .all(except: [HTTPField.Name("X-Client-Time")!]))
     /// ```
     ///
-    /// These fields always count, whatever is chosen: sensitive fields (by the names in ``/ErrandCore/Sensitivity``, those declared on
-    /// the request, and the never-index flag), so that no caller gets a response to another caller's credentials; `Range` and the
-    /// conditional fields; and the `Content-Type` and `Content-Encoding` of a body.
+    /// These fields always count, for every choice:
+    ///
+    /// - sensitive fields, so that no caller gets a response to another caller's credentials: by the names in
+    ///   ``/ErrandCore/Sensitivity``, by the names that the request declares, and by the never-index flag
+    /// - `Range` and the conditional fields
+    /// - the `Content-Type` and `Content-Encoding` of a body
     public struct Fields: Sendable, CustomStringConvertible {
         private enum Choice: Sendable {
             case allBut(Set<HTTPField.Name>)

@@ -10,7 +10,7 @@ internal import Synchronization
 /// ```
 ///
 /// **Place:** inside the cache, so that a hit does not wait, and outside `circuitBreaker` and the limits: a shared exchange takes one slot.
-/// Inside `retry` and `authenticate`: each caller decides for itself what to do with the response.
+/// Inside `retry` and `authenticate`, because each caller handles the response itself.
 ///
 /// Only the safe methods GET, HEAD, OPTIONS and QUERY ([RFC 9110, section 9.2.1](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1), and
 /// [RFC 10008](https://www.rfc-editor.org/rfc/rfc10008)) are shared, with an authority, a body in memory, and no `Upgrade`. Two requests
@@ -20,16 +20,16 @@ internal import Synchronization
 /// - the fields, including fallback fields (see ``Fields``; credentials always count);
 /// - the value that `also` returns;
 /// - the options, as each key defines it (``/ErrandCore/OptionKey/identity(of:)``). Declared secret names, phase and attempt limits, delay,
-///   hedging, redirects, options of your own, and the middleware that is switched off count. A request with an option that can't be
+///   hedging, redirects, your own options, and the middleware that is switched off count. A request with an option that can't be
 ///   compared is sent on its own. Deadline, timeout, retry policy, event sink, log, tags and URL template may differ.
 ///
-/// The priority may differ too, with one exception: a caller with a higher priority than a shared request that has no response yet sends
-/// its own, which later callers join.
+/// The priority may differ too, with one exception. If a shared request has no response yet, and a new caller has a higher priority, this
+/// caller sends its own request. Later callers join the new request.
 ///
-/// The exchange belongs to no single caller. It is sent as the request of the first caller, with its options, priority and event sink, but
-/// without a deadline: each caller keeps its own. A caller that is cancelled, or whose deadline passes, leaves alone and immediately. When
-/// the last caller leaves, the exchange is cancelled, and a later caller begins a new one. If an inner layer cancels the exchange, only the
-/// first caller gets the cancellation; the others send once more.
+/// The exchange belongs to no single caller. The request of the first caller is sent, with its options, priority and event sink, but
+/// without a deadline: each caller keeps its own deadline. A caller that is cancelled, or whose deadline passes, leaves alone and
+/// immediately. When the last caller leaves, the exchange is cancelled, and a later caller begins a new exchange. If an inner layer
+/// cancels the exchange, only the first caller gets the cancellation; the others send once more.
 ///
 /// Callers can join until the first byte of the body is read, or until the exchange ends on the wire. Each caller reads the body
 /// independently, at the pace of the fastest. At most `viewLimitBytes` are buffered for a slower caller; beyond that, it fails with
@@ -49,8 +49,7 @@ public struct CoalesceMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - fields: the fields that must be equal; all but those in ``Fields/perRequest`` by default.
-    ///   - viewLimitBytes: the largest number of body bytes that is buffered for one caller that reads more slowly than another: at least
-    ///     0, 5 MiB by default.
+    ///   - viewLimitBytes: the largest number of body bytes that are buffered for a slow caller: at least 0, 5 MiB by default.
     ///   - also: returns another value that must be equal; `nil` equals `nil`. By default, it returns `nil`.
     public init(
         by fields: Fields = .all, viewLimitBytes: Int = defaultViewLimitBytes, also: @escaping @Sendable (Request) -> String? = { _ in nil }
@@ -186,8 +185,7 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - fields: the fields that must be equal; by default, all except the fields that are new in every request.
-    ///   - viewLimitBytes: the largest number of body bytes that is buffered for one caller that reads more slowly than another: at least
-    ///     0, 5 MiB by default.
+    ///   - viewLimitBytes: the largest number of body bytes that are buffered for a slow caller: at least 0, 5 MiB by default.
     ///   - also: returns another value that must be equal; `nil` equals `nil`. By default, it returns `nil`.
     public func coalesce(
         by fields: CoalesceMiddleware.Fields = .all, viewLimitBytes: Int = CoalesceMiddleware.defaultViewLimitBytes,

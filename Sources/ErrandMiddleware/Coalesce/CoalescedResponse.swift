@@ -129,7 +129,7 @@ private final class BodyView: BodySource {
     func fail(with error: any Error) { seat.leave(.failed(error)) }
 }
 
-/// The error of a caller that read a shared body so slowly that more than the limit would have been buffered for it. The other callers
+/// The error of a caller that read a shared body too slowly: the buffer for this caller would have exceeded the limit. The other callers
 /// continue.
 public struct SlowReaderError: RequestFailure {
     /// The largest number of bytes that is buffered for one caller.

@@ -89,7 +89,7 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
     /// Returns the current use of a limit by its key, for a scope that is a closure. For gauges.
     public func state(ofKey key: String) -> State { limiter.state(of: .named(key)) }
 
-    /// The current use of the one limit of the scope ``/ErrandCore/RequestScope/all``. For gauges.
+    /// The current use of the limit of the scope ``/ErrandCore/RequestScope/all``. For gauges.
     public var state: State { limiter.state(of: .all) }
 
     /// The number of keys that are kept.

@@ -9,10 +9,10 @@ public import ErrandCore
 /// ```
 ///
 /// **Place:** inside `validateStatus`, outside `retry`: the fallback acts after the last attempt has failed. A cancelled call has no
-/// fallback. If the fallback fails too, the first failure is thrown, with the second one in its `attempts`.
+/// fallback. If the fallback fails too, the first failure is thrown, with the second failure in its `attempts`.
 ///
-/// **Two servers:** give each sender its own `server`, inside. A `server` outside of both makes the URL absolute. A `server` inside leaves
-/// a URL alone that names another origin, so the second server would get no request:
+/// **Two servers:** give each sender its own `server`, inside. A `server` outside of both makes the URL absolute. A `server` inside does
+/// not change a URL that names another origin, so the second server would get no request:
 ///
 /// ```swift
 /// let api = transport.server("https://a.example").retry()
@@ -23,10 +23,10 @@ public import ErrandCore
 /// In a stack that sorts its layers, `server` is outside `fallback`. Begin such a stack with the first server:
 /// `HTTPStack.ordered(around: transport.server("https://a.example"))`. The description of a stack reports a `server` outside of both.
 ///
-/// **Deadline:** if the request can be sent again, the first sender gets an earlier deadline, which leaves a quarter of the remaining time
-/// (`deadlineShare`) to the other sender. With `timeout(.seconds(10))` outside, the first sender has 7.5 s, including its body. Use a share
-/// of 0 for bodies that take long. Without a deadline, a first sender that hangs prevents the fallback. Values and closures have no share:
-/// they are used when the first sender has failed, even after the deadline.
+/// **Deadline:** if the request can be sent again, the first sender gets an earlier deadline, which leaves a quarter of the remaining
+/// time (`deadlineShare`) to the other sender. With `timeout(.seconds(10))` outside, the first sender has 7.5 s, including its body. For
+/// bodies that take long, use a share of 0. Without a deadline, a first sender that hangs prevents the fallback. Values and closures need
+/// no share: they are used when the first sender has failed, even after the deadline.
 ///
 /// **Per request:** `request.options.fallback = .off`.
 public struct FallbackMiddleware: HTTPMiddleware {
@@ -71,9 +71,9 @@ public struct FallbackMiddleware: HTTPMiddleware {
 
     /// Creates a fallback that sends the request to another sender.
     ///
-    /// The request is sent only if its body can be sent again, and if the request can't be processed twice: a request that is neither
-    /// idempotent ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) nor has an `Idempotency-Key` is sent
-    /// only if the first sender's server provably did not process it.
+    /// The request is sent only if its body can be sent again, and if no server can process the request twice. If the request is not
+    /// idempotent ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) and has no `Idempotency-Key`, it is
+    /// sent only if the first sender's server provably did not process it.
     ///
     /// - Parameters:
     ///   - sender: the sender that gets the request.

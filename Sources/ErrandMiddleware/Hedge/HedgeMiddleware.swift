@@ -17,8 +17,8 @@ internal import Synchronization
 /// If an attempt fails while another attempt is in progress, the result of the other attempt is used. If the only attempt in progress
 /// fails, that failure is the result, and `retry` handles it. A response with `Retry-After` (429, 503) ends the hedging of its request.
 ///
-/// The response is returned when the cancelled attempts have ended. The transports and middleware of this library end immediately. A sender
-/// of your own that ignores cancellation delays the response for as long as it runs.
+/// The response is returned when the cancelled attempts have ended. The transports and middleware of this library end immediately. If
+/// your own sender ignores cancellation, the response is delayed until that sender ends.
 ///
 /// **Place:** inside `retry` and `coalesce` (which would merge the attempts), outside `circuitBreaker` and the limits: each attempt takes
 /// its own slot. The race costs about 10 µs for each request.
@@ -35,7 +35,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - policy: when the next attempt begins, and how many there are; ``HedgePolicy/standard`` by default.
-    ///   - budget: the budget of the `retry` of the same stack, which fills it. `nil`, the default, is a budget of its own: 5 tokens in
+    ///   - budget: the budget of the `retry` of the same stack, which fills it. `nil`, the default, means a separate budget: 5 tokens in
     ///     reserve, and one more for twenty successful calls.
     ///   - clock: the clock that measures delays and response times.
     public init(_ policy: HedgePolicy = .standard, budget: RetryBudget? = nil, clock: any Clock<Duration> = ContinuousClock()) {
@@ -247,7 +247,7 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - policy: when the next attempt begins, and how many there are.
-    ///   - budget: the budget of the `retry` of the same stack; `nil`, the default, is a budget of its own.
+    ///   - budget: the budget of the `retry` of the same stack; `nil`, the default, means a separate budget.
     ///   - clock: the clock that measures delays and response times.
     public func hedge(
         _ policy: HedgePolicy = .standard, budget: RetryBudget? = nil, clock: any Clock<Duration> = ContinuousClock()

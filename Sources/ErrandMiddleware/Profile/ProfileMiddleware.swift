@@ -77,7 +77,7 @@ private enum ProfileOptionKey: OptionKey {
 private enum ProfileKey: MetadataKey { static var defaultValue: CallProfile? { nil } }
 
 extension RequestOptions {
-    /// A profile of your own for this request, or `.off`. It requires ``ProfileMiddleware`` in the stack.
+    /// Your own profile for this request, or `.off`. The option requires ``ProfileMiddleware`` in the stack.
     public var profile: OptionOverride<CallProfile> {
         get { self[ProfileOptionKey.self] }
         set { self[ProfileOptionKey.self] = newValue }

@@ -2,7 +2,7 @@ public import ErrandCore
 internal import ErrandFormats
 
 /// Limits the request rate to `limit` and to the rate that the server's rate-limit fields allow. Excess requests queue by
-/// ``/ErrandCore/RequestPriority``, then first in, first out; every tenth grant goes to the request that has queued longest, so that no
+/// ``/ErrandCore/RequestPriority``, then first in, first out. Every tenth grant goes to the request that has queued longest, so that no
 /// request queues forever.
 ///
 /// ```swift
@@ -18,7 +18,7 @@ internal import ErrandFormats
 ///
 /// A queued request can be cancelled at any time. If its deadline passes, it fails with the code `timedOut`, in the phase `queue`. If the
 /// wait is known to be too long, it fails immediately with ``RateLimitError``. Newer fields from the server can end a wait early:
-/// immediately if a response to this middleware has them, within a minute if another process that shares the store gets them.
+/// immediately if they are in a response to this middleware, and within a minute if another process that shares the store gets them.
 ///
 /// A server's wait is obeyed for at most `longestServerWait`, or for an hour if an hour is longer. During a longer wait, requests fail
 /// immediately. Afterward, one request is sent as a probe, whose response decides for the other requests.
@@ -43,7 +43,7 @@ public struct RateLimitMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - limit: the request rate; `nil`, the default: only the server's fields limit it.
-    ///   - scope: which requests share a limit, and to which requests a response's fields apply; those of one origin by default.
+    ///   - scope: which requests share a limit, and to which requests a response's fields apply; by default, the requests of one origin.
     ///   - store: the store of all stacks that share a limit; `nil`, the default, creates a ``MemoryRateLimitStore`` on `clock`.
     ///   - maxWait: the longest time in the queue: at least zero. `nil`, the default: bounded by the deadline only. `.zero`: fail instead
     ///     of queueing.
@@ -114,7 +114,7 @@ public struct RateLimitMiddleware: HTTPMiddleware {
     /// Returns the current use of a limit by its key, for a scope that is a closure. For gauges.
     public func state(ofKey key: String) async -> State { await state(of: .named(key)) }
 
-    /// The current use of the one limit of the scope ``/ErrandCore/RequestScope/all``. For gauges.
+    /// The current use of the limit of the scope ``/ErrandCore/RequestScope/all``. For gauges.
     public var state: State {
         get async { await state(of: .all) }
     }
@@ -169,7 +169,7 @@ public struct RateLimitStoreError: RequestFailure {
 
     init(request: Request, underlying: any Error) { (self.request, self.underlying) = (request, underlying) }
 
-    /// The description. It contains only the type of the store's error, because the text of that error may contain secrets.
+    /// The description. Of the store's error, the description contains only the type, because the text of that error may contain secrets.
     public var description: String {
         "\(request.map { "\($0): " } ?? "")refused, the store of the rate limit failed: \(type(of: underlying))"
             + " (not sent)" + shownAttempts
@@ -204,7 +204,7 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - limit: the request rate; `nil`: only the server's fields limit it.
-    ///   - scope: which requests share a limit; those of one origin by default.
+    ///   - scope: which requests share a limit; by default, the requests of one origin.
     ///   - store: the store of all stacks that share a limit; `nil` creates a ``MemoryRateLimitStore``.
     ///   - maxWait: the longest time in the queue. `nil`: bounded by the deadline only. `.zero`: fail instead of queueing.
     ///   - obeysServer: whether the server's fields are read.

@@ -9,7 +9,7 @@ public import ErrandFormats
 /// and returns a number or a wait. `observe` is a second script, which writes the quotas into the hash. Give the keys of one app a
 /// prefix.
 ///
-/// A store must obey cancellation and have a timeout of its own: all queued requests of a key wait for the store.
+/// A store must obey cancellation and have its own timeout: all queued requests of a key wait for the store.
 public protocol RateLimitStore: Sendable {
     /// Decides whether a request may be sent now. A granted request counts as sent.
     ///
@@ -94,7 +94,8 @@ public enum RateLimitDecision: Sendable, Hashable {
 
 /// Permission to send one request.
 public struct RateLimitGrant: Sendable, Hashable {
-    /// The number of the grant among those of its key: 1, 2, …. The quotas in a response count the grants up to the grant of its request.
+    /// The number of the grant among the grants of its key: 1, 2, …. The quotas in a response count the grants up to the grant of its
+    /// request.
     public let number: Int
 
     /// Creates a grant. For implementations of ``RateLimitStore``.

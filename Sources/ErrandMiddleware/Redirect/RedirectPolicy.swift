@@ -9,9 +9,13 @@ internal import ErrandFormats
 /// and 302 change only POST. In all other cases the method and the body are kept; if the body can't be sent again, the redirect is
 /// returned.
 ///
-/// If the origin changes (scheme, host or port), these are removed for this and all later hops: every sensitive field; `Origin`,
-/// `Referer`, `WWW-Authenticate` and `Host`; each default field that a ``ServerMiddleware`` with a base URL added; and each option that is
-/// bound to its origin (``/ErrandCore/OptionKey/crossesOrigins``), which includes options of your own unless their key says otherwise.
+/// If the origin changes (scheme, host or port), these are removed for this hop and all later hops:
+///
+/// - every sensitive field
+/// - `Origin`, `Referer`, `WWW-Authenticate` and `Host`
+/// - each default field that a ``ServerMiddleware`` with a base URL added
+/// - each option that is bound to its origin (``/ErrandCore/OptionKey/crossesOrigins``), such as your own options, unless their keys allow
+///   other origins
 public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     /// The largest number of redirects in one call: at least 0, 20 by default.
     public var maxHops: Int

@@ -11,7 +11,7 @@ public import ErrandCore
 public struct Resilience: Sendable, CustomStringConvertible {
     /// The timeout of the whole call, including all attempts, waits and the body: 30 s by default.
     public let total: Duration
-    /// The timeout of each attempt, from when it has its slot: 10 s by default.
+    /// The timeout of each attempt, from the moment when the attempt has its slot: 10 s by default.
     public let attempt: Duration
     /// The retry policy: ``RetryPolicy/standard`` by default.
     public let retry: RetryPolicy
@@ -116,8 +116,8 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - resilience: the settings; ``Resilience/standard`` by default.
-    ///   - budget: the budget that retry and hedging share; a budget of its own by default. With `nil`, retries are not limited by a
-    ///     budget, and hedging has a budget of its own.
+    ///   - budget: the budget that retry and hedging share; by default, a separate budget. With `nil`, retries are not limited by a
+    ///     budget, and hedging has a separate budget.
     ///   - breaker: a breaker to share or to inspect. If it is set, its policy is used instead of `resilience.circuitBreaker`; `nil`, the
     ///     default, creates a breaker.
     ///   - clock: the clock that measures all durations.

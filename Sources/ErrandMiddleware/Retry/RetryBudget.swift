@@ -5,9 +5,9 @@ internal import Synchronization
 ///
 /// Each origin has a bucket of tokens. A retry takes one token. Each successful call adds ``perSuccess`` tokens, and each second adds
 /// ``perSecond``, up to ``reserve``. Therefore a short failure is retried, but a server that fails for a minute gets few more retries
-/// than the reserve of each client. If the bucket is empty, the last response is returned or the last error thrown immediately, with
-/// ``/ErrandCore/RetryStop/budgetUsedUp``: no call waits for budget. One budget may be shared by several stacks. The one free attempt
-/// after a request that was certainly not processed costs nothing (``RetryPolicy``).
+/// than the reserve of each client. If the bucket is empty, the last response is returned, or the last error is thrown, immediately and
+/// with ``/ErrandCore/RetryStop/budgetUsedUp``. No call waits for tokens. Several stacks may share a budget. The free attempt after a
+/// request that was certainly not processed costs nothing (``RetryPolicy``).
 ///
 /// ```swift
 /// let budget = RetryBudget(reserve: 20, perSuccess: 0.1)
@@ -39,6 +39,8 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// Whether a token was ever taken. Before that, every bucket is full, and a successful call adds no token.
     private let wasTaken = Atomic(false)
 
+    /// Creates a budget.
+    ///
     /// - Parameters:
     ///   - reserve: the capacity of a bucket, and its tokens at the start; at least 0.
     ///   - perSuccess: the tokens for a successful call; at least 0.

@@ -13,8 +13,9 @@ internal import ErrandFormats
 /// two, a call makes up to the product of their attempts, 9 for twice 3.
 ///
 /// A returned response is final: a failure of its body causes no retry. After the last attempt, the last response is returned or the last
-/// error thrown. Its `attempts` have the earlier attempts, including those of an inner layer that sends requests again. If the policy
-/// called for a further attempt that could not be made, `retryStop` has the reason, in the metadata of the response and in the error:
+/// error thrown. Its `attempts` have the earlier attempts, including the attempts of an inner layer that sends requests again. If the
+/// policy called for a further attempt that could not be made, `retryStop` has the reason, in the metadata of the response and in the
+/// error:
 ///
 /// ```
 /// GET https://a.example/x: status 503 Service Unavailable; no further attempt: the retry budget of this origin is used up
@@ -37,9 +38,11 @@ public struct RetryMiddleware: HTTPMiddleware {
     private let clock: any Clock<Duration>
     private let random: @Sendable () -> Double
 
+    /// Creates the middleware.
+    ///
     /// - Parameters:
     ///   - policy: the conditions and the waits of retries.
-    ///   - budget: the budget of all calls through this middleware; a budget of its own by default. `nil`: no limit.
+    ///   - budget: the budget of all calls through this middleware; by default, a separate budget. `nil`: no limit.
     ///   - clock: the clock that measures the waits.
     ///   - random: returns the random number for the jitter: at least 0 and less than 1.
     public init(
@@ -187,7 +190,7 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - policy: the conditions and the waits of retries: three attempts by default.
-    ///   - budget: the budget of all calls through this middleware; a budget of its own by default. `nil`: no limit.
+    ///   - budget: the budget of all calls through this middleware; by default, a separate budget. `nil`: no limit.
     ///   - clock: the clock that measures the waits.
     ///   - random: returns the random number for the jitter: at least 0 and less than 1.
     public func retry(
@@ -203,7 +206,7 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - maxAttempts: the largest number of attempts, including the first; at least 1.
-    ///   - budget: the budget of all calls through this middleware; a budget of its own by default. `nil`: no limit.
+    ///   - budget: the budget of all calls through this middleware; by default, a separate budget. `nil`: no limit.
     public func retry(_ maxAttempts: Int, budget: RetryBudget? = RetryBudget()) -> HTTPStack {
         retry(RetryPolicy(maxAttempts: maxAttempts), budget: budget)
     }

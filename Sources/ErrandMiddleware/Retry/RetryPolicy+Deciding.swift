@@ -1,7 +1,7 @@
 public import ErrandCore
 
 extension RetryPolicy {
-    /// A finished attempt, for a decision of your own.
+    /// A finished attempt, for your own decision.
     public struct Attempt: Sendable {
         /// The request, as it was when the attempt began.
         public let request: Request
@@ -19,6 +19,8 @@ extension RetryPolicy {
             if case .failure(let error) = result { error } else { nil }
         }
 
+        /// Creates a finished attempt, for tests of a decision.
+        ///
         /// - Parameters:
         ///   - request: the request, as it was when the attempt began.
         ///   - number: the number of the attempt, from 1.
@@ -29,7 +31,7 @@ extension RetryPolicy {
         }
     }
 
-    /// The result of a decision of your own.
+    /// The result of your own decision.
     public struct Choice: Sendable, Hashable {
         enum Kind: Hashable {
             case byPolicy
@@ -51,7 +53,7 @@ extension RetryPolicy {
         public static func retry(after wait: Duration) -> Choice { Choice(kind: .retry(after: max(.zero, wait))) }
     }
 
-    /// Returns this policy with a decision of your own, which comes first.
+    /// Returns this policy with your own decision, which comes first.
     ///
     /// ```swift
     /// stack.retry(.standard.deciding { attempt in
@@ -63,10 +65,10 @@ extension RetryPolicy {
     /// })
     /// ```
     ///
-    /// The closure is called after each attempt, also after a successful one, but not after a cancellation. It must be quick, because the
-    /// call waits for it. A request that is not idempotent
-    /// ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) may be processed twice where it says
-    /// ``Choice/retry``: ``Attempt/decision`` is what the policy, which knows that, would do.
+    /// The closure is called after each attempt, also after a successful attempt, but not after a cancellation. The closure must be
+    /// quick, because the call waits for it. A request that is not idempotent
+    /// ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) may be processed twice if the closure returns
+    /// ``Choice/retry``. The policy knows this rule: ``Attempt/decision`` is its own decision.
     ///
     /// The retry budget and the number of attempts of the policy apply. To wait for a result that is not ready, such as after a 202, use a
     /// response validator with `.retry(_:atMost:)`, which has its own count and takes nothing from the budget.

@@ -4,8 +4,8 @@ public import ErrandCore
 ///
 /// A failed attempt belongs to one of three classes:
 ///
-/// - The request was **never sent**: it is sent again after a backoff, with any method. These attempts count and take from the budget: a
-///   host that is mistyped or refuses connections ends the call after ``maxAttempts``, with and without a deadline.
+/// - The request was **never sent**: it is sent again after a backoff, with any method. These attempts count, and take tokens of the
+///   budget. If a host is mistyped or refuses connections, the call ends after ``maxAttempts``, with and without a deadline.
 /// - The server **did not process the request**, and said so
 ///   ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)), or a reused connection was closed: the request is
 ///   sent again immediately and once, with any method. That attempt does not count, and takes nothing from the budget.
@@ -24,7 +24,7 @@ public import ErrandCore
 /// request.options.retry = .off
 /// ```
 ///
-/// ``deciding(_:)`` adds a decision of your own, which comes first.
+/// ``deciding(_:)`` adds your own decision, which comes first.
 public struct RetryPolicy: Sendable, CustomStringConvertible {
     /// The number of attempts, including the first; at least 1, and 3 by default.
     public var maxAttempts: Int
@@ -36,7 +36,8 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     public var retryAfterCap: Duration
     /// The statuses after which a request is sent again: ``defaultStatuses`` by default.
     public var statuses: Set<Int>
-    /// Methods that get an `Idempotency-Key`, and may be sent again because of it: none by default. The server must know the field.
+    /// The methods that get an `Idempotency-Key`, and may be sent again because of the key: none by default. The server must support the
+    /// field.
     public var keyedMethods: Set<HTTPRequest.Method>
     /// The app's own decision; `nil` if the app does not decide.
     var choose: (@Sendable (Attempt) -> Choice)?
@@ -44,13 +45,15 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     /// 408, 425, 429, 500, 502, 503 and 504.
     public static let defaultStatuses: Set<Int> = HTTPResponse.Status.transientCodes
 
+    /// Creates a policy.
+    ///
     /// - Parameters:
     ///   - maxAttempts: the number of attempts, including the first; at least 1.
     ///   - backoff: the wait before each further attempt.
     ///   - jitter: the random part of a wait.
     ///   - retryAfterCap: the longest `Retry-After` that is obeyed; at least zero.
     ///   - statuses: the statuses after which a request is sent again.
-    ///   - keyedMethods: methods that get an `Idempotency-Key`, and may be sent again because of it.
+    ///   - keyedMethods: the methods that get an `Idempotency-Key`, and may be sent again because of the key.
     public init(
         maxAttempts: Int = 3, backoff: Backoff = .exponential(), jitter: Backoff.Jitter = .full, retryAfterCap: Duration = .seconds(60),
         statuses: Set<Int> = defaultStatuses, keyedMethods: Set<HTTPRequest.Method> = []
@@ -131,7 +134,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         fileprivate var mayBeSentAgain: Bool { method.mayBeSentAgain(hasKey: hasKey) }
     }
 
-    /// Decides whether there is a further attempt. A decision of your own (``deciding(_:)``) is not called.
+    /// Decides whether there is a further attempt. Your own decision (``deciding(_:)``) is not called.
     ///
     /// - Parameters:
     ///   - situation: the attempt that has ended.

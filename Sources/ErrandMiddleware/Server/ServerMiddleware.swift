@@ -9,8 +9,8 @@ public import ErrandCore
 /// ```
 ///
 /// **Place:** outermost, so that all layers inside see an absolute URL. Several servers chain: the path of the outer server follows the
-/// path of the inner server, and a field that the request or an outer server has set is kept. Use only one server with a whole base URL:
-/// of two, the outer server applies, and the inner server does not change a request of another origin.
+/// path of the inner server, and a field that the request or an outer server has set is kept. Use only one server with a whole base URL.
+/// If there are two, the outer server applies, and the inner server does not change a request of another origin.
 ///
 /// **Base:** a URL, or a part of a URL.
 ///
@@ -167,7 +167,7 @@ public struct ServerMiddleware: HTTPMiddleware {
 
     /// Sends the request with the base URL and the defaults.
     ///
-    /// - Throws: ``/ErrandCore/InvalidURLError`` if the base URL or the path is invalid, and what `next` throws.
+    /// - Throws: ``/ErrandCore/InvalidURLError`` if the base URL or the path is invalid, and the errors of `next`.
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard !request.options.server.isOff else { return try await next.send(request) }
         return try await next.send(adapted(request))

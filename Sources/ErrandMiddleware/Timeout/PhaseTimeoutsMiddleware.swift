@@ -72,8 +72,8 @@ extension PhaseTimeouts {
 }
 
 extension HTTPSender {
-    /// Limits the duration of each phase of every exchange, and of each attempt as a whole. `nil`, the default: no limit. For what each
-    /// parameter limits, see ``/ErrandCore/PhaseTimeouts``; for the place in a stack, see ``PhaseTimeoutsMiddleware``.
+    /// Limits the duration of each phase of every exchange, and of each attempt as a whole. `nil`, the default: no limit. For the
+    /// parameters, see ``/ErrandCore/PhaseTimeouts``; for the place in a stack, see ``PhaseTimeoutsMiddleware``.
     ///
     /// ```swift
     /// transport.phaseTimeouts(connect: .seconds(5), firstByte: .seconds(10))

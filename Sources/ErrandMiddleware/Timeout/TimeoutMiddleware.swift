@@ -1,6 +1,7 @@
 public import ErrandCore
 
-/// Sets the deadline of a request. All inner layers obey it, to the last byte of the body: queues, connecting, retries and their waits.
+/// Sets the deadline of a request. All inner layers obey the deadline, to the last byte of the body: queues, connecting, retries and
+/// their waits.
 ///
 /// ```swift
 /// let stack = transport.retry().timeout(.seconds(30))

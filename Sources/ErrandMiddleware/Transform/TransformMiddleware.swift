@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// Changes each request before it is sent, or each response before it is returned, with a closure of your own, which may be asynchronous.
+/// Changes each request before it is sent, or each response before it is returned, with your own closure, which may be asynchronous.
 ///
 /// ```swift
 /// stack.transformRequest { $0.head.headerFields[.acceptLanguage] = "de" }

@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// Checks a response, and decides what happens to the call.
+/// Checks a response, and decides how the call continues.
 ///
 /// ```swift
 /// let ready = ResponseValidator("report is ready") { _, response, _ in
@@ -63,7 +63,7 @@ public struct ResponseValidator: Sendable {
 
     /// The decision on the call.
     public enum Verdict: Sendable {
-        /// No objection: the next validator checks the response. After the last one, the response is returned.
+        /// No objection: the next validator checks the response. After the last validator, the response is returned.
         case next
         /// This response is returned, without further validators.
         case accept(Response)

@@ -98,7 +98,7 @@ public struct IncomingRequest: Sendable, CustomStringConvertible, HidesStorage {
     public var description: String { request.description }
 }
 
-/// An incomplete request.
+/// The error for an incomplete request.
 public struct BrokenRequestError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The missing part, or the exceeded limit.
     public let description: String

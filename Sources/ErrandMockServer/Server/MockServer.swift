@@ -167,7 +167,7 @@ public final class MockServer: Sendable, CustomStringConvertible {
     /// The server's URL.
     public var description: String { "MockServer(\(url("")))" }
 
-    /// An error: an awaited request did not arrive, or an awaited condition was not met, in time.
+    /// The error for an awaited request that did not arrive in time, or an awaited condition that was not met in time.
     public struct TimeoutError: Error, Sendable, CustomStringConvertible {
         /// The time that the test waited.
         public let limit: Duration

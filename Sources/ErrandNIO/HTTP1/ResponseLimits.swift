@@ -7,7 +7,7 @@
 ///
 /// HTTP/2 counts the names and the values, and 32 bytes for each field
 /// ([RFC 9113, section 6.5.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2)). A response that exceeds a limit ends alone: its
-/// stream is reset. One with more than four times ``headBytes``, which is the value of `SETTINGS_MAX_HEADER_LIST_SIZE`, is not read to
+/// stream is reset. A head with more than four times ``headBytes``, which is the value of `SETTINGS_MAX_HEADER_LIST_SIZE`, is not read to
 /// its end, and ends the connection.
 ///
 /// A transport is not created with a limit outside its bounds: ``UnusableSettingError``.

@@ -5,8 +5,8 @@
 /// bound, and cost this side work, even on an idle connection. An honest server sends such frames in response to frames of this side, for
 /// example WINDOW_UPDATE in response to DATA. Therefore each frame that this side has sent raises the bound.
 ///
-/// A stream that this side has left has no exchange. Until the server knows the reset, it may send what the window of the stream allows.
-/// Therefore each such stream raises a bound for the bytes of all such streams.
+/// A stream that this side has left has no exchange. Until the server knows the reset, it may send as many bytes as the window of the
+/// stream allows. Therefore each such stream raises a bound for the bytes of all such streams.
 ///
 /// RST_STREAM has its own bound: one frame for each HEADERS and DATA frame of this side, whenever that frame was sent. An overloaded
 /// server may refuse every request, and some servers reset a stream again for each later DATA frame.

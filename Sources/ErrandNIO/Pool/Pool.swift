@@ -6,7 +6,7 @@ internal import Synchronization
 
 /// The connections of a transport, and the exchanges that wait for a connection.
 ///
-/// ``PoolMachine`` decides under the one lock. The pool acts on the decisions after it has released the lock.
+/// ``PoolMachine`` decides under the lock. The pool acts on the decisions after it has released the lock.
 final class Pool: Sendable {
     typealias Machine = PoolMachine<Route, Exchange, Connection>
     typealias Ticket = Machine.Ticket

@@ -8,11 +8,11 @@ internal import Synchronization
 /// try await withTaskExecutorPreference(transport.executors[0]) { try await stack.send(request) }
 /// ```
 ///
-/// The transport prefers, and opens, connections of the loop that the caller runs on, if it is one of the transport's own. Code that runs
+/// If the caller runs on one of the transport's event loops, the transport prefers, and opens, connections of this loop. Code that runs
 /// on an event loop must not block, because every connection of the loop waits for that code.
 ///
 /// The event loops of SwiftNIO are serial executors, for actors. A job of a serial executor is enqueued again where a function without an
-/// actor continues. Therefore this is a task executor. It queues jobs, and gives the loop one closure for all of them.
+/// actor continues. Therefore this type is a task executor, which queues jobs and gives the loop one closure for all queued jobs.
 public final class EventLoopExecutor: TaskExecutor {
     private let queue: JobQueue
     private let turn: @Sendable () -> Void

@@ -13,29 +13,30 @@ extension NIOTransport {
         /// limit, and never more than 4096. In HTTP/2, a response whose body nobody reads takes up to 1 MiB of memory. In HTTP/1.1, such a
         /// response takes up to 64 KiB, and up to 512 KiB after the first read.
         public var allowsHTTP2 = true
-        /// Whether HTTP/2 is used for `http` URLs, without asking: false by default. The servers must know it
-        /// ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)). It changes nothing for `https`, nor
-        /// for requests that an HTTP proxy reads. It requires ``allowsHTTP2``.
+        /// Whether HTTP/2 is used for `http` URLs, without asking: false by default. The servers must support this
+        /// ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)). The setting does not apply to `https`, nor to
+        /// requests that an HTTP proxy reads. It requires ``allowsHTTP2``.
         public var usesHTTP2WithoutTLS = false
         /// Whether requests to several hosts may share a connection of HTTP/2, as in browsers: false by default.
         ///
-        /// The first request to a host looks up its addresses. An open connection of another host is used, and no new connection is opened,
-        /// if its address is one of them, its port is the same, and its certificate names both hosts
+        /// The first request to a host looks up its addresses. An open connection of another host is used, and no new connection is
+        /// opened, if its address is one of these addresses, its port is the same, and its certificate names both hosts
         /// ([RFC 9113, section 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)). A connection that opens meanwhile is used,
-        /// too. If the shared connection has no room, a request gets a connection of its own host. ``NIOTransport/preconnect(to:count:)``
+        /// too. If the shared connection has no room, a request gets a connection to its own host. ``NIOTransport/preconnect(to:count:)``
         /// always opens connections of the host. While the shared connection is open, later requests use it without a lookup.
         ///
-        /// Only `https` origins with a name share connections, not IP addresses, and only direct ones, not through a proxy. Hosts with
-        /// ``ErrandCore/TLSSettings/pins``, or in ``ErrandCore/TLSSettings/trustsAnyCertificateForTesting``, have connections of their own.
+        /// Only `https` origins with a name share connections, not IP addresses, and only direct connections, not connections through a
+        /// proxy. Hosts with ``ErrandCore/TLSSettings/pins``, or in ``ErrandCore/TLSSettings/trustsAnyCertificateForTesting``, have
+        /// separate connections.
         ///
         /// The risks: one address and one certificate may belong to servers of several tenants. A server that can't choose the host by
         /// the request alone, but only by the name in the handshake, responds to a request for another host with the status 421
         /// ([RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)), or, if it is badly configured, with a
-        /// wrong response. After a 421, the request is sent again over a connection of its own host, if its body can be sent again. The
+        /// wrong response. After a 421, the request is sent again over a connection to its own host, if its body can be sent again. The
         /// host then shares no connection. The transport remembers the last 1024 such hosts. A lost connection fails the requests of all
         /// its hosts.
         ///
-        /// It requires ``allowsHTTP2``, and neither ``unixSocketPath`` nor a client certificate may be set.
+        /// The setting requires ``allowsHTTP2``. Neither ``unixSocketPath`` nor a client certificate may be set.
         public var sharesConnectionsAcrossHosts = false
         /// How long a server may be silent before the transport sends a ping on an HTTP/2 connection. More than zero. `nil` (the default):
         /// no pings, except one with the reset of a request that was canceled while the server was silent. If the transport receives
@@ -65,8 +66,8 @@ extension NIOTransport {
         /// configuration.resolver = try HostOverrides(["api.example:443:127.0.0.1"])   // as curl's --resolve
         /// ```
         ///
-        /// Several addresses are tried in turns of IPv6 and IPv4: the next one when one has failed, or after 250 ms. The first connection
-        /// that opens is used ([RFC 8305](https://www.rfc-editor.org/rfc/rfc8305)).
+        /// If a host has several addresses, IPv6 and IPv4 addresses are tried alternately. The next address is tried when one has failed,
+        /// or after 250 ms. The first connection that opens is used ([RFC 8305](https://www.rfc-editor.org/rfc/rfc8305)).
         public var resolver: any HostResolver = SystemHostResolver().cached()
         /// The address of this machine that connections come from, on any free port; `nil` (the default): the system chooses. Only
         /// addresses of the same kind, IPv4 or IPv6, are connected to. Not with ``unixSocketPath``.
@@ -175,7 +176,7 @@ extension NIOTransport {
     }
 }
 
-/// A setting of a transport can't be used. It is thrown when the transport is created.
+/// The error for a setting of a transport that can't be used. It is thrown when the transport is created.
 ///
 /// The description names the setting, its bound and its value:
 ///

@@ -4,7 +4,7 @@ internal import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
-/// Sends requests with SwiftNIO: HTTP/2 and HTTP/1.1 with a connection pool of its own.
+/// Sends requests with SwiftNIO: HTTP/2 and HTTP/1.1 with its own connection pool.
 ///
 /// ```swift
 /// try await withTransport(NIOTransport()) { transport in
@@ -71,15 +71,15 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     /// being opened.
     public var waitingExchanges: [Origin: Int] { owner.pool.waitingExchanges }
 
-    /// The alternative services that an `https` origin has named by the field `Alt-Svc` of its last response that has it, in the order of
-    /// its preference, each with the rest of its time ([RFC 7838](https://www.rfc-editor.org/rfc/rfc7838)).
+    /// The alternative services of an `https` origin, by the field `Alt-Svc` of the last response with this field, in the order of
+    /// preference, each with its remaining lifetime ([RFC 7838](https://www.rfc-editor.org/rfc/rfc7838)).
     ///
     /// ```swift
     /// let offersHTTP3 = transport.alternativeServices(for: origin).contains { $0.protocolID == "h3" }
     /// ```
     ///
-    /// The transport remembers them, and does not use them: it has no HTTP/3. The services of the 1024 most recently used origins are
-    /// kept, only in memory. Responses with the status 421 don't count, nor do ALTSVC frames, interim responses and trailers.
+    /// The transport remembers the services, but does not use them, because it has no HTTP/3. The services of the 1024 most recently used
+    /// origins are kept, only in memory. Responses with the status 421, ALTSVC frames, interim responses and trailers don't count.
     ///
     /// - Returns: the services; empty if the origin has named no service, has withdrawn its services, or they are too old.
     public func alternativeServices(for origin: Origin) -> [AlternativeService] {

@@ -56,13 +56,13 @@ public struct HARLog: Codable, Sendable, Hashable {
 }
 
 extension HARLog.Creator {
-    /// This library.
+    /// The name and version that this library writes as the creator.
     public static let errand = HARLog.Creator(name: "Errand", version: "1")
 }
 
 /// One exchange in an archive.
 public struct HAREntry: Codable, Sendable, Hashable {
-    /// When it began: ISO 8601, with milliseconds.
+    /// The time when the exchange began: ISO 8601, with milliseconds.
     public var startedDateTime: String
     /// The milliseconds from the beginning to the end or the failure: the sum of ``timings``.
     public var time: Double
@@ -286,7 +286,7 @@ public struct HARChunk: Codable, Sendable, Hashable {
 
 /// Why a body is missing or incomplete in the file. An open set.
 public struct HARIncomplete: RawRepresentable, Codable, Sendable, Hashable, CustomStringConvertible {
-    /// The reason as it is in the file.
+    /// The reason, as written in the file.
     public var rawValue: String
     /// Creates a reason from its text in the file.
     public init(rawValue: String) { self.rawValue = rawValue }

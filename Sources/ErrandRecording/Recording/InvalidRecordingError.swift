@@ -4,7 +4,7 @@ public import ErrandCore
 public struct InvalidRecordingError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
     /// The file.
     public let path: String
-    /// What is wrong with the file.
+    /// The problem of the file.
     public let reason: String
 
     init(path: String, reason: String) { (self.path, self.reason) = (path, reason) }

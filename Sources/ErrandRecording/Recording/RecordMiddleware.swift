@@ -9,9 +9,9 @@ public import ErrandCore
 /// try recording.save()
 /// ```
 ///
-/// **Place:** innermost, next to the transport, so that each attempt and each hop of a redirect is an exchange of its own; but outside of
-/// `decompress`, because secrets can't be found in encoded bodies. A stack that sorts puts it there. Around a transport, it
-/// records what passes at its position. The outer layers work the same in a replay.
+/// **Place:** innermost, next to the transport, so that each attempt and each hop of a redirect is a separate exchange, but outside of
+/// `decompress`, because secrets can't be found in encoded bodies. A stack that sorts puts `record` there. Around a transport, the
+/// middleware records the requests and responses that pass its position. The outer layers work the same in a replay.
 ///
 /// Bodies are recorded as they pass, chunk by chunk, with their times. Nothing is delayed or read ahead. A failed exchange is recorded, and
 /// fails again in a replay. An exchange that is cancelled before its head, an invalid request and an upgraded connection are not recorded.
@@ -102,7 +102,7 @@ private enum RecordingOptionKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// Whether recording applies to this request: `.off` neither records nor replays it.
+    /// Whether recording applies to this request: `.off` neither records nor replays the request.
     public var record: OptionOverride<Never> {
         get { self[RecordingOptionKey.self] }
         set { self[RecordingOptionKey.self] = newValue }

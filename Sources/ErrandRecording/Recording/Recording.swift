@@ -65,15 +65,15 @@ public final class Recording: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - path: the path of the file. Its folder is created when the file is written.
-    ///   - mode: what is replayed and what is recorded; ``Mode/once`` by default.
+    ///   - mode: the choice between replaying and recording; ``Mode/once`` by default.
     ///   - matching: which recorded exchange matches a request; method, URL and query by default.
     ///   - secrets: texts that must never be written, at least 4 bytes long; they are found in base64 from 6 bytes on. See ``save()``.
-    ///   - allowsRepeats: whether an exchange may be replayed more than once; false by default. If several match, each is replayed in turn,
-    ///     and then the last one repeatedly.
+    ///   - allowsRepeats: whether an exchange may be replayed more than once; false by default. If several exchanges match, they are
+    ///     replayed one after the other, and then the last exchange repeatedly.
     ///   - bodyLimitBytes: the largest number of bytes that is kept of a body: at least 0, 16 MiB by default. An exchange with a longer
     ///     body is in the file, truncated, and can't be replayed.
-    ///   - keepsCodedBodies: whether a body in a content coding is recorded as it arrives. By default, it is not, because secrets can't be
-    ///     found in it: record outside of the layer that decodes it.
+    ///   - keepsCodedBodies: whether a body in a content coding is recorded as it arrives. False by default, because secrets can't be
+    ///     found in such a body: record outside of the layer that decodes the body.
     ///   - keepsUnknownText: whether a text body of an unknown syntax is recorded, such as HTML, XML or plain text; false by
     ///     default, because secrets can't be found in such a body by name. The exchange is in the file without the body, and
     ///     can't be replayed. If the body is recorded, the secrets of the rest of the exchange are replaced in the body. Other
@@ -138,7 +138,7 @@ public final class Recording: Sendable, CustomStringConvertible {
 
     // MARK: Writing
 
-    /// Writes the file, completely or not at all. Does not wait for exchanges in progress.
+    /// Writes the file atomically. Does not wait for exchanges in progress.
     ///
     /// An exchange without a head is left out. If the body of an exchange is still being read, the part that was read is written and
     /// marked; a later call writes the whole body. If nothing was recorded, nothing is written, except that the mode `all` always replaces
@@ -166,7 +166,7 @@ public final class Recording: Sendable, CustomStringConvertible {
 
     /// Calls `body`, and then writes the file, even if `body` throws.
     ///
-    /// - Throws: what `body` throws; otherwise, what ``save()`` throws.
+    /// - Throws: the errors of `body`; otherwise, the errors of ``save()``.
     public func saving<Result>(_ body: () async throws -> Result) async throws -> Result {
         let result: Result
         do {

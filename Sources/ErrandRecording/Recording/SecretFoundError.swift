@@ -2,7 +2,7 @@ public import ErrandCore
 
 /// The error of ``Recording/save()`` if a registered secret is in the content to be written. Nothing was written.
 ///
-/// It contains the position of the secret, but not the secret.
+/// The error contains the position of the secret, but not the secret.
 public struct SecretFoundError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
     /// The number of the exchange in the order of the file, from 1; `nil` if the secret is not in an exchange.
     public let entry: Int?

@@ -7,8 +7,9 @@ internal import Synchronization
 /// let client = APIClient(try ReplayTransport(path: "Fixtures/users.har").server("https://api.example"))
 /// ```
 ///
-/// It reads browsers' files too. A request that matches no exchange fails with ``NoRecordedExchangeError``, which contains the most similar
-/// exchange and the differences. An exchange that failed when it was recorded fails again, with a ``/ErrandCore/TransportError``.
+/// The transport also reads the files of browsers. A request that matches no exchange fails with ``NoRecordedExchangeError``, which
+/// contains the most similar exchange and the differences. An exchange that failed when it was recorded fails again, with a
+/// ``/ErrandCore/TransportError``.
 public final class ReplayTransport: HTTPTransport, CustomStringConvertible {
     /// How long a replay takes.
     public enum Timing: Sendable, Hashable {

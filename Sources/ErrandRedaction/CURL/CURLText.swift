@@ -39,7 +39,7 @@ extension Request {
     ///   - bodyLimitBytes: the length of the longest body that is in the text, at least 0; 64 KiB by default. Bytes that are not text take
     ///     four times as many characters.
     ///   - arguments: more arguments for `curl`, such as `["--unix-socket", "/run/app.sock"]`, for settings of the connection. Arguments
-    ///     are quoted, and not redacted. None by default.
+    ///     are quoted, and not redacted. No arguments by default.
     /// - Throws: ``/ErrandCore/InvalidURLError`` for a request without a host, and for one that no transport would send.
     public func curl(
         pretty: Bool = false, showingSecrets: Bool = false, bodyLimitBytes: Int = 64 * 1024, arguments: [String] = []

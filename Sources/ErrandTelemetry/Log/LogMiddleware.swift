@@ -29,9 +29,9 @@ public import Logging
 /// **Place:** outside everything but `server` and `number`. There, the log sees each call once. Inside `retry`, the log sees each attempt
 /// instead of the call. Both places are allowed.
 ///
-/// **Not logged:** a call that fails before the log sees its request: a body that can't be encoded (`RequestEncodingError`) or read
-/// (``/ErrandCore/FileReadError``), an invalid path, base URL (``/ErrandCore/InvalidURLError``), and an option without its middleware
-/// (``/ErrandCore/UnservedOptionError``). Its error reaches the caller. Log it there.
+/// **Not logged:** a call that fails before the log sees its request. Examples are a body that can't be encoded (`RequestEncodingError`)
+/// or read (``/ErrandCore/FileReadError``), an invalid path or base URL (``/ErrandCore/InvalidURLError``), and an option without its
+/// middleware (``/ErrandCore/UnservedOptionError``). Its error reaches the caller. Log it there.
 ///
 /// **Bodies** (``LogDetail/body(limitBytes:)``): of a request, the bytes in memory; files and streams are named, never read. Of a response,
 /// the bytes that the caller has read; a body that the caller does not read is logged as unread. The log itself reads nothing and delays
@@ -65,10 +65,10 @@ public struct LogMiddleware: HTTPMiddleware {
     /// - Parameters:
     ///   - level: the level of requests and responses; `info` by default.
     ///   - detail: how much is written; ``LogDetail/basic`` by default, which shows neither fields nor bodies.
-    ///   - style: how it is laid out; ``LogStyle/pretty`` by default, one record for each exchange.
-    ///   - metadata: what a record carries beside its message; ``LogMetadata/ids`` by default.
+    ///   - style: the layout of the records; ``LogStyle/pretty`` by default, one record for each exchange.
+    ///   - metadata: the metadata of a record, beside its message; ``LogMetadata/ids`` by default.
     ///   - curl: whether the record of a failure ends with the request as a `curl` command, without secrets; `false` by default.
-    ///   - clock: what the elapsed time is measured by.
+    ///   - clock: the clock that measures the elapsed time.
     /// - Precondition: the limit of `detail` is at least 0.
     public init(
         _ logger: Logger, level: Logger.Level = .info, detail: LogDetail = .basic, style: LogStyle = .pretty,
@@ -140,7 +140,7 @@ extension RequestOptions {
 }
 
 extension HTTPSender {
-    /// Logs each exchange, without secrets. See ``LogMiddleware`` for what is written and for a sample.
+    /// Logs each exchange, without secrets. See ``LogMiddleware`` for the records and for a sample.
     ///
     /// ```swift
     /// let stack = transport.retry().log(to: logger, detail: .headers, curl: true)
@@ -149,10 +149,10 @@ extension HTTPSender {
     /// - Parameters:
     ///   - level: the level of requests and responses; `info` by default. Failures are logged at `warning` at least.
     ///   - detail: how much is written; ``LogDetail/basic`` by default, which shows neither fields nor bodies.
-    ///   - style: how it is laid out; ``LogStyle/pretty`` by default, one record for each exchange.
-    ///   - metadata: what a record carries beside its message; ``LogMetadata/ids`` by default.
+    ///   - style: the layout of the records; ``LogStyle/pretty`` by default, one record for each exchange.
+    ///   - metadata: the metadata of a record, beside its message; ``LogMetadata/ids`` by default.
     ///   - curl: whether the record of a failure ends with the request as a `curl` command, without secrets; `false` by default.
-    ///   - clock: what the elapsed time is measured by.
+    ///   - clock: the clock that measures the elapsed time.
     public func log(
         to logger: Logger, level: Logger.Level = .info, detail: LogDetail = .basic, style: LogStyle = .pretty,
         metadata: LogMetadata = .ids, curl: Bool = false, clock: any Clock<Duration> = ContinuousClock()

@@ -21,15 +21,13 @@ public import Metrics
 /// - `http.client.active_requests`: a `Meter`, in requests. Additional attribute: `url.scheme`.
 /// - `http.client.request.body.size`: a `Recorder` that aggregates, in bytes. Additional attributes: the same as for the duration.
 /// - `http.client.response.body.size`: a `Recorder` that aggregates, in bytes. Additional attributes: the same as for the duration.
-/// - `http.client.open_connections`: a `Meter`, in connections. Additional attribute: `http.connection.state` (`active` or `idle`). It does
-///   not have the method.
+/// - `http.client.open_connections`: a `Meter`, in connections. Additional attribute: `http.connection.state` (`active` or `idle`).
 /// - `http.client.connection.duration`: a `Recorder` that aggregates, in seconds, for transports that report their connections when they
-///   close. Additional attributes: `network.peer.address`, `network.protocol.version`. It does not have the method. OpenTelemetry has not
-///   declared it stable.
+///   close. Additional attributes: `network.peer.address`, `network.protocol.version`. OpenTelemetry has not declared it stable.
 ///
-/// All metrics have `http.request.method` (`_OTHER` for an unknown method), `server.address` (an IPv6 address without brackets) and
-/// `server.port`. For optional attributes, see ``Attributes-swift.struct``. `network.protocol.name` would always be `http` and is left out.
-/// The path is never an attribute.
+/// All metrics have `server.address` (an IPv6 address without brackets) and `server.port`. All except the two metrics of connections have
+/// `http.request.method` (`_OTHER` for an unknown method). For optional attributes, see ``Attributes-swift.struct``.
+/// `network.protocol.name` would always be `http` and is left out. The path is never an attribute.
 ///
 /// **A duration** ends when the exchange ends on the wire: with the last byte of the response, or when the response is abandoned. For a
 /// protocol upgrade, it ends with the head. A stream is measured to its end. In a typed call, the attempt whose response is decoded ends
@@ -86,7 +84,7 @@ public struct MetricsMiddleware: HTTPMiddleware {
     /// - Parameters:
     ///   - factory: the factory of the instruments; `nil`, the default: `MetricsSystem.factory` at the first measured request.
     ///   - attributes: the optional attributes to add; none by default.
-    ///   - knownMethods: the methods that are reported by name; `nil`, the default: those of RFC 9110, and PATCH.
+    ///   - knownMethods: the methods that are reported by name; `nil`, the default: the methods of RFC 9110, and PATCH.
     ///   - openConnections: returns the number of connections to an origin, or `nil` if it is not known. Called at each end of an exchange;
     ///     it must return quickly. Without it, the default, `http.client.open_connections` is not reported.
     ///   - clock: the clock that measures durations.

@@ -2,8 +2,8 @@
 public import ErrandCore
 public import Tracing
 
-/// Creates a span for each attempt according to OpenTelemetry's conventions for HTTP clients, and sends its context with the request. It
-/// uses swift-distributed-tracing.
+/// Creates a span for each attempt according to OpenTelemetry's conventions for HTTP clients, and sends its context with the request. The
+/// middleware uses swift-distributed-tracing.
 ///
 /// **Place:** next to the transport, inside `retry`, `redirect`, the cache and the limits: each attempt has its own span and its own
 /// context, also after each redirect. `HTTPStack.default` already follows redirects; therefore begin with `HTTPStack.bare`. For a span

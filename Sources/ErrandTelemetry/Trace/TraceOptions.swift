@@ -1,7 +1,7 @@
 #if Telemetry
 public import ErrandCore
 
-/// The optional attributes of spans, and what is sent with a request.
+/// The optional attributes of spans, and the fields that are sent with a request.
 public struct TraceOptions: Sendable, Hashable {
     /// Where the `baggage` field (W3C Baggage) is sent.
     public enum BaggageScope: Sendable, Hashable {
@@ -21,7 +21,7 @@ public struct TraceOptions: Sendable, Hashable {
     public var bodySizes: Bool
     /// Where baggage is sent: ``BaggageScope/firstOrigin`` by default.
     public var baggage: BaggageScope
-    /// The methods that are recorded by name; any other is `_OTHER`. By default those of RFC 9110, and PATCH.
+    /// The methods that are recorded by name; any other is `_OTHER`. By default, the methods of RFC 9110, and PATCH.
     public var knownMethods: Set<HTTPRequest.Method>
 
     /// Creates options.
@@ -31,7 +31,7 @@ public struct TraceOptions: Sendable, Hashable {
     ///   - responseHeaders: the response header fields to record; none by default.
     ///   - bodySizes: whether to record the sizes of bodies; false by default.
     ///   - baggage: where baggage is sent; to the first origin by default.
-    ///   - knownMethods: the methods that are recorded by name; `nil`, the default: those of RFC 9110, and PATCH.
+    ///   - knownMethods: the methods that are recorded by name; `nil`, the default: the methods of RFC 9110, and PATCH.
     public init(
         requestHeaders: [HTTPField.Name] = [], responseHeaders: [HTTPField.Name] = [], bodySizes: Bool = false,
         baggage: BaggageScope = .firstOrigin, knownMethods: Set<HTTPRequest.Method>? = nil

@@ -123,10 +123,9 @@ public final class ManualClock: Clock, Sendable {
     /// }
     /// ```
     ///
-    /// Use this method for a `body` that waits only on this clock. Before each advance, the method yields a few times, so that
-    /// other tasks can begin to sleep until the same or an earlier instant. The method does not wait for other work, such as a
-    /// connection or another clock. So a deadline on this clock passes as soon as its timer is the next sleeper, whatever other
-    /// work is in progress.
+    /// Use this method for a `body` that waits only on this clock. Before each advance, the method yields a few times, so that other
+    /// tasks can begin to sleep until the same or an earlier instant. The method does not wait for other work, such as a connection or
+    /// another clock. So a deadline on this clock passes as soon as its timer is the next sleeper, even if other work is in progress.
     public func advancingToSleepers<Result>(_ body: () async throws -> Result) async rethrows -> Result {
         async let _ = advanceUntilCancelled()
         return try await body()

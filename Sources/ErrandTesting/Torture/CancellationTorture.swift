@@ -23,7 +23,7 @@ internal import Synchronization
 ///
 /// The procedure ends when several runs in a row finish with fewer than k jobs.
 ///
-/// A cancelled run must end with `CancellationError` (and no other error, whatever its cause) or with a correct result. A run that
+/// A cancelled run must end with `CancellationError`, and with no other error, or with a correct result. A run that
 /// is not cancelled must end with a correct result. Each run must end within ``hangLimit``. A cancelled run must end within
 /// ``lateJobs`` jobs: reads that ignore cancellation take longer. Use `check` for all other conditions after a run.
 ///

@@ -22,7 +22,7 @@ struct StructuredFieldSuite {
 
     /// Runs all vectors.
     ///
-    /// - Throws: what a folder or a file throws that can't be read.
+    /// - Throws: the error of Foundation if a folder or a file can't be read.
     func run() throws -> Report {
         var report = Report()
         for test in try cases(in: folder) {
@@ -46,7 +46,7 @@ struct StructuredFieldSuite {
         report.check((try? lines.get()) == expected, test, "serialized: \(lines)")
     }
 
-    /// Any of the three.
+    /// An item, a list or a dictionary.
     enum Field: Equatable {
         case item(StructuredItem)
         case list(StructuredList)
@@ -144,7 +144,7 @@ struct StructuredFieldSuite {
     }
 }
 
-/// JSON that keeps `1` and `1.0` apart, as no decoder does.
+/// JSON that distinguishes `1` and `1.0`, which no decoder does.
 private indirect enum JSONText: Equatable {
     case null, bool(Bool), integer(Int64), decimal(Double), string(String), array([JSONText]), object([String: JSONText])
 

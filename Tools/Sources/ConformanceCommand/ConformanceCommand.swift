@@ -4,7 +4,7 @@ import ArgumentParser
 @main
 struct ConformanceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "conformance", abstract: "Shows what the library does with public test data, and under load.",
+        commandName: "conformance", abstract: "Tests the library with public test data, and under load.",
         subcommands: [
             EventServiceCommand.self, EventVectorsCommand.self, ReplayCommand.self, SoakCommand.self, SoakServerCommand.self,
             StructuredFieldsCommand.self,

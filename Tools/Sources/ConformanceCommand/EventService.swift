@@ -6,7 +6,7 @@ import Logging
 import NIOCore
 import Synchronization
 
-/// A small server that starts, commands and stops readers of event streams. See ``EventServiceCommand``.
+/// A small server that starts readers of event streams, passes commands to them, and stops them. See ``EventServiceCommand``.
 struct EventService {
     /// The parameters by which a harness starts a client.
     struct Parameters: Decodable {
@@ -39,7 +39,7 @@ struct EventService {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await app.run() }
             group.addTask { await serve(orders, over: transport) }
-            // Whichever ends first ends the other.
+            // The task that ends first ends the other task.
             try await group.next()
             group.cancelAll()
         }

@@ -3,7 +3,7 @@ import ErrandNIO
 import Foundation
 import Synchronization
 
-/// Reads one event stream, and reports what it brings.
+/// Reads one event stream, and reports its events and errors.
 final class EventServiceClient: Sendable {
     private enum Signal: Sendable {
         case restart
@@ -58,7 +58,7 @@ final class EventServiceClient: Sendable {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.send(over: transport) }
             group.addTask { await self.read(over: transport) }
-            // The end of the stream does not end the client: a harness may still command it.
+            // The end of the stream does not end the client: the harness may still send commands to it.
             await group.next()
             group.cancelAll()
         }
@@ -68,7 +68,7 @@ final class EventServiceClient: Sendable {
         let client = APIClient(transport.redirect().server(url.origin.description))
         var signals = signals.makeAsyncIterator()
         while true {
-            // Not a child task: this task is cancelled alone, and always awaited.
+            // Not a child task, because only this task is cancelled. It is always awaited.
             let reading = Task { await self.readOnce(client) }
             let signal = await signals.next()
             reading.cancel()

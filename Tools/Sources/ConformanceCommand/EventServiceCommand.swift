@@ -2,10 +2,10 @@ import ArgumentParser
 import Errand
 import Foundation
 
-/// Serves the protocol by which an outside harness tests the event streams of a client.
+/// Serves the protocol with which an external test harness tests the event streams of a client.
 struct EventServiceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "sse-service", abstract: "Reads event streams for a harness, which commands it over HTTP.",
+        commandName: "sse-service", abstract: "Reads event streams for a test harness, which sends commands over HTTP.",
         usage: "conformance sse-service --port <port>",
         discussion: """
             It listens on 127.0.0.1. GET / lists its capabilities. POST / starts a client that reads 'streamUrl' and reports each event to \

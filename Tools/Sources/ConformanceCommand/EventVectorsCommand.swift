@@ -5,7 +5,7 @@ import Foundation
 /// Runs the vectors for the parser of event streams.
 struct EventVectorsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "sse-vectors", abstract: "Parses the vectors for event streams, cut at every place.",
+        commandName: "sse-vectors", abstract: "Parses the vectors for event streams, divided at every byte.",
         usage: "conformance sse-vectors --vectors <file>",
         discussion: """
             The file has a JSON array of vectors: 'name', 'wire' (base64), 'events', 'retry' and 'streamLastEventId'. Each is parsed in two \
@@ -23,7 +23,7 @@ struct EventVectorsCommand: ParsableCommand {
     }
 }
 
-/// An event stream, and what must come out of it.
+/// An event stream, and the expected result of reading it.
 struct EventVector: Decodable {
     struct Event: Decodable, Equatable {
         var type: String
@@ -47,7 +47,7 @@ struct EventVector: Decodable {
     /// Compared only if it is present.
     let streamLastEventId: String?
 
-    /// A line for each way to cut the stream that gives something else.
+    /// One line for each division of the stream with another result.
     func differences() -> [String] {
         var pieces = (0...wire.count).map { ("cut at \($0)", [wire.prefix($0), wire.dropFirst($0)]) }
         for size in [1, 2, 3, 7] {

@@ -4,10 +4,10 @@ import Errand
 import ErrandNIO
 import Foundation
 
-/// Fetches raw responses, some of them broken on purpose, and writes what became of each.
+/// Fetches raw responses, some of them broken on purpose, and writes the result of each exchange.
 struct ReplayCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "replay", abstract: "Fetches BASE/0, BASE/1, … one after the other, and writes what became of each.",
+        commandName: "replay", abstract: "Fetches BASE/0, BASE/1, … one after the other, and writes the result of each exchange.",
         usage: "conformance replay --base <url> --count <count> --output <file>",
         discussion: """
             The file is a JSON array with one object for each URL: 'index'; 'status', if the head of a response arrived; 'bytes' and \
@@ -36,7 +36,7 @@ struct ReplayCommand: AsyncParsableCommand {
 
 /// The exchanges of `conformance replay`.
 struct Replay {
-    /// The deadline of each exchange. With it, none takes longer than four seconds.
+    /// The timeout of each exchange, so that no exchange takes longer than four seconds.
     static let limit = Duration.seconds(3.5)
 
     /// The result of one exchange.

@@ -3,7 +3,7 @@ import HTTPTypes
 import Hummingbird
 import Synchronization
 
-// A list that changes while it is read, and work that takes a while.
+// A list that changes while it is read, and jobs that run in the background.
 
 extension DemoServer {
     private struct Order: Codable, Sendable {
@@ -21,7 +21,7 @@ extension DemoServer {
         }
     }
 
-    /// 25 orders to begin with, sorted by their numbers. A number is never used again.
+    /// A list of orders, sorted by their numbers, with 25 orders at the start. A number is never used again.
     private final class Orders: Sendable {
         private let orders = Mutex<[Order]>((1...25).map { Order(id: $0, item: "Item \($0)") })
         private let last = Mutex(25)
@@ -44,7 +44,8 @@ extension DemoServer {
 
     static func addLists(to router: Router<BasicRequestContext>) {
         let orders = Orders()
-        // A page begins after the order `after`, or at the place `offset`, or is the page number `page`.
+        // The query names a page: `after` is the order before the page, `offset` is the position of its first order, and `page` is its
+        // number.
         router.get("v1/orders") { request, _ -> Response in
             let query = request.uri.queryParameters
             let limit = min(100, max(1, query.get("limit", as: Int.self) ?? 10))
@@ -74,7 +75,7 @@ extension DemoServer {
         }
     }
 
-    /// A job is accepted, is busy once, runs, and is done at the fifth look.
+    /// A job is accepted, responds once that the server is busy, runs, and is done at the fifth request.
     static func addJobs(to router: Router<BasicRequestContext>) {
         let looks = Mutex<[Int: Int]>([:])
         router.post("v1/jobs") { _, _ -> Response in

@@ -60,7 +60,7 @@ extension DemoServer {
         }
     }
 
-    /// A body in the format in which it came, and an error as problem details.
+    /// Resources that return a body in its own format, and an error as problem details.
     static func addFormats(to router: Router<BasicRequestContext>) {
         router.post("v1/mirror") { request, _ -> Response in
             var request = request

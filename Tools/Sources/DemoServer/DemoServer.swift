@@ -6,8 +6,8 @@ import Logging
 import NIOCore
 import Synchronization
 
-/// A small but whole API on loopback, for the tour and for trying things by hand: notes, tokens that expire, lists in pages, jobs, uploads,
-/// slow and failing endpoints, cacheable resources, an event stream, and downloads with ranges.
+/// A small but complete API on the loopback interface, for the tour and for experiments: notes, tokens that expire, lists in pages, jobs,
+/// uploads, slow and failing endpoints, cacheable resources, an event stream, and downloads with ranges.
 public enum DemoServer {
     /// The server can't listen on a port.
     public struct CannotListen: Error, CustomStringConvertible {
@@ -19,9 +19,9 @@ public enum DemoServer {
     /// Serves until the task is cancelled.
     ///
     /// - Parameters:
-    ///   - port: zero takes a free one.
+    ///   - port: the port; zero chooses a free port.
     ///   - onRunning: called with the port that the server listens on.
-    /// - Throws: ``CannotListen`` if the port is taken, say.
+    /// - Throws: ``CannotListen``, for example if the port is in use.
     public static func run(port: Int = 0, onRunning: @escaping @Sendable (_ port: Int) -> Void) async throws {
         var logger = Logger(label: "demo")
         logger.logLevel = .critical
@@ -275,7 +275,7 @@ public enum DemoServer {
             var range = 0..<total
             var status = HTTPResponse.Status.ok
             var headers: HTTPFields = [.eTag: "\"\(total)\"", .acceptRanges: "bytes", .contentType: "application/octet-stream"]
-            // One range: several would need a multipart body, and a server may send the whole instead
+            // Only one range is supported. Several ranges would need a multipart body. A server may send the whole content instead.
             if let asked = request.headers[.range].flatMap({ ByteRange.parse($0) }), asked.count == 1,
                 let bytes = asked[0].resolved(length: Int64(total))
             {
@@ -288,7 +288,7 @@ public enum DemoServer {
         }
     }
 
-    /// Bytes that say their own position, a chunk at a time.
+    /// A body whose bytes depend on their position, sent chunk by chunk.
     private static func pattern(_ range: Range<Int>) -> ResponseBody {
         ResponseBody(contentLength: range.count) { writer in
             var offset = range.lowerBound

@@ -20,7 +20,7 @@ struct AuthCommand: AsyncParsableCommand {
         subcommands: [LoginCommand.self, LoginStatusCommand.self, LogoutCommand.self])
 }
 
-/// How the command talks to a server that issues tokens.
+/// The options for the connection to a server that issues tokens.
 struct AuthConnectionOptions: ParsableArguments {
     @Option(help: ArgumentHelp("A PEM file with certificate authorities to trust besides the system's.", valueName: "file"))
     var cacert: String?
@@ -59,38 +59,41 @@ struct LoginCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "login", abstract: "Signs in, and keeps the token.", usage: "errand auth login [<options>] [<name>]",
         discussion: """
-            A person signs in with a browser: the command shows a URL, and waits until the browser comes back to a port of this machine. The \
-            server must know the address http://127.0.0.1:PORT/callback; use --redirect-port if it does not accept any port. \
-            With --device, the person signs in on another device. With --client-credentials, no person takes part.
+            A person signs in with a browser: the command shows a URL, and waits until the browser returns to a port of this machine. The \
+            server must know the address http://127.0.0.1:PORT/callback. If the server accepts only some ports, use --redirect-port. \
+            With --device, the person signs in on another device. With --client-credentials, no person is needed.
             """)
 
     @Argument(help: "The name of the login, for '--auth NAME'.") var name = "default"
     @Option(help: ArgumentHelp("The URL of the server, which publishes its endpoints.", valueName: "url")) var issuer: String?
     @Option(
-        help: ArgumentHelp("Where tokens come from, for a server that publishes no endpoints.", valueName: "url")) var tokenURL: String?
-    @Option(help: ArgumentHelp("Where a person signs in, for a server that publishes no endpoints.", valueName: "url"))
+        help: ArgumentHelp("The token endpoint, if the server publishes no endpoints.", valueName: "url")) var tokenURL: String?
+    @Option(help: ArgumentHelp("The page on which a person signs in, if the server publishes no endpoints.", valueName: "url"))
     var authorizationURL: String?
-    @Option(help: ArgumentHelp("Where a device begins, for a server that publishes no endpoints.", valueName: "url")) var deviceURL: String?
+    @Option(help: ArgumentHelp("The endpoint for sign-ins with another device, if the server publishes no endpoints.", valueName: "url"))
+    var deviceURL: String?
     @Option(name: .customLong("client-id"), help: ArgumentHelp("The identifier of the client.", valueName: "id")) var clientID: String
     @Option(
-        help: ArgumentHelp("The secret of the client. The variable ERRAND_CLIENT_SECRET hides it from other users.", valueName: "secret"))
+        help: ArgumentHelp(
+            "The secret of the client. To hide the secret from other users, set the variable ERRAND_CLIENT_SECRET instead.",
+            valueName: "secret"))
     var clientSecret: String?
-    @Option(help: ArgumentHelp("Where the secret goes: basic is a header field, post is the form.", valueName: "place"))
+    @Option(help: ArgumentHelp("How the secret is sent: basic in a header field, post in the form.", valueName: "place"))
     var clientAuth = StoredLogin.SecretPlace.basic
     @Option(help: ArgumentHelp("An access right that the token must have. Can be repeated.", valueName: "scope")) var scope: [String] = []
     @Flag(help: "Signs in with another device: shows a page and a code.") var device = false
     @Flag(help: "Gets a token for the client itself.") var clientCredentials = false
-    @Option(help: ArgumentHelp("The port that the browser comes back to. A free one by default.", valueName: "port")) var redirectPort = 0
+    @Option(help: ArgumentHelp("The port to which the browser returns. By default, a free port.", valueName: "port")) var redirectPort = 0
     @Option(
         help: ArgumentHelp(
-            "Runs this command with the URL. By default the one that the variable BROWSER names, if any.", valueName: "command"))
+            "Runs this command with the URL. By default, the command in the variable BROWSER, if it is set.", valueName: "command"))
     var browser: String?
     @Option(help: ArgumentHelp("How long to wait for a person with a browser.", valueName: "seconds")) var wait = 300
     @OptionGroup(title: "Connection options") var connection: AuthConnectionOptions
 
     func validate() throws {
         _ = try StoredLogin.path(name, "json")
-        guard (issuer == nil) != (tokenURL == nil) else { throw ValidationError("--issuer or --token-url is needed, and not both") }
+        guard (issuer == nil) != (tokenURL == nil) else { throw ValidationError("either --issuer or --token-url is needed") }
         guard !device || !clientCredentials else { throw ValidationError("--device and --client-credentials do not go together") }
         guard (0...65_535).contains(redirectPort) else { throw ValidationError("--redirect-port must be 0 to 65535 (is \(redirectPort))") }
         guard (1...86_400).contains(wait) else { throw ValidationError("--wait must be 1 to 86400 seconds (is \(wait))") }
@@ -152,13 +155,13 @@ struct LoginCommand: AsyncParsableCommand {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
         process.arguments = ["-c", command + " \"$1\"", "sh", url]
-        // The browser, and what it starts, need no secret of the client.
+        // The browser and its child processes need no secret of the client.
         process.environment = ProcessInfo.processInfo.environment.filter { $0.key != "ERRAND_CLIENT_SECRET" }
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice
         process.terminationHandler = { process in
-            // The shell's exit status for a command that is missing, or can't be run.
+            // The shell's exit statuses for a command that is missing or can't be run.
             guard [126, 127].contains(process.terminationStatus) else { return }
             Terminal.say("errand: cannot run the browser '\(command.shownSafely())': open the page yourself")
         }
@@ -191,7 +194,7 @@ struct LoginStatusCommand: AsyncParsableCommand {
 struct LogoutCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "logout", abstract: "Revokes the token, and removes the login.", usage: "errand auth logout [<options>] [<name>]",
-        discussion: "The login is removed even if the server can't be reached, or has no way to revoke tokens.")
+        discussion: "The login is removed even if the server can't be reached, or can't revoke tokens.")
     @Argument(help: "The name of the login.") var name = "default"
     @OptionGroup(title: "Connection options") var connection: AuthConnectionOptions
 
@@ -206,7 +209,7 @@ struct LogoutCommand: AsyncParsableCommand {
             }
             try await login.remove()
             if token != nil, login.revocationEndpoint == nil {
-                Terminal.say("errand: the server has no way to revoke the token: it stays valid until it expires")
+                Terminal.say("errand: the server can't revoke tokens: the token stays valid until it expires")
             }
             if let token, login.revocationEndpoint != nil {
                 do {

@@ -24,18 +24,18 @@ struct AuthenticationOptions: ParsableArguments {
         name: .customLong("aws-sigv4"),
         help: ArgumentHelp(
             """
-            Signs the request with AWS Signature Version 4: 'aws:amz:REGION:SERVICE'. Without REGION and SERVICE, the name of the host has \
-            them: SERVICE.REGION.amazonaws.com. -u has the ID of the access key and its secret.
+            Signs the request with AWS Signature Version 4: 'aws:amz:REGION:SERVICE'. Without REGION and SERVICE, the host must have \
+            them: SERVICE.REGION.amazonaws.com. -u gives the ID of the access key and its secret.
             """, valueName: "provider"))
     var awsSigV4: String?
     @Flag(
         name: [.customShort("n"), .customLong("netrc")],
         help: "Takes the credentials for the host from ~/.netrc, or from the file that NETRC names.")
     var netrc = false
-    @Flag(help: "As --netrc. The file need not exist.") var netrcOptional = false
-    @Option(help: ArgumentHelp("As --netrc, with this file.", valueName: "file")) var netrcFile: String?
+    @Flag(help: "The same as --netrc, but the file may be missing.") var netrcOptional = false
+    @Option(help: ArgumentHelp("The same as --netrc, with this file.", valueName: "file")) var netrcFile: String?
 
-    /// The ways that exclude one another.
+    /// The options of which a command may have only one.
     private var ways: [String] {
         [
             ("--basic", basic), ("--digest", digest), ("--anyauth", anyAuth), ("--oauth2-bearer", oauth2Bearer != nil),
@@ -76,12 +76,12 @@ struct AWSProvider: Equatable {
         (region, service) = (try part(2), try part(3))
     }
 
-    /// The region and the service, from the name of the host where they are missing.
+    /// The region and the service. A missing value is taken from the name of the host.
     ///
-    /// - Throws: `ValidationError` if the name has none.
+    /// - Throws: `ValidationError` if the name of the host does not have the missing value.
     func scope(for host: String) throws -> (region: String, service: String) {
         let labels = host.split(separator: ".").map(String.init)
-        // Not an address.
+        // An IP address has no region and no service.
         let hasScope = labels.count >= 4 && labels.last?.contains(where: \.isLetter) == true
         guard let service = service ?? (hasScope ? labels[0] : nil), let region = region ?? (hasScope ? labels[1] : nil)
         else {
@@ -123,7 +123,7 @@ enum Authentication: Sendable {
 }
 
 extension AuthenticationStop {
-    /// Why a challenge was not met, for the person at the terminal.
+    /// The reason why a challenge was not met, for the person at the terminal.
     func message(of response: Response) -> String {
         switch self {
         case .noCredentials:
@@ -133,7 +133,7 @@ extension AuthenticationStop {
         case .refused: return "the server refused the credentials"
         case .ownCredentials: return "the server refused the field Authorization"
         case .otherOrigin: return "the credentials are for another server"
-        case .bodyCannotBeReplayed: return "the server asks for credentials, and the body can't be sent again. Give it as a file"
+        case .bodyCannotBeReplayed: return "the server asks for credentials, and the body can't be sent again. Give the body as a file"
         case .declined, .tooManyRounds: return "the server asks for credentials again and again"
         }
     }
@@ -185,10 +185,10 @@ extension RequestArguments {
             return (named?.user ?? entry.user ?? "", entry.password ?? "")
         }
         guard let user = named?.user else { return nil }
-        // A placeholder stands there in any case.
+        // The curl command shows a placeholder in place of the password.
         if shown.curl { return (user, "") }
         guard let password = Terminal.password(prompt: "Password for \(user.shownSafely()) at \(url.authority): ") else {
-            throw ValidationError("-u \(user.shownSafely()) has no password. Use -u USER:PASSWORD, or a terminal, where errand asks for it")
+            throw ValidationError("-u \(user.shownSafely()) has no password. Use -u USER:PASSWORD, or a terminal, to type the password")
         }
         return (user, password)
     }

@@ -3,14 +3,14 @@ import Foundation
 
 /// When output is colored.
 enum ColorChoice: String, ExpressibleByArgument, CaseIterable {
-    /// On a terminal that shows colors, unless `NO_COLOR` is set to anything but nothing (<https://no-color.org>).
+    /// On a terminal that shows colors, unless `NO_COLOR` is set and not empty (<https://no-color.org>).
     case auto
     case always
     case never
 
     /// - Parameters:
-    ///   - isTerminal: whether the output is one.
-    ///   - environment: where `NO_COLOR` and `TERM` are looked up.
+    ///   - isTerminal: whether the output is a terminal.
+    ///   - environment: the variables, of which `NO_COLOR` and `TERM` are read.
     func isColored(isTerminal: Bool, environment: [String: String] = ProcessInfo.processInfo.environment) -> Bool {
         switch self {
         case .always: true

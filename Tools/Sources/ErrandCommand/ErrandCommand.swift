@@ -2,7 +2,7 @@ import ArgumentParser
 import Errand
 import Foundation
 
-/// `errand`: the library's first user.
+/// The command `errand`.
 @main
 struct ErrandCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -13,8 +13,8 @@ struct ErrandCommand: AsyncParsableCommand {
             errand <subcommand> [<options>] <url>
             """,
         discussion: """
-            Without a subcommand, the method is GET, or POST if there is data to send. Options have the names that they have in curl, where \
-            curl has them; 'errand send --help' lists them all.
+            Without a subcommand, the method is GET, or POST if there is data to send. Options that curl has, too, have curl's names. \
+            'errand send --help' lists all options.
 
             EXAMPLES:
               errand -L https://a.example/page -o page.html
@@ -25,7 +25,7 @@ struct ErrandCommand: AsyncParsableCommand {
               0     The status of the response is below 400.
               4     The status of the response is 4xx.
               5     The status of the response is 5xx.
-              6     There is no response, or only a part of one.
+              6     There is no response, or only a part of it.
               23    The output can't be written.
               64    The arguments are invalid.
               129   The terminal was closed.
@@ -40,9 +40,10 @@ struct ErrandCommand: AsyncParsableCommand {
         defaultSubcommand: SendCommand.self)
 
     static func main() async {
-        // The reader of the output may close the pipe at any time; writing then fails with EPIPE instead of killing the process unseen.
+        // The reader of the output may close the pipe at any time. Without the signal, writing fails with EPIPE, which the command can
+        // report.
         signal(SIGPIPE, SIG_IGN)
-        // A file of the command must not become one of these.
+        // If a standard descriptor is closed, a file that the command opens would become standard input, output or error.
         for descriptor in 0...2 as ClosedRange<Int32> where fcntl(descriptor, F_GETFD) < 0 { _ = open("/dev/null", O_RDWR) }
         Interrupt.listen()
         let arguments = Array(CommandLine.arguments.dropFirst())
@@ -72,11 +73,11 @@ struct ErrandCommand: AsyncParsableCommand {
         }
     }
 
-    /// A message as the parser writes it.
+    /// A message in the form in which the parser writes messages.
     private static func usageError(_ message: String, of subcommand: CommandConfiguration) -> String {
         let usage = (subcommand.usage ?? "").replacing("\n", with: "\n       ")
         let names = [configuration.commandName ?? "", subcommand.commandName ?? ""]
-        // The usage of a subcommand of a subcommand begins with its whole name.
+        // The usage of a nested subcommand begins with its whole name.
         let path = usage.prefix { $0 != "[" }.trimmingCharacters(in: .whitespaces)
         let name = path.split(separator: " ").count == 3 ? path : names[0] == names[1] ? names[0] : names.joined(separator: " ")
         return "Error: \(message)\nUsage: \(usage)\n  See '\(name) --help' for more information."

@@ -31,7 +31,7 @@ struct EventsCommand: AsyncParsableCommand {
     func run() async throws { try await RequestRun(arguments, method: events.method, subcommand: nil).run(events) }
 }
 
-/// How an event stream is read.
+/// The options for reading an event stream.
 struct EventOptions: ParsableArguments {
     @Option(
         name: [.customShort("X"), .customLong("request")],
@@ -41,7 +41,7 @@ struct EventOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The ID of the event to begin after.", valueName: "id")) var lastEventId: String?
     @Option(
         help: ArgumentHelp(
-            "The most connections in a row that bring no event, after the first one. Unlimited by default; 0 never connects again.",
+            "The most reconnects in a row without an event. Unlimited by default; 0 never connects again.",
             valueName: "count")) var maxReconnects: Int?
     @Option(help: ArgumentHelp("The longest time without a byte; 300 by default.", valueName: "seconds")) var silence: Double?
 
@@ -62,7 +62,7 @@ struct EventOptions: ParsableArguments {
             maxEventBytes: 16 * 1024 * 1024)
     }
 
-    /// An event as it is written.
+    /// The text that is written for an event.
     ///
     /// - Parameter isForTerminal: whether characters that could steer a terminal are replaced.
     func text(of event: ServerSentEvent, isForTerminal: Bool = false) -> String {

@@ -15,7 +15,7 @@ struct FailureAdvice {
     private func advice(for error: any Error) -> String? {
         if let error = error as? RedirectError {
             return error.reason.description.containsOctets("more than")
-                ? "Allow more with --max-redirs, or see where they lead with -v" : nil
+                ? "Allow more redirects with --max-redirs, or show their targets with -v" : nil
         }
         guard let error = error as? TransportError else { return nil }
         return switch error.code {
@@ -34,9 +34,9 @@ struct FailureAdvice {
         case .timedOut: "Allow more time with --max-time"
         case .tls: tlsAdvice(for: error)
         case .invalidResponse where error.message.containsOctets("has more than") && error.message.containsOctets("fields"):
-            "Allow more with --max-header-count"
+            "Allow more header fields with --max-header-count"
         case .invalidResponse where error.message.containsOctets("of the response") && error.message.containsOctets("longer than"):
-            "Allow more with --max-header-bytes"
+            "Allow a longer header section with --max-header-bytes"
         case .connectionLost, .invalidResponse:
             if error.request?.head.scheme == "http", [443, 8443].contains(error.request?.origin?.effectivePort) {
                 "Does the server want https:// on this port?"
@@ -56,7 +56,7 @@ struct FailureAdvice {
         arguments.connection.maxTime.map { $0 <= arguments.connection.connectTimeout ?? 10 } ?? false
     }
 
-    /// Credentials help only where the proxy asks for some.
+    /// The advice for a failure of a proxy. It names credentials only if the proxy asks for them.
     private func proxyAdvice(for error: TransportError) -> String? {
         switch error.proxyCredentials {
         case .missing: return "Give the user and the password with --proxy-user USER:PASSWORD"

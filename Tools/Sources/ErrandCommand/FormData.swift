@@ -5,8 +5,8 @@ import Synchronization
 
 /// One option for form data: `-d`, `--data-raw`, `--data-binary` or `--data-urlencode`.
 ///
-/// Each option has an array of its own in the arguments. The position keeps their common order: the parser reads the options from
-/// left to right.
+/// The arguments have a separate array for each option. The position keeps the order of all options: the parser reads the options
+/// from left to right.
 struct FormData: Sendable {
     enum Kind: Sendable { case data, raw, binary, urlEncoded }
 
@@ -21,13 +21,13 @@ struct FormData: Sendable {
         position = Self.counter.wrappingAdd(1, ordering: .relaxed).newValue
     }
 
-    /// Makes pieces of a kind, for the parser.
+    /// Returns a function with which the parser makes form data of a kind.
     static func reading(_ kind: Kind) -> @Sendable (String) -> FormData { { FormData(kind, $0) } }
 
     /// The file whose bytes are sent unchanged; `nil` for anything else.
     var streamedFile: String? { kind == .binary ? CommandFile.path(in: text) : nil }
 
-    /// The octets that are sent. The contents of a file are sent unchanged.
+    /// The octets to send. The contents of a file are sent unchanged.
     ///
     /// - Throws: `ValidationError` for a file that can't be read.
     func octets() throws -> Data {
@@ -39,7 +39,8 @@ struct FormData: Sendable {
         }
     }
 
-    /// As curl has it: `content`, `=content`, `name=content`, `@FILE` or `name@FILE`. The name is sent as it is.
+    /// The octets of `--data-urlencode`, in curl's forms: `content`, `=content`, `name=content`, `@FILE` or `name@FILE`. The name is sent
+    /// unchanged.
     private func urlEncoded() throws -> Data {
         let octets = text.utf8
         let mark = octets.firstIndex(of: UInt8(ascii: "=")) ?? octets.firstIndex(of: UInt8(ascii: "@"))
@@ -50,7 +51,7 @@ struct FormData: Sendable {
         return name.isEmpty ? Self.encoded(content) : name + Data("=".utf8) + Self.encoded(content)
     }
 
-    /// Escaped as curl escapes it, with `+` for a space.
+    /// Escapes data as curl does, with `+` in place of a space.
     static func encoded(_ data: Data) -> Data {
         var encoded = Data()
         for octet in data {
@@ -92,6 +93,6 @@ enum CommandFile {
         return data
     }
 
-    /// As curl reads a file of data: without CR, LF and NUL.
+    /// The data without CR, LF and NUL, as curl reads a file of data.
     static func withoutLineEnds(_ data: Data) -> Data { data.filter { $0 != 0x0A && $0 != 0x0D && $0 != 0 } }
 }

@@ -2,7 +2,8 @@ import ErrandNIO
 import Foundation
 import Synchronization
 
-/// Ctrl-C, a polite kill and a terminal that is closed end the work, not the process: it cleans up and says how it ended.
+/// Handles Ctrl-C (SIGINT), SIGTERM and a closed terminal (SIGHUP). These signals end the work. The process then cleans up, and exits
+/// with a status for the signal.
 ///
 /// SIGQUIT (`Ctrl-\`) ends the process immediately. Partial files stay, for debugging.
 enum Interrupt {
@@ -13,10 +14,10 @@ enum Interrupt {
 
     private static let state = Mutex(State())
 
-    /// Listens from now on.
+    /// Installs the handlers of the signals.
     ///
-    /// A handler writes the number of the signal to a pipe, and a thread reads it. A blocked signal and `sigwait` would not do:
-    /// the main thread waits with all signals unblocked.
+    /// A handler writes the number of the signal to a pipe, and a thread reads the pipe. Blocked signals with `sigwait` would not work,
+    /// because the main thread waits with all signals unblocked.
     static func listen() {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { return }
@@ -25,7 +26,7 @@ enum Interrupt {
         interruptPipe = ends[1]
         signal(SIGINT, passOn)
         signal(SIGTERM, passOn)
-        // With 'nohup', it stays ignored.
+        // If `nohup` has switched SIGHUP off, the signal stays ignored.
         let before = signal(SIGHUP, SIG_IGN)
         if unsafeBitCast(before, to: Int.self) != unsafeBitCast(SIG_IGN, to: Int.self) { signal(SIGHUP, passOn) }
         Thread.detachNewThread {
@@ -43,7 +44,7 @@ enum Interrupt {
             state.number = number
             return isFirst ? state.action : nil
         }
-        // If there is nothing to clean up, or if this is the second signal, the process ends immediately.
+        // Without a handler, or at the second signal, the process ends at once.
         guard let action else { exit(128 + number) }
         action()
     }
@@ -51,7 +52,7 @@ enum Interrupt {
     /// Whether a signal has come.
     static var hasCome: Bool { state.withLock { $0.number != nil } }
 
-    /// The exit status for the signal, as shells have it: 130 for Ctrl-C, 143 for a kill, 129 for a terminal that is closed.
+    /// The exit status for the signal, as shells use it: 130 for Ctrl-C, 143 for SIGTERM, 129 for a closed terminal.
     static var exitStatus: Int32 { 128 + (state.withLock(\.number) ?? SIGINT) }
 
     /// Calls `action` when a signal arrives.

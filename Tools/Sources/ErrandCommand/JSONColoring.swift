@@ -1,27 +1,29 @@
 import Errand
 import Foundation
 
-/// JSON for people: indented, names and values in color; numbers and texts exactly as they came. Text that is not JSON stays as it is.
+/// Formats JSON for people: with indentation, and names and values in color. Numbers and strings keep their form. Text that is not
+/// JSON stays unchanged.
 enum JSONColoring {
-    /// Deeper levels are not indented further, so that no text becomes many times its length.
+    /// The deepest indentation. Deeper levels are not indented further, so that the text does not become many times longer.
     private static let deepestIndent = 16
 
-    /// Returns the body as it is shown: `data` itself if it is not JSON in UTF-8 as the library reads it.
+    /// Returns the bytes to show: `data` itself if the library can't read it as JSON in UTF-8.
     ///
     /// - Parameters:
-    ///   - isColored: false for the indentation alone.
+    ///   - isColored: `false` for indentation without color.
     ///   - isForTerminal: whether characters that could steer a terminal are escaped, as JSON escapes them.
-    ///   - limitBytes: where the text becomes longer, the rest stays as it came; 8 MiB by default.
+    ///   - limitBytes: the longest formatted text. After this length, the rest is not formatted; 8 MiB by default.
     static func shown(_ data: Data, isColored: Bool, isForTerminal: Bool, limitBytes: Int = 8 * 1024 * 1024) -> Data {
         text(ofJSON: data, isColored: isColored, isForTerminal: isForTerminal, limitBytes: limitBytes).map { Data($0.utf8) } ?? data
     }
 
-    /// Returns the text as it is shown. Octets that are not UTF-8 are replaced.
+    /// Returns the text to show. Octets that are not UTF-8 are replaced.
     static func text(of data: Data, isColored: Bool = true, limitBytes: Int = 8 * 1024 * 1024) -> String {
         text(ofJSON: data, isColored: isColored, isForTerminal: false, limitBytes: limitBytes) ?? String(decoding: data, as: UTF8.self)
     }
 
-    /// `nil` for text that is not JSON. The parser of the library checks the text first, so the coloring code gets valid JSON only.
+    /// Returns the formatted text; `nil` for text that is not JSON. The library's parser checks the text first, so the coloring code
+    /// gets only valid JSON.
     private static func text(ofJSON data: Data, isColored: Bool, isForTerminal: Bool, limitBytes: Int) -> String? {
         guard (try? JSONValue(parsing: data)) != nil else { return nil }
         let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
@@ -77,7 +79,8 @@ enum JSONColoring {
 
     private static func isBlank(_ scalar: Unicode.Scalar) -> Bool { scalar == " " || scalar == "\n" || scalar == "\r" || scalar == "\t" }
 
-    /// With escapes of JSON in place of what steers a terminal. Outside texts, valid JSON has no such character but white space.
+    /// Replaces characters that could steer a terminal by escapes of JSON. Outside strings, valid JSON has no such characters except
+    /// white space.
     private static func escaped(_ scalars: Substring.UnicodeScalarView) -> String {
         guard scalars.contains(where: \.steersTerminal) else { return String(scalars) }
         var text = String.UnicodeScalarView()
@@ -92,7 +95,7 @@ enum JSONColoring {
         return String(text)
     }
 
-    /// Takes a text with its quotes, as it came.
+    /// Takes a string with its quotation marks, unchanged.
     private static func string(_ scalars: inout Substring.UnicodeScalarView) -> Substring.UnicodeScalarView {
         let start = scalars.startIndex
         var isEscaped = false

@@ -17,7 +17,7 @@ enum LoopbackReceiver {
     /// Another program has the port.
     struct PortInUse: Error, CustomStringConvertible {
         let port: Int
-        var description: String { "port \(port) of this machine is in use; name another one with --redirect-port" }
+        var description: String { "port \(port) of this machine is in use. Choose another port with --redirect-port" }
     }
 
     private enum Event: Sendable {
@@ -35,13 +35,13 @@ enum LoopbackReceiver {
     /// Listens, runs `open` with the URL to which the browser must be sent, and waits for the browser.
     ///
     /// - Parameters:
-    ///   - port: zero takes a free one.
-    ///   - seconds: how long to wait.
-    ///   - belongs: whether a URL, with its query, belongs to what `open` returned. Others, such as that of another page of the
+    ///   - port: the port; zero chooses a free port.
+    ///   - seconds: the longest wait.
+    ///   - belongs: whether a URL, with its query, belongs to the result of `open`. Other URLs, such as the URL of another page of the
     ///     browser, are refused and ignored.
-    ///   - open: sends the browser away.
-    /// - Returns: what `open` returned, and the URL that the browser was sent to, with its query.
-    /// - Throws: ``TimedOut``; ``PortInUse``; what `open` throws.
+    ///   - open: sends the browser to the page of the sign-in.
+    /// - Returns: the result of `open`, and the URL that the browser returned to, with its query.
+    /// - Throws: ``TimedOut``; ``PortInUse``; an error of `open`.
     static func redirect<Begun: Sendable>(
         port: Int = 0, within seconds: Int, where belongs: @escaping @Sendable (Begun, String) -> Bool,
         afterOpening open: (_ redirect: String) throws -> Begun

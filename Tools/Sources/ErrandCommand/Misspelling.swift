@@ -21,12 +21,12 @@ enum Misspelling {
             + "Other methods: errand -X \(word.uppercased()) <url>"
     }
 
-    /// Letters alone: a host that has more labels than one, a port or a path is not a word.
+    /// Whether a text has letters alone. A host with several labels, a port or a path is not a word.
     private static func isWord(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0 | 0x20) }
     }
 
-    /// The subcommands that are fewest changes away from `word`, if the changes are few for its length.
+    /// The subcommands with the fewest changes from `word`, if the changes are few for the length of the word.
     static func nearest(to word: String) -> [String] {
         guard isWord(word), word.utf8.count <= 20 else { return [] }
         let distances = subcommands.map { ($0, distance(word.lowercased(), $0)) }
@@ -34,7 +34,7 @@ enum Misspelling {
         return least <= max(1, word.count / 3) ? distances.filter { $0.1 == least }.map(\.0) : []
     }
 
-    /// How many letters have to be inserted, removed, replaced or swapped with their neighbor.
+    /// The number of letters to insert, remove, replace or swap with their neighbor.
     static func distance(_ first: String, _ second: String) -> Int {
         let (a, b) = (Array(first.utf8), Array(second.utf8))
         var beforeLast: [Int] = []

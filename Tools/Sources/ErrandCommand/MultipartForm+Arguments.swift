@@ -6,10 +6,10 @@ extension MultipartForm {
     /// The form of the options `-F`.
     ///
     /// - Parameter arguments: each `name=TEXT[;type=TYPE]`, `name=@FILE[;type=TYPE][;filename=NAME]`, which sends a file, or
-    ///   `name=<FILE[;type=TYPE]`, which sends the content of a file as a text. A file of `-` is standard input, for one of the
-    ///   arguments. A file, a name or a text that contains a semicolon stands in quotation marks, with a backslash before
-    ///   quotation marks and backslashes in it. A text without them keeps its semicolons, except for that of `;type=`.
-    /// - Throws: `ValidationError`; `FileReadError` for a file of `<` that is not there.
+    ///   `name=<FILE[;type=TYPE]`, which sends the content of a file as a text. The file `-` is standard input, for at most one
+    ///   argument. A file, a name or a text that contains a semicolon needs quotation marks around it. Within them, a backslash
+    ///   precedes each quotation mark and backslash. A text without quotation marks keeps its semicolons, except the semicolon of `;type=`.
+    /// - Throws: `ValidationError`; `FileReadError` if the file after `<` is missing.
     init(arguments: [String]) throws {
         self.init()
         guard try arguments.count(where: Self.readsStandardInput) <= 1 else {
@@ -54,7 +54,7 @@ extension MultipartForm {
             } else {
                 let known = sign == "@" ? "type= and filename=" : "type="
                 throw ValidationError(
-                    "--form knows \(known) after a file, not '\(field.shownSafely())'. Put a file with a semicolon in quotation marks")
+                    "--form supports \(known) after a file, not '\(field.shownSafely())'. Put a file with a semicolon in quotation marks")
             }
         }
         let path = fields[0]
@@ -66,7 +66,8 @@ extension MultipartForm {
         }
     }
 
-    /// A text without quotation marks. Semicolons are text, except for that of `;type=`, and of what curl knows and this command does not.
+    /// A text without quotation marks. Semicolons are text, except the semicolon of `;type=`. The command refuses other words of curl
+    /// after a semicolon.
     private static func text(_ value: Substring) throws -> Content {
         guard value.utf8.first != UInt8(ascii: "(") else {
             throw ValidationError("--form does not support parts within a part. Put a text that begins with '(' in quotation marks")
@@ -75,7 +76,7 @@ extension MultipartForm {
         for mark in value.utf8.indices where value.utf8[mark] == UInt8(ascii: ";") {
             let field = value[value.utf8.index(after: mark)...].drop { $0 == " " }
             for word in ["headers=", "encoder=", "filename="] where field.hasOctetPrefixIgnoringCase(word) {
-                throw ValidationError("--form does not support ';\(word)' after a text. Put a text that contains it in quotation marks")
+                throw ValidationError("--form does not support ';\(word)' after a text. Put such a text in quotation marks")
             }
             if field.hasOctetPrefixIgnoringCase("type=") { type = (mark, field.afterOctets(of: "type=")) }
         }
@@ -88,19 +89,19 @@ extension MultipartForm {
         let fields = try fields(value)
         guard let last = fields.dropFirst().first else { return .text(fields[0]) }
         guard fields.count == 2, last.hasOctetPrefixIgnoringCase("type=") else {
-            throw ValidationError("--form knows type= after a text in quotation marks, not '\(last.shownSafely())'")
+            throw ValidationError("--form supports type= after a text in quotation marks, not '\(last.shownSafely())'")
         }
         return .text(fields[0], contentType: try mediaType(last.afterOctets(of: "type=")))
     }
 
-    /// Splits a text at semicolons outside quotation marks. The parts have no quotation marks.
+    /// Splits a text at semicolons outside quotation marks, and removes the quotation marks.
     private static func fields(_ text: Substring) throws -> [String] {
         var fields = [""]
         var (isQuoted, isEscaped) = (false, false)
-        // By scalars: a mark that combines with a semicolon does not hide it.
+        // By scalars, because a combining mark after a semicolon must not hide the semicolon.
         for character in text.unicodeScalars {
             if isEscaped {
-                // As curl has it, a backslash before any other character is a backslash.
+                // As in curl, a backslash before any other character is a backslash.
                 if character != "\"", character != "\\" { fields[fields.count - 1].append("\\") }
                 fields[fields.count - 1].unicodeScalars.append(character)
                 isEscaped = false

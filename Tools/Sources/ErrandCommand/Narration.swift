@@ -2,8 +2,8 @@ import Errand
 import HTTPTypes
 import Synchronization
 
-/// Listens to the events of the exchanges, and shows on standard error, if it is asked to, what is sent and received, without secrets:
-/// connections, requests and responses as they are on the wire.
+/// Receives the events of the exchanges. With `-v`, shows connections, requests and responses on standard error, as they are on the
+/// wire, but without secrets.
 final class Narration: EventSink, Sendable {
     private struct State {
         /// The request that waits for its connection.
@@ -18,7 +18,7 @@ final class Narration: EventSink, Sendable {
     private let versionOfConnection: @Sendable (_ number: Int) -> String?
 
     /// - Parameters:
-    ///   - isShown: whether it writes anything.
+    ///   - isShown: whether anything is written.
     ///   - versionOfConnection: the version of HTTP that a connection speaks, by the connection's number.
     init(isShown: Bool, versionOfConnection: @escaping @Sendable (_ number: Int) -> String?) {
         (self.isShown, self.versionOfConnection) = (isShown, versionOfConnection)
@@ -27,7 +27,7 @@ final class Narration: EventSink, Sendable {
     /// The number of connections that were opened for the request, its redirects and its retries.
     var openedConnections: Int { state.withLock { $0.openedConnections } }
 
-    /// The request is shown when there is a connection for it, with the version that is spoken there.
+    /// Keeps the text of a request until there is a connection for it, whose version of HTTP the text names.
     func announce(_ text: @escaping @Sendable (_ version: String) -> String) { state.withLock { $0.pending = text } }
 
     func record(_ event: ExchangeEvent) {
@@ -46,7 +46,7 @@ final class Narration: EventSink, Sendable {
     }
 }
 
-/// Shows each exchange. Innermost, so that it sees each attempt and each hop.
+/// Shows each exchange. The innermost middleware, so that it sees each attempt and each hop.
 struct ExchangeNarrator: HTTPMiddleware {
     let narration: Narration
     let proxy: ProxyPolicy
@@ -112,7 +112,7 @@ final class AttemptNarrator: HTTPMiddleware, Sendable {
     }
 }
 
-/// Remembers the last exchange, for what is shown of a failure.
+/// Remembers the last exchange, for the output after a failure.
 final class LastExchange: Sendable {
     private struct State {
         var request: Request?
@@ -124,7 +124,7 @@ final class LastExchange: Sendable {
 
     private let state = Mutex(State())
 
-    /// Where in the stack it looks on.
+    /// The place of a watching middleware in the stack.
     enum Place {
         /// Innermost: each exchange.
         case exchange
@@ -168,7 +168,7 @@ final class LastExchange: Sendable {
 
     /// The values of a call that failed.
     ///
-    /// - Parameter request: what the call began with.
+    /// - Parameter request: the first request of the call.
     func values(of request: Request, bytes: Int, elapsed: Duration, file: String?, openedConnections: Int, proxy: ProxyPolicy) -> WriteOut {
         let state = state.withLock { $0 }
         let last = state.request ?? request

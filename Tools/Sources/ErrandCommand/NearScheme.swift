@@ -1,19 +1,19 @@
-/// A URL whose scheme is misspelt, such as `https:/a.example`. With `http://` before the URL, the scheme would be the host. The
-/// rest of the URL, including any password, would be sent to that host.
+/// Recognizes a URL with a misspelt scheme, such as `https:/a.example`. If the command added `http://` to such a URL, the scheme would
+/// become the host. The rest of the URL, with any password, would be sent to that host.
 enum NearScheme {
-    /// What is wrong with the scheme of `url`; `nil` if the URL has a scheme, or none at all. Nothing of the URL is shown.
+    /// The problem with the scheme of `url`; `nil` if the URL has a valid scheme or no scheme. The text shows no part of the URL.
     static func problem(of url: String) -> String? {
         let text = url.unicodeScalars.drop { $0.properties.isWhitespace || $0.properties.generalCategory == .format }
         let octets = Array(String(text).utf8)
         let end = octets.firstIndex { ":/\\?#".utf8.contains($0) } ?? octets.count
         guard end > 0 else { return nil }
-        // 'https;//' and 'https.//' are slips of a finger.
+        // `https;//` and `https.//` are typing errors.
         let word = String(decoding: octets[..<end].reversed().drop { ";.,".utf8.contains($0) }.reversed(), as: UTF8.self).lowercased()
         let rest = octets[end...]
         guard !rest.starts(with: "://".utf8) || word.utf8.count != end else { return nil }
         let scheme = scheme(near: word)
         if word.isExactly("http") || word.isExactly("https") { return misspelt(word) }
-        // A slash after a colon is a slip: between a host and its colon and a path, there is a port.
+        // A slash after a colon is a typing error: after a host and its colon, a port must come before the path.
         if rest.starts(with: ":/".utf8) || rest.starts(with: #":\"#.utf8) {
             return scheme.map(misspelt) ?? "a URL begins with a scheme and '://', as in https://a.example/, or with a host"
         }

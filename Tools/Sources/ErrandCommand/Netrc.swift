@@ -2,15 +2,14 @@ import Foundation
 
 /// A file of passwords by hosts, as ftp and curl read it.
 ///
-/// Tokens are separated by white space; `"…"` is one token, in which `\"`, `\\`, `\n`, `\r` and `\t` are escapes. A `#` in place
-/// of a word begins a comment; in a value, it is a character as others. A macro (`macdef`) goes up to an empty line, and is
+/// Tokens are separated by white space. `"…"` is one token, in which `\"`, `\\`, `\n`, `\r` and `\t` are escapes. A `#` in place
+/// of a word begins a comment. In a value, `#` is an ordinary character. A macro (`macdef`) ends at an empty line, and is
 /// skipped. Unknown words are skipped.
 ///
-/// What is wrong with an entry concerns that entry alone: ``Entry/problem``. Bytes that are not UTF-8 matter in the values of the
-/// entry that has them.
+/// A problem in an entry affects only that entry: ``Entry/problem``. Bytes that are not UTF-8 are a problem only in values.
 struct Netrc: Equatable {
     struct Entry: Equatable {
-        /// The host; `nil` for `default`, which is for all others.
+        /// The host; `nil` for `default`, which is for all other hosts.
         var host: String?
         var user: String?
         var password: String?
@@ -32,11 +31,11 @@ struct Netrc: Equatable {
         case unknownWord(line: Int)
         case unendedQuotation(line: Int)
 
-        /// Without the text of the file, which has secrets.
+        /// The problem, without text of the file, which has secrets.
         var description: String {
             switch self {
             case .tooLarge: "the file has more than 1 MiB"
-            case .noFile: "it is not a file that can be read"
+            case .noFile: "it is not a readable file"
             case .notText(let line): "line \(line): a value is not text in UTF-8"
             case .missingValue(let word, let line): "line \(line): there is no value after '\(word)'"
             case .unknownWord(let line): "line \(line): there is an unknown word"
@@ -64,7 +63,7 @@ struct Netrc: Equatable {
             switch Self.words.first(where: { word.text?.isExactly($0) == true }) {
             case "machine":
                 entries.append(Entry())
-                // Without its name, the entry is for no host.
+                // An entry without a name matches no host.
                 entries[entries.count - 1].host = value(after: word, &scanner) ?? ""
             case "default": entries.append(Entry())
             case "login": if let text = value(after: word, &scanner) { change { $0.user = text } }
@@ -78,7 +77,7 @@ struct Netrc: Equatable {
         }
     }
 
-    /// Before the first entry, there is nothing to change.
+    /// Changes the last entry, if there is one.
     private mutating func change(_ body: (inout Entry) -> Void) {
         if !entries.isEmpty { body(&entries[entries.count - 1]) }
     }
@@ -121,7 +120,7 @@ struct Netrc: Equatable {
     }
 
     private struct Token {
-        /// `nil` for what is not UTF-8.
+        /// The token as text; `nil` if it is not UTF-8.
         var text: String?
         var line: Int
         var isQuoted = false

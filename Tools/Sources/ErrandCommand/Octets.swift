@@ -1,6 +1,6 @@
-// Text from servers and from files is compared and searched by its octets. Swift compares by `Character`: a mark that combines
-// with a slash or a quotation mark hides it, and long runs of such marks take quadratic time. The library has the same functions
-// for its own modules.
+// Text from servers and from files is compared and searched by its octets. Swift compares by `Character`: a combining mark after a
+// slash or a quotation mark hides that character, and long runs of such marks take quadratic time. The library has the same
+// functions for its own modules.
 
 extension StringProtocol {
     /// Returns whether this text has the same octets in UTF-8 as `other`.
@@ -64,8 +64,8 @@ extension UInt8 {
 }
 
 extension Unicode.Scalar {
-    /// Whether a terminal may obey it instead of showing it: a control character, C1 included, a line separator of Unicode, or a
-    /// change of the direction of text.
+    /// Whether a terminal may obey this character instead of showing it: a control character (C0 or C1), a line separator of Unicode,
+    /// or a change of the direction of text.
     var steersTerminal: Bool {
         switch value {
         case 0x00...0x1F, 0x7F...0x9F, 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true

@@ -1,7 +1,7 @@
 import Errand
 import Foundation
 
-/// A body from a pipe, without an option that asks for it: `echo '{"a": 1}' | errand post :8080/x`.
+/// A body that is read from a pipe without an option: `echo '{"a": 1}' | errand post :8080/x`.
 enum PipedBody {
     /// The longest input that is kept in memory. Longer input is sent as it arrives, and can't be sent again for a redirect or a retry.
     private static let bufferBytes = 1024 * 1024
@@ -16,7 +16,7 @@ enum PipedBody {
         guard fstat(0, &status) == 0, [S_IFIFO, S_IFREG].contains(status.st_mode & S_IFMT) else { return nil }
         var input = pollfd(fd: 0, events: Int16(POLLIN), revents: 0)
         if warns, poll(&input, 1, patience) == 0 {
-            Terminal.say("errand: reading the body from standard input; to send none, add </dev/null")
+            Terminal.say("errand: reading the body from standard input; to send no body, add </dev/null")
         }
         var data = Data()
         while data.count <= bufferBytes {

@@ -2,12 +2,12 @@ import ArgumentParser
 import Errand
 
 extension RequestArguments {
-    /// The arguments by which curl connects and transfers as this command does, without the password of a proxy. Arguments for what is
-    /// written where are not among them.
+    /// The arguments with which curl connects and transfers as this command does, without the password of a proxy, and without the
+    /// arguments for the output.
     ///
-    /// Curl sends a body again after most redirects, and retries every method; this command does neither. So `--location` is
-    /// there for GET and HEAD only, and `--retry` for idempotent methods only. Curl does not compress bodies: it sends what
-    /// `--compress-body` compresses as it is.
+    /// Curl sends a body again after most redirects, and retries every method. This command does neither. So the text has `--location`
+    /// only for GET and HEAD, and `--retry` only for idempotent methods. Curl does not compress bodies: it sends the body of
+    /// `--compress-body` uncompressed.
     ///
     /// - Throws: `ValidationError` for settings that can't be understood.
     func curlArguments(for request: Request) throws -> [String] {
@@ -64,7 +64,7 @@ extension RequestArguments {
         return arguments
     }
 
-    /// A user and a password, as they are shown.
+    /// The placeholders that are shown for a user and a password.
     private static let shownUser = "\(Sensitivity.urlPlaceholder):\(Sensitivity.urlPlaceholder)"
 
     private static func curlText(_ proxy: ProxySettings) -> String {
@@ -77,7 +77,7 @@ extension RequestArguments {
     /// Adds `./` to a path that begins with a dash, because curl would take it for an option.
     private static func curlPath(_ path: String) -> String { path.hasPrefix("-") ? "./\(path)" : path }
 
-    /// After a colon, curl takes a password for the file.
+    /// The path of a certificate for curl, which takes the text after a colon for a password.
     private static func curlCertificate(_ path: String) -> String {
         path.replacing("\\", with: "\\\\").replacing(":", with: "\\:")
     }

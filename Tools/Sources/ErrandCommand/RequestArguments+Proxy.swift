@@ -44,12 +44,12 @@ extension RequestArguments {
         let named = try connection.proxyUser.map { text -> (user: String, password: String) in
             let (user, password) = text.cut(atOctet: UInt8(ascii: ":"))
             guard let password else { throw ValidationError("--proxy-user must be USER:PASSWORD") }
-            // As curl does, so that a user can have a colon.
+            // Percent-encoding, as in curl, allows a colon in the user's name.
             return (user.removingPercentEncoding ?? user, password.removingPercentEncoding ?? password)
         }
         let (usesDigest, usesAny) = (connection.proxyDigest, connection.proxyAnyAuth)
         guard named != nil || usesDigest || usesAny else { return { $0 } }
-        // The same proxy must get the same authenticator each time, because equal settings share connections.
+        // Each proxy needs the same authenticator each time, because only requests with equal settings share connections.
         let known = SharedSettings()
         return { proxy in
             known.value(for: proxy) {
@@ -73,7 +73,7 @@ extension RequestArguments {
     }
 }
 
-/// The settings that were made from others, each once.
+/// Caches the settings that were made from other settings.
 private final class SharedSettings: Sendable {
     private let known = Mutex<[ProxySettings: ProxySettings]>([:])
 

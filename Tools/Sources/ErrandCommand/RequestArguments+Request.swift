@@ -55,7 +55,7 @@ extension RequestArguments {
         }
     }
 
-    /// `-I` sends HEAD, and never anything that may change something on the server.
+    /// Refuses `-I` with another method or with a body: `-I` sends HEAD, which changes nothing on the server.
     private func checkHead(method: String?) throws {
         if let method, !["GET", "HEAD"].contains(method) {
             throw ValidationError(
@@ -71,7 +71,8 @@ extension RequestArguments {
         return content.uploadFile != nil ? "PUT" : hasBody ? "POST" : "GET"
     }
 
-    /// The name of the file for `-O`: the last part of the URL's path, without its escapes where a file can be named so.
+    /// The name of the file for `-O`: the last part of the URL's path. Percent-encoding is removed if the result is a valid name for a
+    /// file.
     ///
     /// - Throws: `ValidationError` if the path ends in a slash.
     func remoteFileName() throws -> String {
@@ -80,15 +81,15 @@ extension RequestArguments {
         guard !last.isEmpty, last != ".", last != ".." else {
             throw ValidationError("--remote-name needs a URL whose path ends in a name. Use -o FILE")
         }
-        // By octets: a mark after a slash makes another `Character` of both, and the slash stays one for the system.
+        // By octets: a slash and a combining mark are one `Character` for Swift, but for the system, the slash is still a separator.
         guard let name = last.removingPercentEncoding, name != ".", name != "..", !name.containsOctet(UInt8(ascii: "/")),
             !name.unicodeScalars.contains(where: { $0.properties.generalCategory == .control || $0.steersTerminal })
         else { return last }
         return name
     }
 
-    /// With `http://` before what begins with no scheme ([RFC 3986, section 3.1](https://www.rfc-editor.org/rfc/rfc3986#section-3.1)), and
-    /// with `http://localhost` before what begins with a port, or with a colon and a path. A scheme within the query is not the URL's own.
+    /// Adds `http://` to a text without a scheme ([RFC 3986, section 3.1](https://www.rfc-editor.org/rfc/rfc3986#section-3.1)), and
+    /// `http://localhost` to a text that begins with a port, or with a colon and a path. A scheme within the query does not count.
     static func absolute(_ url: String) -> String {
         guard let colon = url.utf8.firstIndex(of: UInt8(ascii: ":")) else { return "http://" + url }
         if colon == url.startIndex, !url.hasPrefix("://") {
@@ -129,7 +130,7 @@ struct HeaderLine {
     }
 }
 
-/// A body and what its `Content-Type` is.
+/// A body and its `Content-Type`.
 struct Content {
     let body: RequestBody
     let contentType: String?
@@ -155,10 +156,10 @@ extension ContentOptions {
         request.head.headerFields[.accept] = content?.isJSON == true ? "application/json" : "*/*"
         request.head.headerFields[.contentType] = content?.contentType
         request.head.headerFields[.referer] = referer.flatMap(Self.value)
-        // The subscript would make a field of each pair.
+        // The subscript of the fields would make a separate field of each pair.
         let cookies = cookie.map(\.withoutOuterBlanks).joined(separator: "; ")
         if !cookies.isEmpty { request.head.headerFields.append(HTTPField(name: .cookie, value: cookies)) }
-        // As curl has it: a number alone is where the range begins.
+        // As in curl, a number alone is the beginning of the range.
         if let range {
             request.head.headerFields[.range] = "bytes=\(range)" + (range.utf8.allSatisfy("0123456789".utf8.contains) ? "-" : "")
         }
@@ -168,7 +169,7 @@ extension ContentOptions {
             if named.insert(line.name).inserted { request.head.headerFields[line.name] = nil }
             if let value = line.value { request.head.headerFields.append(HTTPField(name: line.name, value: value)) }
         }
-        // The form can be read by its own boundary alone. As curl does it.
+        // As curl does: the server can read the form only with the boundary of the form.
         if let boundary = content?.boundary, let own = request.head.headerFields[.contentType],
             MediaType(own)?[parameter: "boundary"] == nil
         {
@@ -176,7 +177,7 @@ extension ContentOptions {
         }
     }
 
-    /// An empty text sends no field.
+    /// The value of a field; `nil` for an empty text, which sends no field.
     private static func value(_ text: String) -> String? {
         let text = text.withoutOuterBlanks
         return text.isEmpty ? nil : text
@@ -196,13 +197,13 @@ extension ContentOptions {
 
     // MARK: - Bodies
 
-    /// Whether `-T` reads standard input. Curl has both.
+    /// Whether `-T` reads standard input: for `-` and `.`, as in curl.
     static func isStandardInput(_ file: String) -> Bool { file == "-" || file == "." }
 
     /// The form data with `&` between the parts.
     fileprivate func joinedFormData() throws -> Data { Data(try formData.map { try $0.octets() }.joined(separator: Data("&".utf8))) }
 
-    /// `nil` if no option names one.
+    /// The body that the options name; `nil` if there is no such option.
     fileprivate func body() throws -> Content? {
         let formData = formData
         if let file = formData.first?.streamedFile, formData.count == 1 {

@@ -43,7 +43,8 @@ extension RequestArguments {
         throw ValidationError("--cert: there is no such file. A password after ':' is not supported; use a key without one")
     }
 
-    /// The addresses of `--resolve`. A plus before an entry is curl's sign for one that grows old, which no entry does within one command.
+    /// The addresses of `--resolve`. In curl, a plus before an entry lets the entry expire. The command ignores the plus, because no
+    /// entry expires within one command.
     ///
     /// - Throws: `ValidationError` for an entry that can't be understood.
     func hostOverrides() throws -> HostOverrides {

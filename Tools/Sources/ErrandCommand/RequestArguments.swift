@@ -1,7 +1,7 @@
 import ArgumentParser
 import Errand
 
-/// The arguments that describe a request, with curl's names where curl has them.
+/// The arguments that describe a request. Options that curl has, too, have curl's names.
 struct RequestArguments: ParsableArguments {
     @Argument(help: "The URL. Without a scheme, http:// is added; ':8080/x' is short for http://localhost:8080/x.") var url: String
     @OptionGroup(title: "Request options") var content: ContentOptions
@@ -24,7 +24,7 @@ struct ContentOptions: ParsableArguments {
     @Option(
         name: [.customShort("H"), .long],
         help: ArgumentHelp(
-            "A header field to send; 'Name:' removes it, 'Name;' sends it empty, @FILE reads a file of fields. Can be repeated.",
+            "A header field to send; 'Name:' removes the field, 'Name;' sends it empty, @FILE reads a file of fields. Can be repeated.",
             valueName: "name: value"))
     var header: [String] = []
     @Option(name: [.short, .long], help: ArgumentHelp("A query item. Can be repeated.", valueName: "name=value")) var query: [String] = []
@@ -54,7 +54,8 @@ struct ContentOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
-            A JSON body; @FILE reads a file, @- standard input. Repeated, the texts are joined. post, put and patch also take one from a pipe.
+            A JSON body; @FILE reads a file, @- standard input. If the option is repeated, the texts are joined. post, put and patch also \
+            take a body from a pipe.
             """, valueName: "json"))
     var json: [String] = []
     @Option(
@@ -73,7 +74,8 @@ struct ContentOptions: ParsableArguments {
     var uploadFile: String?
     @Flag(name: [.customShort("G"), .customLong("get")], help: "Sends the form data as query items, with GET.") var dataInQuery = false
     @Option(
-        name: [.customShort("A"), .customLong("user-agent")], help: ArgumentHelp("The User-Agent field; '' sends none.", valueName: "name"))
+        name: [.customShort("A"), .customLong("user-agent")],
+        help: ArgumentHelp("The User-Agent field; '' sends no field.", valueName: "name"))
     var userAgent: String?
     @Option(name: [.customShort("e"), .customLong("referer")], help: ArgumentHelp("The Referer field.", valueName: "url")) var referer:
         String?
@@ -83,11 +85,12 @@ struct ContentOptions: ParsableArguments {
     var cookie: [String] = []
     @Option(
         name: [.customShort("r"), .customLong("range")],
-        help: ArgumentHelp("Asks for a range of bytes: '0-99', '5-' up to the end, or '-5' for the last ones.", valueName: "range"))
+        help: ArgumentHelp("Asks for a range of bytes: '0-99', '5-' to the end, or '-5' for the last 5 bytes.", valueName: "range"))
     var range: String?
-    @Flag(help: "Asks for gzip or deflate and decodes the body. A build with the traits Brotli and Zstandard asks for those, too.")
+    @Flag(help: "Asks for gzip or deflate and decodes the body. A build with the traits Brotli and Zstandard asks for these codings, too.")
     var compressed = false
-    @Flag(help: "Compresses the request's body with gzip. A server that refuses that (415) gets it uncompressed.") var compressBody = false
+    @Flag(help: "Compresses the request's body with gzip. If the server refuses the coding (415), the body is sent uncompressed.")
+    var compressBody = false
 
     func validate() throws {
         let kinds = [
@@ -119,13 +122,13 @@ struct ContentOptions: ParsableArguments {
     var formData: [FormData] { (data + dataRaw + dataBinary + dataUrlencode).sorted { $0.position < $1.position } }
 }
 
-/// How it is sent.
+/// The options for sending the request.
 struct ConnectionOptions: ParsableArguments {
     @Flag(name: [.customShort("L"), .customLong("location")], help: "Follows redirects.") var followsRedirects = false
     @Option(name: .customLong("max-redirs"), help: ArgumentHelp("The most redirects to follow.", valueName: "count")) var maxRedirects = 20
     @Option(
         help: ArgumentHelp(
-            "How often to send a request again that failed for a passing reason, before its body arrived.", valueName: "count"))
+            "How often to send the request again if it fails temporarily before the body of the response.", valueName: "count"))
     var retry = 0
     @Option(
         name: [.customShort("m"), .customLong("max-time"), .customLong("timeout")],
@@ -141,19 +144,19 @@ struct ConnectionOptions: ParsableArguments {
         help: ArgumentHelp(
             """
             A proxy: SCHEME://[USER:PASSWORD@]HOST:PORT; the scheme is http, https, socks5 or socks5h. A SOCKS proxy resolves the names of \
-            hosts in both cases. By default, the variables http_proxy, HTTPS_PROXY, ALL_PROXY and NO_PROXY name the proxies; '' is no proxy.
+            hosts in both cases. By default, the variables http_proxy, HTTPS_PROXY, ALL_PROXY and NO_PROXY name the proxies; '' uses no proxy.
             """, valueName: "url"))
     var proxy: String?
     @Option(
         name: .customLong("noproxy"),
         help: ArgumentHelp(
-            "Hosts that need no proxy, separated by commas: names, addresses, networks such as 10.0.0.0/8, or '*'. It replaces NO_PROXY.",
+            "Hosts that need no proxy, separated by commas: names, addresses, networks such as 10.0.0.0/8, or '*'. The list replaces NO_PROXY.",
             valueName: "list"))
     var noProxy: String?
     @Option(
         name: [.customShort("U"), .customLong("proxy-user")],
         help: ArgumentHelp(
-            "The user and the password for the proxy, with Basic authentication; percent-encoded where they have ':' or '%'.",
+            "The user and the password for the proxy, with Basic authentication. Percent-encode ':' and '%' in them.",
             valueName: "user:password"))
     var proxyUser: String?
     @Flag(name: .customLong("proxy-basic"), help: "Uses Basic authentication with the proxy. This is the default.") var proxyBasic = false
@@ -191,7 +194,7 @@ struct ConnectionOptions: ParsableArguments {
     var http2 = false
     @Flag(
         name: .customLong("http2-prior-knowledge"),
-        help: "Uses HTTP/2 for http URLs, too, without asking. For https URLs, it is the same as --http2.")
+        help: "Uses HTTP/2 for http URLs, too, without asking. For https URLs, the same as --http2.")
     var http2PriorKnowledge = false
 
     func validate() throws {
@@ -251,7 +254,7 @@ struct OutputOptions: ParsableArguments {
     @Option(
         name: [.customShort("w"), .customLong("write-out")],
         help: ArgumentHelp(
-            "Shows this text at the end, also of a failure; @FILE reads it from a file, @- from standard input. Variables: "
+            "Shows this text at the end, also after a failure; @FILE reads it from a file, @- from standard input. Variables: "
                 + WriteOut.names.map { "%{\($0)}" }.joined(separator: ", ") + ", %header{NAME}.",
             valueName: "text"))
     var writeOut: String?
@@ -261,6 +264,6 @@ struct OutputOptions: ParsableArguments {
 }
 
 extension Double {
-    /// Without a fraction where there is none.
+    /// The number as text, without a fraction if it is an integer.
     var shortText: String { self == rounded() && magnitude < 1e15 ? "\(Int64(self))" : "\(self)" }
 }

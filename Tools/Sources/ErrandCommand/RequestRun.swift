@@ -12,14 +12,14 @@ struct RequestRun {
 
     /// - Parameters:
     ///   - method: the method of `-X`.
-    ///   - subcommand: the method in lower case, where there is a subcommand for it.
+    ///   - subcommand: the method in lower case, if there is a subcommand for it.
     init(_ arguments: RequestArguments, method: String? = nil, subcommand: String?) {
         (self.arguments, self.method) = (arguments, subcommand?.uppercased() ?? method)
         takesPipedBody = ["post", "put", "patch"].contains(subcommand)
     }
 
     func run() async throws {
-        // Read once: it may be standard input.
+        // The format is read once, because it may be standard input.
         let format = try arguments.shown.writeOut.map(WriteOut.format)
         for name in format.map(WriteOut.unknownNames) ?? [] where arguments.shown.showsMessages {
             Terminal.say("errand: warning: --write-out has no variable '\(name.shownSafely())'")
@@ -63,7 +63,7 @@ struct RequestRun {
                 } catch {
                     result = .failure(error)
                 }
-                // Whatever ends the request: a token that the server has replaced must not be lost.
+                // A refreshed token must be saved, however the request ends: the server has replaced the old token.
                 await tokens?.finish(within: .seconds(5))
                 return try result.get()
             }
@@ -111,13 +111,13 @@ struct RequestRun {
             if shown.writeOut != nil { stack = stack.wrapped(by: LastExchange.Watch(exchange: narration.last, place: place)) }
         }
         watch(.exchange)
-        // Innermost: it shows what is sent.
+        // The innermost layer shows the requests as they are sent.
         if shown.verbose { stack = stack.wrapped(by: ExchangeNarrator(narration: narration, proxy: try arguments.proxyPolicy())) }
         stack = authentication.signing(stack)
         if arguments.content.compressed { stack = stack.decompress() }
         let tokens: TokenSource?
         (stack, tokens) = try authentication.authenticating(stack, transport: bottom)
-        // Outside: Digest proves the body as it is sent.
+        // Outside `authenticate`, because Digest must see the body as it is sent.
         if arguments.content.compressBody { stack = stack.compressRequests(.gzip) }
         watch(.hop)
         if connection.followsRedirects { stack = stack.redirect(RedirectPolicy(maxHops: connection.maxRedirects)) }
@@ -159,7 +159,7 @@ struct RequestRun {
                 return response
             }
         } catch {
-            // Ctrl-C ends curl, too, without these words, and a pipe without a reader takes none.
+            // After Ctrl-C, curl writes no such text either. A pipe without a reader takes no text.
             if !(error is CancellationError), !(error is BrokenPipe) {
                 try? write(
                     narration.last.values(
@@ -185,7 +185,7 @@ struct RequestRun {
         _ request: Request, on stack: HTTPStack, reading options: EventOptions, _ narration: Narration
     ) async throws -> Int32 {
         var request = request
-        // A stream wants a media type of its own, unless -H names another.
+        // An event stream asks for its own media type, unless `-H` names another type.
         if !arguments.content.names(.accept) { request.headers[.accept] = nil }
         request.options.eventSink = narration
         if let seconds = arguments.connection.maxTime { request.deadline = Deadline(after: .seconds(seconds)) }
@@ -216,7 +216,7 @@ struct RequestRun {
 extension Recording {
     /// Runs `body` and writes the file after it.
     ///
-    /// - Throws: what `body` throws, or what `failure` makes of an error of the writing.
+    /// - Throws: an error of `body`, or the result of `failure` for an error of writing.
     fileprivate func saving<Result>(
         _ body: () async throws -> Result, orThrow failure: (any Error) -> any Error
     ) async throws -> Result {

@@ -2,12 +2,12 @@ import Errand
 import Foundation
 import Synchronization
 
-/// The body is not text, and a terminal would make something else of it.
+/// The body is not text, and a terminal would show it wrongly.
 struct BinaryBody: Error, CustomStringConvertible {
-    let description = "the body is binary and is not written to a terminal. Use -o FILE, or '-o -' to write it to the terminal all the same"
+    let description = "the body is binary and is not written to a terminal. Use -o FILE, or '-o -' to write it to the terminal anyway"
 }
 
-/// Where a response goes: a terminal (JSON indented and in color), a pipe (the bytes as they are), or a file that appears when it
+/// Writes a response to a terminal (JSON indented and in color), to a pipe (the unchanged bytes), or to a file, which appears when the body
 /// is complete.
 struct ResponseOutput {
     /// The longest JSON that is indented and colored. Longer JSON is shown unchanged.
@@ -26,7 +26,7 @@ struct ResponseOutput {
         (self.arguments, self.file, self.response, self.written) = (arguments, file, response, written)
     }
 
-    /// Writes head and body.
+    /// Writes the head and the body.
     func write() async throws {
         if let file = shown.dumpHeader {
             if Self.isStandardOutput(file) {
@@ -56,7 +56,7 @@ struct ResponseOutput {
         }
     }
 
-    /// Where the head is, after the body, as curl does. The trailer section has no end of its own there.
+    /// Writes the trailers after the body, to each place to which the head was written, as curl does. No empty line ends them.
     private func writeTrailers(_ trailers: HTTPFields, isShown: Bool) throws {
         if isShown { try Terminal.write(Data(text(of: trailers, isColored: isColored, isForTerminal: Terminal.outputIsTerminal).utf8)) }
         if shown.verbose {
@@ -90,7 +90,7 @@ struct ResponseOutput {
             try await writeBinary()
             return nil
         }
-        // JSON is held back until it is complete.
+        // JSON for a terminal is held back until it is complete.
         var isHeld = isJSON && file == nil && (Terminal.outputIsTerminal || shown.color == .always)
         var held = Data()
         for try await chunk in response.body {
@@ -145,7 +145,8 @@ struct ResponseOutput {
         return Data((line + text(of: response.headers, isColored: isColored, isForTerminal: isForTerminal) + "\r\n").utf8)
     }
 
-    /// Into a file that appears when the body is complete. A path that is not a regular file, such as /dev/null, is written to directly.
+    /// Writes the body to a file, which appears when the body is complete. A path that is not a regular file, such as /dev/null, is
+    /// written to directly.
     private func writeToFile(_ path: String) async throws -> HTTPFields? {
         let progress = ProgressBar(isShown: Terminal.errorIsTerminal && !Terminal.isDumb && !shown.silent)
         defer { progress.end() }
@@ -167,14 +168,14 @@ struct ResponseOutput {
 
     /// The permissions of a new file, after the process's umask.
     private static let permissions: UInt16 = {
-        // It is read by setting it.
+        // The only way to read the umask is to set it.
         let mask = umask(0o077)
         umask(mask)
         return UInt16(0o644 & ~mask)
     }()
 }
 
-/// The bytes of a body so far, also if the rest does not come.
+/// Counts the received bytes of a body, also if the body is incomplete.
 final class ByteCount: Sendable {
     private let count = Atomic(0)
 
@@ -183,7 +184,7 @@ final class ByteCount: Sendable {
     func set(_ bytes: Int) { count.store(bytes, ordering: .relaxed) }
 }
 
-/// How far a download is, on standard error.
+/// Shows the progress of a download on standard error.
 final class ProgressBar: Sendable {
     private let isShown: Bool
     private let start = ContinuousClock.now

@@ -6,7 +6,7 @@ struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve", abstract: "Serves a small demo API on this machine until it is interrupted.",
         usage: "errand serve [--port <port>]", discussion: "GET / lists what the server has.")
-    @Option(name: .shortAndLong, help: "The port. A free one by default.") var port: Int?
+    @Option(name: .shortAndLong, help: "The port. By default, a free port.") var port: Int?
 
     func validate() throws {
         if let port, !(0...65_535).contains(port) { throw ValidationError("--port must be 0 to 65535 (is \(port))") }
@@ -32,9 +32,9 @@ struct ServeCommand: AsyncParsableCommand {
     private static func reason(for error: any Error) -> String {
         switch error {
         case let error as DemoServer.CannotListen where error.code == EADDRINUSE:
-            "another program listens there. Choose another port, or leave out --port for a free one"
+            "another program uses this port. Choose another port, or leave out --port for a free port"
         case let error as DemoServer.CannotListen where error.code == EACCES:
-            "ports below 1024 need more rights. Choose another port"
+            "ports below 1024 need more privileges. Choose another port"
         default: "\(error)"
         }
     }

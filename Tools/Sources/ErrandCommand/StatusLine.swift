@@ -1,8 +1,8 @@
 import Errand
 
-/// One line about a response that would leave a terminal empty otherwise: `404 Not Found`.
+/// One line about a response, for a terminal that would show nothing otherwise: `404 Not Found`.
 enum StatusLine {
-    /// Status and reason; for a redirect that was not followed, also its target.
+    /// The status and its reason phrase. If a redirect was not followed, also its target.
     static func text(for response: Response) -> String {
         let reason = response.status.reasonPhrase.shownSafely()
         let status = "\(response.status.code)" + (reason.isEmpty ? "" : " \(reason)")

@@ -2,9 +2,9 @@ import ArgumentParser
 import Errand
 import Foundation
 
-/// A sign-in that `errand auth login` keeps: the server, the client, and where its token is.
+/// A sign-in that `errand auth login` has stored: the server, the client, and the path of its token.
 ///
-/// Each has files with mode 0600 in a folder with mode 0700: `NAME.json`, `NAME.token`, and the locks `NAME.token.lock`
+/// Each login has files with mode 0600 in a folder with mode 0700: `NAME.json`, `NAME.token`, and the locks `NAME.token.lock`
 /// and `NAME.token.write-lock`.
 struct StoredLogin: Codable, Sendable {
     /// How tokens are obtained.
@@ -53,7 +53,7 @@ struct StoredLogin: Codable, Sendable {
     func source(via sender: some HTTPSender) throws -> TokenSource {
         let client = client(via: sender)
         let store = FileTokenStore(atPath: try Self.path(name, "token"))
-        // The command ends without waiting for a refresh in the background, whose token would be lost.
+        // No refresh in the background: the command ends without waiting for it, and the new token would be lost.
         let policy = RefreshPolicy(leadTime: .zero)
         guard kind == .client else { return TokenSource(client, store: store, policy: policy) }
         return TokenSource(clientCredentials: client, scopes: scopes, store: store, policy: policy)
@@ -91,7 +91,7 @@ struct StoredLogin: Codable, Sendable {
         guard let data = FileManager.default.contents(atPath: path) else {
             throw ValidationError("there is no login '\(name)'. Use 'errand auth login'")
         }
-        // It may have the secret of the client.
+        // The file may have the secret of the client.
         let permissions = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
         guard let permissions, permissions & 0o077 == 0 else {
             throw ValidationError("the login in '\(path.shownSafely())' can be read or written by others. Use 'chmod 600' on it")
@@ -129,8 +129,8 @@ struct StoredLogin: Codable, Sendable {
     func remove() async throws {
         let paths = try ["token", "json", "token.lock", "token.write-lock"].map { try Self.path(name, $0) }
         let store = FileTokenStore(atPath: paths[0])
-        // Only the holder of a lock may remove its file: queued processes lock a new file then. The locks are taken in the order
-        // of a refresh.
+        // Only the holder of a lock may remove the lock's file. Queued processes then lock a new file. The locks are taken in the same
+        // order as for a refresh.
         try await store.exclusively {
             try await store.atomically {
                 for path in paths {
@@ -142,7 +142,7 @@ struct StoredLogin: Codable, Sendable {
 }
 
 extension StoredLogin: CustomStringConvertible {
-    /// Without secrets.
+    /// The login, without secrets.
     var description: String {
         "\(name): client \(clientID.shownSafely()) of \((issuer ?? tokenEndpoint).shownSafely(limit: 200))"
     }

@@ -8,7 +8,7 @@ struct BrokenPipe: Error {}
 struct WriteError: Error, CustomStringConvertible {
     let description: String
 
-    /// - Parameter error: what Foundation threw.
+    /// - Parameter error: the error of Foundation.
     init(path: String, _ error: any Error) {
         if let system = (error as? CocoaError)?.underlying as? POSIXError {
             description = FileWriteError(path: path, operation: "write", code: system.code.rawValue).description
@@ -52,8 +52,8 @@ enum Terminal {
         }
     }
 
-    /// Asks for a password on the terminal that the process belongs to, without showing what is typed; `nil` if there is none, or if
-    /// nothing is typed.
+    /// Asks for a password on the terminal of the process, without showing the typed text; `nil` if there is no terminal, or if the text is
+    /// empty.
     static func password(prompt: String) -> String? {
         let terminal = open("/dev/tty", O_RDWR | O_CLOEXEC)
         guard terminal >= 0 else { return nil }
@@ -67,7 +67,7 @@ enum Terminal {
             var before = before
             tcsetattr(terminal, TCSADRAIN, &before)
         }
-        // Without this action, Ctrl-C would leave a shell that does not show typed characters.
+        // Otherwise, after Ctrl-C, the shell would not show the typed text.
         Interrupt.whenItComes {
             restore()
             exit(Interrupt.exitStatus)

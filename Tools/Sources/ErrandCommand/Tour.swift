@@ -22,7 +22,7 @@ struct Tick: Codable, Sendable {
     var number: Int
 }
 
-/// The demo server's calls, as an app would write them down.
+/// The calls of the demo server, as an app would write them.
 enum Notes {
     static let all: Endpoint<[Note]> = .get("/notes")
     static func one(_ id: Int) -> Endpoint<Note> { .get("/notes/\(id, "id")") }
@@ -32,7 +32,7 @@ enum Notes {
 
 struct TourCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "tour", abstract: "Walks through the library, step by step, against a server of its own.",
+        commandName: "tour", abstract: "Shows the library step by step, with a local server.",
         usage: "errand tour")
 
     func run() async throws {
@@ -45,7 +45,7 @@ struct TourCommand: AsyncParsableCommand {
     }
 }
 
-/// A walk through what the library does today. Each step shows its code and its result.
+/// The steps of the tour. Each step shows its code and its result.
 enum Tour {
     static func run() async throws {
         try await DemoServer.run { port in
@@ -61,7 +61,7 @@ enum Tour {
         }
         try await TourOfConnections.walk()
         try await rehearse()
-        print("\nThe tour is over: every step did what it should.")
+        print("\nThe tour is over: every step had the expected result.")
     }
 
     private static func walk(_ transport: NIOTransport, port: Int) async throws {
@@ -93,7 +93,7 @@ enum Tour {
         let notes = try await client.value(Notes.all)
         try expect(notes == [Note(id: 1, text: "Buy tea")], "\(notes)")
 
-        step("Send a value, and get one back", "let note = try await client.response(Notes.add(\"Pour tea\"))")
+        step("Send a value, and get a value back", "let note = try await client.response(Notes.add(\"Pour tea\"))")
         let added = try await client.response(Notes.add("Pour tea"))
         try expect(added.status == .created && added.value.text == "Pour tea", "\(added.status.code) \(added.value)")
 
@@ -223,7 +223,7 @@ enum Tour {
         }
     }
 
-    /// The transport over SwiftNIO: what happens below a request.
+    /// The transport over SwiftNIO: connections, addresses, event loops and pins.
     private static func connect(_ port: Int) async throws {
         step("The transport over SwiftNIO, with an address of the app's choice", "try HostOverrides([\"notes.example:\(port):127.0.0.1\"])")
         var configuration = NIOTransport.Configuration()
@@ -275,7 +275,7 @@ enum Tour {
             result("six responses, over \(transport.openConnections.count) connections")
         }
 
-        step("An origin that keeps failing is left alone", "stack.circuitBreaker(breaker)")
+        step("An origin that keeps failing gets no requests", "stack.circuitBreaker(breaker)")
         let breaker = CircuitBreaker(CircuitBreakerPolicy(minimumCalls: 3))
         let broken = StubTransport(Stub().responds(.status(.serviceUnavailable))).circuitBreaker(breaker)
         for _ in 0..<3 { _ = try await broken.send(Request(.get, url: "https://a.example/")) }
@@ -295,7 +295,7 @@ enum Tour {
             hedged.metadata.hedge?.winner == 2,
             "attempt \(hedged.metadata.hedge?.winner ?? 0) of \(hedged.metadata.hedge?.attempts ?? 0) was faster")
 
-        step("Where the time went", "stack.profile()")
+        step("A profile shows where the time went", "stack.profile()")
         try await withTransport(NIOTransport()) { transport in
             let response = try await transport.redirect().standardResilience().profile().send(Request(.get, url: "\(url)/redirect/1"))
             _ = try await response.body.collect()
@@ -306,7 +306,7 @@ enum Tour {
         }
     }
 
-    /// As in a server: the transport is a service, and a graceful shutdown ends it.
+    /// The transport as a service of a server: a graceful shutdown ends it.
     private static func serve(_ url: String) async throws {
         step("A transport as a service", "ServiceGroup(services: [TransportService(transport)], logger: logger)")
         let transport = NIOTransport()
@@ -352,5 +352,5 @@ enum Tour {
         guard isRight else { throw StepFailed() }
     }
 
-    private struct StepFailed: Error, CustomStringConvertible { let description = "this step did not do what it should" }
+    private struct StepFailed: Error, CustomStringConvertible { let description = "this step did not have the expected result" }
 }

@@ -18,7 +18,7 @@ enum TourOfAuthentication {
     }
 
     private static func passwords(_ transport: NIOTransport, _ base: String) async throws {
-        Tour.step("A password that is proved, and not sent", "stack.authenticate(.password(user: \"joe\", password: password))")
+        Tour.step("A proof of a password, in place of the password", "stack.authenticate(.password(user: \"joe\", password: password))")
         let stack = transport.authenticate(.password(user: "joe", password: "pw")).server("\(base)/v1")
         let first = try await stack.send(Request(.get, "/digest"))
         let field = first.request.headers[.authorization]
@@ -26,7 +26,7 @@ enum TourOfAuthentication {
             first.status == .ok && first.metadata.attempts.count == 1 && field?.hasPrefix("Digest ") == true,
             "\(first.status.code), with a proof after a challenge")
         let second = try await stack.send(Request(.get, "/digest"))
-        try Tour.expect(second.status == .ok && second.metadata.attempts.isEmpty, "the next request proves it at once")
+        try Tour.expect(second.status == .ok && second.metadata.attempts.isEmpty, "the next request has the proof at once")
 
         Tour.step("A wrong password is sent once", "response.metadata.authenticationStop")
         let refused = try await transport.authenticate(.basic(user: "joe", password: "wrong")).send(Request(.get, url: "\(base)/v1/basic"))
@@ -49,7 +49,7 @@ enum TourOfAuthentication {
         let store = MemoryTokenStore()
         let tokens = TokenSource(oauth, store: store)
         let authorization = try oauth.authorization(redirectURI: "http://127.0.0.1:1/callback", scopes: ["read"])
-        // This request stands in for the browser, which this server sends back immediately.
+        // In place of a browser: this server redirects back at once.
         let page = try await transport.send(Request(.get, url: authorization.url))
         page.body.abandon()
         try await tokens.signIn(oauth.token(for: authorization, redirect: page.headers[.location] ?? ""))

@@ -5,7 +5,7 @@ import NIOHTTP1
 import NIOHTTP2
 import NIOPosix
 
-/// The chapter on HTTP/2 and proxies of the tour, with a server and a proxy of its own: the demo server speaks HTTP/1.1 alone.
+/// The chapter of the tour about HTTP/2 and proxies. It has its own server and proxy, because the demo server speaks only HTTP/1.1.
 enum TourOfConnections {
     static func walk() async throws {
         try await speakHTTP2()
@@ -57,11 +57,11 @@ enum TourOfConnections {
             var configuration = NIOTransport.Configuration()
             configuration.proxy = .environment(["http_proxy": "http://127.0.0.1:\(port)", "no_proxy": "127.0.0.0/8"])
             try await withTransport(NIOTransport(configuration)) { transport in
-                // The name exists nowhere: the proxy would look it up. It is sent the whole URL.
+                // The name of the host does not exist: the proxy gets the whole URL, and would look the name up.
                 let proxied = try await text(of: "http://notes.invalid/v1/notes", by: transport)
                 try Tour.expect(proxied == "GET http://notes.invalid/v1/notes", "through the proxy: \(proxied)")
                 let direct = try await text(of: "http://127.0.0.1:\(port)/v1/notes", by: transport)
-                try Tour.expect(direct == "GET /v1/notes", "without it: \(direct)")
+                try Tour.expect(direct == "GET /v1/notes", "without the proxy: \(direct)")
             }
         }
     }

@@ -4,8 +4,8 @@ import ErrandNIO
 import Foundation
 import Synchronization
 
-/// The chapters of the tour about an API as a whole: envelopes, its organization, lists in pages, work that takes a while, JSON
-/// without a type, formats of bodies and of errors.
+/// The chapters of the tour about a whole API: organization, envelopes, lists in pages, polling, JSON without a type, formats of
+/// bodies and of errors.
 enum TourOfTypedCalls {
     private struct Envelope: ResponseEnvelope {
         var code: Int
@@ -77,7 +77,7 @@ enum TourOfTypedCalls {
         let user: User = try await shop.get("/envelope/user")
         try Tour.expect(user.name == "Ada", "\(user)")
 
-        Tour.step("Its errors have codes", "catch let error as ServiceError where error.code == 40_012")
+        Tour.step("The errors of an envelope have codes", "catch let error as ServiceError where error.code == 40_012")
         do {
             try await shop.post("/envelope/orders", body: .json(["item": "tea"]))
             try Tour.expect(false, "no error")

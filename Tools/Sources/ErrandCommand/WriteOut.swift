@@ -1,9 +1,9 @@
 import Errand
 import Foundation
 
-/// What `--write-out` shows.
+/// The values that `--write-out` can show.
 struct WriteOut {
-    /// The variables, in curl's words.
+    /// The variables, with curl's names.
     static let names = [
         "http_code", "http_version", "method", "scheme", "url_effective", "content_type", "size_download", "speed_download", "time_total",
         "num_connects", "num_redirects", "num_retries", "proxy_used", "redirect_url", "filename_effective",
@@ -19,7 +19,7 @@ struct WriteOut {
     var retries = 0
     let bytes: Int
     let elapsed: Duration
-    /// The file that the body was written to; `nil` for none.
+    /// The file that the body was written to; `nil` if there is no file.
     var file: String?
     /// The number of connections that were opened.
     var openedConnections = 0
@@ -29,7 +29,7 @@ struct WriteOut {
     private func value(of name: Substring) -> String? {
         let seconds = elapsed / .seconds(1)
         return switch name {
-        // As curl has them without a response.
+        // Without a response, the values are those of curl.
         case "http_code", "response_code": head.map { "\($0.status.code)" } ?? "000"
         case "http_version": head == nil ? "0" : httpVersion ?? ""
         case "method": request.method.rawValue
@@ -49,7 +49,7 @@ struct WriteOut {
         }
     }
 
-    /// Where a redirect leads that was not followed.
+    /// The target of a redirect that was not followed.
     private var redirectURL: String {
         guard let head, (300...399).contains(head.status.code), let url = request.url, let base = try? URLReference(url.description)
         else { return "" }
@@ -59,13 +59,13 @@ struct WriteOut {
         return (try? RedirectPolicy.target(of: location, from: base))?.description ?? ""
     }
 
-    /// The first value of a field of the response, as curl has it.
+    /// The first value of a field of the response, as in curl.
     private func field(_ name: Substring) -> String {
         guard let name = HTTPField.Name(String(name)) else { return "" }
         return head?.headerFields.first { $0.name == name }?.value ?? ""
     }
 
-    /// `format` with the values of its variables; an unknown one stays as it is.
+    /// `format` with the values of its variables. Unknown variables stay unchanged.
     ///
     /// - Parameter isForTerminal: whether characters of the values that could steer a terminal are escaped.
     func text(_ format: String, isForTerminal: Bool = false) -> String {
@@ -73,7 +73,7 @@ struct WriteOut {
         return Self.replacingVariables(in: format, by: { value(of: $0).map(shown) }, fields: { shown(field($0)) })
     }
 
-    /// The format that `--write-out` names: a text, or what a file has, without its line ends.
+    /// The format that `--write-out` names: a text, or the content of a file without its line ends.
     ///
     /// - Throws: `ValidationError` for a file that can't be read.
     static func format(_ text: String) throws -> String {

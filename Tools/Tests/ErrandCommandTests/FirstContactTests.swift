@@ -71,8 +71,8 @@ import Testing
             let outcome = try await CommandProcess.run("serve", "-p", "\(server.port)")
             #expect(outcome.status == 6)
             #expect(
-                outcome.errors == "errand: cannot serve on port \(server.port): another program listens there. "
-                    + "Choose another port, or leave out --port for a free one\n")
+                outcome.errors == "errand: cannot serve on port \(server.port): another program uses this port. "
+                    + "Choose another port, or leave out --port for a free port\n")
         }
     }
 

@@ -16,7 +16,7 @@
 /// try reader.finish()
 /// ```
 ///
-/// Text before the first delimiter and after the closing one is ignored. A delimiter is at the beginning of a line, after CR LF.
+/// Text before the first delimiter and after the closing delimiter is ignored. A delimiter is at the beginning of a line, after CR LF.
 /// Spaces and tabs may follow the delimiter on its line.
 ///
 /// The reader keeps at most one chunk, and less than the longest head. The content of parts is not limited. Code that keeps the

@@ -69,7 +69,7 @@ public struct StructuredItem: Sendable, Hashable {
     /// Reads the value of a field that is an item.
     ///
     /// - Parameter text: all lines of the field, joined by `, `, as a lookup by name returns them.
-    /// - Throws: ``StructuredFieldError``. Nothing is repaired: a field is valid as a whole, or not at all
+    /// - Throws: ``StructuredFieldError``. Nothing is repaired: an invalid part makes the whole field invalid
     ///   ([RFC 9651, section 4.2](https://www.rfc-editor.org/rfc/rfc9651#section-4.2)).
     public init(parsing text: some StringProtocol) throws(StructuredFieldError) {
         var parser = StructuredFieldParser(text)

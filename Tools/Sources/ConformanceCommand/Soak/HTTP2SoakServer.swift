@@ -8,7 +8,7 @@ import Synchronization
 
 /// Servers of HTTP/2 over TLS on the loopback interface, one for each ``SoakPlan/Manner``.
 final class HTTP2SoakServer: Sendable {
-    /// In the order of the manners.
+    /// The ports of the servers, in the order of the manners.
     let ports: [Int]
     /// The certificate to trust, in PEM.
     let certificatePEM: String
@@ -16,7 +16,7 @@ final class HTTP2SoakServer: Sendable {
     private let journal = SoakJournal()
 
     var connections: Int { channels.all.count }
-    /// How often the servers have done what, by name.
+    /// The number of each action of the servers, by the name of the action.
     var deeds: [String: Int] { journal.deeds }
 
     /// Blocks until the servers listen.
@@ -69,7 +69,7 @@ final class HTTP2SoakServer: Sendable {
         try pipeline.addHandler(connection)
     }
 
-    /// The client resets many streams, as it should here, and is no attacker.
+    /// The limit for frames of the client. Here the client resets many streams, as it should, and is not an attacker.
     private static let manyFrames = 1_000_000_000
 
     private static var connectionSettings: NIOHTTP2Handler.ConnectionConfiguration {
@@ -109,7 +109,7 @@ final class SoakJournal: Sendable {
     }
 }
 
-/// The handler next to the socket. Once it is silent, nothing of the client arrives any more, and nothing leaves.
+/// The handler next to the socket. After it becomes silent, no bytes of the client arrive any more, and no bytes are sent.
 final class SoakSocket: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -122,7 +122,7 @@ final class SoakSocket: ChannelDuplexHandler {
 
     func fallSilent() { isSilent = true }
 
-    /// Closes the socket without a word of TLS.
+    /// Closes the socket without a message of TLS.
     func cut() { context?.close(promise: nil) }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) { if !isSilent { context.fireChannelRead(data) } }
@@ -137,8 +137,8 @@ final class SoakSocket: ChannelDuplexHandler {
     }
 }
 
-/// Discards frames of streams that a GOAWAY has refused, and that have been on their way. NIOHTTP2 ignores their HEADERS, which
-/// it must read for the compression, but takes their DATA for a violation, and ends the connection.
+/// Discards frames that the client sent before it received a GOAWAY, on streams that the GOAWAY refuses. NIOHTTP2 ignores their
+/// HEADERS, which it must read for the compression. But it treats their DATA as a violation, and ends the connection.
 private final class LateFrames: ByteToMessageDecoder {
     typealias InboundOut = ByteBuffer
 
@@ -158,7 +158,7 @@ private final class LateFrames: ByteToMessageDecoder {
         guard let length = buffer.getInteger(at: start, as: UInt32.self), let type = buffer.getInteger(at: start + 3, as: UInt8.self),
             let stream = buffer.getInteger(at: start + 5, as: UInt32.self), let frame = buffer.readSlice(length: 9 + Int(length >> 8))
         else { return .needMoreData }
-        // HEADERS and CONTINUATION are read.
+        // HEADERS and CONTINUATION are passed on.
         if type == 1 || type == 9 || HTTP2StreamID(Int(stream & 0x7FFF_FFFF)) <= lastStream {
             context.fireChannelRead(wrapInboundOut(frame))
         } else if type == 0, length >> 8 > 0 {
@@ -207,8 +207,8 @@ final class SoakConnection: ChannelInboundHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if error is NIOHTTP2Errors.StreamClosed || error is NIOHTTP2Errors.NoSuchStream || error is NIOHTTP2Errors.StreamError { return }
         if isLeaving {
-            // After the last stream, NIOHTTP2 takes every frame for a violation, though the client may still read. The client
-            // ends the connection.
+            // After the last stream, NIOHTTP2 treats every frame as a violation, although the client may still read. The client ends
+            // the connection.
             if error is NIOHTTP2Errors.IOOnClosedConnection, manner == .mute { endSilently() }
             return
         }
@@ -226,7 +226,7 @@ final class SoakConnection: ChannelInboundHandler {
     /// Accepts no further streams. Open streams continue.
     func leave() { goAway(last: lastStream, .noError) }
 
-    /// Takes neither this stream nor later ones. Returns false if one of them has got a part of its response.
+    /// Refuses this stream and later streams. Returns `false` if one of them has got a part of its response.
     func leave(before stream: HTTP2StreamID) -> Bool {
         guard !isLeaving, lastAnswered < stream else { return false }
         return goAway(last: HTTP2StreamID(max(0, Int(stream) - 2)), .noError)

@@ -2,8 +2,8 @@ import Foundation
 
 /// The HTTP/2 servers in a separate process, so that only the client adds to the memory of this process.
 ///
-/// It is `conformance soak-server`: a line of JSON says where it listens, and each line on its input gets another one, until the
-/// input ends.
+/// The process is `conformance soak-server`. Its first line of JSON names the ports. Each line on its input gets a report as a line of
+/// JSON, until the input ends.
 final class HTTP2SoakService: SoakDestination {
     /// The first line.
     struct Start: Codable {
@@ -14,7 +14,7 @@ final class HTTP2SoakService: SoakDestination {
     /// Each further line.
     struct Report: Codable {
         var connections: Int
-        /// How often the servers have done what, by name.
+        /// The number of each action of the servers, by the name of the action.
         var deeds: [String: Int]
     }
 
@@ -30,7 +30,7 @@ final class HTTP2SoakService: SoakDestination {
         process.standardInput = input
         process.standardOutput = output
         try process.run()
-        // This process closes its own writing end. If it stayed open, reading would not end with the other process.
+        // If this process kept the writing end open, reading would not end with the other process.
         try output.fileHandleForWriting.close()
         let start = try JSONDecoder().decode(Start.self, from: await Self.line(output))
         origins = start.ports.map { "https://127.0.0.1:\($0)" }
@@ -53,7 +53,7 @@ final class HTTP2SoakService: SoakDestination {
         return try JSONDecoder().decode(Report.self, from: await Self.line(output))
     }
 
-    /// Reading blocks, so it is done on a thread that may.
+    /// Reads a line. Reading blocks, so a separate thread reads.
     private static func line(_ pipe: Pipe) async throws -> Data {
         try await withCheckedThrowingContinuation { continuation in
             DispatchQueue.global().async {

@@ -11,7 +11,7 @@ struct ProcessUsage {
 
     init() {
         #if canImport(Glibc)
-        // Memory that is free, and only kept by the allocator, is no growth.
+        // Free memory that the allocator keeps does not count as growth.
         _ = malloc_trim(0)
         #endif
         let pages = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ").dropFirst().first

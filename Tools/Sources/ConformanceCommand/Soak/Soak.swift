@@ -4,7 +4,7 @@ import Foundation
 import NIOPosix
 import Synchronization
 
-/// Many requests to faulty servers, in ten rounds, and what must hold after each of them.
+/// Sends many requests to faulty servers, in ten rounds, and checks the state after each round.
 final class Soak: Sendable {
     struct Settings: Sendable {
         var requests: Int
@@ -19,7 +19,7 @@ final class Soak: Sendable {
         var residentGrowthBytes: Int
         /// The largest growth of the allocated memory after the first tenth.
         var liveGrowthBytes: Int
-        /// The longest time to end an exchange: for 99.9 % of the exchanges, and for all.
+        /// The longest time of 99.9 % of the ends, and the longest time of all ends.
         var usualEnd, longestEnd: Duration
     }
 
@@ -31,18 +31,18 @@ final class Soak: Sendable {
         var exchanges = 0
         var outcomes: [String: Int] = [:]
         var ends = SoakEnds()
-        /// How much too late the machine woke a task.
+        /// The delays with which the machine woke tasks.
         var delays = SoakEnds()
         var mixUps = 0
-        /// How often a request was sent again that no server has processed.
+        /// The number of times that a request was sent again because no server had processed it.
         var repetitions = 0
         var problems: [String] = []
     }
 
     private static let rounds = 10
-    /// How long a round may take without any request ending: every deadline is much shorter.
+    /// The longest time in a round without the end of any request. Every deadline is much shorter.
     private static let longestRest = Duration.seconds(30)
-    /// How often a request is sent that no server has processed.
+    /// The most attempts of a request that no server has processed.
     private static let mostAttempts = 20
 
     private let settings: Settings
@@ -50,7 +50,7 @@ final class Soak: Sendable {
 
     init(_ settings: Settings) { self.settings = settings }
 
-    /// Returns what was wrong; nothing if all was well.
+    /// Returns the problems; empty if there are none.
     ///
     /// - Parameter show: gets a line after each round.
     func run(_ show: (String) -> Void) async throws -> [String] {
@@ -90,10 +90,10 @@ final class Soak: Sendable {
         var made = NIOTransport.Configuration()
         if let path = destination.certificatePath {
             made.tls.extraRootsPEMFiles = [path]
-            // Each of them takes a hundred requests at a time.
+            // Each connection takes a hundred requests at a time.
             made.maxConnectionsPerOrigin = 2
         } else {
-            // Fewer than there are tasks, so that some wait for a connection of their origin, and some for one of all.
+            // Fewer connections than tasks, so that some tasks wait for a connection of their origin, and others for any connection.
             made.maxConnectionsPerOrigin = max(1, settings.concurrency / 5)
             made.maxConnections = max(1, settings.concurrency / 2)
         }
@@ -103,7 +103,7 @@ final class Soak: Sendable {
     private var problems: [String] { state.withLock { $0.problems } }
     private var exchanges: Int { state.withLock { $0.exchanges } }
 
-    /// Keeps the first few.
+    /// Notes a problem. Only the first 20 are kept.
     private func note(_ problem: String) { state.withLock { if $0.problems.count < 20 { $0.problems.append(problem) } } }
 
     private func noteMixUp(_ plan: SoakPlan) {
@@ -137,7 +137,7 @@ final class Soak: Sendable {
             + "\(transport.openConnections.count) connections, \(exchanges) exchanges in progress"
     }
 
-    /// - Parameter connections: how many there may be more at one time than at another.
+    /// - Parameter connections: the largest allowed difference between the numbers of connections at two times.
     private func checkGrowth(_ usages: [ProcessUsage], connections: Int) {
         guard let first = usages.first, let last = usages.last, usages.count == Self.rounds else { return }
         let resident = last.residentBytes - usages[Self.rounds / 2 - 1].residentBytes
@@ -149,14 +149,15 @@ final class Soak: Sendable {
         let live = last.liveBytes - first.liveBytes
         if live > settings.bounds.liveGrowthBytes {
             note(
-                "what is allocated grew by \(live >> 10) KiB after the first tenth, more than \(settings.bounds.liveGrowthBytes >> 10) KiB")
+                "the allocated memory grew by \(live >> 10) KiB after the first tenth, more than \(settings.bounds.liveGrowthBytes >> 10) KiB"
+            )
         }
         if last.descriptors - first.descriptors > connections {
             note("the descriptors grew from \(first.descriptors) to \(last.descriptors), more than the connections may")
         }
     }
 
-    /// Shows what has ended how, and when, and notes what took too long.
+    /// Shows the outcomes and the times of the ends, and notes ends that took too long.
     private func showFigures(_ show: (String) -> Void) {
         let state = state.withLock { $0 }
         show(state.outcomes.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", "))
@@ -276,7 +277,7 @@ final class Soak: Sendable {
         return try await exchange(plan, url, by: transport)
     }
 
-    /// Sends some requests over a transport of their own, which is shut down meanwhile.
+    /// Sends some requests over a separate transport, which is shut down while they are in progress.
     private func shutDown(
         _ plan: SoakPlan, _ url: String, _ settings: NIOTransport.Configuration, after time: Duration
     ) async throws -> Bool {
@@ -336,7 +337,7 @@ final class Soak: Sendable {
         }
     }
 
-    /// Notes an end that must not be, and returns what kind of end it is.
+    /// Notes an end that is not allowed, and returns the kind of the end.
     private func judge(_ plan: SoakPlan, _ result: Result<Bool, any Error>) -> String {
         switch (plan.client, result) {
         case (.collects, .success(true)) where plan.reply.isBroken: note("a broken response passed for whole: \(plan)")

@@ -1,10 +1,10 @@
 import ArgumentParser
 import Foundation
 
-/// Many requests with faults and cancellations, and a look at what is left of them.
+/// Sends many requests with faults and cancellations, and checks that all resources were released.
 struct SoakCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "soak", abstract: "Sends many requests to a faulty server, and fails if anything is left of them.",
+        commandName: "soak", abstract: "Sends many requests to a faulty server, and fails if a resource is not released.",
         usage: """
             conformance soak [--http2] [--requests <count>] [--seed <seed>] [--concurrency <count>] [--max-growth-mib <size>] \
             [--max-live-growth-kib <size>] [--usual-end-ms <time>] [--longest-end-ms <time>]
@@ -13,23 +13,29 @@ struct SoakCommand: AsyncParsableCommand {
             Without --http2: a server in the same process sends whole responses and faults over HTTP/1.1: it closes and resets \
             connections, breaks bodies off, stalls, and sends garbage.
 
-            With --http2: HTTP/2 over TLS, and servers in a process of their own. They refuse and reset streams, send GOAWAY, stall, break \
-            connections off, say nothing after the handshake or at all, and one of them never confirms the end of TLS.
+            With --http2: HTTP/2 over TLS, with servers in a separate process. They refuse and reset streams, send GOAWAY, stall, and break \
+            connections off. One server sends nothing after the handshake, one sends nothing at all, and one never confirms the end of TLS.
 
-            Tasks are cancelled before their exchange, in the queue and within bodies; deadlines pass; bodies are left unread; with --http2, \
-            transports are shut down with calls in progress. What each request does depends on the seed and its number alone. After each \
-            tenth, when no request is in progress, a line shows the rate, the memory, the open descriptors, connections and exchanges. \
-            The last lines show the outcomes, and how long ends took: from a cancellation, a deadline or shutdown() to the return.
+            Tasks are cancelled before their exchange, in the queue and within bodies. Deadlines pass, and bodies are left unread. With \
+            --http2, transports are shut down with calls in progress. The plan of a request depends only on the seed and the number of the \
+            request. After each tenth of the requests, when no request is in progress, a line shows the rate, the memory, and the open \
+            descriptors, connections and exchanges. The last lines show the outcomes, and how long ends took: from a cancellation, a \
+            deadline or shutdown() to the return.
 
-            The command fails if a sound response does not arrive whole or a broken one does, if a response has bytes of another, if an \
-            exchange does not end, if the resident memory of the second half grows by more than --max-growth-mib or what is allocated after \
-            the first tenth by more than --max-live-growth-kib, if 99.9 % of the ends take more than --usual-end-ms or one more than \
-            --longest-end-ms, or if a descriptor or a connection is open after the shutdown.
+            The command fails if
+
+            - a valid response is incomplete, or a broken response passes for a complete one
+            - a response has bytes of another response
+            - an exchange does not end
+            - the resident memory grows by more than --max-growth-mib in the second half
+            - the allocated memory grows by more than --max-live-growth-kib after the first tenth
+            - 99.9 % of the ends take more than --usual-end-ms, or one end takes more than --longest-end-ms
+            - a descriptor or a connection is open after the shutdown
             """)
 
-    @Flag(name: .customLong("http2"), help: "Use HTTP/2 over TLS.") var http2 = false
+    @Flag(name: .customLong("http2"), help: "Uses HTTP/2 over TLS.") var http2 = false
     @Option(help: ArgumentHelp("The number of requests. (default: 2000000; with --http2: 500000)", valueName: "count")) var requests: Int?
-    @Option(help: ArgumentHelp("The seed of everything random.", valueName: "seed")) var seed: UInt64 = 1
+    @Option(help: ArgumentHelp("The seed of all random choices.", valueName: "seed")) var seed: UInt64 = 1
     @Option(help: ArgumentHelp("How many requests are in progress at a time.", valueName: "count")) var concurrency = 64
     @Option(
         name: .customLong("max-growth-mib"),
@@ -58,7 +64,7 @@ struct SoakCommand: AsyncParsableCommand {
             Soak.Settings(
                 requests: requests ?? (http2 ? 500_000 : 2_000_000), seed: seed, concurrency: concurrency, usesHTTP2: http2, bounds: bounds)
         )
-        // Each line is written immediately, even into a pipe.
+        // Written without a buffer, so that a pipe also gets each line at once.
         let problems = try await soak.run { line in FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
         for problem in problems { print("FAILED: \(problem)") }
         if !problems.isEmpty { throw ExitCode(1) }

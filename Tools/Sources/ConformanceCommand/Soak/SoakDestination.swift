@@ -1,12 +1,12 @@
-/// Where the requests of a soak go.
+/// The servers to which a soak sends its requests.
 protocol SoakDestination: Sendable {
-    /// A plan has an index of this list.
+    /// The origins of the servers. A plan has an index in this list.
     var origins: [String] { get }
     /// The file of the certificate to trust; `nil` without TLS.
     var certificatePath: String? { get }
-    /// How many connections its side has.
+    /// Returns the number of connections on the side of the servers.
     func openConnections() async throws -> Int
-    /// Returns what it has seen, in words; empty if it counts nothing.
+    /// Stops the servers, and returns their counted actions as text; empty if nothing is counted.
     func stop() async throws -> String
 }
 

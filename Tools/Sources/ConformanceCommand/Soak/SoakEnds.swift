@@ -1,5 +1,5 @@
-/// How long ends took: from the moment when a call was canceled, its deadline passed or a shutdown was asked for, to the return
-/// to the caller.
+/// The times of ends: from the moment when a call was cancelled, its deadline passed or a shutdown was requested, to the return to the
+/// caller.
 ///
 /// The memory for the figures is allocated at the start, so ends do not count as growth.
 struct SoakEnds {
@@ -35,7 +35,7 @@ struct SoakEnds {
 
     mutating func add(_ kind: Kind, _ time: Duration) { tables[Kind.allCases.firstIndex(of: kind) ?? 0].add(time) }
 
-    /// - Parameter kind: `nil`: all of them.
+    /// - Parameter kind: the kind of the ends; `nil` for all kinds.
     func figures(_ kind: Kind? = nil) -> Figures {
         let chosen = zip(Kind.allCases, tables).filter { kind == nil || $0.0 == kind }.map(\.1)
         let counts = chosen.dropFirst().reduce(chosen[0].counts) { sums, table in zip(sums, table.counts).map(+) }

@@ -4,21 +4,22 @@ import ErrandTesting
 struct SoakPlan: Sendable, CustomStringConvertible {
     /// The kind of response that the server sends. The path of the request names the kind.
     enum Reply: String, Sendable {
-        // Sound.
+        // Valid responses.
         case whole, chunked, untilClose, slow, interim
         /// The response has the body of the request.
         case echoes
-        /// The stream is refused; the second time, the response is whole.
+        /// The stream is refused the first time. The second time, the response is whole.
         case refusesOnce
         /// The server sends GOAWAY after the whole response.
         case leaves
-        /// A GOAWAY comes in place of the response, and does not include the stream; the second time, the response is whole.
+        /// The first time, a GOAWAY that does not include the stream takes the place of the response. The second time, the response is
+        /// whole.
         case leavesBefore
-        /// A whole response, and bytes after it that belong to none.
+        /// A whole response, with extra bytes after it.
         case extra
-        /// A status without waiting for the body of the request, and the end of the connection.
+        /// A status before the body of the request, and then the end of the connection.
         case refuses
-        // Broken.
+        // Broken responses.
         case closes, resets, truncates, resetsInBody, garbage
         /// REFUSED_STREAM, each time; RST_STREAM with CANCEL and with INTERNAL_ERROR; a GOAWAY that ends every stream.
         case refusesStream, cancels, fails, breaksOff
@@ -45,13 +46,13 @@ struct SoakPlan: Sendable, CustomStringConvertible {
         case isCancelledBefore
         case isCancelled(afterMicroseconds: Int)
         case hasDeadline(milliseconds: Int)
-        /// Sends over a transport of its own, which is shut down meanwhile.
+        /// Sends over a separate transport, which is shut down while the call is in progress.
         case isShutDown(afterMicroseconds: Int)
     }
 
     /// The way in which an HTTP/2 server handles its connections.
     enum Manner: Int, CaseIterable, Sendable {
-        /// Everything as it should be; the end of TLS is confirmed.
+        /// The server follows the rules, and confirms the end of TLS.
         case polite
         /// The end of TLS is never confirmed.
         case mute
@@ -71,15 +72,14 @@ struct SoakPlan: Sendable, CustomStringConvertible {
     let upload: Upload
     let uploadBytes: Int
     let client: Client
-    /// Which of the servers gets it.
+    /// The index of the server that gets the request.
     let server: Int
-    /// Whether a neighbor on the same connection may end it.
+    /// Whether another request on the same connection may end this request.
     private(set) var mayBeLost = false
 
     var description: String { "request \(number): \(reply) \(bodyBytes) bytes, upload \(upload) \(uploadBytes) bytes, client \(client)" }
 
-    /// Every byte of the bodies has this value. With the number, which is in the response, it shows a response that went to
-    /// another request.
+    /// The value of every byte of the bodies. With the number in the response, the value shows a response that went to another request.
     var byte: UInt8 { UInt8(truncatingIfNeeded: number) }
     var path: String { "/\(reply.rawValue)/\(bodyBytes)/\(number)" }
 
@@ -106,7 +106,7 @@ struct SoakPlan: Sendable, CustomStringConvertible {
             }
         self.reply = reply
         let bodyBytes = Self.size(&random)
-        // All bytes fit in one segment. Later bytes could arrive after the next request, and pass for its response.
+        // All bytes fit in one segment. Later bytes could arrive after the next request, and be read as its response.
         self.bodyBytes = reply == .extra ? min(bodyBytes, 512) : bodyBytes
         switch Int.random(in: 0..<100, using: &random) {
         case ..<85: (upload, uploadBytes) = (.none, 0)
@@ -185,7 +185,7 @@ struct SoakPlan: Sendable, CustomStringConvertible {
         [.closes, .resets, .breaksOff].randomElement(using: &random) ?? .closes
     }
 
-    /// Mostly small; at least 2, so that a body can break off within.
+    /// A random size, mostly small. It is at least 2, so that the body can break off within.
     private static func size(_ random: inout SeededGenerator) -> Int {
         switch Int.random(in: 0..<100, using: &random) {
         case ..<83: Int.random(in: 2..<2048, using: &random)

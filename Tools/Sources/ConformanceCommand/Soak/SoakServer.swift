@@ -4,7 +4,7 @@ import NIOHTTP1
 import NIOPosix
 import Synchronization
 
-/// Servers on the loopback interface that respond as the path of a request says, soundly or not. See ``SoakPlan``.
+/// Servers on the loopback interface. The path of a request names the kind of response, valid or broken. See ``SoakPlan``.
 final class SoakServer: Sendable {
     let ports: [Int]
     private let group: MultiThreadedEventLoopGroup
@@ -122,7 +122,7 @@ private final class SoakHandler: ChannelInboundHandler {
             write("\u{1}SSH-2.0 this is not HTTP\r\n\r\n", context)
             close(context)
         case .stalls: write(head, body: bodyBytes / 2, context)
-        // The others are of HTTP/2.
+        // The other cases are for HTTP/2.
         default: break
         }
     }
@@ -135,7 +135,7 @@ private final class SoakHandler: ChannelInboundHandler {
         context.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
     }
 
-    /// Closes the connection when everything was written.
+    /// Closes the connection after all bytes were written.
     private func close(_ context: ChannelHandlerContext) {
         isOver = true
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)

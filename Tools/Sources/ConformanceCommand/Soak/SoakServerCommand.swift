@@ -1,12 +1,12 @@
 import ArgumentParser
 import Foundation
 
-/// The servers of `conformance soak --http2`, in a process of their own.
+/// The servers of `conformance soak --http2`, in a separate process.
 struct SoakServerCommand: ParsableCommand {
     static let name = "soak-server"
 
     static let configuration = CommandConfiguration(
-        commandName: name, abstract: "The servers of 'soak --http2', which starts this program itself.", shouldDisplay: false)
+        commandName: name, abstract: "Runs the servers of 'soak --http2', which starts this subcommand itself.", shouldDisplay: false)
 
     func run() throws {
         let server = try HTTP2SoakServer()

@@ -2,7 +2,7 @@ import NIOCore
 import NIOHPACK
 import NIOHTTP2
 
-/// Responds to one request over HTTP/2 as its path says.
+/// Responds to one request over HTTP/2. The path of the request names the kind of response.
 final class SoakStream: ChannelInboundHandler {
     typealias InboundIn = HTTP2Frame.FramePayload
     typealias OutboundOut = HTTP2Frame.FramePayload
@@ -13,7 +13,7 @@ final class SoakStream: ChannelInboundHandler {
     private var bodyBytes = 0
     private var number = 0
     private var received = 0
-    /// Whether nothing of the request matters any more.
+    /// Whether the rest of the request is ignored.
     private var isOver = false
 
     init(_ id: HTTP2StreamID, on connection: SoakConnection) { (self.id, self.connection) = (id, connection) }
@@ -32,7 +32,7 @@ final class SoakStream: ChannelInboundHandler {
         }
     }
 
-    // The error belongs only to this stream.
+    // The error is of this stream alone.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {}
 
     private func begin(_ fields: HPACKHeaders, _ context: ChannelHandlerContext) {
@@ -99,7 +99,7 @@ final class SoakStream: ChannelInboundHandler {
     private func writeHead(_ status: Int, endStream: Bool = false, _ context: ChannelHandlerContext) {
         connection.answers(id)
         var fields: HPACKHeaders = [":status": "\(status)", "x-number": "\(number)"]
-        // For an echo, neither value is known yet.
+        // For an echo, the received bytes and the length are not known yet.
         if reply != .echoes, status == 200 {
             fields.add(name: "x-received", value: "\(received)")
             fields.add(name: "content-length", value: "\(bodyBytes)")
