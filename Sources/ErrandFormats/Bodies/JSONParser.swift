@@ -206,9 +206,11 @@ struct JSONParser {
         let (string, isSlow): (String?, Bool)
         if isEscaped {
             let plain = try resolvingEscapes(text)
-            (string, isSlow) = (String(validating: plain, as: UTF8.self), plain.withUnsafeBytes { MarkRun.isTooLong(in: $0) })
+            string = String(validating: plain, as: UTF8.self)
+            isSlow = plain.withUnsafeBytes { MarkRun.isTooLong(in: $0) }
         } else {
-            (string, isSlow) = (String(validating: text, as: UTF8.self), MarkRun.isTooLong(in: UnsafeRawBufferPointer(text)))
+            string = String(validating: text, as: UTF8.self)
+            isSlow = MarkRun.isTooLong(in: UnsafeRawBufferPointer(text))
         }
         guard let string else { throw error("a string that is not UTF-8") }
         // The app and `==` of JSON values compare strings, too.

@@ -51,7 +51,8 @@ struct UnescapedText {
             guard let (resolved, end) = Self.resolve(text.bytes, at: next, syntax) else {
                 // An escape that the end of the bytes truncates.
                 if isCut, Self.breaksOff(text.bytes, at: next, syntax) { return }
-                (index, next) = (next, text.bytes.firstIndex(in: syntax.escape, from: next + 1) ?? text.bytes.count)
+                index = next
+                next = text.bytes.firstIndex(in: syntax.escape, from: next + 1) ?? text.bytes.count
                 continue
             }
             begin(at: next)

@@ -117,7 +117,8 @@ final class ExchangeLog: CallObserver {
         init(_ response: Response, isRefused: Bool, problem: String = "", by request: Request) {
             // Neither the body nor the exchange: the log waits for its end, and must not retain it.
             var head = Response(head: response.head, request: response.request)
-            (head.metadata.attempts, head.metadata.retryStop) = (response.metadata.attempts, response.metadata.retryStop)
+            head.metadata.attempts = response.metadata.attempts
+            head.metadata.retryStop = response.metadata.retryStop
             var sensitivity = request.options.sensitivity
             sensitivity.formUnion(response.request.options.sensitivity)
             (self.response, self.isRefused, self.problem, self.sensitivity) = (head, isRefused, problem, sensitivity)
