@@ -129,7 +129,7 @@ struct UnescapedText {
         guard start + count <= bytes.count else { return nil }
         var value: UInt32 = 0
         for index in start..<(start + count) {
-            guard let digit = PercentEncoding.hexValue(bytes[index]) else { return nil }
+            guard let digit = bytes[index].hexValue else { return nil }
             value = value << 4 | UInt32(digit)
         }
         return value
