@@ -19,7 +19,8 @@ struct Plan {
             source = try await open()
             (length, declaresLength) = (nil, false)
         case .echo:
-            source = EchoSource(request)
+            // First the part that a dispatcher has read, then the rest as it arrives.
+            source = ResumedBodySource(read: request.request.body, rest: request)
             (length, declaresLength) = (nil, false)
         case .raw:
             source = ChunksSource([])
@@ -66,31 +67,6 @@ private final class ChunksSource: BodySource {
 
     func next() async throws -> Data? { rest.withLock { $0.popFirst() } }
     func abandon() { rest.withLock { $0 = [] } }
-}
-
-/// The request's body: first the part that a dispatcher has read, then the rest as it arrives.
-private final class EchoSource: BodySource {
-    private let request: IncomingBody
-    private let read: Mutex<Data?>
-
-    init(_ request: IncomingBody) {
-        self.request = request
-        let kept = request.request.body
-        read = Mutex(kept.isEmpty ? nil : kept)
-    }
-
-    var trailers: HTTPFields? { request.trailers }
-
-    func next() async throws -> Data? {
-        let first = read.withLock { read in
-            defer { read = nil }
-            return read
-        }
-        if let first { return first }
-        return try await request.next()
-    }
-
-    func abandon() {}
 }
 
 extension MockResponse {
