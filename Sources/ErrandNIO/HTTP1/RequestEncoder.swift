@@ -317,6 +317,11 @@ extension HeadSink {
 
     /// Writes host and port. User information must not be sent.
     mutating func writeAuthority(_ authority: String) throws(RequestEncodeError) {
+        try Self.checkAuthority(authority)
+        write(authority)
+    }
+
+    static func checkAuthority(_ authority: String) throws(RequestEncodeError) {
         guard !authority.isEmpty else { throw .missingAuthority }
         for byte in authority.utf8 {
             switch byte {
@@ -324,7 +329,6 @@ extension HeadSink {
             default: break
             }
         }
-        write(authority)
     }
 }
 #endif
