@@ -33,11 +33,10 @@ extension HTTPField.Name {
     static let priority = known("Priority")
 }
 
-private enum PriorityKey: OptionKey {
+private enum PriorityKey: CrossOriginOptionKey {
     static var defaultValue: RequestPriority { .normal }
     /// Coalescing compares the priority itself: a more urgent caller sends its own request.
     static func identity(of value: RequestPriority) -> OptionIdentity { .none }
-    static var crossesOrigins: Bool { true }
 }
 
 extension RequestOptions {

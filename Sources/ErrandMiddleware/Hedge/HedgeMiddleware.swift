@@ -212,9 +212,8 @@ private final class OriginLatencies: Sendable {
     }
 }
 
-private enum HedgeOptionKey: OptionKey {
+private enum HedgeOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<HedgePolicy> { .inherited }
-    static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace { .hedge }
 }
 
