@@ -178,7 +178,7 @@ private struct DecodedElements: UnkeyedDecodingContainer {
     private func element<Value>(_ type: Value.Type) throws -> MemberDecoder {
         guard !isAtEnd else { throw DecodingError.valueNotFound(type, .init(codingPath: codingPath, debugDescription: "no more elements")) }
         return MemberDecoder(
-            texts: [member.texts[currentIndex]], coding: member.coding, codingPath: codingPath + [PlainKey(currentIndex)],
+            texts: [member.texts[currentIndex]], coding: member.coding, codingPath: codingPath + [ElementIndex(currentIndex)],
             isElement: true)
     }
 
@@ -201,4 +201,13 @@ private struct DecodedElements: UnkeyedDecodingContainer {
     mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer { throw mismatch([Any].self, at: codingPath) }
 
     mutating func superDecoder() throws -> any Decoder { throw mismatch([String: Any].self, at: codingPath) }
+}
+
+private struct ElementIndex: CodingKey {
+    let index: Int
+    var stringValue: String { "\(index)" }
+    var intValue: Int? { index }
+    init(_ index: Int) { self.index = index }
+    init?(stringValue: String) { nil }
+    init?(intValue: Int) { nil }
 }
