@@ -65,8 +65,7 @@ final class ExchangeBodySource: ReadyBodySource {
         let waiter = state.withLock { state in
             guard state.end == nil else { return nil as UnsafeContinuation<Data?, any Error>? }
             state.end = end
-            defer { state.waiter = nil }
-            return state.waiter
+            return state.waiter.take()
         }
         switch end {
         case .complete: waiter?.resume(returning: nil)

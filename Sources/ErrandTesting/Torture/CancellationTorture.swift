@@ -198,8 +198,7 @@ private final class FirstValue<Value: Sendable>: Sendable {
         let waiter = state.withLock { state -> CheckedContinuation<Value, Never>? in
             guard state.value == nil else { return nil }
             state.value = .some(value)
-            defer { state.waiter = nil }
-            return state.waiter
+            return state.waiter.take()
         }
         waiter?.resume(returning: value)
     }
