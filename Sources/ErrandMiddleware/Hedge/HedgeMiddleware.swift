@@ -94,13 +94,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
             func begin(_ number: Int) {
                 var attempt = request
                 if number > 0 { attempt.options.resendCount += number }
-                group.addTask { [attempt] in
-                    do {
-                        return .attempt(number, .success(try await next.send(attempt)))
-                    } catch {
-                        return .attempt(number, .failure(error))
-                    }
-                }
+                group.addTask { [attempt] in .attempt(number, await Result(of: { try await next.send(attempt) })) }
             }
             func wait() {
                 group.addTask { [clock] in

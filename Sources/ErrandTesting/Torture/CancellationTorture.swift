@@ -162,11 +162,7 @@ public struct CancellationTorture: Sendable {
         let task = Task(executorPreference: executor) {
             // The executor must outlive its tasks.
             defer { withExtendedLifetime(executor) {} }
-            do {
-                end.set(.success(try await scenario()))
-            } catch {
-                end.set(.failure(error))
-            }
+            end.set(await Result(of: scenario))
         }
         let timer = Task {
             try await Task.sleep(for: hangLimit.bounded)
