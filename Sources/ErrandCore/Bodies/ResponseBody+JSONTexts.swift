@@ -79,7 +79,8 @@ extension ResponseBody {
             private var isAtEnd = false
 
             init(
-                body: ResponseBody.Iterator, splitter: any JSONTextSplitter, coding: JSONCoding, onInvalid: (@Sendable (JSONTextError) -> Void)?
+                body: ResponseBody.Iterator, splitter: any JSONTextSplitter, coding: JSONCoding,
+                onInvalid: (@Sendable (JSONTextError) -> Void)?
             ) {
                 (self.body, self.splitter, self.coding, self.onInvalid) = (body, splitter, coding, onInvalid)
             }

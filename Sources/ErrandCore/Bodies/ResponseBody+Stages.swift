@@ -21,7 +21,6 @@ extension ResponseBody {
         return appending(.transform(transform), expectedLength: length.flatMap { $0 >= 0 ? $0 : nil })
     }
 
-
     /// Returns this body, and reports its chunks and its end to `observe`.
     ///
     /// Use the returned body; this body can't be read any more. The end is one of:
@@ -42,7 +41,6 @@ extension ResponseBody {
         }
         return ResponseBody(.buffered(moved), expectedLength: length)
     }
-
 
     /// Returns a stream of this body with another stage.
     ///
