@@ -1,6 +1,6 @@
 #if MockServer
 internal import ErrandCore
-internal import Synchronization
+internal import ErrandTesting
 
 /// The source of a response's body, with its length.
 struct Plan {
@@ -12,7 +12,7 @@ struct Plan {
     init(_ response: MockResponse, to request: IncomingBody) async throws {
         switch response.body.kind {
         case .chunks(let chunks, let hasLength):
-            source = ChunksSource(chunks)
+            source = ChunksBodySource(chunks)
             length = chunks.reduce(0) { $0 + $1.count }
             declaresLength = hasLength
         case .source(let open):
@@ -23,7 +23,7 @@ struct Plan {
             source = ResumedBodySource(read: request.request.body, rest: request)
             (length, declaresLength) = (nil, false)
         case .raw:
-            source = ChunksSource([])
+            source = ChunksBodySource([])
             (length, declaresLength) = (0, false)
         }
     }
@@ -57,16 +57,6 @@ struct Plan {
 
 extension Fault {
     fileprivate var isGarbage: Bool { if case .garbage = kind { true } else { false } }
-}
-
-/// A source of parts in memory.
-private final class ChunksSource: BodySource {
-    private let rest: Mutex<ArraySlice<Data>>
-
-    init(_ chunks: [Data]) { rest = Mutex(chunks[...]) }
-
-    func next() async throws -> Data? { rest.withLock { $0.popFirst() } }
-    func abandon() { rest.withLock { $0 = [] } }
 }
 
 extension MockResponse {
