@@ -39,8 +39,7 @@ final class ExchangeBodySource: ReadyBodySource {
     func append(_ batch: inout [Data]) -> Bool {
         guard !batch.isEmpty else { return false }
         let (waiter, first, holdsBack) = state.withLock { state in
-            let waiter = state.waiter
-            state.waiter = nil
+            let waiter = state.waiter.take()
             var rest = batch[...]
             let first = waiter == nil ? nil : rest.popFirst()
             guard state.end == nil else { return (waiter, nil as Data?, false) }
