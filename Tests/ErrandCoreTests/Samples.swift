@@ -1,7 +1,6 @@
 import Errand
 import ErrandTesting
 import Foundation
-import Synchronization
 import TestSupport
 
 extension MiddlewarePlace {
@@ -29,16 +28,6 @@ func chunks(of source: any BodySource) async throws -> [String] {
     var all: [String] = []
     while let chunk = try await source.next() { all.append(String(decoding: chunk, as: UTF8.self)) }
     return all
-}
-
-/// A count that several threads raise.
-final class Count: Sendable {
-    private let count = Atomic(0)
-
-    var value: Int { count.load(ordering: .sequentiallyConsistent) }
-
-    /// Returns the count after it.
-    @discardableResult func add(_ more: Int) -> Int { count.add(more, ordering: .sequentiallyConsistent).newValue }
 }
 
 /// A file that goes when this value does.

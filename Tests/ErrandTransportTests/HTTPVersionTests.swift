@@ -1,6 +1,7 @@
 #if NIO && MockServer
 internal import Errand
 internal import ErrandMockServer
+internal import ErrandTesting
 internal import Foundation
 internal import TestSupport
 internal import Testing

@@ -1,5 +1,6 @@
 #if NIO && MockServer
 internal import Errand
+internal import ErrandTesting
 internal import Foundation
 internal import TestSupport
 internal import Testing

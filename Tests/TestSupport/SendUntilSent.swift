@@ -23,17 +23,7 @@ extension Request {
     }
 }
 
-extension Response {
-    /// Waits for the end of the exchange; how it ended.
-    public func end(upTo limit: Duration = .seconds(30)) async throws -> ExchangeLifetime.Outcome {
-        let ended = Watched<ExchangeLifetime.Outcome?>(nil)
-        exchange.onEnd { end in ended.change { $0 = end } }
-        return try #require(try await ended.wait("the end of the exchange", upTo: limit) { $0 != nil })
-    }
-}
-
 extension ExchangeLifetime.Outcome {
-    public var isComplete: Bool { if case .complete = self { true } else { false } }
     public var isAbandoned: Bool { if case .abandoned = self { true } else { false } }
     public var failure: (any Error)? { if case .failed(let error) = self { error } else { nil } }
 }

@@ -80,7 +80,9 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
     /// Returns this decoding with the envelope and the coding of `other`.
     func withSettings<Other>(of other: ResponseDecoding<Other>) -> ResponseDecoding {
         var copy = self
-        (copy.ignoresEnvelope, copy.includesEnvelope, copy.coding) = (other.ignoresEnvelope, other.includesEnvelope, other.coding)
+        copy.ignoresEnvelope = other.ignoresEnvelope
+        copy.includesEnvelope = other.includesEnvelope
+        copy.coding = other.coding
         if other.ignoresEnvelope { copy.unwrap = nil }
         return copy
     }

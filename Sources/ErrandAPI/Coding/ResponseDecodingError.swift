@@ -133,16 +133,9 @@ public struct ResponseDecodingError: RequestFailure {
 
     /// Decodes the name that a coding reads for the name of a member.
     private struct ReadName: Decodable {
-        private struct Key: CodingKey {
-            let stringValue: String
-            var intValue: Int? { nil }
-            init(stringValue: String) { self.stringValue = stringValue }
-            init?(intValue: Int) { nil }
-        }
-
         private let name: String?
 
-        init(from decoder: any Decoder) throws { name = try decoder.container(keyedBy: Key.self).allKeys.first?.stringValue }
+        init(from decoder: any Decoder) throws { name = try decoder.container(keyedBy: PlainKey.self).allKeys.first?.stringValue }
 
         static func name(of member: String, _ coding: JSONCoding) -> String? {
             try? coding.decode(ReadName.self, from: Data(JSONValue.object([member: .null]).bytes())).name

@@ -231,12 +231,4 @@ final class Exchange: ReadyBodySource {
         }
     }
 }
-
-extension Duration {
-    /// The duration in nanoseconds. It is limited to 100 years in either direction, so that it can be added to a clock's reading.
-    var wholeNanoseconds: Int64 {
-        let (seconds, attoseconds) = bounded.components
-        return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
-    }
-}
 #endif

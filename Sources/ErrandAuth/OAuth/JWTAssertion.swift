@@ -77,7 +77,9 @@ public struct JWTAssertion: Sendable, CustomStringConvertible, HidesStorage {
         signer: JWTSigner
     ) {
         (self.issuer, self.subject, self.audience) = (issuer, subject ?? issuer, audience)
-        (self.lifetime, self.claims, self.signer) = (min(max(lifetime, .seconds(1)), .seconds(3_600)), claims, signer)
+        self.lifetime = min(max(lifetime, .seconds(1)), .seconds(3_600))
+        self.claims = claims
+        self.signer = signer
     }
 
     func signed(audience fallback: String, id: String, at now: Date) async throws -> String {

@@ -354,8 +354,10 @@ public struct OAuthClient: Sendable {
         init(from decoder: any Decoder) throws {
             let container = try decoder.container(keyedBy: CodingKeys.self)
             accessToken = try container.requiredText(.accessToken)
-            (tokenType, refreshToken) = (container.text(.tokenType), container.text(.refreshToken))
-            (scope, idToken) = (container.text(.scope), container.text(.idToken))
+            tokenType = container.text(.tokenType)
+            refreshToken = container.text(.refreshToken)
+            scope = container.text(.scope)
+            idToken = container.text(.idToken)
             expiresIn = try? container.decode(Lifetime.self, forKey: .expiresIn)
         }
     }

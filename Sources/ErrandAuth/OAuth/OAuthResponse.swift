@@ -98,7 +98,8 @@ struct OAuthResponse: Sendable {
         init(from decoder: any Decoder) throws {
             let container = try decoder.container(keyedBy: CodingKeys.self)
             error = try container.requiredText(.error)
-            (description, uri) = (container.text(.errorDescription), container.text(.errorUri))
+            description = container.text(.errorDescription)
+            uri = container.text(.errorUri)
         }
     }
 }

@@ -118,8 +118,10 @@ public struct OAuthServer: Sendable, Hashable {
 
         init(from decoder: any Decoder) throws {
             let container = try decoder.container(keyedBy: CodingKeys.self)
-            (issuer, tokenEndpoint) = (container.text(.issuer), container.text(.tokenEndpoint))
-            (authorizationEndpoint, revocationEndpoint) = (container.text(.authorizationEndpoint), container.text(.revocationEndpoint))
+            issuer = container.text(.issuer)
+            tokenEndpoint = container.text(.tokenEndpoint)
+            authorizationEndpoint = container.text(.authorizationEndpoint)
+            revocationEndpoint = container.text(.revocationEndpoint)
             deviceAuthorizationEndpoint = container.text(.deviceAuthorizationEndpoint)
             codeChallengeMethodsSupported = try container.decodeIfPresent([String].self, forKey: .codeChallengeMethodsSupported)
             authorizationResponseIssParameterSupported =

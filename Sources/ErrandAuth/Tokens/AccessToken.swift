@@ -47,7 +47,10 @@ public struct AccessToken: Sendable, Hashable, Codable {
         _ value: String, expiresAt: Date? = nil, refreshToken: String? = nil, scopes: [String] = [], idToken: String? = nil,
         obtainedAt: Date? = nil
     ) {
-        (self.value, self.expiresAt, self.refreshToken, self.scopes) = (value, expiresAt, Self.present(refreshToken), scopes)
+        self.value = value
+        self.expiresAt = expiresAt
+        self.refreshToken = Self.present(refreshToken)
+        self.scopes = scopes
         (self.idToken, self.obtainedAt) = (Self.present(idToken), obtainedAt)
     }
 

@@ -164,12 +164,7 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
             throw TokenFileError(path: path, reason: "another process has been refreshing it for \(Self.patience)")
         }
         defer { lock.release() }
-        let result: Result<Void, any Error>
-        do {
-            result = .success(try await work())
-        } catch {
-            result = .failure(error)
-        }
+        let result = await Result(of: work)
         await PrivateFile.cancelReservation(path)
         try result.get()
     }

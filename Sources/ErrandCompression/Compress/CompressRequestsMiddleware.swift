@@ -136,9 +136,8 @@ extension HTTPField.Name {
     fileprivate static let contentMD5 = known("Content-MD5")
 }
 
-private enum CompressOptionKey: OptionKey {
+private enum CompressOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<RequestCompression> { .inherited }
-    static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace { .compressRequests }
 }
 

@@ -81,9 +81,8 @@ public struct DecompressMiddleware: HTTPMiddleware {
     }
 }
 
-private enum DecompressOptionKey: OptionKey {
+private enum DecompressOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<DecompressionLimits> { .inherited }
-    static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace { .decompress }
 }
 

@@ -70,12 +70,7 @@ public struct LeakTrait: TestTrait, SuiteTrait, TestScoping {
 
     private func look(at test: Test, _ function: @concurrent () async throws -> Void) async throws {
         let before = OpenThings(scope)
-        let result: Result<Void, any Error>
-        do {
-            result = .success(try await function())
-        } catch {
-            result = .failure(error)
-        }
+        let result = await Result(of: function)
         let left = await settled(since: before)
         if !left.isEmpty {
             Issue.record("the test left open:  \(left.joined(separator: "; "))", sourceLocation: test.sourceLocation)

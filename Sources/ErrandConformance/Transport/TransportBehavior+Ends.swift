@@ -97,7 +97,7 @@ extension TransportBehavior {
                     HTTPResponse(status: .ok),
                     StubBodySource {
                         guard produced.value < pieces else { return nil }
-                        produced.count()
+                        produced.add()
                         return piece
                     }
                 )

@@ -8,12 +8,12 @@ extension TransportBehavior {
         TransportBehavior("PostIsSentOnce", "Each request reaches the server once, also a POST, and a request that the server rejects.") {
             let arrivals = Counter()
             let counting = StubResponse.custom { request in
-                arrivals.count()
+                arrivals.add()
                 return (HTTPResponse(status: .created), request.body)
             }
             let refused = Counter()
             let refusing = StubResponse.custom { _ in
-                refused.count()
+                refused.add()
                 return (HTTPResponse(status: .serviceUnavailable), Data())
             }
             return Check([Stub(.get, "/busy").responds(refusing), Stub().responds(counting)]) { subject in
@@ -59,7 +59,7 @@ extension TransportBehavior {
     /// Counts the request, then loses the connection instead of responding.
     private static func lost(counting arrivals: Counter) -> StubResponse {
         .custom { _ in
-            arrivals.count()
+            arrivals.add()
             throw TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
         }
     }
@@ -101,7 +101,7 @@ extension TransportBehavior {
         TransportBehavior("RedirectIsAResponse", "The transport itself follows no redirect (RFC 9110, 15.4).") {
             let arrivals = Counter()
             let end = StubResponse.custom { _ in
-                arrivals.count()
+                arrivals.add()
                 return (HTTPResponse(status: .ok), Data())
             }
             let codes = [301, 302, 303, 307, 308]

@@ -46,12 +46,12 @@ extension TransportBehavior {
             let stubs = [
                 Stub(.get).header(.ifNoneMatch, "\"v1\"").responds(
                     .custom { _ in
-                        confirmed.count()
+                        confirmed.add()
                         return (HTTPResponse(status: .notModified, headerFields: [.eTag: "\"v1\""]), Data())
                     }),
                 Stub(.get).responds(
                     .custom { _ in
-                        asked.count()
+                        asked.add()
                         return (HTTPResponse(status: .ok, headerFields: fields), Data("stored".utf8))
                     }),
             ]

@@ -18,20 +18,13 @@ enum Patience {
     }
 }
 
-/// The error if an expected step did not happen in time.
-struct ConformanceTimeout: Error, CustomStringConvertible {
-    let what: String
-    let limit: Duration
-    var description: String { "waited \(limit.inWords) for \(what)" }
-}
-
 /// Returns the result of `operation`, which runs in its own task. If the operation ignores its cancellation, the function does not
 /// wait for its end.
 ///
 /// - Parameters:
 ///   - what: the expected step, for the error.
 ///   - limit: the maximum time to wait. `nil`, the default: ``Patience/forOne``.
-/// - Throws: ``ConformanceTimeout`` after `limit`; `CancellationError` as soon as the caller is cancelled. In both cases, the task
+/// - Throws: `WaitTimeout` after `limit`; `CancellationError` as soon as the caller is cancelled. In both cases, the task
 ///   is cancelled, and the function does not wait for its end.
 func withDeadline<Result: Sendable>(
     _ what: String, within limit: Duration? = nil, _ operation: @escaping @Sendable () async throws -> Result
@@ -46,7 +39,7 @@ func value<Result: Sendable>(of task: Task<Result, any Error>, within limit: Dur
     let watcher = Task { end.decide(await task.result) }
     let timer = Task {
         try await sleepPatiently(for: limit)
-        end.decide(.failure(ConformanceTimeout(what: what, limit: limit)))
+        end.decide(.failure(WaitTimeout(what: what, limit: limit)))
     }
     defer {
         timer.cancel()

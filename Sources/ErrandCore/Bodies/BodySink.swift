@@ -46,16 +46,6 @@ extension ResponseBody {
     /// Use the returned body; this body can't be read any more. Bytes in memory become a stream, because a sink may wait.
     consuming func copied(to sink: some BodySink) -> ResponseBody {
         let (stage, length) = (SinkStage(sink), expectedLength)
-        switch storage {
-        case .stream(let owner, let stages):
-            guard let source = owner.move() else { return ResponseBody(usedUp: owner.request) }
-            let moved = owner.successor(over: source, observers: owner.observers + [stage.observer])
-            return ResponseBody(.stream(moved, stages + [.copy(stage)]), expectedLength: length)
-        case .buffered(let bytes):
-            guard bytes.moved(bytes.data, to: []) != nil else { return ResponseBody(usedUp: nil) }
-            let observers = bytes.taps.map(\.observer) + [stage.observer]
-            let owner = StreamOwner(DataBodySource(bytes.data, trailers: bytes.trailers), request: nil, observers: observers)
-            return ResponseBody(.stream(owner, bytes.taps.map { .tap($0) } + [.copy(stage)]), expectedLength: length)
-        }
+        return appending(.copy(stage), stage.observer, expectedLength: length)
     }
 }

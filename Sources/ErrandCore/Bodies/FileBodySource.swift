@@ -45,11 +45,7 @@ final class FileBodySource: BodySource {
     }
 
     func abandon() {
-        let file = state.withLock { state in
-            let file = state.file
-            state.file = nil
-            return file
-        }
+        let file = state.withLock { $0.file.take() }
         _ = file  // closed here, outside the lock
     }
 }

@@ -103,7 +103,7 @@ private final class HeldBytes: Sendable {
 
 /// A source of some bytes, and then an error.
 private final class BrokenSource: BodySource {
-    private let rest: Mutex<Data>
+    private let rest: Mutex<Data?>
     private let error: any Error
 
     init(_ data: Data, _ error: any Error) {
@@ -112,11 +112,7 @@ private final class BrokenSource: BodySource {
     }
 
     func next() throws -> Data? {
-        let data = rest.withLock { rest in
-            defer { rest = Data() }
-            return rest
-        }
-        if data.isEmpty { throw error }
+        guard let data = rest.withLock({ $0.take() }), !data.isEmpty else { throw error }
         return data
     }
 

@@ -26,7 +26,7 @@ extension ResponseBody {
         onInvalid: (@Sendable (JSONTextError) -> Void)? = nil
     ) -> JSONTexts<Value> {
         precondition(limitBytes > 0, "limitBytes must be at least 1 (is \(limitBytes))")
-        return JSONTexts(body: self, splitter: .lines(JSONLineSplitter(maxLineBytes: limitBytes)), coding: coding, onInvalid: onInvalid)
+        return JSONTexts(body: self, splitter: JSONLineSplitter(maxLineBytes: limitBytes), coding: coding, onInvalid: onInvalid)
     }
 
     /// Returns the body as values of a JSON text sequence (`application/json-seq`, [RFC 7464](https://www.rfc-editor.org/rfc/rfc7464)).
@@ -51,7 +51,7 @@ extension ResponseBody {
     ) -> JSONTexts<Value> {
         precondition(limitBytes > 0, "limitBytes must be at least 1 (is \(limitBytes))")
         return JSONTexts(
-            body: self, splitter: .sequence(JSONSequenceSplitter(maxTextBytes: limitBytes)), coding: coding, onInvalid: onInvalid)
+            body: self, splitter: JSONSequenceSplitter(maxTextBytes: limitBytes), coding: coding, onInvalid: onInvalid)
     }
 
     /// The values of a body with many JSON texts.
@@ -62,7 +62,7 @@ extension ResponseBody {
         public typealias Failure = any Error
 
         let body: ResponseBody
-        let splitter: JSONTextSplitter
+        let splitter: any JSONTextSplitter
         let coding: JSONCoding
         let onInvalid: (@Sendable (JSONTextError) -> Void)?
 
@@ -73,13 +73,14 @@ extension ResponseBody {
         /// Reads the values of a body.
         public struct Iterator: AsyncIteratorProtocol {
             private var body: ResponseBody.Iterator
-            private var splitter: JSONTextSplitter
+            private var splitter: any JSONTextSplitter
             private let coding: JSONCoding
             private let onInvalid: (@Sendable (JSONTextError) -> Void)?
             private var isAtEnd = false
 
             init(
-                body: ResponseBody.Iterator, splitter: JSONTextSplitter, coding: JSONCoding, onInvalid: (@Sendable (JSONTextError) -> Void)?
+                body: ResponseBody.Iterator, splitter: any JSONTextSplitter, coding: JSONCoding,
+                onInvalid: (@Sendable (JSONTextError) -> Void)?
             ) {
                 (self.body, self.splitter, self.coding, self.onInvalid) = (body, splitter, coding, onInvalid)
             }
@@ -106,10 +107,10 @@ extension ResponseBody {
 
             public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Value? { try await next() }
 
-            private mutating func nextText() throws -> JSONTextSplitter.Text? {
+            private mutating func nextText() throws -> JSONText? {
                 do throws(JSONTextTooLargeError) {
-                    if let text = try splitter.next() { return text }
-                    return isAtEnd ? try splitter.finish() : nil
+                    if let text = try splitter.nextText() { return text }
+                    return isAtEnd ? try splitter.lastText() : nil
                 } catch {
                     throw body.tooLarge(error.limitBytes)
                 }
@@ -121,65 +122,39 @@ extension ResponseBody {
 extension ResponseBody.JSONTexts.Iterator: HidesStorage {}
 
 /// One of the two ways to divide a body into JSON texts.
-enum JSONTextSplitter: Sendable {
-    case lines(JSONLineSplitter)
-    case sequence(JSONSequenceSplitter)
+protocol JSONTextSplitter: Sendable {
+    mutating func append(_ chunk: Data)
+    /// Returns the next text; `nil` if more bytes are needed.
+    mutating func nextText() throws(JSONTextTooLargeError) -> JSONText?
+    /// Returns a text that the end of the body completes.
+    mutating func lastText() throws(JSONTextTooLargeError) -> JSONText?
+}
 
-    /// A text, and its place in the body.
-    struct Text {
-        let place: JSONTextError.Place
-        let bytes: [UInt8]
-        var isCutOff = false
+extension JSONLineSplitter: JSONTextSplitter {
+    mutating func nextText() throws(JSONTextTooLargeError) -> JSONText? { try next().map(Self.text) }
+    mutating func lastText() throws(JSONTextTooLargeError) -> JSONText? { try finish().map(Self.text) }
 
-        func decoded<Value: Decodable>(as type: Value.Type, _ coding: JSONCoding) throws(JSONTextError) -> Value {
-            do {
-                if isCutOff { throw JSONTextError.CutOff() }
-                return try coding.decode(type, from: Data(bytes))
-            } catch {
-                throw JSONTextError(place, type, underlying: error)
-            }
+    private static func text(_ line: Line) -> JSONText { JSONText(place: .line(line.number), bytes: line.bytes) }
+}
+
+extension JSONSequenceSplitter: JSONTextSplitter {
+    mutating func nextText() throws(JSONTextTooLargeError) -> JSONText? { try next().map(Self.text) }
+    mutating func lastText() throws(JSONTextTooLargeError) -> JSONText? { try finish().map(Self.text) }
+
+    private static func text(_ item: Item) -> JSONText { JSONText(place: .text(item.number), bytes: item.bytes, isCutOff: item.isCutOff) }
+}
+
+struct JSONText {
+    let place: JSONTextError.Place
+    let bytes: [UInt8]
+    var isCutOff = false
+
+    func decoded<Value: Decodable>(as type: Value.Type, _ coding: JSONCoding) throws(JSONTextError) -> Value {
+        do {
+            if isCutOff { throw JSONTextError.CutOff() }
+            return try coding.decode(type, from: Data(bytes))
+        } catch {
+            throw JSONTextError(place, type, underlying: error)
         }
     }
-
-    mutating func append(_ chunk: Data) {
-        switch self {
-        case .lines(var splitter):
-            self = .empty
-            splitter.append(chunk)
-            self = .lines(splitter)
-        case .sequence(var splitter):
-            self = .empty
-            splitter.append(chunk)
-            self = .sequence(splitter)
-        }
-    }
-
-    mutating func next() throws(JSONTextTooLargeError) -> Text? {
-        switch self {
-        case .lines(var splitter):
-            self = .empty
-            defer { self = .lines(splitter) }
-            return try splitter.next().map { Text(place: .line($0.number), bytes: $0.bytes) }
-        case .sequence(var splitter):
-            self = .empty
-            defer { self = .sequence(splitter) }
-            return try splitter.next().map { Text(place: .text($0.number), bytes: $0.bytes, isCutOff: $0.isCutOff) }
-        }
-    }
-
-    mutating func finish() throws(JSONTextTooLargeError) -> Text? {
-        switch self {
-        case .lines(var splitter):
-            self = .empty
-            defer { self = .lines(splitter) }
-            return try splitter.finish().map { Text(place: .line($0.number), bytes: $0.bytes) }
-        case .sequence(var splitter):
-            self = .empty
-            defer { self = .sequence(splitter) }
-            return try splitter.finish().map { Text(place: .text($0.number), bytes: $0.bytes, isCutOff: $0.isCutOff) }
-        }
-    }
-
-    /// Replaces a splitter that is moved out, so that the splitter is changed in place.
-    private static var empty: JSONTextSplitter { .lines(JSONLineSplitter()) }
 }

@@ -12,22 +12,13 @@ extension ResponseBody {
     ///   - length: the length of the new body, in bytes. `nil`, the default, and negative numbers mean that the length is unknown.
     ///     It becomes ``expectedLength`` and is not checked. Bytes in memory have the length of the output.
     public consuming func transformed(by transform: some BodyTransform, length: Int64? = nil) -> ResponseBody {
-        let length = length.flatMap { $0 >= 0 ? $0 : nil }
-        switch storage {
-        case .stream(let owner, let stages):
-            guard let source = owner.move() else { return ResponseBody(usedUp: owner.request) }
-            let moved = owner.successor(over: source, observers: owner.observers)
-            return ResponseBody(.stream(moved, stages + [.transform(transform)]), expectedLength: length)
-        case .buffered(let bytes):
+        if case .buffered(let bytes) = storage,
             let output = transform.output(of: bytes.data, upTo: Self.transformedInMemoryLimitBytes)
-            guard let moved = bytes.moved(output ?? bytes.data, to: bytes.taps) else { return ResponseBody(usedUp: nil) }
-            if let output { return ResponseBody(.buffered(moved), expectedLength: Int64(output.count)) }
-            return ResponseBody(
-                .stream(
-                    StreamOwner(DataBodySource(bytes.data, trailers: bytes.trailers), request: nil, observers: bytes.taps.map(\.observer)),
-                    bytes.taps.map { .tap($0) } + [.transform(transform)]),
-                expectedLength: length)
+        {
+            guard let moved = bytes.moved(output, to: bytes.taps) else { return ResponseBody(usedUp: nil) }
+            return ResponseBody(.buffered(moved), expectedLength: Int64(output.count))
         }
+        return appending(.transform(transform), expectedLength: length.flatMap { $0 >= 0 ? $0 : nil })
     }
 
     /// Returns this body, and reports its chunks and its end to `observe`.
@@ -43,16 +34,29 @@ extension ResponseBody {
     ///   The end is reported exactly once, and nothing follows it.
     public consuming func observed(_ observe: @escaping @Sendable (BodyEvent) -> Void) -> ResponseBody {
         let observer = BodyObserver(observe)
+        let length = expectedLength
+        guard case .buffered(let bytes) = storage else { return appending(.observe(observer), observer, expectedLength: length) }
+        guard let moved = bytes.moved(bytes.data, to: bytes.taps + [BodyTap(observer: observer, data: bytes.data)]) else {
+            return ResponseBody(usedUp: nil)
+        }
+        return ResponseBody(.buffered(moved), expectedLength: length)
+    }
+
+    /// Returns a stream of this body with another stage.
+    ///
+    /// - Parameter observer: the observer of the stage, which learns of a failure or an early end.
+    consuming func appending(_ stage: BodyStage, _ observer: BodyObserver? = nil, expectedLength: Int64?) -> ResponseBody {
+        func adding(to observers: [BodyObserver]) -> [BodyObserver] { observer.map { observers + [$0] } ?? observers }
         switch storage {
         case .stream(let owner, let stages):
             guard let source = owner.move() else { return ResponseBody(usedUp: owner.request) }
-            let moved = owner.successor(over: source, observers: owner.observers + [observer])
-            return ResponseBody(.stream(moved, stages + [.observe(observer)]), expectedLength: expectedLength)
+            let moved = owner.successor(over: source, observers: adding(to: owner.observers))
+            return ResponseBody(.stream(moved, stages + [stage]), expectedLength: expectedLength)
         case .buffered(let bytes):
-            guard let moved = bytes.moved(bytes.data, to: bytes.taps + [BodyTap(observer: observer, data: bytes.data)]) else {
-                return ResponseBody(usedUp: nil)
-            }
-            return ResponseBody(.buffered(moved), expectedLength: expectedLength)
+            guard bytes.moved(bytes.data, to: []) != nil else { return ResponseBody(usedUp: nil) }
+            let source = DataBodySource(bytes.data, trailers: bytes.trailers)
+            let owner = StreamOwner(source, request: nil, observers: adding(to: bytes.taps.map(\.observer)))
+            return ResponseBody(.stream(owner, bytes.taps.map { .tap($0) } + [stage]), expectedLength: expectedLength)
         }
     }
 

@@ -238,10 +238,6 @@ public struct ResponseBody: Sendable, AsyncSequence {
 
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Data? { try await next() }
 
-        fileprivate var isStream: Bool {
-            if case .stream = kind { true } else { false }
-        }
-
         /// Returns the error for a body that exceeds a limit: see ``ResponseBody/tooLarge(_:)``.
         func tooLarge(_ limitBytes: Int) -> TransportError { tooLarge("more than \(limitBytes) bytes") }
 

@@ -202,17 +202,10 @@ extension Date {
 
 /// An object with one member, used to find the name that an encoder writes for the member.
 private struct OneMember: Encodable {
-    private struct Key: CodingKey {
-        let stringValue: String
-        var intValue: Int? { nil }
-        init(stringValue: String) { self.stringValue = stringValue }
-        init?(intValue: Int) { nil }
-    }
-
     let key: any CodingKey
 
     func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: Key.self)
-        try container.encode(true, forKey: Key(stringValue: key.stringValue))
+        var container = encoder.container(keyedBy: PlainKey.self)
+        try container.encode(true, forKey: PlainKey(key.stringValue))
     }
 }

@@ -43,10 +43,12 @@ public struct JSONTextError: LocalizedError, Sendable, CustomStringConvertible, 
         switch underlying as? DecodingError {
         case .typeMismatch(let expected, let context): (path, problem) = (context.codingPath, "expected \(ErrandCore.typeName(expected))")
         case .valueNotFound(let expected, let context):
-            (path, problem) = (context.codingPath, "expected \(ErrandCore.typeName(expected)), found null")
+            path = context.codingPath
+            problem = "expected \(ErrandCore.typeName(expected)), found null"
         case .keyNotFound(let key, let context): (path, problem) = (context.codingPath + [key], "no such key")
         case .dataCorrupted(let context):
-            (path, problem) = (context.codingPath, context.codingPath.isEmpty ? "the text is not valid JSON" : "invalid value")
+            path = context.codingPath
+            problem = context.codingPath.isEmpty ? "the text is not valid JSON" : "invalid value"
         default: problem = underlying is CutOff ? "the text is cut off" : shownError(underlying)
         }
         codingPath = shownPath(path, named: path.map(\.stringValue))

@@ -95,7 +95,7 @@ private final class PairStorage {
             // The keys of a dictionary are not names of properties. As in JSON, they stay unchanged.
             for (name, member) in dictionary.members {
                 let first = pairs.count
-                try encode(member, at: .member(name), path: path + [PairKey(name)])
+                try encode(member, at: .member(name), path: path + [PlainKey(name)])
                 ofDictionaries += first..<pairs.count
             }
         } else {
@@ -229,7 +229,7 @@ private struct PairMembers<Key: CodingKey>: KeyedEncodingContainerProtocol {
         PairEncoder(storage: storage, position: storage.member(key, path: codingPath), codingPath: codingPath + [key]).unkeyedContainer()
     }
 
-    mutating func superEncoder() -> any Encoder { nested(PairKey("super")) }
+    mutating func superEncoder() -> any Encoder { nested(PlainKey("super")) }
     mutating func superEncoder(forKey key: Key) -> any Encoder { nested(key) }
 
     private func nested(_ key: any CodingKey) -> any Encoder {
@@ -250,7 +250,7 @@ private struct PairElements: UnkeyedEncodingContainer {
 
     private mutating func nextPath() -> [any CodingKey] {
         defer { count += 1 }
-        return codingPath + [PairKey(count)]
+        return codingPath + [PlainKey(count)]
     }
 
     mutating func encodeNil() throws { try storage.encodeNil(at: .element(index), path: nextPath()) }
@@ -281,16 +281,6 @@ private struct PairValue: SingleValueEncodingContainer {
 
     mutating func encodeNil() throws { try storage.encodeNil(at: position, path: codingPath) }
     mutating func encode<Value: Encodable>(_ value: Value) throws { try storage.encode(value, at: position, path: codingPath) }
-}
-
-private struct PairKey: CodingKey {
-    let stringValue: String
-    let intValue: Int?
-
-    init(_ name: String) { (stringValue, intValue) = (name, nil) }
-    init(_ index: Int) { (stringValue, intValue) = (String(index), index) }
-    init?(stringValue: String) { self.init(stringValue) }
-    init?(intValue: Int) { self.init(intValue) }
 }
 
 extension JSONEncoder {

@@ -125,7 +125,11 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
             add(slot)
             index = slot.newer
         }
-        (slots, free, indices, oldest, newest) = (compacted, [], Dictionary(minimumCapacity: compacted.count), -1, -1)
+        slots = compacted
+        free = []
+        indices = Dictionary(minimumCapacity: compacted.count)
+        oldest = -1
+        newest = -1
         for (index, slot) in slots.enumerated() {
             guard let slot else { continue }
             indices[slot.key] = index

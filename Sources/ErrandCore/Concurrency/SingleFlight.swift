@@ -160,12 +160,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         guard state.withLock({ $0.flights[key]?.number == flight }) else { return }  // every waiter has left, or it was cancelled
         LiveWork.flight.begin()
         let task = Task(executorPreference: executor) {
-            let result: Result<Value, any Error>
-            do {
-                result = .success(try await work())
-            } catch {
-                result = .failure(error)
-            }
+            let result = await Result(of: work)
             LiveWork.flight.end()
             self.finish(flight, of: key, with: result)
         }

@@ -30,10 +30,7 @@ final class CallEnd: Sendable {
 
     /// Ends the call. Only the first end counts. Observers are notified in the order of registration, the innermost first.
     func end(_ outcome: Outcome) {
-        let waiting = handlers.withLock { handlers in
-            defer { handlers = nil }
-            return handlers
-        }
+        let waiting = handlers.withLock { $0.take() }
         for handler in waiting ?? [] { handler(outcome) }
     }
 

@@ -21,6 +21,8 @@ public struct ExchangeLifetime: Sendable {
         case failed(any Error)
         /// The rest of the response was abandoned.
         case abandoned
+
+        package var isComplete: Bool { if case .complete = self { true } else { false } }
     }
 
     /// The sizes of the bodies on the wire, in bytes: as sent, that is, compressed, without heads, framing and trailers.

@@ -108,7 +108,9 @@ final class ObservedCall: CallObservation {
         let awaitsReader = !isUpgraded && request.options.call.awaitsReader(ofRefused: isRefused)
         observer.received(&response, isRefused: isRefused, awaitsReader: awaitsReader)
         state.withLock { state in
-            (state.head, state.isRefused, state.isUpgraded) = (Head(response), isRefused, isUpgraded)
+            state.head = Head(response)
+            state.isRefused = isRefused
+            state.isUpgraded = isUpgraded
             if !awaitsReader { state.reading = .decoded }
         }
         // The bytes after the head belong to the other protocol.
@@ -141,7 +143,9 @@ final class ObservedCall: CallObservation {
         var response = error.refused
         (response.metadata.attempts, response.metadata.retryStop) = (error.attempts, error.retryStop)
         state.withLock { state in
-            (state.head, state.isRefused, state.statusError) = (Head(response), true, error)
+            state.head = Head(response)
+            state.isRefused = true
+            state.statusError = error
             state.reading = error.serviceError.map { .refused($0) } ?? .decoded
         }
         let end = error.refused.exchange.result

@@ -17,7 +17,9 @@ public enum Delivery: String, Sendable, Hashable, Comparable {
     /// The server responded.
     case sent
 
-    public static func < (first: Delivery, second: Delivery) -> Bool { first.rank < second.rank }
+    public static func < (first: Delivery, second: Delivery) -> Bool {
+        first != second && (first == .notSent || second == .sent)
+    }
 
     /// Creates the delivery of a request that failed with `error`.
     ///
@@ -29,14 +31,6 @@ public enum Delivery: String, Sendable, Hashable, Comparable {
             case let error as any RequestFailure: error.delivery
             default: .unknown
             }
-    }
-
-    private var rank: Int {
-        switch self {
-        case .notSent: 0
-        case .unknown: 1
-        case .sent: 2
-        }
     }
 }
 

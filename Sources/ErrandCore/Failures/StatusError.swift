@@ -68,8 +68,10 @@ public struct StatusError: RequestFailure {
         var refused = response
         refused.body = ResponseBody()
         refused.metadata.callEnd = nil
-        (self.refused, bodyWasStreamed) = (refused, response.body.bufferedData == nil)
-        (bodyPrefix, bodyIsWhole) = (front.count > limitBytes ? Data(front.prefix(limitBytes)) : front, isWhole)
+        self.refused = refused
+        bodyWasStreamed = response.body.bufferedData == nil
+        bodyPrefix = front.count > limitBytes ? Data(front.prefix(limitBytes)) : front
+        bodyIsWhole = isWhole
         let type = head.headerFields.single(.contentType).flatMap { MediaType($0) }
         problem = type?.essence == ProblemDetails.mediaType ? try? ProblemDetails(parsing: bodyPrefix) : nil
         described = isWhole && front.count <= limitBytes ? response.request.options.call.serviceErrors?.read(bodyPrefix) : nil

@@ -41,10 +41,9 @@ public struct StatusRule: Sendable, CustomStringConvertible {
     }
 }
 
-private enum ValidateStatusOptionKey: OptionKey {
+private enum ValidateStatusOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<StatusRule> { .inherited }
     static func identity(of value: OptionOverride<StatusRule>) -> OptionIdentity { .ofSwitch(value) }
-    static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace { .validateStatus }
 }
 

@@ -39,7 +39,9 @@ public struct CredentialIdentity: Sendable, Hashable, CustomStringConvertible, H
     ///   - parts: further texts by which identities in this process are compared, such as the password. These texts are not part
     ///     of ``canonicalOctets``.
     public init(scheme: String, account: String, _ parts: String...) {
-        (self.scheme, self.account, self.parts) = (OctetKey(scheme), OctetKey(account), parts.map { OctetKey($0) })
+        self.scheme = OctetKey(scheme)
+        self.account = OctetKey(account)
+        self.parts = parts.map { OctetKey($0) }
     }
 
     /// Whether the identity is the same in another run and in another process.

@@ -38,9 +38,8 @@ extension IdempotencyKey: CustomStringConvertible, HidesStorage {
     public var description: String { value == nil ? "attached" : "value(\(Sensitivity.urlPlaceholder))" }
 }
 
-private enum IdempotencyKeyOption: OptionKey {
+private enum IdempotencyKeyOption: CrossOriginOptionKey {
     static var defaultValue: IdempotencyKey? { nil }
-    static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace { .retry }
 }
 

@@ -19,33 +19,12 @@ public protocol MetadataKey {
     static var defaultValue: Value { get }
 }
 
-/// Values by the type of their key. Nothing is allocated while no value is set.
-struct TypedValues: Sendable {
-    private var storage: [ObjectIdentifier: any Sendable]?
+/// The values of metadata by their keys.
+typealias MetadataValues = TypedValues<Void>
 
+extension MetadataValues {
     subscript<Key: MetadataKey>(_ key: Key.Type) -> Key.Value {
-        get { storage == nil ? Key.defaultValue : stored(key) }
-        set {
-            if storage == nil { storage = [:] }
-            storage?.updateValue(newValue, forKey: ObjectIdentifier(key))
-        }
+        get { isEmpty ? Key.defaultValue : value(of: key, or: Key.defaultValue) }
+        set { set(newValue, for: key, ()) }
     }
-
-    /// Reads a stored value. This is a separate function, because it needs more of the type's metadata at run time. Every layer
-    /// reads values, but most requests have no values.
-    private func stored<Key: MetadataKey>(_ key: Key.Type) -> Key.Value {
-        // The result of the lookup is unwrapped first, because a missing value must not be mistaken for the `nil` of an optional `Value`.
-        guard let value = storage?[ObjectIdentifier(key)] else { return Key.defaultValue }
-        return value as? Key.Value ?? Key.defaultValue
-    }
-
-    /// Whether no value was ever set.
-    var isEmpty: Bool { storage == nil }
-
-    var count: Int { storage?.count ?? 0 }
-}
-
-extension TypedValues: CustomStringConvertible, HidesStorage {
-    /// The number of values. The values are not shown, because they may be secret.
-    var description: String { "\(count) values" }
 }

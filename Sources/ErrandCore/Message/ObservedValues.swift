@@ -19,22 +19,19 @@ public struct RedirectRecord: Sendable, Hashable {
     public init(status: HTTPResponse.Status, from: String, to: String) { (self.status, self.from, self.to) = (status, from, to) }
 }
 
-private enum RequestNumberKey: MetadataKey, OptionKey {
+private enum RequestNumberKey: MetadataKey, CrossOriginOptionKey {
     static var defaultValue: Int? { nil }
     static func identity(of value: Int?) -> OptionIdentity { .none }
-    static var crossesOrigins: Bool { true }
 }
 
-private enum ResendCountKey: OptionKey {
+private enum ResendCountKey: CrossOriginOptionKey {
     static var defaultValue: Int { 0 }
     static func identity(of value: Int) -> OptionIdentity { .none }
-    static var crossesOrigins: Bool { true }
 }
 
-private enum HasLeftOriginKey: OptionKey {
+/// The value is part of the identity, because `baggage` depends on the value.
+private enum HasLeftOriginKey: CrossOriginOptionKey {
     static var defaultValue: Bool { false }
-    /// The default identity is kept, because the result of `baggage` depends on this value.
-    static var crossesOrigins: Bool { true }
 }
 
 private enum RedirectsKey: MetadataKey { static var defaultValue: [RedirectRecord] { [] } }

@@ -69,3 +69,17 @@ extension OptionKey where Value: Hashable {
         value == defaultValue ? .none : value == value ? .value(value) : .unique
     }
 }
+
+/// The key of an option that also applies at another origin.
+package protocol CrossOriginOptionKey: OptionKey {}
+
+extension CrossOriginOptionKey {
+    package static var crossesOrigins: Bool { true }
+}
+
+/// The key of an option that only switches a middleware off.
+package protocol SwitchOptionKey: CrossOriginOptionKey where Value == OptionOverride<Never> {}
+
+extension SwitchOptionKey {
+    @inlinable package static var defaultValue: OptionOverride<Never> { .inherited }
+}

@@ -1,51 +1,26 @@
-/// The values of options by their keys. Nothing is allocated while no option is set. A request has few options, so a linear
-/// search is faster than hashing.
-struct OptionValues: Sendable {
-    private struct Entry: Sendable {
-        let key: any OptionKey.Type
-        var value: any Sendable
-    }
+/// The values of options by their keys.
+typealias OptionValues = TypedValues<any OptionKey.Type>
 
-    private var entries: [Entry] = []
-
-    var isEmpty: Bool { entries.isEmpty }
-    var count: Int { entries.count }
+extension OptionValues {
     /// The keys of the options that were set, in the order in which the options were first set.
-    var keys: [any OptionKey.Type] { entries.map(\.key) }
+    var keys: [any OptionKey.Type] { entries.map(\.tag) }
 
     subscript<Key: OptionKey>(_ key: Key.Type) -> Key.Value {
-        get { entries.isEmpty ? Key.defaultValue : stored(key) }
-        set {
-            if let index = index(of: ObjectIdentifier(key)) {
-                entries[index].value = newValue
-            } else {
-                if entries.isEmpty { entries.reserveCapacity(4) }
-                entries.append(Entry(key: key, value: newValue))
-            }
-        }
-    }
-
-    private func stored<Key: OptionKey>(_ key: Key.Type) -> Key.Value {
-        guard let index = index(of: ObjectIdentifier(key)) else { return Key.defaultValue }
-        return entries[index].value as? Key.Value ?? Key.defaultValue
-    }
-
-    private func index(of key: ObjectIdentifier) -> Int? {
-        for index in entries.indices where ObjectIdentifier(entries[index].key) == key { return index }
-        return nil
+        get { isEmpty ? Key.defaultValue : value(of: key, or: Key.defaultValue) }
+        set { set(newValue, for: key, key) }
     }
 
     /// Sets the value of a key to the value in `other`. If `other` has no value for the key, removes the value.
     mutating func restore<Key: OptionKey>(_ key: Key.Type, of other: OptionValues) {
-        if other.index(of: ObjectIdentifier(key)) != nil {
+        if other.index(of: key) != nil {
             self[key] = other[key]
-        } else if let index = index(of: ObjectIdentifier(key)) {
+        } else if let index = index(of: key) {
             entries.remove(at: index)
         }
     }
 
     mutating func removeOriginBoundOptions() {
-        if entries.contains(where: { !$0.key.crossesOrigins }) { entries.removeAll { !$0.key.crossesOrigins } }
+        if entries.contains(where: { !$0.tag.crossesOrigins }) { entries.removeAll { !$0.tag.crossesOrigins } }
     }
 
     /// The identity of all values; `nil` if one of the values makes the request unique.
@@ -55,10 +30,10 @@ struct OptionValues: Sendable {
         }
         var identities = RequestOptions.Identity()
         for entry in entries {
-            switch identity(entry.key, entry.value) {
+            switch identity(entry.tag, entry.value) {
             case .none: continue
             case .unique: return nil
-            case .value(let value): identities.values[ObjectIdentifier(entry.key)] = RequestOptions.Identity.Part(value: value)
+            case .value(let value): identities.values[entry.key] = RequestOptions.Identity.Part(value: value)
             }
         }
         return identities
@@ -77,18 +52,13 @@ struct OptionValues: Sendable {
             return AnyHashable(value) == AnyHashable(unset)
         }
         for entry in entries {
-            let (place, lacks) = (entry.key.servedBy, entry.key.needs.subtracting(capabilities))
+            let (place, lacks) = (entry.tag.servedBy, entry.tag.needs.subtracting(capabilities))
             let isServed = isServed(place)
-            if isServed && lacks.isEmpty || asksForNothing(entry.key, entry.value) { continue }
-            return (entry.key, isServed ? .capabilities(lacks) : .middleware(place))
+            if isServed && lacks.isEmpty || asksForNothing(entry.tag, entry.value) { continue }
+            return (entry.tag, isServed ? .capabilities(lacks) : .middleware(place))
         }
         return nil
     }
-}
-
-extension OptionValues: CustomStringConvertible, HidesStorage {
-    /// The number of values. The values are not shown, because they may be secret.
-    var description: String { "\(count) values" }
 }
 
 /// Whether `value` is an optional without a value.

@@ -108,21 +108,18 @@ extension RequestOptions: CustomStringConvertible, HidesStorage {
 
 // MARK: - Options that every stack knows
 
-private enum SensitivityKey: OptionKey {
+private enum SensitivityKey: CrossOriginOptionKey {
     static var defaultValue: Sensitivity { .standard }
-    static var crossesOrigins: Bool { true }
 }
 
-private enum TagsKey: OptionKey {
+private enum TagsKey: CrossOriginOptionKey {
     static var defaultValue: [String: String] { [:] }
     static func identity(of value: [String: String]) -> OptionIdentity { .none }
-    static var crossesOrigins: Bool { true }
 }
 
-private enum UpgradeKey: OptionKey {
+private enum UpgradeKey: CrossOriginOptionKey {
     static var defaultValue: UpgradeRequest? { nil }
     static func identity(of value: UpgradeRequest?) -> OptionIdentity { value == nil ? .none : .unique }
-    static var crossesOrigins: Bool { true }
     static var needs: Capabilities { .upgrades }
 }
 

@@ -33,12 +33,11 @@ extension HTTPField.Name {
     static let priority = known("Priority")
 }
 
-private enum PriorityKey: OptionKey {
+private enum PriorityKey: CrossOriginOptionKey {
     static var defaultValue: RequestPriority { .normal }
     /// The priority is not part of the identity. Coalescing compares the priority itself, because a more urgent caller sends its own
     /// request.
     static func identity(of value: RequestPriority) -> OptionIdentity { .none }
-    static var crossesOrigins: Bool { true }
 }
 
 extension RequestOptions {

@@ -5,7 +5,7 @@
 /// print(response.metadata)        // HTTP/2, request 7, 2 earlier attempts, 1 redirect, body was gzip
 /// ```
 public struct ResponseMetadata: Sendable {
-    private var values = TypedValues()
+    private var values = MetadataValues()
     /// Whether a `validateStatus` middleware has accepted the response.
     package var isStatusAccepted = false
     /// The end of reading the response, for which the observers of the call wait; `nil` without observers.

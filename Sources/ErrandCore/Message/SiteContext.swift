@@ -13,10 +13,9 @@ public enum SiteContext: Sendable, Hashable, CaseIterable {
     case crossSiteNavigation
 }
 
-private enum SiteContextKey: OptionKey {
+/// Without the context, a redirect to another site would count as a request of the same site.
+private enum SiteContextKey: CrossOriginOptionKey {
     static var defaultValue: SiteContext? { nil }
-    /// The context is kept across origins. Without the context, a redirect to another site would count as a request of the same site.
-    static var crossesOrigins: Bool { true }
 }
 
 extension RequestOptions {

@@ -44,6 +44,21 @@ struct FileCalls: Sendable {
     private init() {}
 
     init(write: @escaping @Sendable (_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int) { self.write = write }
+
+    /// Writes all octets of `data` at `offset`, or at the end of what was written if `offset` is `nil`.
+    ///
+    /// - Returns: 0, or the number of the error.
+    func writeAll(_ data: Data, to descriptor: Int32, at offset: Int64?) -> Int32 {
+        data.withUnsafeBytes { bytes -> Int32 in
+            var written = 0
+            while written < bytes.count {
+                let rest = UnsafeRawBufferPointer(rebasing: bytes[written...])
+                let count = offset.map { writeAt(descriptor, rest, $0 + Int64(written)) } ?? write(descriptor, rest)
+                if count > 0 { written += count } else if count != -Int(EINTR) { return count == 0 ? EIO : Int32(-count) }
+            }
+            return 0
+        }
+    }
 }
 
 // The members `write` and `rename` hide the functions with the same names.

@@ -1,11 +1,5 @@
 internal import Synchronization
 
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
-
 #if canImport(Glibc)
 internal import Glibc
 #elseif canImport(Musl)
@@ -92,14 +86,7 @@ package final class OutputFile: Sendable {
     /// Appends all of `data` to the file.
     package func append(_ data: Data) throws {
         guard let descriptor = state.withLock(\.descriptor) else { throw failure("write", EBADF) }
-        let code = data.withUnsafeBytes { bytes -> Int32 in
-            var written = 0
-            while written < bytes.count {
-                let count = calls.write(descriptor, UnsafeRawBufferPointer(rebasing: bytes[written...]))
-                if count > 0 { written += count } else if count != -Int(EINTR) { return count == 0 ? EIO : Int32(-count) }
-            }
-            return 0
-        }
+        let code = calls.writeAll(data, to: descriptor, at: nil)
         if code != 0 { throw failure("write", code) }
     }
 

@@ -1,11 +1,5 @@
 internal import Synchronization
 
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
-
 #if canImport(Glibc)
 internal import Glibc
 #elseif canImport(Musl)
@@ -106,17 +100,7 @@ final class PartialFile: Sendable {
     ///
     /// - Throws: `FileWriteError`. The file may then have some of the bytes.
     func write(_ data: Data, at offset: Int64) throws(FileWriteError) {
-        try with("write") { descriptor in
-            data.withUnsafeBytes { bytes -> Int32 in
-                var written = 0
-                while written < bytes.count {
-                    let rest = UnsafeRawBufferPointer(rebasing: bytes[written...])
-                    let count = calls.writeAt(descriptor, rest, offset + Int64(written))
-                    if count > 0 { written += count } else if count != -Int(EINTR) { return count == 0 ? EIO : Int32(-count) }
-                }
-                return 0
-            }
-        }
+        try with("write") { calls.writeAll(data, to: $0, at: offset) }
     }
 
     /// Returns `count` bytes from an offset, or fewer at the end of the file.

@@ -1,9 +1,3 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
-
 #if canImport(Glibc)
 internal import Glibc
 #elseif canImport(Musl)

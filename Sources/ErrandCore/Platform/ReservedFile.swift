@@ -1,9 +1,3 @@
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
-
 #if canImport(Glibc)
 internal import Glibc
 #elseif canImport(Musl)
@@ -117,27 +111,14 @@ struct ReservedFile: ~Copyable {
         while code == EINTR { code = posix_fallocate(descriptor, 0, off_t(count)) }
         if code != EOPNOTSUPP, code != EINVAL, code != ENOSYS { return code }
         #endif
-        return write([UInt8](repeating: 0, count: count).withUnsafeBytes { Data($0) })
-    }
-
-    /// Replaces the bytes at the beginning. Returns 0, or the error number.
-    private func write(_ data: Data) -> Int32 {
-        data.withUnsafeBytes { bytes -> Int32 in
-            var written = 0
-            while written < bytes.count {
-                let rest = UnsafeRawBufferPointer(rebasing: bytes[written...])
-                let count = pwrite(descriptor, rest.baseAddress, rest.count, off_t(written))
-                if count > 0 { written += count } else if count == 0 || errno != EINTR { return count == 0 ? EIO : errno }
-            }
-            return 0
-        }
+        return FileCalls.system.writeAll(Data(count: count), to: descriptor, at: 0)
     }
 
     /// Writes `data` to the reserved blocks, and gives the file the name `path`.
     ///
     /// - Throws: `FileWriteError`. The file is then removed, and `path` is unchanged.
     func commit(_ data: Data) throws(FileWriteError) {
-        var (operation, code) = ("write", write(data))
+        var (operation, code) = ("write", FileCalls.system.writeAll(data, to: descriptor, at: 0))
         // Unused blocks are released only after all bytes are written.
         if code == 0, ftruncate(descriptor, off_t(data.count)) != 0 { code = errno }
         if code == 0, fsync(descriptor) != 0 { (operation, code) = ("synchronize", errno) }

@@ -203,12 +203,7 @@ extension HTTPSender {
     /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware's own rules
     ///   determine its position.
     public func wrapped(by middleware: some HTTPMiddleware, inside place: MiddlewarePlace) -> HTTPStack {
-        HTTPStack(self).adding([
-            LayerEntry(
-                middleware,
-                by: .inside(
-                    place, because: "wrapped(by:inside:) asks for the other order, and sorts by places of the canonical order alone"))
-        ])
+        HTTPStack(self).adding([LayerEntry(middleware, by: .inside(place, because: Self.otherOrder("inside")))])
     }
 
     /// Adds `middleware` directly outside a place of the canonical order, in a stack that sorts its layers.
@@ -218,11 +213,10 @@ extension HTTPSender {
     /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware's own rules
     ///   determine its position.
     public func wrapped(by middleware: some HTTPMiddleware, outside place: MiddlewarePlace) -> HTTPStack {
-        HTTPStack(self).adding([
-            LayerEntry(
-                middleware,
-                by: .outside(
-                    place, because: "wrapped(by:outside:) asks for the other order, and sorts by places of the canonical order alone"))
-        ])
+        HTTPStack(self).adding([LayerEntry(middleware, by: .outside(place, because: Self.otherOrder("outside")))])
+    }
+
+    private static func otherOrder(_ label: String) -> String {
+        "wrapped(by:\(label):) asks for the other order, and sorts by places of the canonical order alone"
     }
 }

@@ -52,8 +52,11 @@ public struct PhaseTimeouts: Sendable {
     /// These limits, each reduced to the longest time that a clock can wait.
     var bounded: PhaseTimeouts {
         var limits = self
-        (limits.queue, limits.connect, limits.firstByte) = (queue?.bounded, connect?.bounded, firstByte?.bounded)
-        (limits.idleRead, limits.idleWrite) = (idleRead?.bounded, idleWrite?.bounded)
+        limits.queue = queue?.bounded
+        limits.connect = connect?.bounded
+        limits.firstByte = firstByte?.bounded
+        limits.idleRead = idleRead?.bounded
+        limits.idleWrite = idleWrite?.bounded
         return limits
     }
 

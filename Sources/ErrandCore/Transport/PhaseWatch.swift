@@ -71,8 +71,7 @@ final class PhaseWatch: EventSink {
         let waiter = state.withLock { state in
             (state.phase, state.limit, state.since) = (phase, limit, now)
             state.generation += 1
-            defer { state.waiter = nil }
-            return state.waiter
+            return state.waiter.take()
         }
         waiter?.continuation.resume()
     }

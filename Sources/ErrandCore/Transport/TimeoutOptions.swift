@@ -1,15 +1,13 @@
-private enum TimeoutOptionKey: OptionKey {
+private enum TimeoutOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<Duration> { .inherited }
     static func identity(of value: OptionOverride<Duration>) -> OptionIdentity { .none }
-    static var crossesOrigins: Bool { true }
 }
 
-private enum AttemptTimeoutKey: OptionKey {
+private enum AttemptTimeoutKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<Duration> { .inherited }
-    static var crossesOrigins: Bool { true }
 }
 
-private enum PhaseTimeoutsKey: OptionKey {
+private enum PhaseTimeoutsKey: CrossOriginOptionKey {
     /// The comparable part of ``PhaseTimeouts``: the durations, and the type of the clock.
     private struct Limits: Hashable {
         let durations: [Duration?]
@@ -25,8 +23,6 @@ private enum PhaseTimeoutsKey: OptionKey {
         case .use(let limits): .value(Limits(durations: limits.durations, clock: ObjectIdentifier(type(of: limits.clock))))
         }
     }
-
-    static var crossesOrigins: Bool { true }
 }
 
 extension RequestOptions {

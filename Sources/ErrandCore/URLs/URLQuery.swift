@@ -33,7 +33,8 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
         fileprivate init(written: Substring) {
             func decoded(_ text: Substring) -> String { PercentEncoding.decode(text) ?? String(text) }
             if let equals = written.utf8.firstIndex(of: UInt8(ascii: "=")) {
-                (name, value) = (decoded(written[..<equals]), decoded(written[written.utf8.index(after: equals)...]))
+                name = decoded(written[..<equals])
+                value = decoded(written[written.utf8.index(after: equals)...])
             } else {
                 (name, value) = (decoded(written), nil)
             }

@@ -206,9 +206,11 @@ struct JSONParser {
         let (string, isSlow): (String?, Bool)
         if isEscaped {
             let plain = try resolvingEscapes(text)
-            (string, isSlow) = (String(validating: plain, as: UTF8.self), plain.withUnsafeBytes { MarkRun.isTooLong(in: $0) })
+            string = String(validating: plain, as: UTF8.self)
+            isSlow = plain.withUnsafeBytes { MarkRun.isTooLong(in: $0) }
         } else {
-            (string, isSlow) = (String(validating: text, as: UTF8.self), MarkRun.isTooLong(in: UnsafeRawBufferPointer(text)))
+            string = String(validating: text, as: UTF8.self)
+            isSlow = MarkRun.isTooLong(in: UnsafeRawBufferPointer(text))
         }
         guard let string else { throw error("a string that is not UTF-8") }
         // The app, and `==` of JSON values, also compare strings.
@@ -256,12 +258,8 @@ struct JSONParser {
         guard index + 6 <= text.endIndex, text[index] == UInt8(ascii: "\\"), text[index + 1] == UInt8(ascii: "u") else { return nil }
         var unit: UInt16 = 0
         for byte in text[(index + 2)..<(index + 6)] {
-            switch byte {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"): unit = unit << 4 | UInt16(byte - UInt8(ascii: "0"))
-            case UInt8(ascii: "a")...UInt8(ascii: "f"): unit = unit << 4 | UInt16(byte - UInt8(ascii: "a") + 10)
-            case UInt8(ascii: "A")...UInt8(ascii: "F"): unit = unit << 4 | UInt16(byte - UInt8(ascii: "A") + 10)
-            default: return nil
-            }
+            guard let digit = byte.hexValue else { return nil }
+            unit = unit << 4 | UInt16(digit)
         }
         return unit
     }

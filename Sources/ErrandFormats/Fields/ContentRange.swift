@@ -88,16 +88,8 @@ public enum ByteRange: Sendable, Hashable, CustomStringConvertible {
         var reader = FieldReader(text)
         reader.skip(\.isOptionalSpace)
         guard reader.token()?.isExactlyIgnoringCase("bytes") == true, reader.take("=") else { return nil }
-        var ranges: [ByteRange] = []
-        while true {
-            reader.skip { $0.isOptionalSpace || $0 == UInt8(ascii: ",") }
-            guard reader.next != nil else { break }
-            guard ranges.count < countLimit, let range = reader.byteRange() else { return nil }
-            ranges.append(range)
-            reader.skip(\.isOptionalSpace)
-            guard reader.next == nil || reader.next == UInt8(ascii: ",") else { return nil }
-        }
-        return ranges.isEmpty ? nil : ranges
+        guard let ranges = reader.list(upTo: countLimit, { $0.byteRange() }), !ranges.isEmpty else { return nil }
+        return ranges
     }
 
     private var isValid: Bool {

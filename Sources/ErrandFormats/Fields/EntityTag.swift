@@ -99,16 +99,7 @@ public enum EntityTagCondition: Sendable, Hashable, CustomStringConvertible {
             self = .any
             return
         }
-        var tags: [EntityTag] = []
-        while true {
-            reader.skip { $0.isOptionalSpace || $0 == UInt8(ascii: ",") }
-            guard reader.next != nil else { break }
-            guard tags.count < Self.countLimit, let tag = reader.entityTag() else { return nil }
-            tags.append(tag)
-            reader.skip(\.isOptionalSpace)
-            guard reader.next == nil || reader.next == UInt8(ascii: ",") else { return nil }
-        }
-        guard !tags.isEmpty else { return nil }
+        guard let tags = reader.list(upTo: Self.countLimit, { $0.entityTag() }), !tags.isEmpty else { return nil }
         self = .tags(tags)
     }
 

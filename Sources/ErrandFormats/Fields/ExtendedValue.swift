@@ -15,22 +15,8 @@ package enum ExtendedValue {
     }
 
     private static func decodeISO88591(_ text: Substring) -> String? {
-        guard PercentEncoding.firstInvalidByte(in: text, allowing: allowed) == nil else { return nil }
-        var scalars = String.UnicodeScalarView()
-        let bytes = Array(text.utf8)
-        var index = 0
-        while index < bytes.count {
-            if bytes[index] == UInt8(ascii: "%"), let high = bytes[index + 1].hexValue,
-                let low = bytes[index + 2].hexValue
-            {
-                scalars.append(Unicode.Scalar(high << 4 | low))
-                index += 3
-            } else {
-                scalars.append(Unicode.Scalar(bytes[index]))
-                index += 1
-            }
-        }
-        return String(scalars)
+        guard let octets = PercentEncoding.octets(of: text, isLenient: false) else { return nil }
+        return String(String.UnicodeScalarView(octets.map { Unicode.Scalar($0) }))
     }
 
     /// Returns the value that encodes `text`, in UTF-8.

@@ -46,6 +46,20 @@ struct FieldReader {
         return true
     }
 
+    /// Reads a list whose members are separated by commas; `nil` if a member can't be read, or if there are more than `limit` members.
+    /// Empty members are ignored.
+    mutating func list<Member>(upTo limit: Int, _ read: (inout FieldReader) -> Member?) -> [Member]? {
+        var members: [Member] = []
+        while true {
+            skip { $0.isOptionalSpace || $0 == UInt8(ascii: ",") }
+            guard next != nil else { return members }
+            guard members.count < limit, let member = read(&self) else { return nil }
+            members.append(member)
+            skip(\.isOptionalSpace)
+            guard next == nil || next == UInt8(ascii: ",") else { return nil }
+        }
+    }
+
     mutating func skip(_ isSkipped: (UInt8) -> Bool) { while let byte = next, isSkipped(byte) { position += 1 } }
 
     func text(_ range: Range<Int>) -> String { String(decoding: bytes[range], as: UTF8.self) }

@@ -99,27 +99,19 @@ package enum PercentEncoding {
 
     /// Returns `text`, percent-decoded once; `nil` if an escape is invalid, or if the octets are not UTF-8.
     package static func decode(_ text: some StringProtocol) -> String? {
-        let bytes = Array(text.utf8)
-        var decoded: [UInt8] = []
-        decoded.reserveCapacity(bytes.count)
-        var index = 0
-        while index < bytes.count {
-            if bytes[index] == UInt8(ascii: "%") {
-                guard index + 2 < bytes.count, let high = bytes[index + 1].hexValue, let low = bytes[index + 2].hexValue
-                else { return nil }
-                decoded.append(high << 4 | low)
-                index += 3
-            } else {
-                decoded.append(bytes[index])
-                index += 1
-            }
-        }
-        return String(validating: decoded, as: UTF8.self)
+        octets(of: text, isLenient: false).flatMap { String(validating: $0, as: UTF8.self) }
     }
 
     /// Returns `text`, percent-decoded once. An invalid escape stays unchanged, and octets that are not UTF-8 become U+FFFD.
     package static func decodedLeniently(_ text: some StringProtocol) -> String {
-        guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
+        guard text.utf8.contains(UInt8(ascii: "%")), let octets = octets(of: text, isLenient: true) else { return String(text) }
+        return String(decoding: octets, as: UTF8.self)
+    }
+
+    /// Returns the octets that `text` encodes.
+    ///
+    /// - Parameter isLenient: whether an invalid escape stays as it is. Otherwise, the function returns `nil` for it.
+    static func octets(of text: some StringProtocol, isLenient: Bool) -> [UInt8]? {
         let bytes = Array(text.utf8)
         var decoded: [UInt8] = []
         decoded.reserveCapacity(bytes.count)
@@ -131,12 +123,11 @@ package enum PercentEncoding {
                 decoded.append(high << 4 | low)
                 index += 3
             } else {
+                guard isLenient || bytes[index] != UInt8(ascii: "%") else { return nil }
                 decoded.append(bytes[index])
                 index += 1
             }
         }
-        return String(decoding: decoded, as: UTF8.self)
+        return decoded
     }
-
-    package static func hexValue(_ byte: UInt8) -> UInt8? { byte.hexValue }
 }

@@ -63,10 +63,7 @@ public struct CircuitBreakerMiddleware: HTTPMiddleware {
     }
 }
 
-private enum CircuitBreakerKey: OptionKey {
-    static var defaultValue: OptionOverride<Never> { .inherited }
-    static var crossesOrigins: Bool { true }
-}
+private enum CircuitBreakerKey: SwitchOptionKey {}
 
 extension RequestOptions {
     /// Whether the circuit breaker applies to this request: `.off` bypasses it.

@@ -162,10 +162,8 @@ private final class SharedExchanges: Sendable {
     }
 }
 
-private enum CoalesceOptionKey: OptionKey {
-    static var defaultValue: OptionOverride<Never> { .inherited }
+private enum CoalesceOptionKey: SwitchOptionKey {
     static func identity(of value: OptionOverride<Never>) -> OptionIdentity { value.isOff ? .unique : .none }
-    static var crossesOrigins: Bool { true }
 }
 
 extension RequestOptions {

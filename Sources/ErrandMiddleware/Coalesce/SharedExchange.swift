@@ -78,13 +78,7 @@ final class SharedExchange: Sendable {
         request.options.call.awaitsDecoding = false
         if request.options.call.passedStatusRule != nil { request.options.call.serviceErrors = nil }
         let shared = request
-        work.begin(0) { [self] in
-            do {
-                receive(.success(try await next.send(shared)))
-            } catch {
-                receive(.failure(error))
-            }
-        }
+        work.begin(0) { [self] in receive(await Result(of: { try await next.send(shared) })) }
     }
 
     private func receive(_ result: Result<Response, any Error>) {

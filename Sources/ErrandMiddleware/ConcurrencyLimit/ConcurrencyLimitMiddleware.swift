@@ -96,10 +96,7 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
     package var keyCount: Int { limiter.keyCount }
 }
 
-private enum ConcurrencyLimitKey: OptionKey {
-    static var defaultValue: OptionOverride<Never> { .inherited }
-    static var crossesOrigins: Bool { true }
-}
+private enum ConcurrencyLimitKey: SwitchOptionKey {}
 
 extension RequestOptions {
     /// Whether concurrency limits apply to this request: `.off` bypasses every queue.

@@ -40,9 +40,8 @@ public struct DelayMiddleware: HTTPMiddleware {
     }
 }
 
-private enum DelayOptionKey: OptionKey {
+private enum DelayOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<Duration> { .inherited }
-    static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace { .delay }
 }
 

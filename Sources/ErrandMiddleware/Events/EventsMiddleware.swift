@@ -60,10 +60,9 @@ public struct EventsMiddleware: HTTPMiddleware {
     }
 }
 
-private enum EventsKey: OptionKey {
+private enum EventsKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<any EventSink> { .inherited }
     static func identity(of value: OptionOverride<any EventSink>) -> OptionIdentity { .none }
-    static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace { .events }
 }
 

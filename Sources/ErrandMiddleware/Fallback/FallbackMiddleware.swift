@@ -167,10 +167,7 @@ extension FallbackMiddleware.Cause {
     }
 }
 
-private enum FallbackOptionKey: OptionKey {
-    static var defaultValue: OptionOverride<Never> { .inherited }
-    static var crossesOrigins: Bool { true }
-}
+private enum FallbackOptionKey: SwitchOptionKey {}
 
 private enum IsFallbackKey: MetadataKey { static var defaultValue: Bool { false } }
 

@@ -95,13 +95,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
             func begin(_ number: Int) {
                 var attempt = request
                 if number > 0 { attempt.options.resendCount += number }
-                group.addTask { [attempt] in
-                    do {
-                        return .attempt(number, .success(try await next.send(attempt)))
-                    } catch {
-                        return .attempt(number, .failure(error))
-                    }
-                }
+                group.addTask { [attempt] in .attempt(number, await Result(of: { try await next.send(attempt) })) }
             }
             func wait() {
                 group.addTask { [clock] in
@@ -213,9 +207,8 @@ private final class OriginLatencies: Sendable {
     }
 }
 
-private enum HedgeOptionKey: OptionKey {
+private enum HedgeOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<HedgePolicy> { .inherited }
-    static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace { .hedge }
 }
 

@@ -33,10 +33,8 @@ public final class NumberMiddleware: HTTPMiddleware {
     }
 }
 
-private enum NumberOptionKey: OptionKey {
-    static var defaultValue: OptionOverride<Never> { .inherited }
+private enum NumberOptionKey: SwitchOptionKey {
     static func identity(of value: OptionOverride<Never>) -> OptionIdentity { .none }
-    static var crossesOrigins: Bool { true }
 }
 
 extension RequestOptions {

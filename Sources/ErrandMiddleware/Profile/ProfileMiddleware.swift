@@ -67,10 +67,9 @@ public struct ProfileMiddleware: HTTPMiddleware {
     }
 }
 
-private enum ProfileOptionKey: OptionKey {
+private enum ProfileOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<CallProfile> { .inherited }
     static func identity(of value: OptionOverride<CallProfile>) -> OptionIdentity { .none }
-    static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace { .profile }
 }
 

@@ -181,10 +181,7 @@ public struct RateLimitStoreError: RequestFailure {
     public var recoverySuggestion: String? { "Try again later." }
 }
 
-private enum RateLimitKey: OptionKey {
-    static var defaultValue: OptionOverride<Never> { .inherited }
-    static var crossesOrigins: Bool { true }
-}
+private enum RateLimitKey: SwitchOptionKey {}
 
 extension RequestOptions {
     /// Whether rate limits apply to this request: `.off` bypasses every rate limit.

@@ -89,9 +89,8 @@ public struct RedirectMiddleware: HTTPMiddleware {
     }
 }
 
-private enum RedirectOptionKey: OptionKey {
+private enum RedirectOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<RedirectPolicy> { .inherited }
-    static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace { .redirect }
 }
 

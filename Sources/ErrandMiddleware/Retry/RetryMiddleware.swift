@@ -164,10 +164,9 @@ public struct RetryMiddleware: HTTPMiddleware {
     }
 }
 
-private enum RetryOptionKey: OptionKey {
+private enum RetryOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<RetryPolicy> { .inherited }
     static func identity(of value: OptionOverride<RetryPolicy>) -> OptionIdentity { .ofSwitch(value) }
-    static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace { .retry }
 }
 

@@ -42,10 +42,9 @@ final class SharedRetry: Sendable {
 }
 
 private enum SharedRetryMetadataKey: MetadataKey { static var defaultValue: SharedRetry? { nil } }
-private enum SharedRetryOptionKey: OptionKey {
+private enum SharedRetryOptionKey: CrossOriginOptionKey {
     static var defaultValue: SharedRetry? { nil }
     static func identity(of value: SharedRetry?) -> OptionIdentity { .none }
-    static var crossesOrigins: Bool { true }
 }
 
 extension ResponseMetadata {

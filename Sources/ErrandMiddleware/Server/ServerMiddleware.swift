@@ -244,10 +244,7 @@ extension ServerMiddleware: CustomStringConvertible, HidesStorage {
     public var description: String { label }
 }
 
-private enum ServerOptionKey: OptionKey {
-    static var defaultValue: OptionOverride<Never> { .inherited }
-    static var crossesOrigins: Bool { true }
-}
+private enum ServerOptionKey: SwitchOptionKey {}
 
 extension RequestOptions {
     /// `.off` sends the request without the base URL, the default fields and the default query items.

@@ -71,10 +71,7 @@ public struct TransformMiddleware: HTTPMiddleware {
     }
 }
 
-private enum TransformOptionKey: OptionKey {
-    static var defaultValue: OptionOverride<Never> { .inherited }
-    static var crossesOrigins: Bool { true }
-}
+private enum TransformOptionKey: SwitchOptionKey {}
 
 extension RequestOptions {
     /// Whether transforms apply to this request: `.off` bypasses every ``TransformMiddleware``.

@@ -123,17 +123,13 @@ public struct ValidateMiddleware: HTTPMiddleware {
     }
 }
 
-private enum ValidationKey: OptionKey {
-    static var defaultValue: OptionOverride<Never> { .inherited }
-    static var crossesOrigins: Bool { true }
-}
+private enum ValidationKey: SwitchOptionKey {}
 
-private enum ValidatorsKey: OptionKey {
+private enum ValidatorsKey: CrossOriginOptionKey {
     static var defaultValue: [ResponseValidator] { [] }
     /// The validators are not part of the identity. They run outside coalescing, so that each caller's validators check the caller's own
     /// response.
     static func identity(of value: [ResponseValidator]) -> OptionIdentity { .none }
-    static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace { .validate }
 }
 

@@ -123,8 +123,6 @@ public struct FaultPoint: Sendable, Hashable, CustomStringConvertible {
 
     /// All points, in the order in which they occur.
     public static let all: [FaultPoint] = [.requestStart, .requestBody, .responseStart, .responseBody, .responseEnd]
-
-    var isBeforeHead: Bool { self != .responseBody && self != .responseEnd }
 }
 
 /// A failure of a connection before any request. See ``MockServer/failConnections(_:next:)``. Other faults may be added.

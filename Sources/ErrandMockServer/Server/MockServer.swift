@@ -195,14 +195,8 @@ public func withMockServer<Result>(
     _ configuration: MockServer.Configuration = MockServer.Configuration(), _ body: (MockServer) async throws -> Result
 ) async throws -> Result {
     let server = try await MockServer.start(configuration)
-    let result: Result
-    do {
-        result = try await body(server)
-    } catch {
-        await server.stop()
-        throw error
-    }
+    let result = await Swift.Result(of: { try await body(server) })
     await server.stop()
-    return result
+    return try result.get()
 }
 #endif

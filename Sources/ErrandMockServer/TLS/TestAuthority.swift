@@ -75,16 +75,7 @@ public struct TestAuthority: Sendable {
         let alternatives = names.map { name -> GeneralName in
             TestAuthority.address(name).map { .ipAddress(ASN1OctetString(contentBytes: $0[...])) } ?? .dnsName(name)
         }
-        let subject = try DistinguishedName { CommonName(names.first ?? "nobody") }
-        return try issue(
-            subject, validity: validity,
-            extensions: Certificate.Extensions {
-                Critical(BasicConstraints.notCertificateAuthority)
-                Critical(KeyUsage(digitalSignature: true))
-                authorityIdentifier
-                try ExtendedKeyUsage([.serverAuth])
-                SubjectAlternativeNames(alternatives)
-            })
+        return try issue(names.first ?? "nobody", .serverAuth, alternatives, validity: validity)
     }
 
     /// Returns a client certificate with a new key, for mutual TLS.
@@ -94,14 +85,7 @@ public struct TestAuthority: Sendable {
     ///   - validity: the time in which the certificate is valid; ``Validity/now`` by default.
     /// - Throws: any error of creating the certificate.
     public func clientCertificate(name: String = "test client", validity: Validity = .now) throws -> TestCertificate {
-        try issue(
-            try DistinguishedName { CommonName(name) }, validity: validity,
-            extensions: Certificate.Extensions {
-                Critical(BasicConstraints.notCertificateAuthority)
-                Critical(KeyUsage(digitalSignature: true))
-                authorityIdentifier
-                try ExtendedKeyUsage([.clientAuth])
-            })
+        try issue(name, .clientAuth, validity: validity)
     }
 
     /// Writes the authority's certificate to a file, for clients that read it from a path.
@@ -115,10 +99,19 @@ public struct TestAuthority: Sendable {
         AuthorityKeyIdentifier(keyIdentifier: SubjectKeyIdentifier(hash: Certificate.PublicKey(key.publicKey)).keyIdentifier)
     }
 
-    private func issue(_ subject: DistinguishedName, validity: Validity, extensions: Certificate.Extensions) throws -> TestCertificate {
+    private func issue(
+        _ name: String, _ usage: ExtendedKeyUsage.Usage, _ alternatives: [GeneralName]? = nil, validity: Validity
+    ) throws -> TestCertificate {
         let leafKey = P256.Signing.PrivateKey()
         let leaf = try Self.sign(
-            subject: subject, key: leafKey, by: certificate.subject, with: key, validity: validity, extensions: extensions)
+            subject: try DistinguishedName { CommonName(name) }, key: leafKey, by: certificate.subject, with: key, validity: validity,
+            extensions: Certificate.Extensions {
+                Critical(BasicConstraints.notCertificateAuthority)
+                Critical(KeyUsage(digitalSignature: true))
+                authorityIdentifier
+                try ExtendedKeyUsage([usage])
+                if let alternatives { SubjectAlternativeNames(alternatives) }
+            })
         return TestCertificate(certificatePEM: try leaf.serializeAsPEM().pemString, keyPEM: leafKey.pemRepresentation)
     }
 

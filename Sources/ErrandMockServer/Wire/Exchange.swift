@@ -107,17 +107,9 @@ struct Exchange: Sendable {
     /// Applies a fault before the head of the response. Returns `nil` if the exchange continues.
     private func breakBeforeHead(_ response: MockResponse) async throws -> ExchangeEnd? {
         guard let (fault, point) = response.fault else { return nil }
+        if case .slowDrip(let bytes, let pause) = fault.kind { body.slowDown(bytes: bytes, pause: pause) }
+        if try await goesOn(after: fault) { return nil }
         var head = response.head
-        switch fault.kind {
-        case .slowDrip(let bytes, let pause):
-            wire.slowDown(bytes: bytes, pause: pause)
-            body.slowDown(bytes: bytes, pause: pause)
-            return nil
-        case .goAway(let includesStream, let code) where includesStream && wire.majorVersion == 2:
-            try await wire.goAway(includesStream: true, code: code)
-            return nil
-        default: break
-        }
         body.fail("reading ended because of the fault \(fault) at \(point)")
         let content = Plan.bytes(of: response)
         switch fault.kind {
@@ -140,15 +132,7 @@ struct Exchange: Sendable {
     /// body that is not sent yet.
     private func breakBehindHead(_ response: MockResponse, rest: Data) async throws -> ExchangeEnd? {
         guard let (fault, point) = response.fault else { return nil }
-        switch fault.kind {
-        case .slowDrip(let bytes, let pause):
-            wire.slowDown(bytes: bytes, pause: pause)
-            return nil
-        case .goAway(let includesStream, let code) where includesStream && wire.majorVersion == 2:
-            try await wire.goAway(includesStream: true, code: code)
-            return nil
-        default: break
-        }
+        if try await goesOn(after: fault) { return nil }
         body.fail("reading ended because of the fault \(fault) at \(point)")
         switch fault.kind {
         case .truncatedChunk:
@@ -162,6 +146,17 @@ struct Exchange: Sendable {
             return wire.majorVersion == 2 ? .done : .close
         default: return try await breakHere(fault)
         }
+    }
+
+    /// Performs a fault after which the exchange goes on. Returns whether the fault is one of these.
+    private func goesOn(after fault: Fault) async throws -> Bool {
+        switch fault.kind {
+        case .slowDrip(let bytes, let pause): wire.slowDown(bytes: bytes, pause: pause)
+        case .goAway(let includesStream, let code) where includesStream && wire.majorVersion == 2:
+            try await wire.goAway(includesStream: true, code: code)
+        default: return false
+        }
+        return true
     }
 
     private func breakHere(_ fault: Fault) async throws -> ExchangeEnd {

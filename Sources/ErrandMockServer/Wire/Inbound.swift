@@ -77,8 +77,7 @@ final class Inbound: Sendable {
             guard state.end == nil else { return nil }
             state.end = error.map { .failure($0) } ?? .success(())
             state.read = nil
-            defer { state.waiter = nil }
-            return state.waiter
+            return state.waiter.take()
         }
         if let error { waiter?.resume(throwing: error) } else { waiter?.resume(returning: nil) }
     }

@@ -1,6 +1,6 @@
 #if MockServer
 internal import ErrandCore
-internal import Synchronization
+internal import ErrandTesting
 
 /// The source of a response's body, with its length.
 struct Plan {
@@ -12,17 +12,18 @@ struct Plan {
     init(_ response: MockResponse, to request: IncomingBody) async throws {
         switch response.body.kind {
         case .chunks(let chunks, let hasLength):
-            source = ChunksSource(chunks)
+            source = ChunksBodySource(chunks)
             length = chunks.reduce(0) { $0 + $1.count }
             declaresLength = hasLength
         case .source(let open):
             source = try await open()
             (length, declaresLength) = (nil, false)
         case .echo:
-            source = EchoSource(request)
+            // First the part that a dispatcher has read, then the rest as it arrives.
+            source = ResumedBodySource(read: request.request.body, rest: request)
             (length, declaresLength) = (nil, false)
         case .raw:
-            source = ChunksSource([])
+            source = ChunksBodySource([])
             (length, declaresLength) = (0, false)
         }
     }
@@ -56,41 +57,6 @@ struct Plan {
 
 extension Fault {
     fileprivate var isGarbage: Bool { if case .garbage = kind { true } else { false } }
-}
-
-/// A source of parts in memory.
-private final class ChunksSource: BodySource {
-    private let rest: Mutex<ArraySlice<Data>>
-
-    init(_ chunks: [Data]) { rest = Mutex(chunks[...]) }
-
-    func next() async throws -> Data? { rest.withLock { $0.popFirst() } }
-    func abandon() { rest.withLock { $0 = [] } }
-}
-
-/// The request's body: first the part that a dispatcher has read, then the rest as it arrives.
-private final class EchoSource: BodySource {
-    private let request: IncomingBody
-    private let read: Mutex<Data?>
-
-    init(_ request: IncomingBody) {
-        self.request = request
-        let kept = request.request.body
-        read = Mutex(kept.isEmpty ? nil : kept)
-    }
-
-    var trailers: HTTPFields? { request.trailers }
-
-    func next() async throws -> Data? {
-        let first = read.withLock { read in
-            defer { read = nil }
-            return read
-        }
-        if let first { return first }
-        return try await request.next()
-    }
-
-    func abandon() {}
 }
 
 extension MockResponse {

@@ -251,27 +251,24 @@ final class Exchange: Sendable {
     ) -> TransportError {
         completed(
             TransportError(
-                code, phase: phase, message: message, elapsed: .nanoseconds((NIODeadline.now() - started).nanoseconds),
+                code, phase: phase, message: message, elapsed: elapsed,
                 underlying: underlying, request: request, response: response, delivery: delivery))
     }
 
     /// Returns the failure of an exchange whose deadline has passed.
     func deadlinePassed(_ phase: ExchangePhase, response: HTTPResponse? = nil, delivery: Delivery) -> TransportError {
-        completed(
-            .timedOut(
-                phase, after: .nanoseconds((NIODeadline.now() - started).nanoseconds), request: request, response: response,
-                delivery: delivery))
+        completed(.timedOut(phase, after: elapsed, request: request, response: response, delivery: delivery))
     }
 
     /// Returns the failure of an exchange that has passed the limit of a phase.
     func limitPassed(
         _ limit: PhaseLimit, _ phase: ExchangePhase, response: HTTPResponse? = nil, delivery: Delivery
     ) -> TransportError {
-        completed(
-            .timedOut(
-                phase, after: .nanoseconds((NIODeadline.now() - started).nanoseconds), limits?.message(limit.name, limit.duration),
-                request: request, response: response, delivery: delivery))
+        let message = limits?.message(limit.name, limit.duration)
+        return completed(.timedOut(phase, after: elapsed, message, request: request, response: response, delivery: delivery))
     }
+
+    private var elapsed: Duration { .nanoseconds((NIODeadline.now() - started).nanoseconds) }
 
     /// Adds the delivery on earlier connections to a failure. If the server may have caused the failure, its message ends with the server's
     /// address, ` (192.0.2.1:443)`, or with the proxy, ` (through the HTTP proxy proxy.example:3128)`.

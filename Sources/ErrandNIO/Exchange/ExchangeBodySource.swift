@@ -39,8 +39,7 @@ final class ExchangeBodySource: ReadyBodySource {
     func append(_ batch: inout [Data]) -> Bool {
         guard !batch.isEmpty else { return false }
         let (waiter, first, holdsBack) = state.withLock { state in
-            let waiter = state.waiter
-            state.waiter = nil
+            let waiter = state.waiter.take()
             var rest = batch[...]
             let first = waiter == nil ? nil : rest.popFirst()
             guard state.end == nil else { return (waiter, nil as Data?, false) }
@@ -65,8 +64,7 @@ final class ExchangeBodySource: ReadyBodySource {
         let waiter = state.withLock { state in
             guard state.end == nil else { return nil as UnsafeContinuation<Data?, any Error>? }
             state.end = end
-            defer { state.waiter = nil }
-            return state.waiter
+            return state.waiter.take()
         }
         switch end {
         case .complete: waiter?.resume(returning: nil)

@@ -173,6 +173,17 @@ enum RequestEncoder {
         }
     }
 
+    /// Checks the host and port of a request. User information must not be sent.
+    static func checkAuthority(_ authority: String) throws(RequestEncodeError) {
+        guard !authority.isEmpty else { throw .missingAuthority }
+        for byte in authority.utf8 {
+            switch byte {
+            case UInt8(ascii: "@"), UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#"), 0...0x20, 0x7F...: throw .invalidAuthority
+            default: break
+            }
+        }
+    }
+
     // MARK: Fields
 
     private static func isHost(_ name: HTTPField.Name) -> Bool {
@@ -317,13 +328,7 @@ extension HeadSink {
 
     /// Writes host and port. User information must not be sent.
     mutating func writeAuthority(_ authority: String) throws(RequestEncodeError) {
-        guard !authority.isEmpty else { throw .missingAuthority }
-        for byte in authority.utf8 {
-            switch byte {
-            case UInt8(ascii: "@"), UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#"), 0...0x20, 0x7F...: throw .invalidAuthority
-            default: break
-            }
-        }
+        try RequestEncoder.checkAuthority(authority)
         write(authority)
     }
 }

@@ -38,7 +38,9 @@ struct HTTP2RequestFields {
         section.reserveCapacity(fields.count + 6)
         section.add(name: ":method", value: method)
         section.add(name: ":scheme", value: head.scheme ?? "https")
-        section.add(name: ":authority", value: try Self.authority(host?.value ?? head.authority ?? ""))
+        let authority = host?.value ?? head.authority ?? ""
+        try RequestEncoder.checkAuthority(authority)
+        section.add(name: ":authority", value: authority)
         // An entry for each path would evict other fields from the table.
         section.add(name: ":path", value: try Self.path(head.path ?? "", of: head.method), indexing: .nonIndexable)
         let dropped = Self.connectionOptions(fields)
@@ -144,17 +146,6 @@ struct HTTP2RequestFields {
     }
 
     // MARK: - The target
-
-    private static func authority(_ authority: String) throws(RequestEncodeError) -> String {
-        guard !authority.isEmpty else { throw .missingAuthority }
-        for byte in authority.utf8 {
-            switch byte {
-            case UInt8(ascii: "@"), UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#"), 0...0x20, 0x7F...: throw .invalidAuthority
-            default: break
-            }
-        }
-        return authority
-    }
 
     private static func path(_ path: String, of method: HTTPRequest.Method) throws(RequestEncodeError) -> String {
         guard path.utf8.allSatisfy(\.isTargetByte) else { throw .invalidTarget }

@@ -63,7 +63,8 @@ extension PoolMachine {
     /// - Parameter count: may be zero. Then no exchange begins on the connection until the next change. Exchanges in progress continue.
     mutating func setStreams(_ link: Link, of key: Key, to count: Int, at now: Duration) -> Work {
         guard !isShutDown, let slot = table.slot(of: link), let index = groups.index(forKey: key) else { return Work() }
-        (table[slot].streams, table[slot].isProven) = (max(0, count), true)
+        table[slot].streams = max(0, count)
+        table[slot].isProven = true
         groups.values[index].queue.expect(streamsPerLink: count)
         if table[slot].inUse > 0 { move(slot, to: table[slot].hasRoom ? .roomy : .none, in: index) }
         return beginMore(on: link, of: key, at: now)

@@ -1,4 +1,5 @@
 #if NIO
+internal import ErrandFormats
 public import NIOCore
 internal import Synchronization
 
@@ -35,8 +36,7 @@ public final class EventLoopExecutor: TaskExecutor {
 
 private final class JobQueue: Sendable {
     private struct State {
-        var waiting: [(job: UnownedJob, executor: UnownedTaskExecutor)] = []
-        var next = 0
+        var waiting = FIFOQueue<(job: UnownedJob, executor: UnownedTaskExecutor)>()
         var isScheduled = false
     }
 
@@ -56,23 +56,14 @@ private final class JobQueue: Sendable {
 
     /// Runs the queued jobs. Jobs that are added during the run are run later, because the loop also runs connections.
     func runTurn() {
-        let count = state.withLock { $0.waiting.count - $0.next }
+        let count = state.withLock(\.waiting.count)
         for _ in 0..<count {
-            let (job, executor) = state.withLock { state in
-                defer { state.next += 1 }
-                return state.waiting[state.next]
-            }
+            guard let (job, executor) = state.withLock({ $0.waiting.popFirst() }) else { break }
             job.runSynchronously(on: executor)
         }
         let isOver = state.withLock { state in
-            guard state.next == state.waiting.count else {
-                state.waiting.removeFirst(state.next)
-                state.next = 0
-                return false
-            }
-            state.waiting.removeAll(keepingCapacity: true)
-            (state.next, state.isScheduled) = (0, false)
-            return true
+            state.isScheduled = !state.waiting.isEmpty
+            return state.waiting.isEmpty
         }
         if !isOver { loop.execute { self.runTurn() } }
     }

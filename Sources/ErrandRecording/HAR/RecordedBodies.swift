@@ -1,5 +1,4 @@
 internal import ErrandCore
-internal import Synchronization
 
 extension RequestBody {
     /// Returns this body, and reports the sent bytes to `exchange`. Bytes in memory are returned unchanged, because they are already
@@ -78,29 +77,4 @@ struct ReadRequestBody {
 
     /// Releases the body, which will not be sent.
     func abandon() { source?.abandon() }
-}
-
-/// The bytes that were already read from a source, followed by its rest.
-private final class ResumedBodySource: BodySource {
-    private let read: Mutex<Data?>
-    private let rest: any BodySource
-
-    init(read: Data, rest: any BodySource) {
-        self.read = Mutex(read.isEmpty ? nil : read)
-        self.rest = rest
-    }
-
-    var trailers: HTTPFields? { rest.trailers }
-
-    func next() async throws -> Data? {
-        let first = read.withLock { read in
-            defer { read = nil }
-            return read
-        }
-        if let first { return first }
-        return try await rest.next()
-    }
-
-    func abandon() { rest.abandon() }
-    func fail(with error: any Error) { rest.fail(with: error) }
 }

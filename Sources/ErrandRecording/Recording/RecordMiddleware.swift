@@ -96,10 +96,7 @@ private struct Answer: HTTPTransport {
     func shutdown() async throws {}
 }
 
-private enum RecordingOptionKey: OptionKey {
-    static var defaultValue: OptionOverride<Never> { .inherited }
-    static var crossesOrigins: Bool { true }
-}
+private enum RecordingOptionKey: SwitchOptionKey {}
 
 extension RequestOptions {
     /// Whether recording applies to this request: `.off` neither records nor replays the request.

@@ -51,7 +51,8 @@ struct UnescapedText {
             guard let (resolved, end) = Self.resolve(text.bytes, at: next, syntax) else {
                 // The end of the bytes truncates this escape.
                 if isCut, Self.breaksOff(text.bytes, at: next, syntax) { return }
-                (index, next) = (next, text.bytes.firstIndex(in: syntax.escape, from: next + 1) ?? text.bytes.count)
+                index = next
+                next = text.bytes.firstIndex(in: syntax.escape, from: next + 1) ?? text.bytes.count
                 continue
             }
             begin(at: next)
@@ -128,7 +129,7 @@ struct UnescapedText {
         guard start + count <= bytes.count else { return nil }
         var value: UInt32 = 0
         for index in start..<(start + count) {
-            guard let digit = PercentEncoding.hexValue(bytes[index]) else { return nil }
+            guard let digit = bytes[index].hexValue else { return nil }
             value = value << 4 | UInt32(digit)
         }
         return value

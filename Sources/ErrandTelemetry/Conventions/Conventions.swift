@@ -44,12 +44,6 @@ enum Conventions {
     }
 }
 
-extension ExchangeLifetime.Outcome {
-    var isComplete: Bool {
-        if case .complete = self { true } else { false }
-    }
-}
-
 extension Conventions {
     /// Returns the server of a request; `nil` if its authority or its scheme is missing or invalid. Credentials in the authority, which the
     /// transport's boundary rejects, are ignored.

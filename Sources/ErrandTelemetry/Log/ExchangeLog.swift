@@ -119,7 +119,8 @@ final class ExchangeLog: CallObserver {
             // The copy has neither the body nor the exchange. The log waits for the end of the exchange, and must not keep the exchange
             // in memory.
             var head = Response(head: response.head, request: response.request)
-            (head.metadata.attempts, head.metadata.retryStop) = (response.metadata.attempts, response.metadata.retryStop)
+            head.metadata.attempts = response.metadata.attempts
+            head.metadata.retryStop = response.metadata.retryStop
             var sensitivity = request.options.sensitivity
             sensitivity.formUnion(response.request.options.sensitivity)
             (self.response, self.isRefused, self.problem, self.sensitivity) = (head, isRefused, problem, sensitivity)

@@ -111,17 +111,15 @@ public struct LogMiddleware: HTTPMiddleware {
     }
 }
 
-private enum LogOptionKey: OptionKey {
+private enum LogOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<Logger.Level> { .inherited }
     static func identity(of value: OptionOverride<Logger.Level>) -> OptionIdentity { .none }
-    static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace { .log }
 }
 
-private enum LogDetailOptionKey: OptionKey {
+private enum LogDetailOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<LogDetail> { .inherited }
     static func identity(of value: OptionOverride<LogDetail>) -> OptionIdentity { .none }
-    static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace { .log }
 }
 

@@ -148,11 +148,9 @@ private struct MeasuredAttempt: CallObserver {
     }
 }
 
-private enum MetricsOptionKey: OptionKey {
-    static var defaultValue: OptionOverride<Never> { .inherited }
+private enum MetricsOptionKey: SwitchOptionKey {
     /// The option does not change the exchange.
     static func identity(of value: OptionOverride<Never>) -> OptionIdentity { .none }
-    static var crossesOrigins: Bool { true }
 }
 
 extension RequestOptions {

@@ -44,9 +44,8 @@ public struct TraceOptions: Sendable, Hashable {
     public static let standard = TraceOptions()
 }
 
-private enum TraceOptionKey: OptionKey {
+private enum TraceOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<TraceOptions> { .inherited }
-    static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace { .trace }
 }
 

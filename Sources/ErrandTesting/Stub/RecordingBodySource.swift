@@ -24,7 +24,6 @@ package final class RecordingBodySource: BodySource {
     package var asked: Int { state.withLock(\.asked) }
     package var cancelled: Int { state.withLock(\.cancelled) }
     package var abandoned: Int { state.withLock(\.abandoned) }
-    package var isAbandoned: Bool { abandoned > 0 }
     package var isBeingRead: Bool { state.withLock { $0.reader != nil } }
 
     package func response(to request: Request) -> Response {

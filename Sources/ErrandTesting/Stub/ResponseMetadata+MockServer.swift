@@ -1,8 +1,7 @@
 package import ErrandCore
 
-private enum RawResponsesKey: MetadataKey, OptionKey {
+private enum RawResponsesKey: MetadataKey, CrossOriginOptionKey {
     static var defaultValue: Bool { false }
-    static var crossesOrigins: Bool { true }
 }
 
 private enum StreamedResponseKey: MetadataKey { static var defaultValue: Bool { false } }

@@ -1,23 +1,23 @@
-internal import ErrandCore
+package import ErrandCore
 internal import Synchronization
 
 /// A source of chunks without delays.
-final class ChunksBodySource: BodySource {
+package final class ChunksBodySource: BodySource {
     private let rest: Mutex<ArraySlice<Data>>
     private let failure: (any Error)?
 
-    init(_ chunks: [Data], failure: (any Error)? = nil) {
+    package init(_ chunks: [Data], failure: (any Error)? = nil) {
         rest = Mutex(chunks.filter { !$0.isEmpty }[...])
         self.failure = failure
     }
 
-    func next() async throws -> Data? {
+    package func next() async throws -> Data? {
         if let chunk = rest.withLock({ $0.popFirst() }) { return chunk }
         if let failure { throw failure }
         return nil
     }
 
-    func abandon() { rest.withLock { $0 = [] } }
+    package func abandon() { rest.withLock { $0 = [] } }
 }
 
 /// A body in slices, which are delayed according to a rate.

@@ -162,11 +162,7 @@ public struct CancellationTorture: Sendable {
         let task = Task(executorPreference: executor) {
             // The executor must outlive its tasks.
             defer { withExtendedLifetime(executor) {} }
-            do {
-                end.set(.success(try await scenario()))
-            } catch {
-                end.set(.failure(error))
-            }
+            end.set(await Result(of: scenario))
         }
         let timer = Task {
             try await Task.sleep(for: hangLimit.bounded)
@@ -198,8 +194,7 @@ private final class FirstValue<Value: Sendable>: Sendable {
         let waiter = state.withLock { state -> CheckedContinuation<Value, Never>? in
             guard state.value == nil else { return nil }
             state.value = .some(value)
-            defer { state.waiter = nil }
-            return state.waiter
+            return state.waiter.take()
         }
         waiter?.resume(returning: value)
     }

@@ -14,9 +14,6 @@ package final class Signal: Sendable {
 
     package var hasCome: Bool { state.withLock(\.hasCome) }
 
-    /// The number of tasks that wait for the event.
-    package var waiterCount: Int { state.withLock(\.waiters.count) }
-
     package func signal() {
         let waiters = state.withLock { state in
             state.hasCome = true

@@ -18,17 +18,6 @@ import Testing
         func advance(by seconds: Double) { date.withLock { $0 += seconds } }
     }
 
-    private final class Counter: Sendable {
-        private let value = Mutex(0)
-        var count: Int { value.withLock { $0 } }
-        func next() -> Int {
-            value.withLock { value in
-                value += 1
-                return value
-            }
-        }
-    }
-
     // MARK: When
 
     @Test func aTokenIsRefreshedBeforeItExpiresWhileItIsStillUsed() async throws {
@@ -36,11 +25,11 @@ import Testing
         let counter = Counter()
         let tokens = TokenSource(
             AccessToken("0", expiresAt: dates.now + 3_600, refreshToken: "r"), now: { dates.now }, random: { 0.999 },
-            refresh: { _ in AccessToken("\(counter.next())", expiresAt: dates.now + 3_600) })
+            refresh: { _ in AccessToken("\(counter.add())", expiresAt: dates.now + 3_600) })
         // A tenth of its life is 360 s; with jitter, up to 180 s more.
         dates.advance(by: 3_600 - 541)
         #expect(try await tokens.token().value == "0")
-        #expect(counter.count == 0)
+        #expect(counter.value == 0)
         dates.advance(by: 2)
         #expect(try await tokens.token().value == "0")
         await eventually { tokens.current?.value == "1" }
@@ -68,17 +57,17 @@ import Testing
         let tokens = TokenSource(
             AccessToken("0", expiresAt: dates.now + 1_000), now: { dates.now }, random: { 0 },
             refresh: { _ in
-                if counter.next() == 1 { throw Broken() }
+                if counter.add() == 1 { throw Broken() }
                 return AccessToken("new", expiresAt: dates.now + 1_000)
             })
         let first = try await tokens.issued(by: nil, for: nil)
         dates.advance(by: 901)
         for _ in 0..<20 { #expect(try await tokens.token().value == "0") }
-        await eventually { counter.count == 1 }
+        await eventually { counter.value == 1 }
         // A request whose token was refused waits for the end of that refresh.
         await #expect(throws: AuthenticationError.self) { try await tokens.issued(refusing: first, by: nil, for: nil) }
         for _ in 0..<20 { #expect(try await tokens.token().value == "0") }
-        #expect(counter.count == 1)
+        #expect(counter.value == 1)
         dates.advance(by: 30)
         #expect(try await tokens.token().value == "0")
         await eventually { tokens.current?.value == "new" }
@@ -106,20 +95,20 @@ import Testing
         let counter = Counter()
         let stub = StubTransport(Stub().responds(.status(.unauthorized)))
         let tokens = TokenSource(
-            AccessToken("0"), now: { dates.now }, refresh: { _ in AccessToken("\(counter.next())") })
+            AccessToken("0"), now: { dates.now }, refresh: { _ in AccessToken("\(counter.add())") })
         let stack = stub.authenticate(.bearer(tokens))
         // Each new token is refused as well: a call refreshes it once, and ends with the response.
         for number in 1...5 {
             let response = try await stack.send(try request())
             #expect(response.status == .unauthorized && response.metadata.authenticationStop == .refused)
-            #expect(counter.count == number && stub.requests.count == 2 * number)
+            #expect(counter.value == number && stub.requests.count == 2 * number)
         }
         let error = await #expect(throws: AuthenticationError.self) { try await stack.send(try request()) }
         #expect(error?.reason == .tooManyRefreshes && error?.response?.status == .unauthorized)
-        #expect(counter.count == 5)
+        #expect(counter.value == 5)
         dates.advance(by: 31)
         #expect(try await stack.send(try request()).status == .unauthorized)
-        #expect(counter.count == 6)
+        #expect(counter.value == 6)
     }
 
     /// The clock of this machine is a day ahead.
@@ -128,7 +117,7 @@ import Testing
         let counter = Counter()
         let stub = StubTransport(Stub().responds(.status(.ok), .status(.ok), .status(.unauthorized), .status(.ok)))
         let tokens = TokenSource(AccessToken("0", expiresAt: .distantPast), now: { dates.now }) { _ in
-            AccessToken("\(counter.next())", expiresAt: dates.now - 82_800)
+            AccessToken("\(counter.add())", expiresAt: dates.now - 82_800)
         }
         let stack = stub.authenticate(.bearer(tokens))
         for _ in 0..<3 { #expect(try await stack.send(try request()).status == .ok) }
@@ -310,18 +299,18 @@ import Testing
         let tokens = TokenSource(
             store: store, now: { dates.now }, random: { 0 },
             refresh: { _ in
-                _ = counter.next()
+                counter.add()
                 throw Self.refused
             })
         try await tokens.signIn(AccessToken("0", expiresAt: dates.now + 1_000))
         dates.advance(by: 950)
         for _ in 0..<20 { #expect(try await tokens.token().value == "0") }
-        await eventually { counter.count == 1 }
+        await eventually { counter.value == 1 }
         for _ in 0..<20 { #expect(try await tokens.token().value == "0") }
-        #expect(counter.count == 1 && store.load()?.value == "0")
+        #expect(counter.value == 1 && store.load()?.value == "0")
         dates.advance(by: 51)
         let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
-        #expect(error?.reason == .refreshRefused && tokens.current == nil && store.load() == nil && counter.count == 2)
+        #expect(error?.reason == .refreshRefused && tokens.current == nil && store.load() == nil && counter.value == 2)
     }
 
     /// Each server says in its own way that a person has to sign in again.
@@ -412,13 +401,13 @@ import Testing
         let dates = Dates()
         let counter = Counter()
         let tokens = TokenSource(AccessToken("0", expiresAt: dates.now + 1_000), now: { dates.now }, random: { 0 }) { _ in
-            _ = counter.next()
+            counter.add()
             throw Self.refused
         }
         let first = try await tokens.issued(by: nil, for: nil)
         dates.advance(by: 950)
         _ = try await tokens.token()
-        await eventually { counter.count == 1 }
+        await eventually { counter.value == 1 }
         #expect(tokens.current?.value == "0")
         let error = await #expect(throws: AuthenticationError.self) { try await tokens.issued(refusing: first, by: nil, for: nil) }
         #expect(error?.reason == .refreshRefused && tokens.current == nil)
@@ -476,7 +465,7 @@ import Testing
         let (first, second) = (
             TokenSource(AccessToken("a")) { _ in AccessToken("a") },
             TokenSource(AccessToken("b")) { _ in
-                AccessToken("b\(counter.next())")
+                AccessToken("b\(counter.add())")
             }
         )
         let stub = StubTransport(
@@ -485,7 +474,7 @@ import Testing
         var request = try request()
         request.options.onChallenge = { _ in .use(.bearer(second)) }
         #expect(try await stub.authenticate(.bearer(first)).send(request).status == .ok)
-        #expect(counter.count == 0)
+        #expect(counter.value == 0)
         #expect(stub.requests.map { $0.headers[.authorization] } == ["Bearer a", "Bearer b"])
     }
 
@@ -503,7 +492,7 @@ import Testing
         let counter = Counter()
         let tokens = TokenSource(obtainsWithoutToken: true) { old in
             #expect(old == nil)
-            if counter.next() == 1 { throw Self.refused }
+            if counter.add() == 1 { throw Self.refused }
             return AccessToken("first")
         }
         await #expect(throws: AuthenticationError.self) { try await tokens.token() }
@@ -643,14 +632,14 @@ import Testing
     @Test func aTokenThatCannotBeSavedIsKeptAndSavedLater() async throws {
         let store = SlowStore()
         let counter = Counter()
-        let tokens = TokenSource(store: store) { _ in AccessToken("\(counter.next())", refreshToken: "r") }
+        let tokens = TokenSource(store: store) { _ in AccessToken("\(counter.add())", refreshToken: "r") }
         try await tokens.signIn(AccessToken("0", expiresAt: .distantPast))
         await store.fail(1)
         let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
         #expect(error?.reason == .storeFailed && error?.underlying is SlowStore.Full)
         #expect(tokens.current?.value == "0")
         #expect(try await tokens.token().value == "1")
-        #expect(counter.count == 1)
+        #expect(counter.value == 1)
         #expect(await store.token?.value == "1")
     }
 
@@ -699,7 +688,7 @@ import Testing
     @Test func aRefreshThatBeginsLateSavesTheTokenOfTheOneBefore() async throws {
         let store = SlowStore()
         let counter = Counter()
-        let tokens = TokenSource(store: store) { _ in AccessToken("\(counter.next())", refreshToken: "r") }
+        let tokens = TokenSource(store: store) { _ in AccessToken("\(counter.add())", refreshToken: "r") }
         try await tokens.signIn(AccessToken("0", refreshToken: "r0"))
         let issued = try await tokens.issued(by: nil, for: nil)
         let turn = tokens.state.withLock(\.machine.turn)
@@ -711,7 +700,7 @@ import Testing
         try await tokens.performRefresh(turn)
         #expect(tokens.current?.value == "1")
         #expect(await store.token?.value == "1")
-        #expect(counter.count == 1)
+        #expect(counter.value == 1)
     }
 
     @Test func theTokenOfTheStoreIsLoadedOnce() async throws {
@@ -793,7 +782,7 @@ import Testing
         let folder = try TestFolder("tokens")
         let store = FileTokenStore(atPath: folder.file("token.json"))
         let counter = Counter()
-        let tokens = TokenSource(store: store) { _ in AccessToken("\(counter.next())") }
+        let tokens = TokenSource(store: store) { _ in AccessToken("\(counter.add())") }
         try await tokens.signIn(AccessToken("0", expiresAt: .distantPast))
         let (isHeld, mayEnd) = (Signal(), Signal())
         let other = Task {
@@ -808,7 +797,7 @@ import Testing
         let waiting = Task { try await tokens.token() }
         try await tokens.signOut()
         let error = await #expect(throws: AuthenticationError.self) { try await waiting.value }
-        #expect(error?.reason == .signedOut && counter.count == 0)
+        #expect(error?.reason == .signedOut && counter.value == 0)
         try await tokens.signIn(AccessToken("0", expiresAt: .distantPast))
         mayEnd.signal()
         try await other.value

@@ -11,7 +11,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct FileBodySourceTests {
     /// A disk that returns nothing until it is released.
     private struct SlowDisk {
-        let begun = Count()
+        let begun = Counter()
         let gate = DispatchSemaphore(value: 0)
         let wereInTask = Watched<[Bool]>([])
 
@@ -84,7 +84,7 @@ import Testing
 
     @Test func aReadThatIsInterruptedIsRepeatedAndAFailureIsNamed() async throws {
         let file = try TemporaryFile("0123456789")
-        let turns = Count()
+        let turns = Counter()
         var calls = FileCalls.system
         calls.read = { descriptor, bytes, offset in
             if turns.add(1) == 1 { return -Int(EINTR) }

@@ -44,7 +44,7 @@ import Testing
 
     @Test(arguments: [nil, 1, 3]) func theNameIsGivenAfterTheLastWrite(_ failing: Int?) async throws {
         try folder.write("old", to: "a.bin")
-        let turns = Count()
+        let turns = Counter()
         let seen = Watched<[Data?]>([])
         let calls = FileCalls { [folder] descriptor, bytes in
             seen.change { $0.append(try? folder.read("a.bin")) }

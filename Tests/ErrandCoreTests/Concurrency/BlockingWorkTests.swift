@@ -1,4 +1,5 @@
 import Dispatch
+import ErrandTesting
 import TestSupport
 import Testing
 
@@ -8,7 +9,7 @@ import Testing
     /// On Linux, the blocks of a concurrent queue take the threads of Swift's cooperative pool.
     @Test func workThatHangsHoldsUpNoTaskAndMoreWorkWaitsInOrder() async throws {
         let (work, gate) = (BlockingWork(), DispatchSemaphore(value: 0))
-        let (begun, ended) = (Watched<[Int]>([]), Count())
+        let (begun, ended) = (Watched<[Int]>([]), Counter())
         for number in 0..<16 {
             work.add {
                 begun.change { $0.append(number) }

@@ -17,7 +17,7 @@ extension HostileTests {
 
     @Test func flightsUnderCancellation() async throws {
         let flights = SingleFlight<Int, Int>()
-        let (running, most) = (Count(), Watched(0))
+        let (running, most) = (Counter(), Watched(0))
         let problems = RecordingList<String>()
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<4_000 {
@@ -74,7 +74,7 @@ extension HostileTests {
 
     /// Work whose callers have all left before its task was stored is cancelled.
     @Test func workThatNobodyAwaitsIsCancelled() async throws {
-        let running = Count()
+        let running = Counter()
         for _ in 0..<3_000 {
             let flights = SingleFlight<Int, Int>()
             let caller = Task {

@@ -18,7 +18,7 @@ extension HostileTests {
     private final class Telling: BodySink {
         let told = RecordingList<String>()
         let failsAt: Int
-        let count = Count()
+        let count = Counter()
         init(failsAt: Int = .max) { self.failsAt = failsAt }
         func write(_ chunk: Data) async throws {
             told.record("write")

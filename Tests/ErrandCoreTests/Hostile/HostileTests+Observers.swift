@@ -74,7 +74,7 @@ extension HostileTests {
             await discarded.waitIgnoringCancellation()
             return response
         }
-        let inner = observesInside ? HTTPStack(transport).wrapped(by: Observing { Quiet(Count()) }) : HTTPStack(transport)
+        let inner = observesInside ? HTTPStack(transport).wrapped(by: Observing { Quiet(Counter()) }) : HTTPStack(transport)
         let stack = inner.wrapped(by: coalesce)
             .wrapped(by: Observing { Watching(outer) }).wrapped(by: impatient).validateStatus()
         let reader = ServiceErrorReader { _ in ServiceError("none") }
@@ -98,7 +98,7 @@ extension HostileTests {
     ) async throws {
         for how in 0..<4 {
             let made = Mutex<[Quiet]>([])
-            let outcomes = Count()
+            let outcomes = Counter()
             let transport = ScriptedTransport { request in
                 let exchange = how == 3 ? ExchangeLifetime(outcome: .complete) : ExchangeLifetime()
                 if how == 0 { exchange.end(.complete) }
@@ -134,15 +134,15 @@ extension HostileTests {
     /// A call that was refused inside an observer is over: neither its observer nor its body is kept, once the app has let go of the error.
     @Test(arguments: [true, false]) func nothingIsKeptOfARefusedCall(isRefusedInside: Bool) async throws {
         final class Sink: EventSink {
-            let live: Count
-            init(_ live: Count) { self.live = live; live.add(1) }
+            let live: Counter
+            init(_ live: Counter) { self.live = live; live.add(1) }
             deinit { live.add(-1) }
             func record(_ event: ExchangeEvent) {}
         }
-        let (sinks, observers, ends) = (Count(), Count(), Count())
+        let (sinks, observers, ends) = (Counter(), Counter(), Counter())
         final class Counted: CallObserver {
-            let (live, ends): (Count, Count)
-            init(_ live: Count, _ ends: Count) { (self.live, self.ends) = (live, ends); live.add(1) }
+            let (live, ends): (Counter, Counter)
+            init(_ live: Counter, _ ends: Counter) { (self.live, self.ends) = (live, ends); live.add(1) }
             deinit { live.add(-1) }
             func ended(_ outcome: CallOutcome, at mark: Void) { ends.add(1) }
         }
@@ -163,14 +163,14 @@ extension HostileTests {
 
     /// "in progress until end, or until the last reference to it goes away": also if the status is refused.
     @Test func theExchangeOfARefusedCallEndsWithItsLastReference() async throws {
-        let (ends, inner) = (Count(), RecordingList<CallOutcome>())
+        let (ends, inner) = (Counter(), RecordingList<CallOutcome>())
         let transport = ScriptedTransport { request in
             let exchange = ExchangeLifetime()
             exchange.onEnd { _ in ends.add(1) }
             return Response(head: HTTPResponse(status: .notFound), body: ResponseBody(Data("x".utf8)), request: request, exchange: exchange)
         }
         let stack = HTTPStack(transport).wrapped(by: Observing { Watching(inner) }).validateStatus()
-            .wrapped(by: Observing { Quiet(Count()) })
+            .wrapped(by: Observing { Quiet(Counter()) })
         for _ in 0..<20 { await #expect(throws: StatusError.self) { try await stack.send(.sample()) } }
         #expect(ends.value == 20 && inner.all.count == 20)
     }
@@ -181,8 +181,8 @@ extension HostileTests {
     }
 
     private final class Quiet: CallObserver {
-        let ends: Count
-        init(_ ends: Count) { self.ends = ends }
+        let ends: Counter
+        init(_ ends: Counter) { self.ends = ends }
         func ended(_ outcome: CallOutcome, at mark: Void) { ends.add(1) }
     }
 
@@ -213,8 +213,8 @@ extension HostileTests {
         final class Counting: CallObserver {
             let ends: RecordingList<Int>
             let number: Int
-            let live: Count
-            init(_ ends: RecordingList<Int>, _ number: Int, _ live: Count) {
+            let live: Counter
+            init(_ ends: RecordingList<Int>, _ number: Int, _ live: Counter) {
                 (self.ends, self.number, self.live) = (ends, number, live)
                 live.add(1)
             }
@@ -223,7 +223,7 @@ extension HostileTests {
             }
             func ended(_ outcome: CallOutcome, at mark: Void) { ends.record(number) }
         }
-        let (ends, numbers, live) = (RecordingList<Int>(), Count(), Count())
+        let (ends, numbers, live) = (RecordingList<Int>(), Counter(), Counter())
         let transport = ScriptedTransport { request in
             switch Int.random(in: 0..<8) {
             case 0: throw CancellationError()

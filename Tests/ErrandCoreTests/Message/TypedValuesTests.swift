@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test func copiesAreIndependentAndAnUnusedSetIsEmpty() {
-        var values = TypedValues()
+        var values = MetadataValues()
         #expect(values.isEmpty)
         let copy = values
         values[NumberKey.self] = 1

@@ -60,7 +60,7 @@ import Testing
     // MARK: Faults
 
     @Test func shortWritesAndInterruptionsAreContinued() throws {
-        let turns = Count()
+        let turns = Counter()
         var calls = FileCalls.system
         calls.writeAt = { descriptor, bytes, offset in
             let turn = turns.add(1)

@@ -8,7 +8,7 @@ import Testing
 
 /// Limits and the circuit breaker over a real socket, against a server that fails them.
 @Suite(.timeLimit(.minutes(5))) struct LimitFaultTests {
-    private final class Counter: Sendable {
+    private final class Occupancy: Sendable {
         private let state = Mutex((now: 0, most: 0))
         var most: Int { state.withLock(\.most) }
         func enter() {
@@ -22,10 +22,10 @@ import Testing
 
     @Test func theServerNeverSeesMoreThanTheLimit() async throws {
         try await withMockServer { server in
-            let counter = Counter()
+            let handlers = Occupancy()
             server.dispatch { _ in
-                counter.enter()
-                defer { counter.leave() }
+                handlers.enter()
+                defer { handlers.leave() }
                 try await Task.sleep(for: .milliseconds(2))
                 return .text("fine")
             }
@@ -41,7 +41,7 @@ import Testing
                     for try await isRight in group { #expect(isRight) }
                 }
             }
-            #expect(counter.most <= 3 && server.requests.count == 60)
+            #expect(handlers.most <= 3 && server.requests.count == 60)
         }
     }
 

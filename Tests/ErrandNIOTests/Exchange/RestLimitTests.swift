@@ -1,5 +1,6 @@
 #if NIO && MockServer
 import ErrandCore
+import ErrandTesting
 import Foundation
 import NIOCore
 import TestSupport

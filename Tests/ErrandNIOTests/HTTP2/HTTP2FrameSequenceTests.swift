@@ -4,7 +4,6 @@ import ErrandNIO
 import ErrandMockServer
 import ErrandTesting
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
 
@@ -22,7 +21,7 @@ private enum FrameSequences {
             for _ in 0..<workers {
                 group.addTask {
                     while true {
-                        let first = next.take(size)
+                        let first = next.add(size) - size
                         guard first < total else { return }
                         let count = min(size, total - first)
                         try await Self.batch(count, seed: seed &+ UInt64(first) &* 0x9E37_79B9, outcomes)
@@ -43,7 +42,7 @@ private enum FrameSequences {
     private static func batch(_ count: Int, seed: UInt64, _ outcomes: Watched<[String: Int]>) async throws {
         let connections = Counter()
         let server = try await ByteServer(certificate: try certificate.get()) {
-            HostileScript(seed: seed &+ UInt64(connections.take(1)) &* 7_919)
+            HostileScript(seed: seed &+ UInt64(connections.add() - 1) &* 7_919)
         }
         var configuration = NIOTransport.Configuration()
         configuration.tls.trustsAnyCertificateForTesting = .loopback
@@ -106,19 +105,6 @@ struct ManyFrameSequencesTests {
     @Test func noSequenceOfFramesDoesHarm() async throws {
         func setting(_ name: String, _ fallback: Int) -> Int { ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? fallback }
         try await FrameSequences.run(setting("ERRAND_FRAME_SEQUENCES", 10_000), seed: UInt64(setting("ERRAND_FRAME_SEED", 20_261_122)))
-    }
-}
-
-/// A number that tasks share.
-private final class Counter: Sendable {
-    private let next = Mutex(0)
-
-    /// The first of the next `count` numbers, from 0.
-    func take(_ count: Int) -> Int {
-        next.withLock { next in
-            defer { next += count }
-            return next
-        }
     }
 }
 

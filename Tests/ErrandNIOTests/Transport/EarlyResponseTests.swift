@@ -1,6 +1,7 @@
 #if NIO && MockServer
 import ErrandCore
 import ErrandNIO
+import ErrandTesting
 import Foundation
 import TestSupport
 import Testing

@@ -2,6 +2,7 @@
 import ErrandCore
 import ErrandNIO
 import ErrandMockServer
+import ErrandTesting
 import Foundation
 import TestSupport
 import Testing

@@ -224,11 +224,5 @@ extension UInt8 {
     }
     var continuesStructuredToken: Bool { isTokenOctet || self == UInt8(ascii: ":") || self == UInt8(ascii: "/") }
 
-    fileprivate var lowerHexValue: UInt8? {
-        switch self {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
-        default: nil
-        }
-    }
+    fileprivate var lowerHexValue: UInt8? { isASCIIDigit || isLowerLetter ? hexValue : nil }
 }

@@ -1,8 +1,0 @@
-internal import Synchronization
-
-/// A counter of events.
-final class Counter: Sendable {
-    private let state = Mutex(0)
-    var value: Int { state.withLock { $0 } }
-    func count() { state.withLock { $0 += 1 } }
-}
