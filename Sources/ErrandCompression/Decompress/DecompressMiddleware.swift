@@ -84,7 +84,7 @@ public struct DecompressMiddleware: HTTPMiddleware {
 private enum DecompressOptionKey: OptionKey {
     static var defaultValue: OptionOverride<DecompressionLimits> { .inherited }
     static var crossesOrigins: Bool { true }
-    static var servedBy: MiddlewarePlace { .decompress }
+    static var requiredMiddleware: MiddlewarePlace { .decompress }
 }
 
 extension RequestOptions {

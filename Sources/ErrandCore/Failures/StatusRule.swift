@@ -43,7 +43,7 @@ private enum ValidateStatusOptionKey: OptionKey {
     static var defaultValue: OptionOverride<StatusRule> { .inherited }
     static func identity(of value: OptionOverride<StatusRule>) -> OptionIdentity { .ofSwitch(value) }
     static var crossesOrigins: Bool { true }
-    static var servedBy: MiddlewarePlace { .validateStatus }
+    static var requiredMiddleware: MiddlewarePlace { .validateStatus }
 }
 
 extension RequestOptions {

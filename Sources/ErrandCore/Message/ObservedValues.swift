@@ -21,13 +21,13 @@ public struct RedirectRecord: Sendable, Hashable {
 
 private enum RequestNumberKey: MetadataKey, OptionKey {
     static var defaultValue: Int? { nil }
-    static func identity(of value: Int?) -> OptionIdentity { .none }
+    static func identity(of value: Int?) -> OptionIdentity { .ignored }
     static var crossesOrigins: Bool { true }
 }
 
 private enum ResendCountKey: OptionKey {
     static var defaultValue: Int { 0 }
-    static func identity(of value: Int) -> OptionIdentity { .none }
+    static func identity(of value: Int) -> OptionIdentity { .ignored }
     static var crossesOrigins: Bool { true }
 }
 

@@ -56,7 +56,7 @@ struct OptionValues: Sendable {
         var identities = RequestOptions.Identity()
         for entry in entries {
             switch identity(entry.key, entry.value) {
-            case .none: continue
+            case .ignored: continue
             case .unique: return nil
             case .value(let value): identities.values[ObjectIdentifier(entry.key)] = RequestOptions.Identity.Part(value: value)
             }
@@ -64,11 +64,11 @@ struct OptionValues: Sendable {
         return identities
     }
 
-    /// Returns the first option that requires a middleware at a place for which `isServed` returns false, or a capability that is not in
+    /// Returns the first option that requires a middleware at a place for which `isSupported` returns false, or a capability that is not in
     /// `capabilities`.
-    func unserved(
-        by capabilities: Capabilities, _ isServed: (MiddlewarePlace) -> Bool
-    ) -> (key: any OptionKey.Type, missing: UnservedOptionError.Missing)? {
+    func firstUnsupported(
+        by capabilities: Capabilities, _ isSupported: (MiddlewarePlace) -> Bool
+    ) -> (key: any OptionKey.Type, missing: UnsupportedOptionError.Missing)? {
         func asksForNothing<Key: OptionKey>(_ key: Key.Type, _ value: any Sendable) -> Bool {
             if let override = value as? any AnyOptionOverride { return override.isInherited || override.isOff }
             if isNil(value) { return true }
@@ -77,10 +77,10 @@ struct OptionValues: Sendable {
             return AnyHashable(value) == AnyHashable(unset)
         }
         for entry in entries {
-            let (place, lacks) = (entry.key.servedBy, entry.key.needs.subtracting(capabilities))
-            let isServed = isServed(place)
-            if isServed && lacks.isEmpty || asksForNothing(entry.key, entry.value) { continue }
-            return (entry.key, isServed ? .capabilities(lacks) : .middleware(place))
+            let (place, lacks) = (entry.key.requiredMiddleware, entry.key.requiredCapabilities.subtracting(capabilities))
+            let isSupported = isSupported(place)
+            if isSupported && lacks.isEmpty || asksForNothing(entry.key, entry.value) { continue }
+            return (entry.key, isSupported ? .capabilities(lacks) : .middleware(place))
         }
         return nil
     }

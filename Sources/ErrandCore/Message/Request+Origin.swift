@@ -114,7 +114,7 @@ public enum NamedURLError: SafelyDescribedError, Hashable {
 private enum FieldsOfServerKey: OptionKey {
     static var defaultValue: Set<HTTPField.Name> { [] }
     /// The names don't matter, because the fields themselves are compared.
-    static func identity(of value: Set<HTTPField.Name>) -> OptionIdentity { .none }
+    static func identity(of value: Set<HTTPField.Name>) -> OptionIdentity { .ignored }
 }
 
 extension RequestOptions {

@@ -9,7 +9,7 @@
 /// request.options.timeout = .use(.seconds(2))
 /// ```
 ///
-/// A request with an option whose middleware is missing from its stack fails with ``UnservedOptionError``. An option that is
+/// A request with an option whose middleware is missing from its stack fails with ``UnsupportedOptionError``. An option that is
 /// `.off` requires no middleware, and timeouts apply without a middleware. To define an option of your own, see ``OptionKey``.
 public struct RequestOptions: Sendable {
     private var values = OptionValues()
@@ -76,11 +76,11 @@ public struct RequestOptions: Sendable {
     /// Whether no option was ever set.
     var isEmpty: Bool { values.isEmpty }
 
-    /// Returns the first option that requires a middleware at a place for which `isServed` returns false, or a capability that is
+    /// Returns the first option that requires a middleware at a place for which `isSupported` returns false, or a capability that is
     /// not in `capabilities`.
-    func unserved(
-        by capabilities: Capabilities, _ isServed: (MiddlewarePlace) -> Bool
-    ) -> (key: any OptionKey.Type, missing: UnservedOptionError.Missing)? { values.unserved(by: capabilities, isServed) }
+    func firstUnsupported(
+        by capabilities: Capabilities, _ isSupported: (MiddlewarePlace) -> Bool
+    ) -> (key: any OptionKey.Type, missing: UnsupportedOptionError.Missing)? { values.firstUnsupported(by: capabilities, isSupported) }
 }
 
 extension RequestOptions: CustomStringConvertible, HidesStorage {
@@ -115,15 +115,15 @@ private enum SensitivityKey: OptionKey {
 
 private enum TagsKey: OptionKey {
     static var defaultValue: [String: String] { [:] }
-    static func identity(of value: [String: String]) -> OptionIdentity { .none }
+    static func identity(of value: [String: String]) -> OptionIdentity { .ignored }
     static var crossesOrigins: Bool { true }
 }
 
 private enum UpgradeKey: OptionKey {
     static var defaultValue: UpgradeRequest? { nil }
-    static func identity(of value: UpgradeRequest?) -> OptionIdentity { value == nil ? .none : .unique }
+    static func identity(of value: UpgradeRequest?) -> OptionIdentity { value == nil ? .ignored : .unique }
     static var crossesOrigins: Bool { true }
-    static var needs: Capabilities { .upgrades }
+    static var requiredCapabilities: Capabilities { .upgrades }
 }
 
 extension RequestOptions {

@@ -36,7 +36,7 @@ extension HTTPField.Name {
 private enum PriorityKey: OptionKey {
     static var defaultValue: RequestPriority { .normal }
     /// Coalescing compares the priority itself: a more urgent caller sends its own request.
-    static func identity(of value: RequestPriority) -> OptionIdentity { .none }
+    static func identity(of value: RequestPriority) -> OptionIdentity { .ignored }
     static var crossesOrigins: Bool { true }
 }
 

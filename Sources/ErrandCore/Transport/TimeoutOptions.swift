@@ -1,6 +1,6 @@
 private enum TimeoutOptionKey: OptionKey {
     static var defaultValue: OptionOverride<Duration> { .inherited }
-    static func identity(of value: OptionOverride<Duration>) -> OptionIdentity { .none }
+    static func identity(of value: OptionOverride<Duration>) -> OptionIdentity { .ignored }
     static var crossesOrigins: Bool { true }
 }
 

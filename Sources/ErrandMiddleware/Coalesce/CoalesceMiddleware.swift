@@ -164,7 +164,7 @@ private final class SharedExchanges: Sendable {
 
 private enum CoalesceOptionKey: OptionKey {
     static var defaultValue: OptionOverride<Never> { .inherited }
-    static func identity(of value: OptionOverride<Never>) -> OptionIdentity { value.isOff ? .unique : .none }
+    static func identity(of value: OptionOverride<Never>) -> OptionIdentity { value.isOff ? .unique : .ignored }
     static var crossesOrigins: Bool { true }
 }
 

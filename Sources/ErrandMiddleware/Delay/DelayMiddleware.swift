@@ -43,7 +43,7 @@ public struct DelayMiddleware: HTTPMiddleware {
 private enum DelayOptionKey: OptionKey {
     static var defaultValue: OptionOverride<Duration> { .inherited }
     static var crossesOrigins: Bool { true }
-    static var servedBy: MiddlewarePlace { .delay }
+    static var requiredMiddleware: MiddlewarePlace { .delay }
 }
 
 extension RequestOptions {

@@ -62,9 +62,9 @@ public struct EventsMiddleware: HTTPMiddleware {
 
 private enum EventsKey: OptionKey {
     static var defaultValue: OptionOverride<any EventSink> { .inherited }
-    static func identity(of value: OptionOverride<any EventSink>) -> OptionIdentity { .none }
+    static func identity(of value: OptionOverride<any EventSink>) -> OptionIdentity { .ignored }
     static var crossesOrigins: Bool { true }
-    static var servedBy: MiddlewarePlace { .events }
+    static var requiredMiddleware: MiddlewarePlace { .events }
 }
 
 extension RequestOptions {

@@ -215,7 +215,7 @@ private final class OriginLatencies: Sendable {
 private enum HedgeOptionKey: OptionKey {
     static var defaultValue: OptionOverride<HedgePolicy> { .inherited }
     static var crossesOrigins: Bool { true }
-    static var servedBy: MiddlewarePlace { .hedge }
+    static var requiredMiddleware: MiddlewarePlace { .hedge }
 }
 
 private enum HedgeRecordKey: MetadataKey { static var defaultValue: HedgeRecord? { nil } }

@@ -35,7 +35,7 @@ public final class NumberMiddleware: HTTPMiddleware {
 
 private enum NumberOptionKey: OptionKey {
     static var defaultValue: OptionOverride<Never> { .inherited }
-    static func identity(of value: OptionOverride<Never>) -> OptionIdentity { .none }
+    static func identity(of value: OptionOverride<Never>) -> OptionIdentity { .ignored }
     static var crossesOrigins: Bool { true }
 }
 

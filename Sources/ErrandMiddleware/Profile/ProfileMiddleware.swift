@@ -69,9 +69,9 @@ public struct ProfileMiddleware: HTTPMiddleware {
 
 private enum ProfileOptionKey: OptionKey {
     static var defaultValue: OptionOverride<CallProfile> { .inherited }
-    static func identity(of value: OptionOverride<CallProfile>) -> OptionIdentity { .none }
+    static func identity(of value: OptionOverride<CallProfile>) -> OptionIdentity { .ignored }
     static var crossesOrigins: Bool { true }
-    static var servedBy: MiddlewarePlace { .profile }
+    static var requiredMiddleware: MiddlewarePlace { .profile }
 }
 
 private enum ProfileKey: MetadataKey { static var defaultValue: CallProfile? { nil } }

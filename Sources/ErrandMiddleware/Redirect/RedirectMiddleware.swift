@@ -92,7 +92,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
 private enum RedirectOptionKey: OptionKey {
     static var defaultValue: OptionOverride<RedirectPolicy> { .inherited }
     static var crossesOrigins: Bool { true }
-    static var servedBy: MiddlewarePlace { .redirect }
+    static var requiredMiddleware: MiddlewarePlace { .redirect }
 }
 
 extension RequestOptions {

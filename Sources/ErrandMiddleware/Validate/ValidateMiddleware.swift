@@ -131,9 +131,9 @@ private enum ValidationKey: OptionKey {
 private enum ValidatorsKey: OptionKey {
     static var defaultValue: [ResponseValidator] { [] }
     /// The validators run outside coalescing: each caller's validators check the caller's own response.
-    static func identity(of value: [ResponseValidator]) -> OptionIdentity { .none }
+    static func identity(of value: [ResponseValidator]) -> OptionIdentity { .ignored }
     static var crossesOrigins: Bool { true }
-    static var servedBy: MiddlewarePlace { .validate }
+    static var requiredMiddleware: MiddlewarePlace { .validate }
 }
 
 extension RequestOptions {

@@ -34,7 +34,7 @@ public struct RecordMiddleware: HTTPMiddleware {
     /// False: a request that is prepared is neither recorded nor given a recorded response.
     public var appliesToPreparedRequests: Bool { false }
     /// True: a replay does not send the request.
-    public var takesDetours: Bool { true }
+    public var mayBypassInnerLayers: Bool { true }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard !request.options.record.isOff, request.head.authority != nil else { return try await next.send(request) }

@@ -153,7 +153,7 @@ private struct MeasuredAttempt: CallObserver {
 private enum MetricsOptionKey: OptionKey {
     static var defaultValue: OptionOverride<Never> { .inherited }
     /// It does not change the exchange.
-    static func identity(of value: OptionOverride<Never>) -> OptionIdentity { .none }
+    static func identity(of value: OptionOverride<Never>) -> OptionIdentity { .ignored }
     static var crossesOrigins: Bool { true }
 }
 

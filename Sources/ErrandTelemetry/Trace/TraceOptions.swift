@@ -47,7 +47,7 @@ public struct TraceOptions: Sendable, Hashable {
 private enum TraceOptionKey: OptionKey {
     static var defaultValue: OptionOverride<TraceOptions> { .inherited }
     static var crossesOrigins: Bool { true }
-    static var servedBy: MiddlewarePlace { .trace }
+    static var requiredMiddleware: MiddlewarePlace { .trace }
 }
 
 extension RequestOptions {

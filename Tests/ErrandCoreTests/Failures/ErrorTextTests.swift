@@ -337,7 +337,7 @@ import Testing
                 "Correct the address, then try again."))
         check(
             Row(
-                UnservedOptionError(HedgeKey.self, missing: .middleware(.hedge), request: Self.get),
+                UnsupportedOptionError(HedgeKey.self, missing: .middleware(.hedge), request: Self.get),
                 "GET https://a.example/x?token=REDACTED: the option 'hedge' needs the middleware 'hedge', which the stack does not have: add .hedge "
                     + "to the stack, or do not set the option (not sent)",
                 "The request cannot be sent.", "The option 'hedge' needs the middleware 'hedge', which the stack does not have.",

@@ -97,7 +97,7 @@ import Testing
         #expect(response.request.options.keys.isEmpty)
         var again = response.request
         again.options.hedge = .use(.standard)
-        await #expect(throws: UnservedOptionError.self) { try await HTTPStack(other).send(again) }
+        await #expect(throws: UnsupportedOptionError.self) { try await HTTPStack(other).send(again) }
     }
 
     @Test(arguments: [true, false]) func anotherRequestKeepsWhatItHas(_ hasOption: Bool) async throws {
