@@ -47,7 +47,7 @@ public struct JSONTextError: LocalizedError, Sendable, CustomStringConvertible, 
         case .keyNotFound(let key, let context): (path, problem) = (context.codingPath + [key], "no such key")
         case .dataCorrupted(let context):
             (path, problem) = (context.codingPath, context.codingPath.isEmpty ? "the text is not valid JSON" : "invalid value")
-        default: problem = underlying is CutOff ? "the text is cut off" : shownError(underlying)
+        default: problem = underlying is CutOff ? "the text is cut off" : safeDescription(of: underlying)
         }
         codingPath = shownPath(path, named: path.map(\.stringValue))
     }

@@ -18,7 +18,7 @@ internal import Synchronization
 ///
 /// - method, URL and body;
 /// - the fields, including fallback fields (see ``Fields``; credentials always count);
-/// - the value that `also` returns;
+/// - the value that `additionalKey` returns;
 /// - the options, as each key defines it (``/ErrandCore/OptionKey/identity(of:)``). Declared secret names, phase and attempt limits, delay,
 ///   hedging, redirects, options of your own, and the middleware that is switched off count. A request with an option that can't be
 ///   compared is sent on its own. Deadline, timeout, retry policy, event sink, log, tags and URL template may differ.
@@ -42,7 +42,7 @@ public struct CoalesceMiddleware: HTTPMiddleware {
     public static let defaultViewLimitBytes = 5 * 1024 * 1024
 
     private let fields: Fields
-    private let also: @Sendable (Request) -> String?
+    private let additionalKey: @Sendable (Request) -> String?
     private let table: SharedExchanges
 
     /// Creates the middleware.
@@ -51,12 +51,13 @@ public struct CoalesceMiddleware: HTTPMiddleware {
     ///   - fields: the fields that must be equal; all but those in ``Fields/perRequest`` by default.
     ///   - viewLimitBytes: the largest number of body bytes that is buffered for one caller that reads more slowly than another: at least
     ///     0, 5 MiB by default.
-    ///   - also: returns another value that must be equal; `nil` equals `nil`. By default, it returns `nil`.
+    ///   - additionalKey: returns another value that must be equal; `nil` equals `nil`. By default, it returns `nil`.
     public init(
-        by fields: Fields = .all, viewLimitBytes: Int = defaultViewLimitBytes, also: @escaping @Sendable (Request) -> String? = { _ in nil }
+        by fields: Fields = .all, viewLimitBytes: Int = defaultViewLimitBytes,
+        additionalKey: @escaping @Sendable (Request) -> String? = { _ in nil }
     ) {
         precondition(viewLimitBytes >= 0, "viewLimitBytes must be at least 0 (is \(viewLimitBytes))")
-        (self.fields, self.also, table) = (fields, also, SharedExchanges(limitBytes: viewLimitBytes))
+        (self.fields, self.additionalKey, table) = (fields, additionalKey, SharedExchanges(limitBytes: viewLimitBytes))
     }
 
     public var place: MiddlewarePlace { .coalesce }
@@ -79,7 +80,7 @@ public struct CoalesceMiddleware: HTTPMiddleware {
     public var label: String { "coalesce" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        guard !request.options.coalesce.isOff, let key = CoalesceKey(request, by: fields, own: also(request)) else {
+        guard !request.options.coalesce.isOff, let key = CoalesceKey(request, by: fields, own: additionalKey(request)) else {
             return try await next.send(request)
         }
         try Task.checkCancellation()
@@ -187,9 +188,9 @@ extension HTTPSender {
     ///   - fields: the fields that must be equal; by default, all except the fields that are new in every request.
     ///   - viewLimitBytes: the largest number of body bytes that is buffered for one caller that reads more slowly than another: at least
     ///     0, 5 MiB by default.
-    ///   - also: returns another value that must be equal; `nil` equals `nil`. By default, it returns `nil`.
+    ///   - additionalKey: returns another value that must be equal; `nil` equals `nil`. By default, it returns `nil`.
     public func coalesce(
         by fields: CoalesceMiddleware.Fields = .all, viewLimitBytes: Int = CoalesceMiddleware.defaultViewLimitBytes,
-        also: @escaping @Sendable (Request) -> String? = { _ in nil }
-    ) -> HTTPStack { wrapped(by: CoalesceMiddleware(by: fields, viewLimitBytes: viewLimitBytes, also: also)) }
+        additionalKey: @escaping @Sendable (Request) -> String? = { _ in nil }
+    ) -> HTTPStack { wrapped(by: CoalesceMiddleware(by: fields, viewLimitBytes: viewLimitBytes, additionalKey: additionalKey)) }
 }

@@ -107,7 +107,7 @@ extension UnsafeBufferPointer<UInt8> {
     /// are not ASCII are percent-encoded instead, as browsers do. The request then has the bytes that the server has sent.
     func text(isASCII: Bool, of name: HTTPField.Name) -> String {
         guard !isASCII, HTTPField.hasReferences(name) else { return text(isASCII: isASCII) }
-        return HTTPField.referenceText(self, of: name)
+        return HTTPField.textPreservingURLs(self, of: name)
     }
 
     /// The text as UTF-8 if it is valid, else as ISO 8859-1, which has a character for every byte.

@@ -114,10 +114,10 @@ extension PoolMachine {
 
     /// Returns whether a connection makes room for another origin: the oldest queued exchange there came before all queued exchanges here.
     ///
-    /// So no origin waits forever because another origin is busy. A connection gives way after ``turns`` exchanges. A connection with other
-    /// exchanges in progress drains first. At most one more connection drains than origins wait.
+    /// So no origin waits forever because another origin is busy. A connection gives way after ``minimumExchanges`` exchanges. A connection
+    /// with other exchanges in progress drains first. At most one more connection drains than origins wait.
     private mutating func givesWay(_ slot: Int, in index: Dictionary<Key, Group>.Index, of key: Key) -> Bool {
-        guard total >= limits.connections, !starved.isEmpty, table[slot].begun >= Self.turns else { return false }
+        guard total >= limits.connections, !starved.isEmpty, table[slot].begun >= Self.minimumExchanges else { return false }
         guard table[slot].inUse == 0 || table.roomMakingCount <= starved.count else { return false }
         if let place = groups.values[index].starvedPlace, starved.count > 1, starved.oldest() == key {
             // The origin keeps this connection for its queued exchange, so it moves to the end of the queue.

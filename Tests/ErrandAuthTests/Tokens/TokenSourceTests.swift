@@ -702,13 +702,13 @@ import Testing
         let tokens = TokenSource(store: store) { _ in AccessToken("\(counter.next())", refreshToken: "r") }
         try await tokens.signIn(AccessToken("0", refreshToken: "r0"))
         let issued = try await tokens.issued(by: nil, for: nil)
-        let turn = tokens.state.withLock(\.machine.turn)
+        let id = tokens.state.withLock(\.machine.nextRefresh)
         await store.fail(3)
         await #expect(throws: AuthenticationError.self) { try await tokens.issued(refusing: issued, by: nil, for: nil) }
         await #expect(throws: AuthenticationError.self) { try await tokens.issued(refusing: issued, by: nil, for: nil) }
-        await #expect(throws: AuthenticationError.self) { try await tokens.performRefresh(turn) }
+        await #expect(throws: AuthenticationError.self) { try await tokens.performRefresh(id) }
         #expect(tokens.current?.value == "0")
-        try await tokens.performRefresh(turn)
+        try await tokens.performRefresh(id)
         #expect(tokens.current?.value == "1")
         #expect(await store.token?.value == "1")
         #expect(counter.count == 1)

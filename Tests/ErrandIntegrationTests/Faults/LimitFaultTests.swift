@@ -85,7 +85,7 @@ import Testing
             server.dispatch { _ in isBroken.withLock { $0 } ? .text("x").fault(fault, at: .responseStart) : .text("fine") }
             try await withTransport(NIOTransport()) { transport async throws in
                 let clock = ManualClock()
-                let stack = transport.circuitBreaker(CircuitBreaker(CircuitBreakerPolicy(minimumCalls: 5, probes: 1), clock: clock))
+                let stack = transport.circuitBreaker(CircuitBreaker(CircuitBreakerPolicy(minimumCalls: 5, probeCount: 1), clock: clock))
                 for _ in 0..<5 {
                     await #expect(throws: TransportError.self) { () async throws -> Void in
                         _ = try await stack.send(Request(.get, url: server.url("/x")))

@@ -167,7 +167,7 @@ import Testing
 
     @Test func whatAlsoNamesKeepsRequestsApart() async throws {
         let desk = ScriptedSender()
-        let stack = HTTPStack(desk).coalesce(also: { $0.options.urlTemplate })
+        let stack = HTTPStack(desk).coalesce(additionalKey: { $0.options.urlTemplate })
         let calls = try ["/a", "/b"].map { template in
             var request = try request()
             request.options.urlTemplate = template

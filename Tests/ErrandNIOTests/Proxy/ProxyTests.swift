@@ -482,7 +482,7 @@ extension NIOTransportTests {
             defer { server.stop() }
             let settings = via(server)
             try await withNIO {
-                $0.proxy = .each { $0.host == "a.invalid" ? settings : nil }
+                $0.proxy = .byOrigin { $0.host == "a.invalid" ? settings : nil }
             } _: { transport in
                 for (url, target) in [("http://a.invalid/x", "http://a.invalid/x"), (server.url("/x"), "/x")] {
                     let data = try await transport.send(Request(.get, url: url).within(.seconds(10))).body.collect()
@@ -493,7 +493,7 @@ extension NIOTransportTests {
 
         @Test func aProxyThatCanNotBeUsedIsAFailure() async throws {
             try await withNIO {
-                $0.proxy = .each { _ in .http(host: "a b", port: 1) }
+                $0.proxy = .byOrigin { _ in .http(host: "a b", port: 1) }
             } _: { transport in
                 let error = try await transportError { try await transport.send(Request(.get, url: "http://a.invalid/")) }
                 #expect(error.code == .proxy && error.message == "invalid proxy: its host 'a b' is neither a name nor an address")
