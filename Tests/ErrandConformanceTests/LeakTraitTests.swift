@@ -258,7 +258,7 @@ struct LeakTraitTests {
 }
 
 @Suite(.timeLimit(.minutes(5)))
-struct TurnsTests {
+struct FairLockTests {
     private let lock = FairLock()
 
     @Test func oneAtATimeInTheOrderOfAsking() async throws {

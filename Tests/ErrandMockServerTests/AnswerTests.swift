@@ -93,7 +93,7 @@ extension MockServerTests {
                     #expect(kept.headers[HTTPField.Name("Host")!] == nil)
                     #expect(kept.body == Data("content".utf8))
                     #expect(kept.bodyBytes == 7)
-                    #expect(kept.httpVersion == "1.1")
+                    #expect(kept.httpVersion == .http1_1)
                     #expect((kept.connectionIndex, kept.exchangeIndex) == (0, 0))
                     #expect(kept.failure == nil)
                     #expect(kept.serverName == nil)

@@ -65,7 +65,7 @@ extension MockServerTests {
                 server.dispatch { $0.path == "/echo" ? .echo : .data(try await $0.body()) }
                 for path in ["/echo", "/whole"] {
                     let (response, body) = try await transport.whole(Request(.post, url: server.url(path), body: .data(content)))
-                    #expect(response.metadata.httpVersion == "2")
+                    #expect(response.metadata.httpVersion == .http2)
                     let isSame = body == content
                     #expect(isSame, "\(path)")
                     let kept = try await server.nextRequest()
@@ -102,7 +102,7 @@ extension MockServerTests {
                 #expect(text.contains("< HTTP/2 200"))
                 #expect(text.contains("< etag: at-the-end"))
                 #expect(text.contains("four"))
-                #expect(server.requests.map(\.httpVersion) == ["2"])
+                #expect(server.requests.map(\.httpVersion) == [.http2])
             }
         }
 

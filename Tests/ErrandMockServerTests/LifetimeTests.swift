@@ -243,7 +243,7 @@ extension MockServerTests {
         func largeBodiesAreWholeBothWays(response: MockResponse, isHTTP2: Bool) async throws {
             let files = try FileAuthority()
             let content = Data.seeded(Self.largeBytes)
-            try await withMockServer(.tls(try files.authority.certificate(), protocols: isHTTP2 ? [.http2] : [.http1])) { server in
+            try await withMockServer(.tls(try files.authority.certificate(), protocols: isHTTP2 ? [.http2] : [.http1_1])) { server in
                 server.enqueue(response)
                 try await withNIO {
                     $0.tls.extraRootsPEMFiles = [files.path]

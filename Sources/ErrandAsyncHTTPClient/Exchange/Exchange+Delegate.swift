@@ -43,9 +43,8 @@ extension Exchange: HTTPClientResponseDelegate {
         events?.record(.responseHead, response: received)
         let body = ResponseBody(self, expectedLength: lengths.expected, request: request)
         var response = ErrandCore.Response(head: received, body: body, request: request, exchange: lifetime)
-        let version = head.version
         response.metadata.httpVersion =
-            version == .http1_1 ? "1.1" : version.major == 2 ? "2" : "\(version.major).\(version.minor)"
+            head.version == .http1_1 ? .http1_1 : ErrandCore.HTTPVersion(rawValue: "\(head.version)")
         delivery.waiter.continuation.resume(returning: response)
         return task.eventLoop.makeSucceededVoidFuture()
     }

@@ -47,7 +47,7 @@ struct HTTP1Connection: Sendable {
         }
     }
 
-    private func exchange(_ head: HTTPRequest, version: String, index: Int) async -> ExchangeEnd {
+    private func exchange(_ head: HTTPRequest, version: ErrandCore.HTTPVersion, index: Int) async -> ExchangeEnd {
         let request = MockRequest(
             head: head, httpVersion: version, connectionIndex: connection.index, exchangeIndex: index, serverName: connection.serverName,
             negotiatedProtocol: connection.negotiatedProtocol)
@@ -65,9 +65,9 @@ struct HTTP1Connection: Sendable {
 
     /// Returns whether this is the last request of the connection: the client sends no further request, or the parser can't read
     /// further.
-    private static func isLast(_ head: HTTPRequest, version: String) -> Bool {
+    private static func isLast(_ head: HTTPRequest, version: ErrandCore.HTTPVersion) -> Bool {
         let closes = head.headerFields[values: .connection].flatMap(\.listMembers).contains { $0.isExactlyIgnoringCase("close") }
-        return version == "1.0" || closes || head.headerFields[.upgrade] != nil || head.method == .connect
+        return version == .http1_0 || closes || head.headerFields[.upgrade] != nil || head.method == .connect
     }
 
     private func finish(by end: ExchangeEnd) async {

@@ -64,7 +64,7 @@ extension MockResponse {
         } catch {
             // The client sees only that no response comes.
             self = MockResponse(HTTPResponse(status: .ok)).fault(
-                incoming.httpVersion == "2" ? .resetStream(code: 2) : .close, at: .responseStart)
+                incoming.httpVersion == .http2 ? .resetStream(code: 2) : .close, at: .responseStart)
             return
         }
         if let data = response.body.bufferedData {

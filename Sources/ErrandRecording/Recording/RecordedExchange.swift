@@ -90,7 +90,7 @@ final class RecordedExchange: EventSink {
 
     func answered(_ response: Response) {
         let wait = elapsed()
-        let version = response.metadata.httpVersion.map { "HTTP/\($0)" } ?? "unknown"
+        let version = response.metadata.httpVersion?.rawValue ?? "unknown"
         let fields = response.head.headerFields
         var answer = HARResponse(
             status: response.head.status.code, statusText: response.head.status.reasonPhrase, httpVersion: version,

@@ -79,7 +79,7 @@ final class RequestSpan: CallObserver {
         // The number that an inner layer assigned.
         if let number = metadata.requestNumber { attributes.set("errand.request.number", value: .int64(Int64(number))) }
         guard isAttempt else { return }
-        if let version = metadata.httpVersion { attributes.set("network.protocol.version", value: .string(version)) }
+        if let version = metadata.httpVersion { attributes.set("network.protocol.version", value: .string(version.number)) }
         if !options.responseHeaders.isEmpty {
             var sensitivity = request.options.sensitivity
             sensitivity.formUnion(response.request.options.sensitivity)

@@ -11,7 +11,7 @@ struct HTTPBinRecordingTests {
     private struct Answer: Equatable {
         let head: HTTPResponse
         let body: Data
-        let version: String?
+        let version: HTTPVersion?
         let coding: String?
     }
 
@@ -61,7 +61,7 @@ struct HTTPBinRecordingTests {
             let isSame = replayed.body == live.body
             #expect(isSame, "\(request)")
         }
-        #expect(live[6].coding == "gzip" && live[0].version == "1.1")
+        #expect(live[6].coding == "gzip" && live[0].version == .http1_1)
     }
 
     @Test func secretsThatTheServerEchoesAreNotInTheFile() async throws {

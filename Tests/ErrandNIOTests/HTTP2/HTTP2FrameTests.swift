@@ -21,8 +21,8 @@ extension NIOTransportTests {
             try await FrameServer.with { transport, server in
                 let response = try await transport.send(server.request())
                 #expect(response.status == .ok)
-                #expect(response.metadata.httpVersion == "2")
-                #expect(transport.openConnections.map(\.httpVersion) == ["2"])
+                #expect(response.metadata.httpVersion == .http2)
+                #expect(transport.openConnections.map(\.httpVersion) == [.http2])
                 let first = try #require(server.frames.value.first { $0.type == 4 && $0.flags == 0 })
                 let values = stride(from: 0, to: first.payload.count, by: 6).map { Array(first.payload[$0..<$0 + 6]) }
                 #expect(values.contains([0, 2, 0, 0, 0, 0]))  // RFC 9113, section 6.5.2: SETTINGS_ENABLE_PUSH

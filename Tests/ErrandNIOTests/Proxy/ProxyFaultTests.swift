@@ -62,7 +62,7 @@ extension NIOTransportTests {
         /// A proxy that reads the requests, and whose TLS ends without a `close_notify`.
         @Test(arguments: [FaultPoint.responseStart, .responseBody])
         func anHTTPSProxyWhoseConnectionBreaksIsNamed(point: FaultPoint) async throws {
-            try await withMockServer(.tls(try TestAuthority().certificate(), protocols: [.http1])) { server in
+            try await withMockServer(.tls(try TestAuthority().certificate(), protocols: [.http1_1])) { server in
                 server.dispatch { _ in MockResponse.text("four").fault(.close, at: point) }
                 try await withNIO {
                     $0.tls.trustsAnyCertificateForTesting = .loopback

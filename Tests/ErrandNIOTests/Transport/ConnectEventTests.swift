@@ -74,7 +74,7 @@ extension NIOTransportTests {
             let authority = try TestAuthority()
             try authority.writeCertificate(toPath: folder.file("authority.pem"))
             let stub = Stub().responds(.status(.ok, text: "ok"))
-            try await withMockServer(serving: [stub], .tls(try authority.certificate(), protocols: [.http1])) { server in
+            try await withMockServer(serving: [stub], .tls(try authority.certificate(), protocols: [.http1_1])) { server in
                 let url = server.url("/")
                 try await withNIO {
                     $0.tls.extraRootsPEMFiles = [folder.file("authority.pem")]

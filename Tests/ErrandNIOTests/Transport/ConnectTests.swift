@@ -352,7 +352,7 @@ extension NIOTransportTests {
             #expect(connection.peerAddress == "127.0.0.1")
             #expect(connection.exchangesStarted == 3)
             #expect(connection.duration > .zero)
-            #expect(connection.httpVersion == "1.1")
+            #expect(connection.httpVersion == .http1_1)
             try await server.stop()
         }
 

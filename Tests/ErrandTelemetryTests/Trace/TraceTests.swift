@@ -94,7 +94,7 @@ import Tracing
 
     @Test func theVersionIsToldWhereItIsKnown() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
-        _ = try await stub.transformResponse { $0.metadata.httpVersion = "1.1" }.trace(tracer: tracer).send(try request())
+        _ = try await stub.transformResponse { $0.metadata.httpVersion = .http1_1 }.trace(tracer: tracer).send(try request())
         #expect(tracer.spans.first?.texts["network.protocol.version"] == "1.1")
         #expect(tracer.spans.first?.texts["network.protocol.name"] == nil)
     }
