@@ -33,7 +33,7 @@ extension Exchange: HTTPClientResponseDelegate {
             end(by: error)
             return task.eventLoop.makeFailedFuture(error)
         }
-        let lengths = received.bodyLengths(answering: request.method)
+        let lengths = received.bodyLengths(to: request.method)
         let (delivery, upload) = machine.withLock { machine in
             (machine.received(received, bodyLength: lengths.onTheWire), machine.held?.upload)
         }

@@ -5,8 +5,10 @@
 /// if response.metadata.httpVersion == .http2 { print("over HTTP/2") }
 /// ```
 public struct HTTPVersion: RawRepresentable, Sendable, Hashable, Codable, CustomStringConvertible {
+    // swift-format-ignore: AlwaysUseLowerCamelCase
     /// HTTP/1.0 ([RFC 1945](https://www.rfc-editor.org/rfc/rfc1945)).
     public static let http1_0 = HTTPVersion(major: 1, minor: 0)
+    // swift-format-ignore: AlwaysUseLowerCamelCase
     /// HTTP/1.1 ([RFC 9112](https://www.rfc-editor.org/rfc/rfc9112)).
     public static let http1_1 = HTTPVersion(major: 1, minor: 1)
     /// HTTP/2 ([RFC 9113](https://www.rfc-editor.org/rfc/rfc9113)).

@@ -20,7 +20,7 @@ private enum PhaseTimeoutsKey: OptionKey {
 
     static func identity(of value: OptionOverride<PhaseTimeouts>) -> OptionIdentity {
         switch value {
-        case .inherited: .none
+        case .inherited: .ignored
         case .off: .ofSwitch(value)
         case .use(let limits): .value(Limits(durations: limits.durations, clock: ObjectIdentifier(type(of: limits.clock))))
         }

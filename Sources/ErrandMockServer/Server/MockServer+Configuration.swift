@@ -49,6 +49,7 @@ extension MockServer {
     /// A protocol that a server can speak. The raw value is the protocol's ALPN identifier
     /// ([RFC 7301](https://www.rfc-editor.org/rfc/rfc7301)).
     public enum ApplicationProtocol: String, Sendable, Hashable {
+        // swift-format-ignore: AlwaysUseLowerCamelCase
         /// HTTP/1.1.
         case http1_1 = "http/1.1"
         /// HTTP/2.

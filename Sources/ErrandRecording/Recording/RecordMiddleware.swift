@@ -43,7 +43,7 @@ public struct RecordMiddleware: HTTPMiddleware {
         case .once where !recording.isReplayOnly: return try await record(request, to: next)
         case .once, .none:
             let (recording, timing) = (recording, timing)
-            return try await Answer { try await recording.replay($0, timing: timing) }.send(withinCall: request)
+            return try await RecordedResponseTransport { try await recording.replay($0, timing: timing) }.send(withinCall: request)
         case .newEpisodes:
             // Matching may read a one-shot body: after a miss, the body that is sent begins with the bytes that were read.
             let read = try await recording.read(request.body)
@@ -57,7 +57,8 @@ public struct RecordMiddleware: HTTPMiddleware {
             }
             read.abandon()
             let (recording, timing) = (recording, timing)
-            return try await Answer { try await recording.response(entry, to: $0, timing: timing) }.send(withinCall: request)
+            return try await RecordedResponseTransport { try await recording.response(entry, to: $0, timing: timing) }.send(
+                withinCall: request)
         }
     }
 
@@ -69,7 +70,7 @@ public struct RecordMiddleware: HTTPMiddleware {
         sent.options.addEventSink(exchange)
         do {
             var response = try await next.send(sent)
-            exchange.answered(response)
+            exchange.received(response)
             response.body = response.body.recorded(by: exchange)
             if request.body.bufferedData == nil { response.request.body = request.body }
             return response
@@ -84,14 +85,14 @@ public struct RecordMiddleware: HTTPMiddleware {
 }
 
 /// A response from the file, in place of a transport: the transport's boundary, with the deadline, for example, applies to it too.
-private struct Answer: HTTPTransport {
-    let answer: @Sendable (Request) async throws -> Response
+private struct RecordedResponseTransport: HTTPTransport {
+    let respond: @Sendable (Request) async throws -> Response
 
     var capabilities: Capabilities { [] }
 
     func send(withinCall request: Request) async throws -> Response { try await HTTPStack(self).send(withinCall: request) }
 
-    func send(_ request: Request) async throws -> Response { try await answer(request) }
+    func send(_ request: Request) async throws -> Response { try await respond(request) }
     func shutdown() async throws {}
 }
 
