@@ -46,7 +46,7 @@ struct LeakTraitTests {
     #if NIO
     @Test(.enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)))
     func theKeptConnectionOfATransportThatWasNotShutDown() async throws {
-        let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+        let server = try RawServer.responding { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
         defer { server.stop() }
         let kept = Kept<NIOTransport>()
         try await expectLeft("→ 127.0.0.1:\(server.port) (established)", "a TCP socket 127.0.0.1:\(server.port) → 127.0.0.1:") {
@@ -61,7 +61,7 @@ struct LeakTraitTests {
     @Test(.enabled(if: isAlone, notAlone))
     func aTransportThatWasShutDownLeavesNothing() async throws {
         try await perform {
-            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+            let server = try RawServer.responding { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
             defer { server.stop() }
             try await withTransport(NIOTransport()) { transport in
                 let data = try await transport.send(Request(.get, url: server.url())).body.collect()

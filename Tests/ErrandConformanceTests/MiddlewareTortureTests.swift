@@ -36,7 +36,7 @@ private final class Stages: Sendable {
     let latest = Mutex<Stage?>(nil)
 }
 
-/// A middleware, what its transport answers, and what must come of it.
+/// A middleware, the responses of its transport, and what must come of it.
 struct Scenario: Sendable, CustomTestStringConvertible {
     let name: String
     var stub = Stub().responds(pieces())
@@ -214,10 +214,10 @@ struct Scenario: Sendable, CustomTestStringConvertible {
             $0.stub.rateLimit(.perSecond(1), clock: $0.clock).wrapped(by: Thrice()).timeout(.seconds(60), clock: $0.stillClock)
         },
         Scenario(name: "circuitBreaker") { $0.stub.circuitBreaker() },
-        Scenario(name: "hedge, the first is answered") {
+        Scenario(name: "hedge, the first gets a response") {
             $0.stub.hedge(HedgePolicy(.fixed(.seconds(60))), clock: $0.stillClock)
         },
-        Scenario(name: "hedge, the second is answered", stub: Stub().responds(.never, pieces()), movesTime: true, lateJobs: 40) {
+        Scenario(name: "hedge, the second gets a response", stub: Stub().responds(.never, pieces()), movesTime: true, lateJobs: 40) {
             $0.stub.hedge(HedgePolicy(.fixed(.milliseconds(50))), clock: $0.clock)
         },
         Scenario(name: "standardResilience", stub: Stub().responds(pieces(.serviceUnavailable), pieces()), lateJobs: 40) {
@@ -326,7 +326,7 @@ private struct YieldingSigner: RequestSigner {
     }
 }
 
-/// Sends each request three times at once, and takes the answer that comes last.
+/// Sends each request three times at once, and takes the response that comes last.
 private struct Thrice: HTTPMiddleware {
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         try await withThrowingTaskGroup(of: Response.self) { group in

@@ -31,7 +31,7 @@ import Testing
         },
         MiddlewareUnderTest("concurrencyLimit", switchOff: { $0.options.concurrencyLimit = .off }) { $0.concurrencyLimit(5) },
         MiddlewareUnderTest("hedge", switchOff: { $0.options.hedge = .off }) { $0.hedge(HedgePolicy(.fixed(.seconds(60)))) },
-        // Equal calls at once would share an answer, which is what it is for.
+        // Equal calls at once would share a response, which is what it is for.
         MiddlewareUnderTest(
             "coalesce", request: { try Request(.get, url: "https://a.example/\(RequestID())") }, switchOff: { $0.options.coalesce = .off }
         ) { $0.coalesce() },

@@ -114,8 +114,9 @@ extension MockServerTests {
                 let content = Data.seeded(2_000_000)
                 try folder.write(content, to: "body")
                 _ = try await curl(
-                    "--http2-prior-knowledge", "--data-binary", "@" + folder.file("body"), "--output", folder.file("answer"), server.url())
-                let isSame = try folder.read("answer") == content
+                    "--http2-prior-knowledge", "--data-binary", "@" + folder.file("body"), "--output", folder.file("response"), server.url()
+                )
+                let isSame = try folder.read("response") == content
                 #expect(isSame)
             }
         }

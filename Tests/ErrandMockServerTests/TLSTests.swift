@@ -10,7 +10,7 @@ extension MockServerTests {
     /// TLS by a throw-away authority, and what is agreed on in it.
     @Suite
     struct TLSTests {
-        @Test func aServerThatIsTrustedAnswers() async throws {
+        @Test func aServerThatIsTrustedResponds() async throws {
             let files = try FileAuthority()
             try await withMockServer(.tls(try files.authority.certificate())) { server in
                 server.dispatch { _ in .text("hidden") }

@@ -14,9 +14,9 @@ extension TransportTests {
             var encoding: String?
         }
 
-        /// A server that keeps the body of each request and answers 201.
+        /// A server that keeps the body of each request and responds with 201.
         private func store(in received: Watched<Received>) throws -> RawServer {
-            try RawServer.answering { connection, request, body in
+            try RawServer.responding { connection, request, body in
                 received.change {
                     $0 = Received(body: body, length: request.value("content-length"), encoding: request.value("transfer-encoding"))
                 }

@@ -166,8 +166,8 @@ import Testing
         let tokens = TokenSource(AccessToken("old")) { _ in
             let stack = try #require(holder.withLock { $0 })
             let response = try await stack.send(try Request(.post, url: "https://a.example/token"))
-            let answer = try JSONDecoder().decode([String: String].self, from: try await response.body.collect())
-            return AccessToken(try #require(answer["access"]))
+            let values = try JSONDecoder().decode([String: String].self, from: try await response.body.collect())
+            return AccessToken(try #require(values["access"]))
         }
         let stack = stub.authenticate(.bearer(tokens))
         holder.withLock { $0 = stack }

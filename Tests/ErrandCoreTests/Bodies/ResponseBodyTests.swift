@@ -94,7 +94,7 @@ import Testing
         _ = try await iterator.next()
         body.abandon()
         await #expect(throws: BodyAlreadyUsedError.self) { try await iterator.next() }
-        // A source may answer an abandonment with its end.
+        // A source may end when it is abandoned.
         let source = ScriptedBodySource(then: .endWhenAbandoned)
         let late = ResponseBody(source)
         let task = Task { try await late.collect() }

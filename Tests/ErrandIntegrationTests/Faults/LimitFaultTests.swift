@@ -63,14 +63,14 @@ import Testing
                 let next = try Request(.get, url: server.url("/next"))
                 // What the broken exchange left on its connection may fail the next one as well: the slot is there all the same.
                 let bounded = stack.phaseTimeouts(attempt: .milliseconds(500))
-                var answer: Data?
-                for _ in 0..<5 where answer == nil {
+                var body: Data?
+                for _ in 0..<5 where body == nil {
                     do {
-                        answer = try await bounded.send(next).body.collect()
+                        body = try await bounded.send(next).body.collect()
                     } catch is TransportError {
                     }
                 }
-                #expect(answer == Data("fine".utf8))
+                #expect(body == Data("fine".utf8))
                 // Told on an event loop, which may be a moment behind the reader.
                 try await poll("the slot to be free", value: { middleware.state.inFlight + middleware.state.queued }) {
                     $0 == 0

@@ -176,7 +176,7 @@ import Testing
                 == ["https://a.example open(for:", "https://a.example halfOpen", "https://a.example closed"].map { $0.prefix(26) })
     }
 
-    @Test func noAnswerCountsAndTheRequestsOwnFaultDoesNot() async throws {
+    @Test func noResponseCountsAndTheRequestsOwnFaultDoesNot() async throws {
         for (code, counts) in [
             (TransportError.Code.cannotConnect, true), (.timedOut, true), (.connectionLost, true), (.invalidRequest, false),
             (.requestBody, false),

@@ -83,7 +83,7 @@ extension NIOTransportTests {
         }
 
         @Test func aProxyThatReadsRequestsGetsThemByHTTP1() async throws {
-            let server = try RawServer.answering { connection, request, _ in try connection.respond(body: Data(request.target.utf8)) }
+            let server = try RawServer.responding { connection, request, _ in try connection.respond(body: Data(request.target.utf8)) }
             defer { server.stop() }
             try await withNIO {
                 $0.usesHTTP2WithoutTLS = true

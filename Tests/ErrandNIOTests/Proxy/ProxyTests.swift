@@ -13,7 +13,7 @@ extension NIOTransportTests {
         private func proxy(
             seeing seen: Watched<[RawRequest]>, _ respond: @escaping @Sendable (RawConnection, RawRequest, Int) throws -> Void
         ) throws -> RawServer {
-            try RawServer.answering { connection, request, _ in
+            try RawServer.responding { connection, request, _ in
                 seen.change { $0.append(request) }
                 try respond(connection, request, seen.value.count)
             }
@@ -72,7 +72,7 @@ extension NIOTransportTests {
             #expect(proxy.counts.value.accepted == 3)
         }
 
-        @Test func aChallengeIsAnsweredOnTheSameConnectionAndThenBeforeItComes() async throws {
+        @Test func aChallengeIsMetOnTheSameConnectionAndThenBeforeItComes() async throws {
             let seen = Watched<[RawRequest]>([])
             let proxy = try proxy(seeing: seen) { connection, request, _ in
                 if request.value("proxy-authorization") == nil {
@@ -101,7 +101,7 @@ extension NIOTransportTests {
         }
 
         @Test(arguments: ["Connection: close", "Content-Length: 100000"])
-        func aChallengeThatEndsTheConnectionIsAnsweredOnAnother(field: String) async throws {
+        func aChallengeThatEndsTheConnectionIsMetOnAnother(field: String) async throws {
             let seen = Watched<[RawRequest]>([])
             let proxy = try RawServer { connection in
                 while true {
@@ -142,7 +142,7 @@ extension NIOTransportTests {
             #expect(seen.value.count == 1)
         }
 
-        @Test(arguments: [true, false]) func aChallengeWithoutAnAnswerIsAFailure(hasAuthenticator: Bool) async throws {
+        @Test(arguments: [true, false]) func aChallengeWithoutCredentialsIsAFailure(hasAuthenticator: Bool) async throws {
             let seen = Watched<[RawRequest]>([])
             let proxy = try proxy(seeing: seen) { connection, _, _ in
                 try connection.respond("407 Proxy Authentication Required", fields: Self.challenge)
@@ -397,7 +397,7 @@ extension NIOTransportTests {
         /// A host that `no_proxy` names must not get what is for the proxy.
         @Test func whatIsForAProxyDoesNotGoToAnOrigin() async throws {
             let seen = Watched<[RawRequest]>([])
-            let server = try RawServer.answering { connection, request, _ in
+            let server = try RawServer.responding { connection, request, _ in
                 seen.change { $0.append(request) }
                 try connection.respond(body: Data("ok".utf8))
             }
@@ -413,7 +413,7 @@ extension NIOTransportTests {
         }
 
         @Test(arguments: ["http", "https"]) func aProxyThatRepeatsCredentialsPutsThemInNoError(scheme: String) async throws {
-            let proxy = try RawServer.answering { connection, request, _ in
+            let proxy = try RawServer.responding { connection, request, _ in
                 let seen = request.value("proxy-authorization") ?? ""
                 try connection.respond("407 \(seen)", fields: ["Proxy-Authenticate: Basic realm=\"\(seen)\""])
             }
@@ -478,7 +478,7 @@ extension NIOTransportTests {
         // MARK: - Choices
 
         @Test func aClosureChoosesAndTheOthersAreDirect() async throws {
-            let server = try RawServer.answering { connection, request, _ in try connection.respond(body: Data(request.target.utf8)) }
+            let server = try RawServer.responding { connection, request, _ in try connection.respond(body: Data(request.target.utf8)) }
             defer { server.stop() }
             let settings = via(server)
             try await withNIO {

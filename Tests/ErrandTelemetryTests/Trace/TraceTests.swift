@@ -100,7 +100,7 @@ import Tracing
     }
 
     @Test func fieldsAreCapturedOnDemandAndSecretOnesNever() async throws {
-        let answer = HTTPFields([
+        let fields = HTTPFields([
             HTTPField(name: .setCookie, value: "t0ps3cret"), HTTPField(name: .location, value: "/y?token=t0ps3cret"),
             HTTPField(name: .via, value: "one"), HTTPField(name: .via, value: "two"),
         ])
@@ -113,7 +113,7 @@ import Tracing
         }
         let options = TraceOptions(
             requestHeaders: [.authorization, .accept, .userAgent, .age], responseHeaders: [.setCookie, .location, .via, .age])
-        let stub = StubTransport(Stub().responds(.status(.ok, headers: answer)))
+        let stub = StubTransport(Stub().responds(.status(.ok, headers: fields)))
         _ = try await stub.trace(tracer: tracer, options: options).send(call)
         let texts = try #require(tracer.spans.first?.texts).filter { $0.key.contains(".header.") }
         #expect(
