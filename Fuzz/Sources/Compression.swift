@@ -63,14 +63,14 @@ private func decompress(_ input: inout Input) {
     let limits =
         settings == 0
         ? DecompressionLimits(maxBytes: 4 << 20)
-        : DecompressionLimits(maxBytes: Int(settings) * 64, maxRatio: 1 + Int(settings & 7), ratioFreeBytes: 256)
+        : DecompressionLimits(maxBytes: Int(settings) * 64, maxRatio: 1 + Int(settings & 7), ratioThresholdBytes: 256)
     let bytes = input.bytes()
     let results = divisions(of: bytes, seed: seed).map { decoded($0, codings, limits) }
     for result in results {
         // The output that goes over the limit is not delivered.
         expect(result.output.count <= limits.maxBytes ?? .max, "more bytes than the limit")
         let ratio = limits.maxRatio ?? 1
-        expect(result.output.count <= max(limits.ratioFreeBytes, bytes.count * ratio), "more bytes than the limit of the ratio")
+        expect(result.output.count <= max(limits.ratioThresholdBytes, bytes.count * ratio), "more bytes than the limit of the ratio")
         // Where the ratio ends a body depends on the chunks, as does what was delivered before that.
         if result.error?.isLimit == true || results[0].error?.isLimit == true { continue }
         // libzstd compares a frame with the size in its header only if it decodes it in one step.

@@ -10,12 +10,12 @@ extension AsyncHTTPClientTransportTests {
     /// Who made the client ends it.
     @Suite
     struct OwnershipTests {
-        private func answeringServer() throws -> RawServer {
-            try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+        private func respondingServer() throws -> RawServer {
+            try RawServer.responding { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
         }
 
         @Test func aBorrowedClientOutlivesTheTransport() async throws {
-            let server = try answeringServer()
+            let server = try respondingServer()
             defer { server.stop() }
             let client = HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup)
             do {
@@ -35,7 +35,7 @@ extension AsyncHTTPClientTransportTests {
         /// What is in progress belongs to its caller: the connections are not the transport's to close.
         @Test func anExchangeInProgressOutlivesTheShutdown() async throws {
             let mayGoOn = Watched(false)
-            let server = try RawServer.answering { connection, _, _ in
+            let server = try RawServer.responding { connection, _, _ in
                 try mayGoOn.waitBlocking { $0 }
                 try connection.respond(body: Data("ok".utf8))
             }
@@ -67,7 +67,7 @@ extension AsyncHTTPClientTransportTests {
         }
 
         @Test func aBorrowedClientThatIsShutDownIsToldOf() async throws {
-            let server = try answeringServer()
+            let server = try respondingServer()
             defer { server.stop() }
             let client = HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup)
             let transport = AsyncHTTPClientTransport(borrowing: client)

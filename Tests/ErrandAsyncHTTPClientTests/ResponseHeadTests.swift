@@ -39,9 +39,9 @@ internal import Testing
             let parts = line.split(separator: ": ")
             head.headerFields.append(HTTPField(name: try #require(HTTPField.Name(String(parts[0]))), value: String(parts[1])))
         }
-        let lengths = head.bodyLengths(answering: .get)
+        let lengths = head.bodyLengths(responding: .get)
         #expect(lengths.onTheWire == example.onTheWire && lengths.expected == example.expected)
-        let toHead = head.bodyLengths(answering: .head)
+        let toHead = head.bodyLengths(responding: .head)
         #expect(toHead.onTheWire == 0 && toHead.expected == nil)
     }
 

@@ -46,7 +46,7 @@ struct LeakTraitTests {
     #if NIO
     @Test(.enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)))
     func theKeptConnectionOfATransportThatWasNotShutDown() async throws {
-        let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+        let server = try RawServer.responding { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
         defer { server.stop() }
         let kept = Kept<NIOTransport>()
         try await expectLeft("→ 127.0.0.1:\(server.port) (established)", "a TCP socket 127.0.0.1:\(server.port) → 127.0.0.1:") {
@@ -61,7 +61,7 @@ struct LeakTraitTests {
     @Test(.enabled(if: isAlone, notAlone))
     func aTransportThatWasShutDownLeavesNothing() async throws {
         try await perform {
-            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+            let server = try RawServer.responding { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
             defer { server.stop() }
             try await withTransport(NIOTransport()) { transport in
                 let data = try await transport.send(Request(.get, url: server.url())).body.collect()
@@ -258,48 +258,48 @@ struct LeakTraitTests {
 }
 
 @Suite(.timeLimit(.minutes(5)))
-struct TurnsTests {
-    private let turns = Turns()
+struct FairLockTests {
+    private let lock = FairLock()
 
     @Test func oneAtATimeInTheOrderOfAsking() async throws {
-        try await turns.take()
+        try await lock.lock()
         let order = Watched([Int]())
         var tasks: [Task<Void, any Error>] = []
         for number in 1...5 {
             tasks.append(
                 Task {
-                    try await turns.take()
+                    try await lock.lock()
                     order.change { $0.append(number) }
                 })
-            try await poll("the task to wait", value: { turns.waiting }) { $0 == number }
+            try await poll("the task to wait", value: { lock.waiting }) { $0 == number }
         }
         for number in 1...5 {
             #expect(order.value.count == number - 1)
-            turns.pass()
+            lock.unlock()
             try await order.wait { $0.count == number }
         }
-        turns.pass()
+        lock.unlock()
         for task in tasks { try await task.value }
         #expect(order.value == [1, 2, 3, 4, 5])
-        try await turns.take()
-        turns.pass()
+        try await lock.lock()
+        lock.unlock()
     }
 
     @Test func whoIsCancelledLeavesTheQueue() async throws {
-        try await turns.take()
-        let (cancelled, waiting) = (Task { try await turns.take() }, Task { try await turns.take() })
-        try await poll("both to wait", value: { turns.waiting }) { $0 == 2 }
+        try await lock.lock()
+        let (cancelled, waiting) = (Task { try await lock.lock() }, Task { try await lock.lock() })
+        try await poll("both to wait", value: { lock.waiting }) { $0 == 2 }
         cancelled.cancel()
         await #expect(throws: CancellationError.self) { try await cancelled.value }
-        turns.pass()
+        lock.unlock()
         try await waiting.value
         let early = Task {
             withUnsafeCurrentTask { $0?.cancel() }
-            try await turns.take()
+            try await lock.lock()
         }
         await #expect(throws: CancellationError.self) { try await early.value }
-        turns.pass()
-        try await turns.take()
+        lock.unlock()
+        try await lock.lock()
     }
 
     @Test func manyTasksAndCancellationsAtOnceLoseNobody() async throws {
@@ -308,19 +308,19 @@ struct TurnsTests {
             for number in 0..<400 {
                 group.addTask {
                     let task = Task {
-                        try await turns.take()
+                        try await lock.lock()
                         #expect(!isInside.value)
                         isInside.change { $0 = true }
                         await Task.yield()
                         isInside.change { $0 = false }
-                        turns.pass()
+                        lock.unlock()
                     }
                     if number % 3 == 0 { task.cancel() }
                     _ = await task.result
                 }
             }
         }
-        #expect(turns.waiting == 0)
-        try await turns.take()
+        #expect(lock.waiting == 0)
+        try await lock.lock()
     }
 }

@@ -36,7 +36,7 @@ private final class Stages: Sendable {
     let latest = Mutex<Stage?>(nil)
 }
 
-/// A middleware, what its transport answers, and what must come of it.
+/// A middleware, the responses of its transport, and what must come of it.
 struct Scenario: Sendable, CustomTestStringConvertible {
     let name: String
     var stub = Stub().responds(pieces())
@@ -215,10 +215,10 @@ struct Scenario: Sendable, CustomTestStringConvertible {
             $0.stub.rateLimit(.perSecond(1), clock: $0.clock).wrapped(by: Thrice()).timeout(.seconds(60), clock: $0.stillClock)
         },
         Scenario(name: "circuitBreaker") { $0.stub.circuitBreaker() },
-        Scenario(name: "hedge, the first is answered") {
+        Scenario(name: "hedge, the first gets a response") {
             $0.stub.hedge(HedgePolicy(.fixed(.seconds(60))), clock: $0.stillClock)
         },
-        Scenario(name: "hedge, the second is answered", stub: Stub().responds(.never, pieces()), movesTime: true, lateJobs: 40) {
+        Scenario(name: "hedge, the second gets a response", stub: Stub().responds(.never, pieces()), movesTime: true, lateJobs: 40) {
             $0.stub.hedge(HedgePolicy(.fixed(.milliseconds(50))), clock: $0.clock)
         },
         Scenario(name: "standardResilience", stub: Stub().responds(pieces(.serviceUnavailable), pieces()), lateJobs: 40) {

@@ -23,9 +23,9 @@ import Testing
         let attempts = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { _ = RetryPolicy(maxAttempts: 0) }
         #expect(message(of: attempts).contains("maxAttempts must be at least 1 (is 0)"))
         let slow = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = CircuitBreakerPolicy(failureRatio: 0.5, slowRatio: 2)
+            _ = CircuitBreakerPolicy(failureRatio: 0.5, slowCallRatio: 2)
         }
-        #expect(message(of: slow).contains("slowRatio must be from 0 to 1 (is 2.0)"))
+        #expect(message(of: slow).contains("slowCallRatio must be from 0 to 1 (is 2.0)"))
         let initial = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = ConcurrencyLimit.adaptive(initial: 5, minimum: 10)
         }

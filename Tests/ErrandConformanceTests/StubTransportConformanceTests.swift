@@ -11,7 +11,7 @@ import Testing
     static let leftOut = TransportBehavior.needsWire.merging([
         "Gzip": noCoding, "Deflate": noCoding, "Brotli": noCoding,
         "BasicCookieSetAndUse": "there is no cookie middleware yet", "ETag": "there is no cache yet",
-        "ShutdownEndsExchanges": "a stub has no connection to close: what it answered goes on, and later calls fail",
+        "ShutdownEndsExchanges": "a stub has no connection to close: its responses go on, and later calls fail",
     ]) { $1 }
 
     @Test(arguments: TransportBehavior.all(excluding: leftOut))

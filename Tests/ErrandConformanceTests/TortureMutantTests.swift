@@ -9,11 +9,11 @@ import Testing
     private func violation(
         body: String = "onetwothree", _ wrap: @escaping @Sendable (Stage.Parts) -> HTTPStack
     ) async throws -> TortureError {
-        let answer = StubResponse.streaming { _, _ in
+        let response = StubResponse.streaming { _, _ in
             await Task.yield()
             return (HTTPResponse(status: .ok), ScriptedBodySource(body.map { String($0) }) { await Task.yield() })
         }
-        let scenario = Scenario(name: "mutant", stub: Stub().responds(answer), expected: "200 \(body)", wrap: wrap)
+        let scenario = Scenario(name: "mutant", stub: Stub().responds(response), expected: "200 \(body)", wrap: wrap)
         let torture = CancellationTorture(
             hangLimit: .seconds(2), leastCancelled: scenario.leastCancelled, lateJobs: scenario.lateJobs)
         return try #require(

@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct LabelTests {
     static let labels: [(HTTPStack, String)] = {
         let stub = StubTransport()
-        let slow = CircuitBreakerPolicy(failureRatio: 0.25, minimumCalls: 10, slowCall: .seconds(2), slowRatio: 0.999)
+        let slow = CircuitBreakerPolicy(failureRatio: 0.25, minimumCalls: 10, slowCallThreshold: .seconds(2), slowCallRatio: 0.999)
         return [
             (stub.circuitBreaker(), "circuitBreaker(opens for 5 s if 50 % of at least 20 calls in 30 s fail)"),
             (

@@ -13,7 +13,7 @@ import Logging
 /// One way to set an option, and what its key has to say of that. Every key of Sources has a row: see ``OptionTableTests``.
 struct OptionRow: Sendable, CustomTestStringConvertible {
     enum Identity: Sendable {
-        case none(because: String)
+        case ignored(because: String)
         case unique
         case value
     }
@@ -22,19 +22,19 @@ struct OptionRow: Sendable, CustomTestStringConvertible {
     let key: String
     let identity: Identity
     var crossesOrigins = true
-    var servedBy: MiddlewarePlace?
-    var needs: Capabilities
+    var requiredMiddleware: MiddlewarePlace?
+    var requiredCapabilities: Capabilities
     /// Whether it changes what is sent, and coalescing looks at it by itself.
     var isComparedByItself = false
     let set: @Sendable (inout RequestOptions) -> Void
 
     init(
-        _ key: String, _ identity: Identity, crossesOrigins: Bool = true, servedBy: MiddlewarePlace? = nil,
-        needs: Capabilities = [], isComparedByItself: Bool = false,
+        _ key: String, _ identity: Identity, crossesOrigins: Bool = true, requiredMiddleware: MiddlewarePlace? = nil,
+        requiredCapabilities: Capabilities = [], isComparedByItself: Bool = false,
         _ set: @escaping @Sendable (inout RequestOptions) -> Void
     ) {
-        (self.key, self.identity, self.crossesOrigins, self.servedBy) = (key, identity, crossesOrigins, servedBy)
-        (self.needs, self.isComparedByItself, self.set) = (needs, isComparedByItself, set)
+        (self.key, self.identity, self.crossesOrigins, self.requiredMiddleware) = (key, identity, crossesOrigins, requiredMiddleware)
+        (self.requiredCapabilities, self.isComparedByItself, self.set) = (requiredCapabilities, isComparedByItself, set)
     }
 
     var testDescription: String { key }
@@ -49,14 +49,14 @@ struct OptionRow: Sendable, CustomTestStringConvertible {
 
 extension OptionRow {
 
-    private static let outside = Identity.none(because: "it acts outside coalescing")
-    private static let observer = Identity.none(because: "it changes nothing of the exchange")
-    private static let note = Identity.none(because: "the library's own note, for layers outside coalescing or for observers")
+    private static let outside = Identity.ignored(because: "it acts outside coalescing")
+    private static let observer = Identity.ignored(because: "it changes nothing of the exchange")
+    private static let note = Identity.ignored(because: "the library's own note, for layers outside coalescing or for observers")
 
     static let core: [OptionRow] = [
         OptionRow("SensitivityKey", .value) { $0.sensitivity = Sensitivity(fields: [.userAgent]) },
         OptionRow("TagsKey", observer) { $0.tags = ["tenant": "blue"] },
-        OptionRow("UpgradeKey", .unique, needs: .upgrades) { $0.upgrade = UpgradeRequest(protocolName: "own") },
+        OptionRow("UpgradeKey", .unique, requiredCapabilities: .upgrades) { $0.upgrade = UpgradeRequest(protocolName: "own") },
         OptionRow("SiteContextKey", .value) { $0.siteContext = .crossSite },
         OptionRow("RequestNumberKey", note) { $0.requestNumber = 7 },
         OptionRow("ResendCountKey", note) { $0.resendCount = 1 },
@@ -64,10 +64,12 @@ extension OptionRow {
         OptionRow("CredentialIdentityKey", .value, crossesOrigins: false) {
             $0.credentialIdentity = CredentialIdentity(scheme: "own", "joe")
         },
-        OptionRow("PriorityKey", .none(because: "a more urgent caller sends its own request"), isComparedByItself: true) {
+        OptionRow("PriorityKey", .ignored(because: "a more urgent caller sends its own request"), isComparedByItself: true) {
             $0.priority = .high
         },
-        OptionRow("ValidateStatusOptionKey", outside, servedBy: .validateStatus) { $0.validateStatus = .use(.successfulOrRedirection) },
+        OptionRow("ValidateStatusOptionKey", outside, requiredMiddleware: .validateStatus) {
+            $0.validateStatus = .use(.successfulOrRedirection)
+        },
         OptionRow("TimeoutOptionKey", outside) { $0.timeout = .use(.seconds(60)) },
         OptionRow("AttemptTimeoutKey", .value) { $0.attemptTimeout = .use(.seconds(60)) },
         OptionRow("PhaseTimeoutsKey", .value) { $0.phaseTimeouts = .use(PhaseTimeouts(firstByte: .seconds(60))) },
@@ -78,31 +80,37 @@ extension OptionRow {
         OptionRow("CircuitBreakerKey", .value) { $0.circuitBreaker = .off },
         OptionRow("CoalesceOptionKey", .unique) { $0.coalesce = .off },
         OptionRow("ConcurrencyLimitKey", .value) { $0.concurrencyLimit = .off },
-        OptionRow("DelayOptionKey", .value, servedBy: .delay) { $0.delay = .use(.seconds(3)) },
+        OptionRow("DelayOptionKey", .value, requiredMiddleware: .delay) { $0.delay = .use(.seconds(3)) },
         OptionRow("DelayOptionKey", .value) { $0.delay = .off },
-        OptionRow("EventsKey", outside, servedBy: .events) { $0.events = .use(StubEventSink()) },
-        OptionRow("DecompressOptionKey", .value, servedBy: .decompress) { $0.decompress = .use(DecompressionLimits(maxBytes: 9)) },
+        OptionRow("EventsKey", outside, requiredMiddleware: .events) { $0.events = .use(StubEventSink()) },
+        OptionRow("DecompressOptionKey", .value, requiredMiddleware: .decompress) {
+            $0.decompress = .use(DecompressionLimits(maxBytes: 9))
+        },
         OptionRow("DecompressOptionKey", .value) { $0.decompress = .off },
-        OptionRow("CompressOptionKey", .value, servedBy: .compressRequests) { $0.compress = .gzip },
+        OptionRow("CompressOptionKey", .value, requiredMiddleware: .compressRequests) { $0.compress = .gzip },
         OptionRow("CompressOptionKey", .value) { $0.compress = .off },
         OptionRow("FallbackOptionKey", .value) { $0.fallback = .off },
-        OptionRow("FieldsOfServerKey", .none(because: "the fields are compared"), crossesOrigins: false) { $0.fieldsOfServer = [.accept] },
-        OptionRow("HedgeOptionKey", .value, servedBy: .hedge) { $0.hedge = .use(HedgePolicy(.fixed(.seconds(9)))) },
+        OptionRow("FieldsOfServerKey", .ignored(because: "the fields are compared"), crossesOrigins: false) {
+            $0.fieldsOfServer = [.accept]
+        },
+        OptionRow("HedgeOptionKey", .value, requiredMiddleware: .hedge) { $0.hedge = .use(HedgePolicy(.fixed(.seconds(9)))) },
         OptionRow("HedgeOptionKey", .value) { $0.hedge = .off },
-        OptionRow("IdempotencyKeyOption", .value, servedBy: .retry) { $0.idempotencyKey = .attached },
+        OptionRow("IdempotencyKeyOption", .value, requiredMiddleware: .retry) { $0.idempotencyKey = .attached },
         OptionRow("NumberOptionKey", outside) { $0.number = .off },
-        OptionRow("ProfileOptionKey", outside, servedBy: .profile) { $0.profile = .use(CallProfile()) },
+        OptionRow("ProfileOptionKey", outside, requiredMiddleware: .profile) { $0.profile = .use(CallProfile()) },
         OptionRow("RateLimitKey", .value) { $0.rateLimit = .off },
-        OptionRow("RedirectOptionKey", .value, servedBy: .redirect) { $0.redirect = .use(RedirectPolicy(maxHops: 0)) },
+        OptionRow("RedirectOptionKey", .value, requiredMiddleware: .redirect) { $0.redirect = .use(RedirectPolicy(maxHops: 0)) },
         OptionRow("RedirectOptionKey", .value) { $0.redirect = .off },
-        OptionRow("RetryOptionKey", outside, servedBy: .retry) { $0.retry = .use(RetryPolicy(maxAttempts: 9)) },
+        OptionRow("RetryOptionKey", outside, requiredMiddleware: .retry) { $0.retry = .use(RetryPolicy(maxAttempts: 9)) },
         OptionRow("RetryOptionKey", .value) { $0.retry = .off },
         OptionRow("ServerOptionKey", .value) { $0.server = .off },
         OptionRow("SharedRetryOptionKey", note) { $0.sharedRetry = SharedRetry() },
         OptionRow("TransformOptionKey", .value) { $0.transform = .off },
         OptionRow("ValidateStatusOptionKey", .value) { $0.validateStatus = .off },
         OptionRow("ValidationKey", .value) { $0.validate = .off },
-        OptionRow("ValidatorsKey", outside, servedBy: .validate) { $0.validators = [ResponseValidator("own") { _, _, _ in .next }] },
+        OptionRow("ValidatorsKey", outside, requiredMiddleware: .validate) {
+            $0.validators = [ResponseValidator("own") { _, _, _ in .next }]
+        },
     ]
 
     static let others: [OptionRow] = [
@@ -112,12 +120,14 @@ extension OptionRow {
 
     #if Auth
     static let auth: [OptionRow] = [
-        OptionRow("AuthenticationOptionKey", .unique, crossesOrigins: false, servedBy: .authenticate) {
+        OptionRow("AuthenticationOptionKey", .unique, crossesOrigins: false, requiredMiddleware: .authenticate) {
             $0.authentication = .use(.basic(user: "joe", password: "x"))
         },
         OptionRow("AuthenticationOptionKey", .value, crossesOrigins: false) { $0.authentication = .off },
-        OptionRow("OnChallengeKey", .unique, crossesOrigins: false, servedBy: .authenticate) { $0.onChallenge = { _ in .useScheme } },
-        OptionRow("SignOptionKey", .unique, crossesOrigins: false, servedBy: .sign) {
+        OptionRow("OnChallengeKey", .unique, crossesOrigins: false, requiredMiddleware: .authenticate) {
+            $0.onChallenge = { _ in .useScheme }
+        },
+        OptionRow("SignOptionKey", .unique, crossesOrigins: false, requiredMiddleware: .sign) {
             $0.sign = .use(.awsV4(AWSCredentials(accessKeyID: "a", secretAccessKey: "b"), region: "r", service: "s"))
         },
         OptionRow("SignOptionKey", .value, crossesOrigins: false) { $0.sign = .off },
@@ -128,10 +138,10 @@ extension OptionRow {
 
     #if Telemetry
     static let telemetry: [OptionRow] = [
-        OptionRow("LogOptionKey", outside, servedBy: .log) { $0.log = .use(.trace) },
-        OptionRow("LogDetailOptionKey", outside, servedBy: .log) { $0.logDetail = .use(.headers) },
+        OptionRow("LogOptionKey", outside, requiredMiddleware: .log) { $0.log = .use(.trace) },
+        OptionRow("LogDetailOptionKey", outside, requiredMiddleware: .log) { $0.logDetail = .use(.headers) },
         OptionRow("MetricsOptionKey", observer) { $0.metrics = .off },
-        OptionRow("TraceOptionKey", .value, servedBy: .trace) { $0.trace = .use(TraceOptions(baggage: .nowhere)) },
+        OptionRow("TraceOptionKey", .value, requiredMiddleware: .trace) { $0.trace = .use(TraceOptions(baggage: .nowhere)) },
         OptionRow("TraceOptionKey", .value) { $0.trace = .off },
     ]
     #else

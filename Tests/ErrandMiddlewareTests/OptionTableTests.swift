@@ -54,7 +54,7 @@ import Testing
         let (one, other) = (try row.request().options, try row.request().options)
         #expect(one.keys.map { String(describing: $0) } == [row.key])
         switch row.identity {
-        case .none: #expect(one.identity == RequestOptions().identity)
+        case .ignored: #expect(one.identity == RequestOptions().identity)
         case .unique: #expect(one.identity == nil)
         case .value: #expect(one.identity != nil && one.identity != RequestOptions().identity && one.identity == other.identity)
         }
@@ -76,16 +76,16 @@ import Testing
 
     @Test(arguments: OptionRow.all) func saysWhoServesIt(_ row: OptionRow) async throws {
         let request = try row.request()
-        if !row.needs.isEmpty {
-            let error = await #expect(throws: UnservedOptionError.self) { try await HTTPStack(Self.plain()).send(request) }
-            #expect(error?.missingCapabilities == row.needs)
+        if !row.requiredCapabilities.isEmpty {
+            let error = await #expect(throws: UnsupportedOptionError.self) { try await HTTPStack(Self.plain()).send(request) }
+            #expect(error?.missingCapabilities == row.requiredCapabilities)
         }
-        guard let place = row.servedBy else {
-            _ = try await HTTPStack(Self.plain(row.needs)).send(request)
+        guard let place = row.requiredMiddleware else {
+            _ = try await HTTPStack(Self.plain(row.requiredCapabilities)).send(request)
             return
         }
-        let error = await #expect(throws: UnservedOptionError.self) { try await HTTPStack(Self.plain()).send(request) }
-        #expect(error?.missing == place && error?.option == names[row.key] ?? place.description)
+        let error = await #expect(throws: UnsupportedOptionError.self) { try await HTTPStack(Self.plain()).send(request) }
+        #expect(error?.missingMiddleware == place && error?.option == names[row.key] ?? place.description)
         _ = try await Self.plain().wrapped(by: Pass(place: place)).send(request)
     }
 
@@ -211,7 +211,7 @@ import Testing
     /// Says that it changes nothing, and does.
     private enum HidingKey: OptionKey {
         static var defaultValue: String? { nil }
-        static func identity(of value: String?) -> OptionIdentity { .none }
+        static func identity(of value: String?) -> OptionIdentity { .ignored }
     }
 
     @Test func aKeyThatHidesItsChangeIsFound() async throws {

@@ -65,7 +65,7 @@ extension MockServerTests {
                 server.dispatch { $0.path == "/echo" ? .echo : .data(try await $0.body()) }
                 for path in ["/echo", "/whole"] {
                     let (response, body) = try await transport.whole(Request(.post, url: server.url(path), body: .data(content)))
-                    #expect(response.metadata.httpVersion == "2")
+                    #expect(response.metadata.httpVersion == .http2)
                     let isSame = body == content
                     #expect(isSame, "\(path)")
                     let kept = try await server.nextRequest()
@@ -102,7 +102,7 @@ extension MockServerTests {
                 #expect(text.contains("< HTTP/2 200"))
                 #expect(text.contains("< etag: at-the-end"))
                 #expect(text.contains("four"))
-                #expect(server.requests.map(\.httpVersion) == ["2"])
+                #expect(server.requests.map(\.httpVersion) == [.http2])
             }
         }
 
@@ -114,8 +114,9 @@ extension MockServerTests {
                 let content = Data.seeded(2_000_000)
                 try folder.write(content, to: "body")
                 _ = try await curl(
-                    "--http2-prior-knowledge", "--data-binary", "@" + folder.file("body"), "--output", folder.file("answer"), server.url())
-                let isSame = try folder.read("answer") == content
+                    "--http2-prior-knowledge", "--data-binary", "@" + folder.file("body"), "--output", folder.file("response"), server.url()
+                )
+                let isSame = try folder.read("response") == content
                 #expect(isSame)
             }
         }

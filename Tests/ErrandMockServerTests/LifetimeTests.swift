@@ -17,7 +17,7 @@ extension MockServerTests {
                 .filter { $0.hasPrefix("socket:") }
         }
 
-        enum Left: CaseIterable { case idle, answering, stalled, halfRead, halfSent, handshake, broken }
+        enum Left: CaseIterable { case idle, dispatching, stalled, halfRead, halfSent, handshake, broken }
 
         @Test(.enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)), arguments: Left.allCases)
         func stoppingLeavesNothing(what: Left) async throws {
@@ -39,7 +39,7 @@ extension MockServerTests {
                 let client = try RawClient(port: server.port)
                 switch what {
                 case .idle: client.send("GET /idle HTTP/1.1\r\nHost: a\r\n\r\n")
-                case .answering: client.send("GET /never HTTP/1.1\r\nHost: a\r\n\r\n")
+                case .dispatching: client.send("GET /never HTTP/1.1\r\nHost: a\r\n\r\n")
                 case .stalled: client.send("GET /stalled HTTP/1.1\r\nHost: a\r\n\r\n")
                 case .halfRead: client.send("GET /halfRead HTTP/1.1\r\nHost: a\r\n\r\n")
                 case .halfSent: client.send("POST /halfSent HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nfour")
@@ -50,7 +50,7 @@ extension MockServerTests {
                 try await server.waitUntil { $0.openConnections == 1 }
                 let start = ContinuousClock.now
                 await server.stop()
-                // What answers would take an hour.
+                // A dispatcher in progress would take an hour.
                 #expect(ContinuousClock.now - start < .seconds(20))
                 #expect(server.openConnectionCount == 0)
                 while client.readSome() != nil {}
@@ -124,7 +124,7 @@ extension MockServerTests {
             if ClientSockets.areKnown { #expect(try ClientSockets.count(to: port) == 0) }
         }
 
-        @Test func whatAnswersIsCancelledWhenTheClientGoes() async throws {
+        @Test func aDispatcherIsCancelledWhenTheClientDisconnects() async throws {
             let cancelled = Watched(false)
             try await withMockServer { server in
                 server.dispatch { _ in
@@ -243,7 +243,7 @@ extension MockServerTests {
         func largeBodiesAreWholeBothWays(response: MockResponse, isHTTP2: Bool) async throws {
             let files = try FileAuthority()
             let content = Data.seeded(Self.largeBytes)
-            try await withMockServer(.tls(try files.authority.certificate(), protocols: isHTTP2 ? [.http2] : [.http1])) { server in
+            try await withMockServer(.tls(try files.authority.certificate(), protocols: isHTTP2 ? [.http2] : [.http1_1])) { server in
                 server.enqueue(response)
                 try await withNIO {
                     $0.tls.extraRootsPEMFiles = [files.path]

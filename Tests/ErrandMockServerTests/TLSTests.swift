@@ -10,7 +10,7 @@ extension MockServerTests {
     /// TLS by a throw-away authority, and what is agreed on in it.
     @Suite
     struct TLSTests {
-        @Test func aServerThatIsTrustedAnswers() async throws {
+        @Test func aServerThatIsTrustedResponds() async throws {
             let files = try FileAuthority()
             try await withMockServer(.tls(try files.authority.certificate())) { server in
                 server.dispatch { _ in .text("hidden") }
@@ -21,7 +21,7 @@ extension MockServerTests {
                     let request = try await server.nextRequest()
                     #expect(request.serverName == "localhost")
                     #expect(request.negotiatedProtocol == "h2")
-                    #expect(request.httpVersion == "2")
+                    #expect(request.httpVersion == .http2)
                     #expect(request.head.scheme == "https")
                     #expect(request.head.authority == "localhost:\(server.port)")
                     #expect(try await transport.text("https://127.0.0.1:\(server.port)/") == "hidden")
@@ -30,8 +30,8 @@ extension MockServerTests {
             }
         }
 
-        @Test(arguments: [[MockServer.HTTPVersion.http1], [.http1, .http2], [.http2, .http1], [.http2]])
-        func theServersPreferenceDecides(protocols: [MockServer.HTTPVersion]) async throws {
+        @Test(arguments: [[MockServer.ApplicationProtocol.http1_1], [.http1_1, .http2], [.http2, .http1_1], [.http2]])
+        func theServersPreferenceDecides(protocols: [MockServer.ApplicationProtocol]) async throws {
             let files = try FileAuthority()
             try await withMockServer(.tls(try files.authority.certificate(), protocols: protocols)) { server in
                 server.dispatch { _ in .text("x") }
@@ -39,7 +39,7 @@ extension MockServerTests {
                     $0.tls.extraRootsPEMFiles = [files.path]
                 } _: { transport in
                     let response = try await transport.send(Request(.get, url: server.url()))
-                    let wanted = protocols[0] == .http1 ? "1.1" : "2"
+                    let wanted = protocols[0] == .http1_1 ? HTTPVersion.http1_1 : .http2
                     #expect(response.metadata.httpVersion == wanted)
                     #expect(try await server.nextRequest().negotiatedProtocol == protocols[0].rawValue)
                 }
@@ -49,7 +49,7 @@ extension MockServerTests {
         @Test(arguments: [MockServer.TLS.Version.tls12, .tls13])
         func eachVersionIsSpoken(version: MockServer.TLS.Version) async throws {
             let files = try FileAuthority()
-            var configuration = MockServer.Configuration.tls(try files.authority.certificate(), protocols: [.http1])
+            var configuration = MockServer.Configuration.tls(try files.authority.certificate(), protocols: [.http1_1])
             configuration.tls?.versions = version...version
             try await withMockServer(configuration) { server in
                 server.dispatch { _ in .text("hidden") }
@@ -103,7 +103,7 @@ extension MockServerTests {
             let client = try (isKnown ? files.authority : try TestAuthority()).clientCertificate()
             let (certificate, key) = (files.folder.file("client.pem"), files.folder.file("client.key"))
             try client.write(certificateToPath: certificate, keyToPath: key)
-            var configuration = MockServer.Configuration.tls(try files.authority.certificate(), protocols: [.http1])
+            var configuration = MockServer.Configuration.tls(try files.authority.certificate(), protocols: [.http1_1])
             configuration.tls?.clientAuthority = files.authority
             configuration.tls?.versions = .tls12 ... .tls12  // in 1.3 a client may send before it is refused
             try await withMockServer(configuration) { server in

@@ -49,7 +49,7 @@ extension MockServerTests {
             }
         }
 
-        @Test func requestsInOneWriteAreAnsweredInOrder() async throws {
+        @Test func requestsInOneWriteGetResponsesInOrder() async throws {
             try await withMockServer { server in
                 server.dispatch { .text($0.path) }
                 let text = try exchange(server, "GET /a HTTP/1.1\r\nHost: a\r\n\r\nGET /b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
@@ -79,9 +79,9 @@ extension MockServerTests {
                 let client = try RawClient(port: server.port)
                 client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n")
                 if !isEarly { client.send("four") }
-                let answer = client.read(until: "\r\n\r\n")
-                #expect(answer.hasPrefix("HTTP/1.1 413 "))
-                #expect(answer.contains("Connection: close") == isEarly)
+                let response = client.read(until: "\r\n\r\n")
+                #expect(response.hasPrefix("HTTP/1.1 413 "))
+                #expect(response.contains("Connection: close") == isEarly)
                 #expect(try await server.nextRequest().failure == (isEarly ? "the response was sent before the request body" : nil))
             }
         }
@@ -176,10 +176,10 @@ extension MockServerTests {
                 try folder.write(content, to: "body")
                 let text = try await curl(
                     "--verbose", "--header", "Expect: 100-continue", "--data-binary", "@" + folder.file("body"), "--output",
-                    folder.file("answer"),
+                    folder.file("response"),
                     server.url())
                 #expect(text.contains("< HTTP/1.1 100 Continue"))
-                let isSame = try folder.read("answer") == content
+                let isSame = try folder.read("response") == content
                 #expect(isSame)
             }
         }
@@ -194,14 +194,14 @@ extension MockServerTests {
                         $0.headDelay = .seconds(3600)
                         $0.chunkPause = .seconds(60)
                     })
-                let answer = Task { try exchange(server, get) }
+                let response = Task { try exchange(server, get) }
                 try await clock.sleepers(atLeast: 1)
                 clock.advance(by: .seconds(3600))
                 for _ in 0..<2 {
                     try await clock.sleepers(atLeast: 1)
                     clock.advance(by: .seconds(60))
                 }
-                #expect(try await answer.value.hasSuffix("3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n"))
+                #expect(try await response.value.hasSuffix("3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n"))
             }
         }
 

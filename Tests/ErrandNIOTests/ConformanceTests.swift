@@ -54,7 +54,7 @@ extension NIOTransportTests {
             let (authority, certificate) = try Self.certificate.get()
             try authority.writeCertificate(toPath: folder.file("authority.pem"))
             let check = behavior.prepared()
-            try await withMockServer(serving: check.stubs, .tls(certificate, protocols: [.http1])) { server in
+            try await withMockServer(serving: check.stubs, .tls(certificate, protocols: [.http1_1])) { server in
                 try await withNIO {
                     $0.tls.extraRootsPEMFiles = [folder.file("authority.pem")]
                 } _: { transport in
@@ -73,7 +73,7 @@ extension NIOTransportTests {
                     $0.tls.trustsAnyCertificateForTesting = .loopback
                 } _: { transport in
                     try await check(TransportUnderTest(transport, at: server.url(""), middleware: Self.middleware))
-                    #expect(server.requests.allSatisfy { $0.httpVersion == "2" })
+                    #expect(server.requests.allSatisfy { $0.httpVersion == .http2 })
                 }
             }
         }
@@ -130,7 +130,7 @@ extension NIOTransportTests {
         private func conform(to behavior: TransportBehavior, through proxy: ProxySettings) async throws {
             let certificate = try Self.certificate.get().1
             let check = behavior.prepared()
-            try await withMockServer(serving: check.stubs, .tls(certificate, protocols: [.http1])) { server in
+            try await withMockServer(serving: check.stubs, .tls(certificate, protocols: [.http1_1])) { server in
                 try await withNIO {
                     $0.tls.trustsAnyCertificateForTesting = .loopback
                     $0.proxy = .all(proxy)

@@ -20,10 +20,10 @@ func require<Value>(_ value: Value?, sourceLocation: SourceLocation = #_sourceLo
 }
 
 extension RawServer {
-    /// Responds `ok` to each request, immediately or as soon as `mayAnswer` is true.
-    static func ok(when mayAnswer: Watched<Bool>? = nil) throws -> RawServer {
-        try answering { connection, _, _ in
-            try mayAnswer?.waitBlocking { $0 }
+    /// Responds `ok` to each request, immediately or as soon as `mayRespond` is true.
+    static func ok(when mayRespond: Watched<Bool>? = nil) throws -> RawServer {
+        try responding { connection, _, _ in
+            try mayRespond?.waitBlocking { $0 }
             try connection.respond(body: Data("ok".utf8))
         }
     }

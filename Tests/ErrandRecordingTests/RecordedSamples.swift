@@ -17,7 +17,8 @@ extension ScriptedTransport {
 
     /// A streamed body, the same chunks each time.
     convenience init(
-        headers: HTTPFields = HTTPFields(), chunks: [Data], trailers: HTTPFields? = nil, version: String? = nil, failure: (any Error)? = nil
+        headers: HTTPFields = HTTPFields(), chunks: [Data], trailers: HTTPFields? = nil, version: HTTPVersion? = nil,
+        failure: (any Error)? = nil
     ) {
         self.init { request in
             var steps: [@Sendable () async throws -> Data] = chunks.map { chunk in { chunk } }
@@ -29,7 +30,7 @@ extension ScriptedTransport {
 
 extension Response {
     static func streaming(
-        _ body: ScriptedBodySource, headers: HTTPFields = HTTPFields(), to request: Request, version: String? = nil
+        _ body: ScriptedBodySource, headers: HTTPFields = HTTPFields(), to request: Request, version: HTTPVersion? = nil
     ) -> Response {
         var response = Response(
             head: HTTPResponse(status: .ok, headerFields: headers), body: ResponseBody(body, request: request), request: request,

@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What hedging does for a server of which one answer in fifty is slow by chance.
+/// What hedging does for a server of which one response in fifty is slow by chance.
 @Suite(.timeLimit(.minutes(2))) struct HedgeSimulationTests {
     /// The latencies of 20,000 calls, a hundred a second, and how many requests they made.
     private static func latencies(seed: UInt64, hedged: Bool) -> (sorted: [Duration], requests: Int) {

@@ -164,7 +164,7 @@ import Testing
     }
 }
 
-/// Takes a while for each answer, and gives up when it is cancelled, at whatever moment.
+/// Takes a while for each response, and gives up when it is cancelled, at whatever moment.
 private struct RemoteStore: RateLimitStore {
     private let memory: MemoryRateLimitStore
 

@@ -18,7 +18,7 @@ import Tracing
     private static let active = "http.client.active_requests"
 
     /// What is sent back is buffered, or a stream.
-    static let answers: [StubResponse] = [.status(.ok, text: "t0ps3cret"), .stream([Data("t0ps".utf8), Data("3cret".utf8)])]
+    static let responses: [StubResponse] = [.status(.ok, text: "t0ps3cret"), .stream([Data("t0ps".utf8), Data("3cret".utf8)])]
 
     /// Takes three seconds.
     private var slow: Endpoint<Int> {
@@ -40,8 +40,8 @@ import Tracing
             })
     }
 
-    private func client(_ answer: StubResponse, _ wrap: (HTTPStack) -> HTTPStack) -> APIClient {
-        APIClient(wrap(HTTPStack(StubTransport(Stub().responds(answer)))).server("https://a.example"))
+    private func client(_ stubbed: StubResponse, _ wrap: (HTTPStack) -> HTTPStack) -> APIClient {
+        APIClient(wrap(HTTPStack(StubTransport(Stub().responds(stubbed)))).server("https://a.example"))
     }
 
     private func fails(_ client: APIClient) async {
@@ -50,8 +50,8 @@ import Tracing
 
     // MARK: Metrics
 
-    @Test(arguments: answers) func metricsCountADecodingFailureOnce(_ answer: StubResponse) async throws {
-        let client = client(answer) { $0.metrics(factory: metrics, clock: clock) }
+    @Test(arguments: responses) func metricsCountADecodingFailureOnce(_ stubbed: StubResponse) async throws {
+        let client = client(stubbed) { $0.metrics(factory: metrics, clock: clock) }
         await fails(client)
         #expect(metrics.values(Self.duration, ["error.type": "ResponseDecodingError", "http.response.status_code": "200"]) == [3])
         #expect(metrics.values(Self.duration).count == 1 && metrics.level(Self.active) == 0)
@@ -60,21 +60,21 @@ import Tracing
         #expect(metrics.values("http.client.response.body.size") == [9, 9])
     }
 
-    @Test(arguments: answers) func metricsOfARawSendEndWithTheExchange(_ answer: StubResponse) async throws {
-        let stack = StubTransport(Stub().responds(answer)).metrics(factory: metrics, clock: clock)
+    @Test(arguments: responses) func metricsOfARawSendEndWithTheExchange(_ stubbed: StubResponse) async throws {
+        let stack = StubTransport(Stub().responds(stubbed)).metrics(factory: metrics, clock: clock)
         let response = try await stack.send(try request())
         _ = try await response.body.collect()
         #expect(metrics.values(Self.duration) == [0])
         // Step by step, a client's calls are raw as well.
-        let client = client(answer) { $0.metrics(factory: metrics, clock: clock) }
+        let client = client(stubbed) { $0.metrics(factory: metrics, clock: clock) }
         let raw = try await client.send(failing)
         await #expect(throws: ResponseDecodingError.self) { try await client.decode(raw, as: failing.decoding) }
         #expect(metrics.values(Self.duration) == [0, 0] && metrics.values(Self.duration, ["error.type": "ResponseDecodingError"]).isEmpty)
     }
 
     /// Not those before it, however they are let go of.
-    @Test(arguments: answers) func onlyTheLastAttemptWaitsForDecoding(_ answer: StubResponse) async throws {
-        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable, text: "no"), answer))
+    @Test(arguments: responses) func onlyTheLastAttemptWaitsForDecoding(_ stubbed: StubResponse) async throws {
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable, text: "no"), stubbed))
         let client = APIClient(
             stub.metrics(factory: metrics, clock: clock).trace(tracer: tracer)
                 .retry(RetryPolicy(backoff: .constant(.seconds(60))), clock: clock, random: { 0.5 }).server("https://a.example"))
@@ -99,8 +99,8 @@ import Tracing
 
     // MARK: Spans
 
-    @Test(arguments: answers) func spansShowADecodingFailure(_ answer: StubResponse) async throws {
-        let client = client(answer) { $0.trace(tracer: tracer).traceCall(tracer: tracer) }
+    @Test(arguments: responses) func spansShowADecodingFailure(_ stubbed: StubResponse) async throws {
+        let client = client(stubbed) { $0.trace(tracer: tracer).traceCall(tracer: tracer) }
         await fails(client)
         #expect(tracer.spans.map(\.endCount) == [1, 1])
         for span in tracer.spans {
@@ -123,10 +123,10 @@ import Tracing
 
     // MARK: Log
 
-    @Test(arguments: answers, [LogDetail.basic, .headers, .body()])
-    func theLogShowsADecodingFailureInOneLine(_ answer: StubResponse, _ detail: LogDetail) async throws {
+    @Test(arguments: responses, [LogDetail.basic, .headers, .body()])
+    func theLogShowsADecodingFailureInOneLine(_ stubbed: StubResponse, _ detail: LogDetail) async throws {
         let (logger, lines) = recordingLogger()
-        await fails(client(answer) { $0.log(to: logger, detail: detail, style: .oneLine, metadata: .all, clock: clock) })
+        await fails(client(stubbed) { $0.log(to: logger, detail: detail, style: .oneLine, metadata: .all, clock: clock) })
         try #require(lines.all.count == 2, "\(lines.everything)")
         let line = lines.all[1]
         #expect(line.level == .warning && line.text.contains("cannot decode Int"), "\(line)")
@@ -135,11 +135,12 @@ import Tracing
         #expect(line.text.contains("body of 9 bytes") == (detail == .body()))
     }
 
-    @Test(arguments: answers, [LogDetail.basic, .body()])
-    func theLogShowsTheWholeTimeOfATypedCall(_ answer: StubResponse, _ detail: LogDetail) async throws {
+    @Test(arguments: responses, [LogDetail.basic, .body()])
+    func theLogShowsTheWholeTimeOfATypedCall(_ stubbed: StubResponse, _ detail: LogDetail) async throws {
         let (logger, lines) = recordingLogger()
         #expect(
-            try await client(answer) { $0.log(to: logger, detail: detail, style: .oneLine, metadata: .all, clock: clock) }.value(slow) == 7)
+            try await client(stubbed) { $0.log(to: logger, detail: detail, style: .oneLine, metadata: .all, clock: clock) }.value(slow) == 7
+        )
         let elapsed = Duration.seconds(3).inWords
         #expect(lines.all.map(\.level) == [.info, .info])
         let text = "GET https://a.example/x: 200 in \(elapsed)"
@@ -169,8 +170,8 @@ import Tracing
 
     // MARK: Profile and events
 
-    @Test(arguments: answers) func theProfileShowsADecodingFailure(_ answer: StubResponse) async throws {
-        let client = client(answer) { $0.retry().profile() }
+    @Test(arguments: responses) func theProfileShowsADecodingFailure(_ stubbed: StubResponse) async throws {
+        let client = client(stubbed) { $0.retry().profile() }
         let profile = CallProfile()
         await #expect(throws: ResponseDecodingError.self) { _ = try await client.value(failing.with(\.profile, .use(profile))) }
         let total = try #require(profile.duration)
@@ -207,8 +208,8 @@ import Tracing
         #expect(failed.result == "404")
     }
 
-    @Test(arguments: answers) func theLastEventCarriesTheDecodingFailure(_ answer: StubResponse) async throws {
-        await fails(client(answer) { $0.events(to: sink) })
+    @Test(arguments: responses) func theLastEventCarriesTheDecodingFailure(_ stubbed: StubResponse) async throws {
+        await fails(client(stubbed) { $0.events(to: sink) })
         #expect(sink.events.last?.kind == .callEnd && sink.events.last?.failure is ResponseDecodingError)
         #expect(sink.kinds.filter { $0 == .callEnd }.count == 1 && EventGrammar.violations(sink.events) == [])
     }
@@ -252,9 +253,9 @@ import Tracing
 
         var stub: StubTransport {
             let status = HTTPResponse.Status(code: status)
-            let answer: StubResponse =
+            let stubbed: StubResponse =
                 isStreamed ? .stream([Data("so".utf8), Data("rry".utf8)], status: status) : .status(status, text: "sorry")
-            return StubTransport(Stub().responds(answer))
+            return StubTransport(Stub().responds(stubbed))
         }
     }
 

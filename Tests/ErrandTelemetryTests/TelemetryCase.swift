@@ -22,7 +22,7 @@ struct TelemetryCase: Sendable, CustomTestStringConvertible {
     }
 
     let name: String
-    var answer: StubResponse
+    var response: StubResponse
     var url = "https://a.example/x"
     var method = HTTPRequest.Method.get
     var course = Course.read
@@ -38,46 +38,48 @@ struct TelemetryCase: Sendable, CustomTestStringConvertible {
     struct Foreign: Error, CustomStringConvertible { let description = "t0ps3cret" }
 
     static let all = [
-        TelemetryCase(name: "success", answer: .status(.ok), attributes: ["http.response.status_code": "200"]),
-        TelemetryCase(name: "success, streamed", answer: .stream(streamed), attributes: ["http.response.status_code": "200"]),
+        TelemetryCase(name: "success", response: .status(.ok), attributes: ["http.response.status_code": "200"]),
+        TelemetryCase(name: "success, streamed", response: .stream(streamed), attributes: ["http.response.status_code": "200"]),
         TelemetryCase(
-            name: "redirect that nobody follows", answer: .redirect(to: "/y"), attributes: ["http.response.status_code": "302"]),
+            name: "redirect that nobody follows", response: .redirect(to: "/y"), attributes: ["http.response.status_code": "302"]),
         TelemetryCase(
-            name: "404", answer: .status(.notFound, text: "no"),
+            name: "404", response: .status(.notFound, text: "no"),
             attributes: ["http.response.status_code": "404", "error.type": "404"]),
         TelemetryCase(
-            name: "500", answer: .status(.internalServerError),
+            name: "500", response: .status(.internalServerError),
             attributes: ["http.response.status_code": "500", "error.type": "500"]),
-        TelemetryCase(name: "refused", answer: transport(.cannotConnect), attributes: ["error.type": "cannot_connect"]),
-        TelemetryCase(name: "no such host", answer: transport(.cannotFindHost), attributes: ["error.type": "cannot_find_host"]),
-        TelemetryCase(name: "TLS", answer: transport(.tls), attributes: ["error.type": "tls_failure"]),
-        TelemetryCase(name: "timeout for the head", answer: .never, course: .timedOut, attributes: ["error.type": "timeout"]),
+        TelemetryCase(name: "refused", response: transport(.cannotConnect), attributes: ["error.type": "cannot_connect"]),
+        TelemetryCase(name: "no such host", response: transport(.cannotFindHost), attributes: ["error.type": "cannot_find_host"]),
+        TelemetryCase(name: "TLS", response: transport(.tls), attributes: ["error.type": "tls_failure"]),
+        TelemetryCase(name: "timeout for the head", response: .never, course: .timedOut, attributes: ["error.type": "timeout"]),
         TelemetryCase(
-            name: "timeout within the body", answer: .streaming { _, _ in (HTTPResponse(status: .ok), ScriptedBodySource(then: .stall)) },
+            name: "timeout within the body", response: .streaming { _, _ in (HTTPResponse(status: .ok), ScriptedBodySource(then: .stall)) },
             course: .timedOutReading, attributes: ["http.response.status_code": "200", "error.type": "timeout"]),
         TelemetryCase(
-            name: "body that breaks off", answer: .data(Data(count: 10)).breaking(afterBytes: 5),
+            name: "body that breaks off", response: .data(Data(count: 10)).breaking(afterBytes: 5),
             attributes: ["http.response.status_code": "200", "error.type": "connection_lost"]),
         TelemetryCase(
-            name: "body of an error that breaks off", answer: .data(Data(count: 10), status: .badGateway).breaking(afterBytes: 5),
+            name: "body of an error that breaks off", response: .data(Data(count: 10), status: .badGateway).breaking(afterBytes: 5),
             attributes: ["http.response.status_code": "502", "error.type": "connection_lost"]),
-        TelemetryCase(name: "another's failure", answer: .failure(Foreign()), attributes: ["error.type": "Foreign"]),
+        TelemetryCase(name: "another's failure", response: .failure(Foreign()), attributes: ["error.type": "Foreign"]),
         TelemetryCase(
-            name: "given up", answer: .stream(streamed), course: .dropped, attributes: ["http.response.status_code": "200"]),
+            name: "given up", response: .stream(streamed), course: .dropped, attributes: ["http.response.status_code": "200"]),
         TelemetryCase(
-            name: "given up, of an error", answer: .stream(streamed, status: .notFound), course: .dropped,
+            name: "given up, of an error", response: .stream(streamed, status: .notFound), course: .dropped,
             attributes: ["http.response.status_code": "404", "error.type": "404"]),
-        TelemetryCase(name: "cancelled", answer: .never, course: .cancelled, attributes: [:]),
+        TelemetryCase(name: "cancelled", response: .never, course: .cancelled, attributes: [:]),
         TelemetryCase(
-            name: "cancelled within the body", answer: .streaming { _, _ in (HTTPResponse(status: .ok), ScriptedBodySource(then: .stall)) },
+            name: "cancelled within the body",
+            response: .streaming { _, _ in (HTTPResponse(status: .ok), ScriptedBodySource(then: .stall)) },
             course: .cancelledReading, attributes: ["http.response.status_code": "200"]),
         TelemetryCase(
-            name: "unknown method", answer: .status(.ok), method: HTTPRequest.Method("PURGE") ?? .get,
+            name: "unknown method", response: .status(.ok), method: HTTPRequest.Method("PURGE") ?? .get,
             attributes: ["http.response.status_code": "200"]),
         TelemetryCase(
-            name: "IPv6", answer: .status(.ok), url: "http://[2001:db8::1]:8080/x", attributes: ["http.response.status_code": "200"]),
+            name: "IPv6", response: .status(.ok), url: "http://[2001:db8::1]:8080/x", attributes: ["http.response.status_code": "200"]),
         TelemetryCase(
-            name: "IPv6 at the scheme's port", answer: .status(.ok), url: "https://[::1]/", attributes: ["http.response.status_code": "200"]
+            name: "IPv6 at the scheme's port", response: .status(.ok), url: "https://[::1]/",
+            attributes: ["http.response.status_code": "200"]
         ),
     ]
 
@@ -90,7 +92,7 @@ struct TelemetryCase: Sendable, CustomTestStringConvertible {
 
     /// Plays it through `wrap`, to its end. What is thrown on the way is as it should be.
     func play(clock: ManualClock, wrap: (HTTPStack) -> HTTPStack) async throws {
-        let stub = StubTransport(Stub().responds(answer))
+        let stub = StubTransport(Stub().responds(response))
         let stack = wrap(HTTPStack(stub)).timeout(.seconds(5), clock: clock)
         let request = try Request(method, url: url)
         switch course {

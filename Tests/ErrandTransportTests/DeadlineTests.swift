@@ -54,7 +54,7 @@ extension TransportTests {
         }
 
         @Test(arguments: [true, false], TestedTransport.allCases)
-        func aHandshakeThatIsNotAnsweredTimesOut(hasDeadline: Bool, by tested: TestedTransport) async throws {
+        func aHandshakeWithoutAReplyTimesOut(hasDeadline: Bool, by tested: TestedTransport) async throws {
             let server = try RawServer { $0.waitForEnd() }
             defer { server.stop() }
             try await tested.run {
@@ -226,7 +226,7 @@ extension TransportTests {
 
         @Test(arguments: TestedTransport.allCases) func aDeadlineThatDoesNotPassChangesNothing(by tested: TestedTransport) async throws {
             let body = Data.seeded(500_000)
-            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: body) }
+            let server = try RawServer.responding { connection, _, _ in try connection.respond(body: body) }
             defer { server.stop() }
             try await tested.run { transport in
                 let stack = transport.timeout(.seconds(1_000_000_000_000))

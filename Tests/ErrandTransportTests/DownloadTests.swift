@@ -111,10 +111,10 @@ extension TransportTests {
                 ),
             ], TestedTransport.allCases)
         func aBodyIsWholeHoweverItIsFramed(_ example: (String, Bool), by tested: TestedTransport) async throws {
-            let (answer, closes) = example
+            let (octets, closes) = example
             let server = try RawServer { connection in
                 try connection.readHead()
-                try connection.write(answer)
+                try connection.write(octets)
                 if !closes { connection.waitForEnd() }
             }
             defer { server.stop() }
@@ -128,7 +128,7 @@ extension TransportTests {
 
         /// RFC 9110, 8.6: the length is that of the body that is not there.
         @Test(arguments: TestedTransport.allCases) func aLengthThatIsNotOfThisBodyIsNotExpected(by tested: TestedTransport) async throws {
-            let server = try RawServer.answering { connection, _, _ in
+            let server = try RawServer.responding { connection, _, _ in
                 try connection.write("HTTP/1.1 304 Not Modified\r\nContent-Length: 1000000\r\n\r\n")
             }
             defer { server.stop() }
@@ -161,7 +161,7 @@ extension TransportTests {
 
         @Test(arguments: TestedTransport.allCases) func manySmallChunksArriveInOrder(by tested: TestedTransport) async throws {
             let lines = (0..<2_000).map { "line \($0)\n" }
-            let server = try RawServer.answering { connection, _, _ in
+            let server = try RawServer.responding { connection, _, _ in
                 let chunks = lines.map { String($0.utf8.count, radix: 16) + "\r\n" + $0 + "\r\n" }.joined()
                 try connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks + "0\r\n\r\n")
             }

@@ -36,7 +36,7 @@ extension TransportTests {
 
         @Test(arguments: [RequestBody.empty, .data(Data.seeded(1_000)), .data(Data.seeded(500_000))], TestedTransport.allCases)
         func aWholeExchange(body: RequestBody, by tested: TestedTransport) async throws {
-            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data.seeded(300_000)) }
+            let server = try RawServer.responding { connection, _, _ in try connection.respond(body: Data.seeded(300_000)) }
             defer { server.stop() }
             try await tested.run { transport in
                 let request = try Request(.post, url: server.url(), body: body).telling(sink)
@@ -115,7 +115,7 @@ extension TransportTests {
 
         /// Wherever the cancellation falls, nothing comes behind the end.
         @Test(arguments: TestedTransport.allCases) func cancelledAtAnyMoment(by tested: TestedTransport) async throws {
-            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data.seeded(100_000)) }
+            let server = try RawServer.responding { connection, _, _ in try connection.respond(body: Data.seeded(100_000)) }
             defer { server.stop() }
             let sent = Self.acquired(tested) + [.requestHeadSent, .responseHead]
             var generator = SeededGenerator(seed: 5)

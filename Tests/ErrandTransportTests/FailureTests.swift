@@ -93,11 +93,11 @@ extension TransportTests {
                     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n64\r\nas far as here",
                 ], [false, true]), TestedTransport.allCases)
         func aBodyThatBreaksOffIsLostBehindWhatCame(_ example: (String, Bool), by tested: TestedTransport) async throws {
-            let (answer, resets) = example
+            let (octets, resets) = example
             let isRead = Watched(false)
             let server = try RawServer { connection in
                 try connection.readHead()
-                try connection.write(answer)
+                try connection.write(octets)
                 if resets {
                     // A reset may take along what was not read yet.
                     try isRead.waitBlocking { $0 }
@@ -156,10 +156,10 @@ extension TransportTests {
         /// A status below 100 ends the process with AsyncHTTPClient.
         @Test(arguments: pairs(broken, TestedTransport.allCases).filter { $0.1 == .nio || !$0.0.contains(" 099 ") })
         func whatIsNotHTTPIsRefused(_ example: (String, TestedTransport)) async throws {
-            let (answer, tested) = example
+            let (octets, tested) = example
             let server = try RawServer { connection in
                 try connection.readHead()
-                try connection.write(answer)
+                try connection.write(octets)
                 connection.waitForEnd()
             }
             defer { server.stop() }

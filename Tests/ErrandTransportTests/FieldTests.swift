@@ -8,13 +8,13 @@ extension TransportTests {
     /// Fields cross the wire as they are.
     @Suite
     struct FieldTests {
-        private func exchange(by tested: TestedTransport, _ request: (String) throws -> Request, answer: String) async throws -> (
+        private func exchange(by tested: TestedTransport, _ request: (String) throws -> Request, fields: String) async throws -> (
             RawRequest, Response
         ) {
             let seen = Watched<RawRequest?>(nil)
-            let server = try RawServer.answering { connection, request, _ in
+            let server = try RawServer.responding { connection, request, _ in
                 seen.change { $0 = request }
-                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\(answer)\r\n")
+                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\(fields)\r\n")
             }
             defer { server.stop() }
             return try await tested.run { transport in
@@ -39,7 +39,7 @@ extension TransportTests {
                     fields.append(HTTPField(name: text, value: "Grüße 日本"))
                     fields.append(HTTPField(name: .userAgent, value: "Errand tests/1.0"))
                     return try Request(.get, url: url, headers: fields)
-                }, answer: "")
+                }, fields: "")
             #expect(seen.method == "GET")
             #expect(seen.target == "/path?a=b")
             #expect(seen.values("x-twice") == ["one, with a comma", "two"])
@@ -59,7 +59,7 @@ extension TransportTests {
                 by: tested,
                 { url in
                     try Request(.get, url: url, headers: [.proxyAuthorization: "Basic c2VjcmV0", .authorization: "Basic b3JpZ2lu"])
-                }, answer: "")
+                }, fields: "")
             #expect(seen.values("proxy-authorization") == [])
             #expect(seen.values("authorization") == ["Basic b3JpZ2lu"])
         }
@@ -73,28 +73,28 @@ extension TransportTests {
                     request.headers[.cookie] = "a=1; b=2"
                     #expect(request.headers.count == 2)
                     return request
-                }, answer: "")
+                }, fields: "")
             #expect(seen.values("cookie") == ["a=1; b=2"])
         }
 
         /// Nothing is added that was not asked for, but what the message needs.
         @Test(arguments: TestedTransport.allCases) func aBareRequestHasAHostAlone(by tested: TestedTransport) async throws {
-            let (seen, _) = try await exchange(by: tested, { try Request(.get, url: $0) }, answer: "")
+            let (seen, _) = try await exchange(by: tested, { try Request(.get, url: $0) }, fields: "")
             #expect(seen.fields.map { $0.name.lowercased() } == ["host"])
         }
 
         @Test(arguments: TestedTransport.allCases) func aHostOfTheCallersOwnIsSent(by tested: TestedTransport) async throws {
             let host = try name("Host")
-            let (seen, _) = try await exchange(by: tested, { try Request(.get, url: $0, headers: [host: "virtual.example"]) }, answer: "")
+            let (seen, _) = try await exchange(by: tested, { try Request(.get, url: $0, headers: [host: "virtual.example"]) }, fields: "")
             #expect(seen.values("host") == ["virtual.example"])
         }
 
         @Test(arguments: TestedTransport.allCases) func whatIsReceivedIsReadInOrderAndAsOftenAsItCame(by tested: TestedTransport)
             async throws
         {
-            let answer =
+            let fields =
                 "X-Twice: one, with a comma\r\nX-Empty:\r\nx-twice:   two  \r\nX-Text: Grüße 日本\r\nSet-Cookie: a=b\r\nSet-Cookie: c=d\r\n"
-            let (_, response) = try await exchange(by: tested, { try Request(.get, url: $0) }, answer: answer)
+            let (_, response) = try await exchange(by: tested, { try Request(.get, url: $0) }, fields: fields)
             #expect(response.headers[values: try name("X-Twice")] == ["one, with a comma", "two"])
             #expect(response.headers[values: try name("X-Empty")] == [""])
             #expect(response.headers[try name("X-Text")] == "Grüße 日本")
@@ -103,7 +103,7 @@ extension TransportTests {
 
         /// Octets that are no UTF-8 do not break the response; SwiftNIO reads them as U+FFFD.
         @Test(arguments: TestedTransport.allCases) func octetsThatAreNoTextDoNotBreakAResponse(by tested: TestedTransport) async throws {
-            let server = try RawServer.answering { connection, _, _ in
+            let server = try RawServer.responding { connection, _, _ in
                 try connection.write(Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-Text: caf".utf8) + [0xE9] + Array("\r\n\r\n".utf8))
             }
             defer { server.stop() }
@@ -135,7 +135,7 @@ extension TransportTests {
                 by: tested,
                 { url in
                     try Request(.get, url: url, headers: [field: "a\r\nX-Smuggled: b\r\n\r\nGET /other HTTP/1.1"])
-                }, answer: "")
+                }, fields: "")
             #expect(seen.values("x-smuggled").isEmpty)
             #expect(seen.values("x-text").count == 1)
         }

@@ -9,8 +9,10 @@ internal import Testing
 extension TransportTests {
     @Suite(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)))
     struct HTTPVersionTests {
-        @Test(arguments: [(NginxServer.Listener.tls, true, "2"), (.tls, false, "1.1"), (.plain, true, "1.1")], TestedTransport.allCases)
-        func theVersionIsChosenByALPN(_ example: (NginxServer.Listener, Bool, String), by tested: TestedTransport) async throws {
+        @Test(
+            arguments: [(NginxServer.Listener.tls, true, HTTPVersion.http2), (.tls, false, .http1_1), (.plain, true, .http1_1)],
+            TestedTransport.allCases)
+        func theVersionIsChosenByALPN(_ example: (NginxServer.Listener, Bool, HTTPVersion), by tested: TestedTransport) async throws {
             let (listener, allowsHTTP2, version) = example
             let nginx = try await NginxServer.shared()
             try await tested.run {
@@ -69,7 +71,7 @@ extension TransportTests {
                 $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
             } _: { transport in
                 let first = try await transport.send(Request(.get, url: nginx.url("/5m", .tls)))
-                #expect(first.metadata.httpVersion == "2")
+                #expect(first.metadata.httpVersion == .http2)
                 for try await _ in first.body { break }
                 #expect(try await first.end().isAbandoned)
                 let second = try await transport.send(Request(.get, url: nginx.url("/small", .tls)))

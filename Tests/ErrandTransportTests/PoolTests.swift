@@ -41,9 +41,9 @@ extension TransportTests {
 
         @Test(arguments: [1, 3], TestedTransport.allCases)
         func noMoreConnectionsThanAllowedAreOpened(limit: Int, by tested: TestedTransport) async throws {
-            let mayAnswer = Watched(false)
-            let server = try RawServer.answering { connection, _, _ in
-                try mayAnswer.waitBlocking { $0 }
+            let mayRespond = Watched(false)
+            let server = try RawServer.responding { connection, _, _ in
+                try mayRespond.waitBlocking { $0 }
                 try connection.respond(body: Data("ok".utf8))
             }
             defer { server.stop() }
@@ -58,7 +58,7 @@ extension TransportTests {
                         }
                     }
                     try await server.counts.wait("as many requests as there may be connections") { $0.requests == limit }
-                    mayAnswer.change { $0 = true }
+                    mayRespond.change { $0 = true }
                     try await group.waitForAll()
                 }
                 #expect(server.counts.value.accepted == limit)
@@ -84,7 +84,7 @@ extension TransportTests {
         }
 
         @Test(arguments: TestedTransport.allCases) func aConnectionThatIsNotUsedIsClosedInTime(by tested: TestedTransport) async throws {
-            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+            let server = try RawServer.responding { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
             defer { server.stop() }
             try await tested.run {
                 $0.idleTimeout = .milliseconds(200)
@@ -101,7 +101,7 @@ extension TransportTests {
             async throws
         {
             let body = Data.seeded(30 * 1024)
-            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: body) }
+            let server = try RawServer.responding { connection, _, _ in try connection.respond(body: body) }
             defer { server.stop() }
             try await tested.run {
                 $0.maxConnections = 1
@@ -118,7 +118,7 @@ extension TransportTests {
 
         @Test(arguments: TestedTransport.allCases) func aLargeResponseThatIsGivenUpFreesItsTurn(by tested: TestedTransport) async throws {
             let body = Data(count: 16 * 1024 * 1024)
-            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: body) }
+            let server = try RawServer.responding { connection, _, _ in try connection.respond(body: body) }
             defer { server.stop() }
             try await tested.run {
                 $0.maxConnections = 1

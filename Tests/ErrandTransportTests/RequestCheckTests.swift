@@ -19,7 +19,7 @@ extension TransportTests {
         /// A target that continued the authority would send credentials to another host or port.
         @Test(arguments: [":1/stolen", ".evil.example/x", "users/1", "@evil.example/", "*", "%2F", "\\x"], TestedTransport.allCases)
         func aTargetThatContinuesTheAuthorityIsRefused(target: String, by tested: TestedTransport) async throws {
-            let server = try RawServer.answering { connection, _, _ in try connection.respond() }
+            let server = try RawServer.responding { connection, _, _ in try connection.respond() }
             defer { server.stop() }
             try await tested.run { transport in
                 let error = await #expect(throws: (any Error).self) { try await transport.send(request(target, to: server)) }
@@ -35,7 +35,7 @@ extension TransportTests {
         @Test(arguments: ["", "/", "?a=b", "//a/b", "/x?y"], TestedTransport.allCases)
         func aTargetThatBeginsItselfIsSent(target: String, by tested: TestedTransport) async throws {
             let seen = Watched<String?>(nil)
-            let server = try RawServer.answering { connection, request, _ in
+            let server = try RawServer.responding { connection, request, _ in
                 seen.change { $0 = request.target }
                 try connection.respond()
             }
@@ -50,7 +50,7 @@ extension TransportTests {
         /// RFC 9112, 3.2.4: for OPTIONS alone, and not by AsyncHTTPClient.
         @Test(arguments: TestedTransport.allCases) func theAsteriskIsForOPTIONSAlone(by tested: TestedTransport) async throws {
             let seen = Watched<String?>(nil)
-            let server = try RawServer.answering { connection, request, _ in
+            let server = try RawServer.responding { connection, request, _ in
                 seen.change { $0 = request.target }
                 try connection.respond()
             }
@@ -70,7 +70,7 @@ extension TransportTests {
 
         /// RFC 9112, 3.2.
         @Test(arguments: TestedTransport.allCases) func moreThanOneHostIsRefused(by tested: TestedTransport) async throws {
-            let server = try RawServer.answering { connection, _, _ in try connection.respond() }
+            let server = try RawServer.responding { connection, _, _ in try connection.respond() }
             defer { server.stop() }
             let host = try #require(HTTPField.Name("Host"))
             var request = try Request(.get, url: server.url())
@@ -89,7 +89,7 @@ extension TransportTests {
 
         @Test(arguments: [Duration.seconds(Int64.max), .seconds(9_223_372_036.9)], TestedTransport.allCases)
         func hugeTimeoutsAreForEver(duration: Duration, by tested: TestedTransport) async throws {
-            let server = try RawServer.answering { connection, _, _ in try connection.respond() }
+            let server = try RawServer.responding { connection, _, _ in try connection.respond() }
             defer { server.stop() }
             try await tested.run {
                 ($0.connectTimeout, $0.idleTimeout) = (duration, duration)

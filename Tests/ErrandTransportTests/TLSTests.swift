@@ -138,12 +138,12 @@ extension TransportTests {
         func aBodyThatTLSDoesNotEndIsLost(field: String, by tested: TestedTransport) async throws {
             let nginx = try await NginxServer.shared()
             let folder = try TestFolder("truncated")
-            try folder.write(Data("HTTP/1.0 200 OK\r\n\(field)\r\n\r\n".utf8) + Data(count: 64 * 1024 * 1024), to: "answer")
+            try folder.write(Data("HTTP/1.0 200 OK\r\n\(field)\r\n\r\n".utf8) + Data(count: 64 * 1024 * 1024), to: "response")
             let server = try await OpenSSLServer(certificates: nginx.certificates, arguments: ["-HTTP"], servedFolder: folder.path)
             try await tested.run {
                 $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
             } _: { transport in
-                let response = try await transport.send(Request(.get, url: "https://localhost:\(server.port)/answer"))
+                let response = try await transport.send(Request(.get, url: "https://localhost:\(server.port)/response"))
                 try await server.stopped()  // in the middle of it, since nobody reads yet
                 var received = 0
                 let failure = try await transportError {

@@ -75,7 +75,7 @@ extension TransportTests {
         }
 
         @Test(arguments: TestedTransport.allCases) func aRedirect(by tested: TestedTransport) async throws {
-            let server = try RawServer.answering { connection, request, _ in
+            let server = try RawServer.responding { connection, request, _ in
                 switch request.target {
                 case "/from": try connection.respond("302 Found", fields: ["Location: /to"], body: Data("moved".utf8))
                 default: try connection.respond(body: Data("there".utf8))
@@ -93,7 +93,7 @@ extension TransportTests {
 
         @Test(arguments: TestedTransport.allCases) func aRetryInItsBackoff(by tested: TestedTransport) async throws {
             let refused = Mutex(Set<String>())
-            let server = try RawServer.answering { connection, request, _ in
+            let server = try RawServer.responding { connection, request, _ in
                 let isFirst = refused.withLock { $0.insert(request.target).inserted }
                 if isFirst, request.target.hasPrefix("/call/") {
                     try connection.respond("503 Service Unavailable", body: Data("busy".utf8))

@@ -15,9 +15,9 @@ extension TransportTests {
             var encoding: String?
         }
 
-        /// A server that keeps the body of each request and answers 201.
+        /// A server that keeps the body of each request and responds with 201.
         private func store(in received: Watched<Received>) throws -> RawServer {
-            try RawServer.answering { connection, request, body in
+            try RawServer.responding { connection, request, body in
                 received.change {
                     $0 = Received(body: body, length: request.value("content-length"), encoding: request.value("transfer-encoding"))
                 }
@@ -114,7 +114,7 @@ extension TransportTests {
                     let name = "\(tested)-\(listener)-\(name)"
                     let body = RequestBody.stream(chunks(of: content, 70_000), length: length)
                     let response = try await transport.send(Request(.put, url: nginx.url("/put/\(name)", listener), body: body))
-                    #expect(response.metadata.httpVersion == (listener == .tls ? "2" : "1.1"))
+                    #expect(response.metadata.httpVersion == (listener == .tls ? .http2 : .http1_1))
                     #expect(response.status == .created)
                     #expect(try (nginx.stored(name) == content) as Bool)
                 }

@@ -18,7 +18,7 @@ func makeTransportOfTheEnvironment() throws -> NIOTransport {
 func makeOfficeTransport() throws -> NIOTransport {
     let office = try ProxySettings("http://proxy.example:3128")
     var configuration = NIOTransport.Configuration()
-    configuration.proxy = .each { origin in origin.host.hasSuffix(".internal") ? nil : office }
+    configuration.proxy = .byOrigin { origin in origin.host.hasSuffix(".internal") ? nil : office }
     return try NIOTransport(configuration)
 }
 
@@ -39,7 +39,7 @@ func makeTransportOfTwoNetworks(token: @escaping @Sendable () -> String) throws 
     let office = ProxySettings.http(host: "proxy.example", port: 3128).authenticated(by: authenticator)
     let lab = ProxySettings.socks5(host: "lab.example")
     var configuration = NIOTransport.Configuration()
-    configuration.proxy = .each { origin in
+    configuration.proxy = .byOrigin { origin in
         switch origin.host {
         case "localhost": nil  // a direct connection
         case let host where host.hasSuffix(".lab.example"): lab

@@ -3,7 +3,7 @@
 
     stand.py NAME...        apache, apache-http2, caddy-http2, haproxy, haproxy-http2, httpbin, microsocks, moto, oauth, oidc, squid
 
-When all answer, it prints one line of JSON, such as
+When all respond, it prints one line of JSON, such as
 
     {"haproxy": {"port": 40123, "dropsSilently": true}, "squid": {"missing": "squid is not on this machine (…)"}}
 
@@ -102,24 +102,24 @@ def identity(folder):
 
 
 def ask(port, path, method="GET", host=HOST):
-    """Everything that the server answers; empty if it does not."""
+    """Everything that the server sends; empty if it does not."""
     try:
         with socket.create_connection((HOST, port), 1) as connection:
             connection.settimeout(2)
             connection.sendall(f"{method} {path} HTTP/1.0\r\nHost: {host}\r\n\r\n".encode())
-            answer = b""
-            while len(answer) < 65536:
+            received = b""
+            while len(received) < 65536:
                 chunk = connection.recv(65536)
                 if not chunk:
                     break
-                answer += chunk
-            return answer.decode(errors="replace")
+                received += chunk
+            return received.decode(errors="replace")
     except OSError:
         return ""
 
 
 class Server:
-    """One server: its files, its process, and what its answers are known by."""
+    """One server: its files, its process, and what its responses are known by."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
@@ -553,10 +553,10 @@ class HTTP2Peer(Server):
                 connection.settimeout(2)
                 with context.wrap_socket(connection, server_hostname="localhost") as secured:
                     secured.sendall(b"GET /token HTTP/1.0\r\nHost: localhost\r\n\r\n")
-                    answer = b""
+                    received = b""
                     while chunk := secured.recv(65536):
-                        answer += chunk
-                    return self.token.encode() in answer
+                        received += chunk
+                    return self.token.encode() in received
         except OSError:
             return False
 
@@ -722,7 +722,7 @@ class Stand:
                     ready[name] = waiting.pop(name)
                 elif status is not None or time.monotonic() > end:
                     del waiting[name]
-                    what = "does not answer" if status is None else f"ended with {status}"
+                    what = "does not respond" if status is None else f"ended with {status}"
                     if status is not None and starts[name] < STARTS and time.monotonic() < end:
                         begin(name)
                     else:

@@ -103,13 +103,13 @@ public struct H2Reader {
 public final class FrameScript: ByteScript {
     private var reader = H2Reader()
     private let open: () -> [ByteAction]
-    private let answer: (H2Frame) -> [ByteAction]
+    private let respond: (H2Frame) -> [ByteAction]
 
-    public init(opened: @escaping () -> [ByteAction], answer: @escaping (H2Frame) -> [ByteAction]) {
-        (open, self.answer) = (opened, answer)
+    public init(opened: @escaping () -> [ByteAction], respond: @escaping (H2Frame) -> [ByteAction]) {
+        (open, self.respond) = (opened, respond)
     }
 
     public func opened() -> [ByteAction] { open() }
-    public func received(_ bytes: [UInt8]) -> [ByteAction] { reader.read(bytes).flatMap(answer) }
+    public func received(_ bytes: [UInt8]) -> [ByteAction] { reader.read(bytes).flatMap(respond) }
 }
 #endif

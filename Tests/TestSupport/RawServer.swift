@@ -54,13 +54,13 @@ public final class RawServer: Sendable {
     }
 
     /// Starts a server that reads each request completely and responds to it. The connection is kept until the client closes it.
-    public static func answering(
-        _ answer: @escaping @Sendable (RawConnection, RawRequest, Data) throws -> Void
+    public static func responding(
+        _ respond: @escaping @Sendable (RawConnection, RawRequest, Data) throws -> Void
     ) throws -> RawServer {
         try RawServer { connection in
             while true {
                 let request = try connection.readHead()
-                try answer(connection, request, try connection.readBody(of: request))
+                try respond(connection, request, try connection.readBody(of: request))
             }
         }
     }

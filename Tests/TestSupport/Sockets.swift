@@ -237,11 +237,11 @@ public enum LoopbackPorts {
         Socket.setBlocking(descriptor)
         Socket.setTimeout(descriptor, SO_RCVTIMEO, milliseconds: 500)
         _ = Array(text.utf8).withUnsafeBytes { Socket.sendSome(descriptor, $0) }
-        var answer: [UInt8] = []
+        var received: [UInt8] = []
         while true {
             let (bytes, result) = Socket.receiveSome(descriptor, 4096)
-            guard result > 0 else { return String(decoding: answer, as: UTF8.self) }
-            answer += bytes
+            guard result > 0 else { return String(decoding: received, as: UTF8.self) }
+            received += bytes
         }
     }
 

@@ -109,7 +109,7 @@ enum StreamedChat {
             for await next in states {
                 switch next {
                 case .connecting: state = .connecting
-                case .open: state = .answering
+                case .open: state = .responding
                 case .waiting: state = .waiting("\(next)")
                 case .closed: break
                 }

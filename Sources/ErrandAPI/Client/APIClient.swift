@@ -96,7 +96,7 @@ public struct APIClient: Sendable {
     /// - Throws: `StatusError`, or the error of `mapError`, for any status but 2xx; ``ResponseDecodingError`` for a body that does not
     ///   have the declared type; the error of your own decoding; ``/ErrandCore/TransportError`` and the failures of middleware;
     ///   `CancellationError`. Before the request is sent: ``/ErrandCore/InvalidURLError``; ``RequestEncodingError``;
-    ///   ``/ErrandCore/FileReadError`` if the file of a body can't be opened; ``/ErrandCore/UnservedOptionError`` for an option without
+    ///   ``/ErrandCore/FileReadError`` if the file of a body can't be opened; ``/ErrandCore/UnsupportedOptionError`` for an option without
     ///   its middleware.
     @concurrent public func value<Output>(_ endpoint: Endpoint<Output>) async throws -> Output {
         try await response(endpoint).value

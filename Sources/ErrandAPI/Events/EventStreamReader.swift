@@ -76,7 +76,7 @@ struct EventStreamReader: Sendable {
             do throws(EventTooLargeError) {
                 item = try parser.next()
             } catch {
-                throw TransportError.bodyTooLarge(error.excess, request: response?.request)
+                throw TransportError.bodyTooLarge(error.excessDescription, request: response?.request)
             }
             machine.record(lastEventID: parser.lastEventID, reconnectionTime: parser.reconnectionTime)
             switch item {

@@ -89,8 +89,8 @@ public struct NextPage<Output: Sendable>: Sendable {
     /// - Parameter relation: the relation of the link; `next` by default.
     public static func link(_ relation: String = "next") -> NextPage {
         NextPage { page in
-            let values = page.response.headers[fields: .custom("Link")].map(\.referenceValue)
-            let (links, isComplete) = WebLink.parse(checking: values)
+            let values = page.response.headers[fields: .custom("Link")].map(\.valuePreservingURLs)
+            let (links, isComplete) = WebLink.parseReportingCompleteness(values)
             if let next = links.first(where: { $0.isRelated(as: relation) && $0.anchor == nil }) { return .url(next.target) }
             guard isComplete else {
                 let cause =

@@ -32,10 +32,10 @@ public struct PagePosition: Sendable, Hashable {
 
     /// Returns the request for this page.
     ///
-    /// - Parameter home: the origin of the call, the only origin that gets its credentials; `nil` if the origin is not known.
+    /// - Parameter originOfCall: the origin of the call, the only origin that gets its credentials; `nil` if the origin is not known.
     /// - Precondition: a URL is whole.
     /// - Throws: the errors of ``APIClient/request(for:)``.
-    func request<Output>(for endpoint: Endpoint<Output>, by client: APIClient, home: Origin?) throws -> Request {
+    func request<Output>(for endpoint: Endpoint<Output>, by client: APIClient, originOfCall: Origin?) throws -> Request {
         var endpoint = endpoint
         switch kind {
         case .query(let items):
@@ -47,7 +47,7 @@ public struct PagePosition: Sendable, Hashable {
             endpoint.query = URLQuery()
             var request = try client.request(for: endpoint)
             request.removeConditions()
-            try request.move(to: HTTPURL(text), from: home)
+            try request.move(to: HTTPURL(text), from: originOfCall)
             return request
         }
     }

@@ -10,7 +10,7 @@ struct PageStep<Output: Sendable>: Sendable {
 final class PageWalk<Output: Sendable> {
     private enum Step {
         case beginning
-        case page(PagePosition, home: Origin?)
+        case page(PagePosition, originOfCall: Origin?)
         case failure(any Error)
         case end
     }
@@ -33,10 +33,10 @@ final class PageWalk<Output: Sendable> {
         (self.step, ahead) = (.end, nil)
         do {
             try Task.checkCancellation()
-            let (position, home): (PagePosition, Origin?)
+            let (position, originOfCall): (PagePosition, Origin?)
             switch step {
-            case .beginning: (position, home) = try await pages.beginning()
-            case .page(let next, let origin): (position, home) = (next, origin)
+            case .beginning: (position, originOfCall) = try await pages.beginning()
+            case .page(let next, let origin): (position, originOfCall) = (next, origin)
             case .failure(let error): throw error
             case .end: return nil
             }
@@ -48,7 +48,7 @@ final class PageWalk<Output: Sendable> {
                     task.cancel()
                 }
             } else {
-                page = try await pages.step(at: position, home: home)
+                page = try await pages.step(at: position, originOfCall: originOfCall)
             }
             return noting(page)
         } catch {
@@ -60,7 +60,7 @@ final class PageWalk<Output: Sendable> {
     /// Decides the next step after a page. The page itself is valid. Therefore an error is thrown only after the page.
     private func noting(_ found: PageStep<Output>) -> ResultPage<Output> {
         let page = found.page
-        let (request, head, home) = (page.response.request, page.response.head, page.home)
+        let (request, head, originOfCall) = (page.response.request, page.response.head, page.originOfCall)
         seen.insert(page.position.octets)
         // A later page may name the first page by its URL.
         if count == 0, let url = request.url { seen.insert(PagePosition.url(url.description).octets) }
@@ -75,8 +75,10 @@ final class PageWalk<Output: Sendable> {
                 let message = "more than \(pages.policy.maxPages), the maxPages of the policy"
                 step = .failure(PaginationError(.tooManyPages, message, request: request, head))
             } else {
-                step = .page(next, home: home)
-                if pages.policy.prefetches, !Task.isCancelled { ahead = Task { [pages] in try await pages.step(at: next, home: home) } }
+                step = .page(next, originOfCall: originOfCall)
+                if pages.policy.prefetches, !Task.isCancelled {
+                    ahead = Task { [pages] in try await pages.step(at: next, originOfCall: originOfCall) }
+                }
             }
         }
         return page

@@ -44,8 +44,8 @@ extension APIClient {
         _ endpoint: Endpoint<Output>, next: NextPage<Output>, at position: PagePosition = .first, allowedOrigins: Set<Origin> = []
     ) async throws -> ResultPage<Output> {
         let pages = pages(endpoint, next: next, from: position, policy: PaginationPolicy(allowedOrigins: allowedOrigins))
-        let (position, home) = try await pages.beginning()
-        let step = try await pages.step(at: position, home: home)
+        let (position, originOfCall) = try await pages.beginning()
+        let step = try await pages.step(at: position, originOfCall: originOfCall)
         if let failure = step.failure, step.page.next == nil { throw failure }
         return step.page
     }
@@ -72,10 +72,11 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
     }
 
     /// Requests a page and finds the position of the next page. Does not run on the caller's actor.
-    @concurrent func step(at position: PagePosition, home: Origin?) async throws -> PageStep<Output> {
-        let response = try await response(at: position, home: home)
-        let home = response.request.trusted(position.url != nil ? home : response.request.originOfCall, allowing: policy.allowedOrigins)
-        var page = ResultPage(value: response.value, response: response, position: position, home: home)
+    @concurrent func step(at position: PagePosition, originOfCall: Origin?) async throws -> PageStep<Output> {
+        let response = try await response(at: position, originOfCall: originOfCall)
+        let originOfCall = response.request.trustedOrigin(
+            ofCall: position.url != nil ? originOfCall : response.request.originOfCall, allowing: policy.allowedOrigins)
+        var page = ResultPage(value: response.value, response: response, position: position, originOfCall: originOfCall)
         do {
             // A forbidden position is kept unchanged. If it were removed, the list would seem to end here.
             page.next = try nextPage.find(page)
@@ -83,18 +84,18 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
             return PageStep(page: page, failure: nil)
         } catch {
             // Later, the position would be checked against the origin of the call, which a foreign page may have named.
-            if home == nil { page.next = nil }
+            if originOfCall == nil { page.next = nil }
             return PageStep(page: page, failure: error)
         }
     }
 
-    private func response(at position: PagePosition, home: Origin?) async throws -> TypedResponse<Output> {
+    private func response(at position: PagePosition, originOfCall: Origin?) async throws -> TypedResponse<Output> {
         func invalid(_ error: InvalidURLError) throws -> PaginationError {
             PaginationError(.invalidURL, error.reason.description, request: try client.request(for: endpoint), nil)
         }
         let request: Request
         do {
-            request = try position.request(for: endpoint, by: client, home: home)
+            request = try position.request(for: endpoint, by: client, originOfCall: originOfCall)
         } catch let error as InvalidURLError where position != .first {
             throw try invalid(error)
         }
@@ -111,10 +112,10 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
     /// Returns the position at which the list begins, with a whole URL, and the origin of the call if it is needed.
     ///
     /// - Throws: ``PaginationError`` for a URL that must not be requested; the errors of `prepared`.
-    func beginning() async throws -> (PagePosition, home: Origin?) {
+    func beginning() async throws -> (PagePosition, originOfCall: Origin?) {
         guard let url = start.url else { return (start, nil) }
         let call = try await client.prepared(endpoint)
-        return (try position(url, from: call, home: call.origin, nil), call.origin)
+        return (try position(url, from: call, originOfCall: call.origin, nil), call.origin)
     }
 
     /// Returns the position of the page after `page`, with its whole URL; `nil` at the end.
@@ -122,12 +123,12 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
     /// - Throws: ``PaginationError`` for a page that must not be requested.
     private func position(after page: ResultPage<Output>) throws -> PagePosition? {
         guard let url = page.next?.url else { return page.next }
-        return try self.position(url, from: page.response.request, home: page.home, page.response.head)
+        return try self.position(url, from: page.response.request, originOfCall: page.originOfCall, page.response.head)
     }
 
-    private func position(_ text: String, from request: Request, home: Origin?, _ head: HTTPResponse?) throws -> PagePosition {
+    private func position(_ text: String, from request: Request, originOfCall: Origin?, _ head: HTTPResponse?) throws -> PagePosition {
         do {
-            return .url(try request.url(named: text, home: home, allowing: policy.allowedOrigins).description)
+            return .url(try request.url(named: text, originOfCall: originOfCall, allowing: policy.allowedOrigins).description)
         } catch .invalid(let reason) {
             throw PaginationError(.invalidURL, reason.description, request: request, head)
         } catch .foreign(let origin) {

@@ -15,7 +15,7 @@ public struct ResultPage<Output: Sendable>: Sendable {
     /// that page fails. If, after a redirect, an origin that is not allowed has named the forbidden page, the position is `nil`.
     public internal(set) var next: PagePosition?
     /// The origin of the call, the only origin that gets its credentials; `nil` if the origin is not known.
-    let home: Origin?
+    let originOfCall: Origin?
 }
 
 extension ResultPage: CustomStringConvertible, HidesStorage {

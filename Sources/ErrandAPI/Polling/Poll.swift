@@ -16,7 +16,7 @@ struct Poll: Sendable {
     /// The URL of the last `Location`, which shows the state of the work.
     private var statusURL: HTTPURL?
     /// The origin of the call, the only origin that gets its credentials; `nil` if a redirect of the first request led to another origin.
-    private var home: Origin?
+    private var originOfCall: Origin?
     /// The `ETag` of the last response that had this field.
     private var tag: EntityTag?
     /// Whether a response was received, which means that the work has begun.
@@ -33,10 +33,10 @@ struct Poll: Sendable {
     mutating func request(from call: Request) throws(InvalidURLError) -> Request {
         var request = call
         if let statusURL {
-            request.becomeGET()
+            request.changeToGET()
             request.removeConditions()
             request.options.urlTemplate = nil
-            try request.move(to: statusURL, from: home)
+            try request.move(to: statusURL, from: originOfCall)
         }
         isConditional = tag != nil && request.head.headerFields[.ifNoneMatch] == nil
         if isConditional { request.head.headerFields[.ifNoneMatch] = tag?.description }
@@ -47,7 +47,7 @@ struct Poll: Sendable {
     ///
     /// - Throws: ``PollingError`` if there is no URL to poll.
     mutating func noteResponse(_ head: HTTPResponse, request sent: Request, _ policy: PollingPolicy) throws {
-        home = sent.trusted(statusURL != nil ? home : sent.originOfCall, allowing: policy.allowedOrigins)
+        originOfCall = sent.trustedOrigin(ofCall: statusURL != nil ? originOfCall : sent.originOfCall, allowing: policy.allowedOrigins)
         (self.head, self.sent, failure, failures, hasBegun) = (head, sent, nil, 0, true)
         count += 1
         if head.status == .accepted, let location = try location(of: head, sent) {
@@ -90,7 +90,7 @@ struct Poll: Sendable {
 
     private func url(of location: String, from sent: Request, _ head: HTTPResponse, _ policy: PollingPolicy) throws -> HTTPURL {
         do {
-            return try sent.url(named: location, home: home, allowing: policy.allowedOrigins)
+            return try sent.url(named: location, originOfCall: originOfCall, allowing: policy.allowedOrigins)
         } catch .invalid(let reason) {
             throw PollingError(.invalidLocation, reason.description, request: sent, head)
         } catch .foreign(let origin) {

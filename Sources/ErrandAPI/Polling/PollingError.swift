@@ -48,7 +48,7 @@ public struct PollingError: RequestFailure {
     /// The request, the code, the details and the last failure.
     public var description: String {
         (request.map { "\($0): " } ?? "") + "\(code): \(message)"
-            + (underlying.map { "; the last request failed: \(shownError($0))" } ?? "")
+            + (underlying.map { "; the last request failed: \(safeDescription(of: $0))" } ?? "")
     }
     /// A sentence for people.
     public var errorDescription: String? {
@@ -60,7 +60,7 @@ public struct PollingError: RequestFailure {
     public var recoverySuggestion: String? { code == .timedOut ? "Try again later." : nil }
 }
 
-extension PollingError: TimeLimitedFailure {
+extension PollingError: TimeoutFailure {
     /// Whether the time of the policy was over.
-    public var exceededItsTime: Bool { code == .timedOut }
+    public var failureIsTimeout: Bool { code == .timedOut }
 }

@@ -33,7 +33,7 @@ extension Exchange: HTTPClientResponseDelegate {
             end(by: error)
             return task.eventLoop.makeFailedFuture(error)
         }
-        let lengths = received.bodyLengths(answering: request.method)
+        let lengths = received.bodyLengths(to: request.method)
         let (delivery, upload) = machine.withLock { machine in
             (machine.received(received, bodyLength: lengths.onTheWire), machine.held?.upload)
         }
@@ -43,9 +43,8 @@ extension Exchange: HTTPClientResponseDelegate {
         events?.record(.responseHead, response: received)
         let body = ResponseBody(self, expectedLength: lengths.expected, request: request)
         var response = ErrandCore.Response(head: received, body: body, request: request, exchange: lifetime)
-        let version = head.version
         response.metadata.httpVersion =
-            version == .http1_1 ? "1.1" : version.major == 2 ? "2" : "\(version.major).\(version.minor)"
+            head.version == .http1_1 ? .http1_1 : ErrandCore.HTTPVersion(rawValue: "\(head.version)")
         delivery.waiter.continuation.resume(returning: response)
         return task.eventLoop.makeSucceededVoidFuture()
     }

@@ -126,7 +126,7 @@ struct FailureMapping {
         case let error as NIOHTTPDecompression.DecompressionError:
             Self.isLimit(error) ? "the decompressed body is longer than its limit" : "the compressed body is damaged"
         case let error as NIOHTTP2Errors.StreamClosed: "the server closed the stream (HTTP/2 error \(error.errorCode.networkCode))"
-        default: shownError(error)
+        default: safeDescription(of: error)
         }
     }
 

@@ -72,7 +72,7 @@ public struct AuthenticationError: RequestFailure {
 
     public var description: String {
         var text = (request.map { "\($0): " } ?? "") + "cannot authenticate: \(reason)"
-        if let underlying { text += ": \(shownError(underlying))" }
+        if let underlying { text += ": \(safeDescription(of: underlying))" }
         return text + " (\(response == nil ? Delivery.notSent.phrase : Delivery.sent.phrase))" + shownAttempts
     }
 

@@ -16,12 +16,12 @@ public typealias ChallengeHandler = @Sendable (ServerChallenge) async throws -> 
 
 private enum AuthenticationOptionKey: OptionKey {
     static var defaultValue: OptionOverride<any AuthenticationScheme> { .inherited }
-    static var servedBy: MiddlewarePlace { .authenticate }
+    static var requiredMiddleware: MiddlewarePlace { .authenticate }
 }
 
 private enum OnChallengeKey: OptionKey {
     static var defaultValue: ChallengeHandler? { nil }
-    static var servedBy: MiddlewarePlace { .authenticate }
+    static var requiredMiddleware: MiddlewarePlace { .authenticate }
 }
 
 extension RequestOptions {
@@ -32,7 +32,7 @@ extension RequestOptions {
     /// request.options.authentication = .use(.basic(user: "joe", password: password))
     /// ```
     ///
-    /// The stack must have `authenticate`: ``/ErrandCore/UnservedOptionError`` otherwise.
+    /// The stack must have `authenticate`: ``/ErrandCore/UnsupportedOptionError`` otherwise.
     public var authentication: OptionOverride<any AuthenticationScheme> {
         get { self[AuthenticationOptionKey.self] }
         set { self[AuthenticationOptionKey.self] = newValue }
@@ -51,7 +51,7 @@ extension RequestOptions {
     /// }
     /// ```
     ///
-    /// The stack must have `authenticate`: ``/ErrandCore/UnservedOptionError`` otherwise.
+    /// The stack must have `authenticate`: ``/ErrandCore/UnsupportedOptionError`` otherwise.
     public var onChallenge: ChallengeHandler? {
         get { self[OnChallengeKey.self] }
         set { self[OnChallengeKey.self] = newValue }

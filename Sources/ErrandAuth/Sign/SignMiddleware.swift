@@ -102,7 +102,7 @@ public struct SignMiddleware: HTTPMiddleware {
 
 private enum SignOptionKey: OptionKey {
     static var defaultValue: OptionOverride<any RequestSigner> { .inherited }
-    static var servedBy: MiddlewarePlace { .sign }
+    static var requiredMiddleware: MiddlewarePlace { .sign }
 }
 
 extension RequestOptions {

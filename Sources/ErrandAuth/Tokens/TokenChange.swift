@@ -17,7 +17,7 @@ public enum TokenChange: Sendable, CustomStringConvertible, HidesStorage {
         switch self {
         case .signedIn: "signed in"
         case .refreshed: "refreshed"
-        case .signedOut(let error): "signed out" + (error.map { ": \(shownError($0))" } ?? "")
+        case .signedOut(let error): "signed out" + (error.map { ": \(safeDescription(of: $0))" } ?? "")
         }
     }
 }

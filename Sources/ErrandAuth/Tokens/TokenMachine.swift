@@ -19,16 +19,16 @@ struct TokenMachine: Sendable {
 
     /// A refresh of an account, identified by the number of earlier refreshes. If a late request begins a refresh that has already
     /// ended, the refresh is not repeated.
-    struct Turn: Hashable, Sendable {
+    struct RefreshID: Hashable, Sendable {
         let account: Int
         let refreshes: Int
     }
 
     enum Decision: Sendable {
         /// Use this token. If `refreshing` is not `nil`, begin that refresh in the background.
-        case use(Issued, refreshing: Turn?)
+        case use(Issued, refreshing: RefreshID?)
         /// Wait for a refresh.
-        case refresh(Turn)
+        case refresh(RefreshID)
         case fail(AuthenticationError.Reason, underlying: (any Error)?)
     }
 
@@ -63,7 +63,7 @@ struct TokenMachine: Sendable {
     private var begun: [Date] = []
 
     /// The next refresh.
-    var turn: Turn { Turn(account: account, refreshes: refreshes) }
+    var nextRefresh: RefreshID { RefreshID(account: account, refreshes: refreshes) }
 
     /// The error of the last refresh; `nil` if the last refresh succeeded.
     var lastError: (any Error)? { failure?.error }
@@ -81,7 +81,7 @@ struct TokenMachine: Sendable {
     mutating func decision(refusing refused: Issued?, for requester: Int?, at now: Date) -> Decision {
         guard let token else {
             if let failure, failure.isFinal, !obtainsWithoutToken { return .fail(.refreshRefused, underlying: failure.error) }
-            return obtainsWithoutToken ? .refresh(turn) : .fail(.signedOut, underlying: nil)
+            return obtainsWithoutToken ? .refresh(nextRefresh) : .fail(.signedOut, underlying: nil)
         }
         if let requester, requester != account { return .fail(.accountChanged, underlying: nil) }
         let isRefused = refused.map { $0.generation == generation } ?? false
@@ -91,12 +91,12 @@ struct TokenMachine: Sendable {
             if let failure, !failure.isFinal, let refused, failure.refresh > refused.refreshes {
                 return .fail(.refreshFailed, underlying: failure.error)
             }
-            return .refresh(turn)
+            return .refresh(nextRefresh)
         }
         let isDue = proactiveDate.map { $0 <= now } ?? false
         return .use(
             Issued(token: token, source: source, account: account, generation: generation, refreshes: refreshes),
-            refreshing: isDue && recentRefreshes(at: now) < policy.limit ? turn : nil)
+            refreshing: isDue && recentRefreshes(at: now) < policy.limit ? nextRefresh : nil)
     }
 
     private func recentRefreshes(at now: Date) -> Int {

@@ -46,7 +46,7 @@ internal import Synchronization
 public final class TokenSource: Sendable {
     enum Work: Hashable, Sendable {
         case load
-        case refresh(TokenMachine.Turn)
+        case refresh(TokenMachine.RefreshID)
         case write
     }
 
@@ -222,15 +222,15 @@ public final class TokenSource: Sendable {
                 return (decision, state.unsaved != nil)
             }
             switch decision {
-            case .use(var issued, refreshing: let turn):
+            case .use(var issued, refreshing: let id):
                 issued.isNew = hasWaited
-                if let turn, !hasUnsaved { flights.begin(.refresh(turn)) { [self] in try await performRefresh(turn) } }
+                if let id, !hasUnsaved { flights.begin(.refresh(id)) { [self] in try await performRefresh(id) } }
                 return issued
             case .fail(let reason, let underlying): throw AuthenticationError(reason, underlying: underlying, request: request)
-            case .refresh(let turn):
+            case .refresh(let id):
                 // Until the save succeeds, the store holds a refresh token that is used up.
                 if hasUnsaved, let storeError { throw storeError }
-                try await wait(for: .refresh(turn), by: deadline, request) { [self] in try await performRefresh(turn) }
+                try await wait(for: .refresh(id), by: deadline, request) { [self] in try await performRefresh(id) }
                 hasWaited = true
             }
         }
@@ -282,19 +282,19 @@ public final class TokenSource: Sendable {
         case nothing
     }
 
-    func performRefresh(_ turn: TokenMachine.Turn) async throws {
+    func performRefresh(_ id: TokenMachine.RefreshID) async throws {
         guard let store else {
-            if case .refresh(let old) = begin(turn, stored: nil), try count(turn) { try await obtain(turn, from: old, seen: nil) }
+            if case .refresh(let old) = begin(id, stored: nil), try count(id) { try await obtain(id, from: old, seen: nil) }
             return
         }
         do {
             try await store.exclusively { [self] in
                 let stored = try await store.load()
-                switch begin(turn, stored: stored) {
+                switch begin(id, stored: stored) {
                 case .refresh(let old):
                     // The refresh uses up the refresh token. If the store can't keep a new token, no refresh may be sent.
                     try await marked { try await store.prepareToSave() }
-                    if try count(turn) { try await obtain(turn, from: old, seen: stored) }
+                    if try count(id) { try await obtain(id, from: old, seen: stored) }
                 case .save: try await writeIfNeeded()
                 case .nothing: break
                 }
@@ -309,10 +309,10 @@ public final class TokenSource: Sendable {
     /// Decides how a refresh begins.
     ///
     /// - Parameter stored: the token of the store, which another process may have refreshed or replaced.
-    private func begin(_ turn: TokenMachine.Turn, stored: AccessToken?) -> Beginning {
+    private func begin(_ id: TokenMachine.RefreshID, stored: AccessToken?) -> Beginning {
         state.withLock { state in
             // The refresh has already ended.
-            guard state.machine.turn == turn else { return .nothing }
+            guard state.machine.nextRefresh == id else { return .nothing }
             let start: TokenStorePolicy.Start =
                 store == nil
                 ? .refresh(state.machine.token)
@@ -320,7 +320,7 @@ public final class TokenSource: Sendable {
                     stored: stored, own: state.machine.token, isSaved: state.isSaved, hasUnsaved: state.unsaved != nil, at: now())
             switch start {
             case .use(let token):
-                _ = use(token.belonging(to: nil), account: turn.account, &state)
+                _ = use(token.belonging(to: nil), account: id.account, &state)
                 return .nothing
             case .follow(let token):
                 follow(token, &state)
@@ -334,9 +334,9 @@ public final class TokenSource: Sendable {
     /// Counts a refresh that is sent now. Returns `false` if the refresh has already ended, or the account has changed.
     ///
     /// - Throws: ``AuthenticationError`` if there were too many refreshes.
-    private func count(_ turn: TokenMachine.Turn) throws -> Bool {
+    private func count(_ id: TokenMachine.RefreshID) throws -> Bool {
         try state.withLock { state in
-            guard state.machine.turn == turn else { return false }
+            guard state.machine.nextRefresh == id else { return false }
             guard state.machine.begin(at: now()) else {
                 throw AuthenticationError(.tooManyRefreshes, underlying: state.machine.lastError)
             }
@@ -349,8 +349,8 @@ public final class TokenSource: Sendable {
     /// - Parameters:
     ///   - old: the token to refresh.
     ///   - seen: the token of the store.
-    private func obtain(_ turn: TokenMachine.Turn, from old: AccessToken?, seen: AccessToken?) async throws {
-        let account = turn.account
+    private func obtain(_ id: TokenMachine.RefreshID, from old: AccessToken?, seen: AccessToken?) async throws {
+        let account = id.account
         var new: AccessToken
         do {
             new = try await marked { try await refresh(old) }

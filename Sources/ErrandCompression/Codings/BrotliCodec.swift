@@ -16,7 +16,7 @@ struct BrotliDecoding: ~Copyable, CodecState {
 
     mutating func step(
         _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer, isLast: Bool
-    ) -> (status: CodecStep.Status, used: Int, made: Int) {
+    ) -> (status: CodecStep.Status, consumedBytes: Int, producedBytes: Int) {
         var (left, room) = (input.count, output.count)
         var next = input.bindMemory(to: UInt8.self).baseAddress
         var target = output.bindMemory(to: UInt8.self).baseAddress
@@ -49,7 +49,7 @@ struct BrotliEncoding: ~Copyable, CodecState {
 
     mutating func step(
         _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer, isLast: Bool
-    ) -> (status: CodecStep.Status, used: Int, made: Int) {
+    ) -> (status: CodecStep.Status, consumedBytes: Int, producedBytes: Int) {
         var (left, room) = (input.count, output.count)
         var next = input.bindMemory(to: UInt8.self).baseAddress
         var target = output.bindMemory(to: UInt8.self).baseAddress

@@ -29,8 +29,8 @@ struct CodecStep: Sendable {
     }
 
     var status: Status
-    /// The number of bytes of the input that were used.
-    var used: Int
+    /// The number of bytes of the input that were consumed.
+    var consumedBytes: Int
     /// The produced bytes.
     var output: Data
 }
@@ -39,7 +39,7 @@ struct CodecStep: Sendable {
 protocol CodecState: ~Copyable {
     mutating func step(
         _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer, isLast: Bool
-    ) -> (status: CodecStep.Status, used: Int, made: Int)
+    ) -> (status: CodecStep.Status, consumedBytes: Int, producedBytes: Int)
 
     /// Prepares for the next member. The default implementation stops the program, because only decoders of codings with members are
     /// reset.
@@ -61,12 +61,14 @@ final class LockedCodec<State: CodecState & ~Copyable>: Codec {
     func step(_ input: Data, upTo limitBytes: Int, isLast: Bool) -> CodecStep {
         state.withLock { state in
             var output = Data(count: limitBytes)
-            let (status, used, made) = input.withUnsafeBytes { source in
+            let (status, consumedBytes, producedBytes) = input.withUnsafeBytes { source in
                 output.withUnsafeMutableBytes { state.step(source, $0, isLast: isLast) }
             }
             // A small slice would keep the memory of the whole buffer.
-            if made < limitBytes { output = made > limitBytes / 2 ? output.prefix(made) : Data(output.prefix(made)) }
-            return CodecStep(status: status, used: used, output: output)
+            if producedBytes < limitBytes {
+                output = producedBytes > limitBytes / 2 ? output.prefix(producedBytes) : Data(output.prefix(producedBytes))
+            }
+            return CodecStep(status: status, consumedBytes: consumedBytes, output: output)
         }
     }
 }

@@ -21,7 +21,7 @@ struct ZstandardDecoding: ~Copyable, CodecState {
 
     mutating func step(
         _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer, isLast: Bool
-    ) -> (status: CodecStep.Status, used: Int, made: Int) {
+    ) -> (status: CodecStep.Status, consumedBytes: Int, producedBytes: Int) {
         var source = ZSTD_inBuffer(src: input.baseAddress, size: input.count, pos: 0)
         var target = ZSTD_outBuffer(dst: output.baseAddress, size: output.count, pos: 0)
         let result = ZSTD_decompressStream(context, &target, &source)
@@ -43,7 +43,7 @@ struct ZstandardEncoding: ~Copyable, CodecState {
 
     mutating func step(
         _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer, isLast: Bool
-    ) -> (status: CodecStep.Status, used: Int, made: Int) {
+    ) -> (status: CodecStep.Status, consumedBytes: Int, producedBytes: Int) {
         var source = ZSTD_inBuffer(src: input.baseAddress, size: input.count, pos: 0)
         var target = ZSTD_outBuffer(dst: output.baseAddress, size: output.count, pos: 0)
         let result = ZSTD_compressStream2(context, &target, &source, isLast ? ZSTD_e_end : ZSTD_e_continue)

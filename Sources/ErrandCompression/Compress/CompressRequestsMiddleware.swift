@@ -138,14 +138,14 @@ extension HTTPField.Name {
 
 private enum CompressOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<RequestCompression> { .inherited }
-    static var servedBy: MiddlewarePlace { .compressRequests }
+    static var requiredMiddleware: MiddlewarePlace { .compressRequests }
 }
 
 extension RequestOptions {
     /// How the body of this request is compressed, such as `.gzip`, or `.off`. `.inherited` (the default) uses the compression of the
     /// stack.
     ///
-    /// If the stack has no `compressRequests`, the request fails with ``/ErrandCore/UnservedOptionError``.
+    /// If the stack has no `compressRequests`, the request fails with ``/ErrandCore/UnsupportedOptionError``.
     public var compress: OptionOverride<RequestCompression> {
         get { self[CompressOptionKey.self] }
         set { self[CompressOptionKey.self] = newValue }

@@ -28,7 +28,7 @@ struct ContentEncoder: BodyTransform {
     private mutating func encoded(_ input: inout Data, isLast: Bool) throws -> Data? {
         let codec = try begun()
         let step = codec.step(input, upTo: BodyPipeline.chunkLimitBytes, isLast: isLast)
-        input = step.used < input.count ? input.dropFirst(step.used) : Data()
+        input = step.consumedBytes < input.count ? input.dropFirst(step.consumedBytes) : Data()
         switch step.status {
         case .end: isAtEnd = true
         case .more: break

@@ -48,7 +48,7 @@ struct CodingDecoder: Sendable {
             guard let codec = try begun(on: input) else { return nil }
             let limitBytes = min(max(input.count * 4, 1024), BodyPipeline.chunkLimitBytes)
             let step = codec.step(input, upTo: limitBytes, isLast: false)
-            input = step.used < input.count ? input.dropFirst(step.used) : Data()
+            input = step.consumedBytes < input.count ? input.dropFirst(step.consumedBytes) : Data()
             decodedBytes += step.output.count
             mayHoldMore = step.status != .end && step.output.count == limitBytes
             switch step.status {
@@ -63,7 +63,7 @@ struct CodingDecoder: Sendable {
                 memberHasContent = true
                 return step.output
             }
-            if step.used == 0, !isAtEnd || input.isEmpty { return nil }
+            if step.consumedBytes == 0, !isAtEnd || input.isEmpty { return nil }
         }
         return nil
     }

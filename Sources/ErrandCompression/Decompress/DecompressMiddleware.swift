@@ -83,7 +83,7 @@ public struct DecompressMiddleware: HTTPMiddleware {
 
 private enum DecompressOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<DecompressionLimits> { .inherited }
-    static var servedBy: MiddlewarePlace { .decompress }
+    static var requiredMiddleware: MiddlewarePlace { .decompress }
 }
 
 extension RequestOptions {

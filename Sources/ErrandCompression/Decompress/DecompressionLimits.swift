@@ -10,9 +10,9 @@ public struct DecompressionLimits: Sendable, Hashable {
     public var maxBytes: Int?
     /// The largest number of decoded bytes for each received byte: 100 by default, at least 1. `nil`: no limit.
     public var maxRatio: Int?
-    /// The number of decoded bytes to which ``maxRatio`` does not apply, because small bodies may be very regular: 1 MiB by default,
+    /// The number of decoded bytes up to which ``maxRatio`` is not checked, because small bodies may be very regular: 1 MiB by default,
     /// at least 0.
-    public var ratioFreeBytes: Int
+    public var ratioThresholdBytes: Int
     /// The largest number of content codings of one body: 5 by default, at least 1.
     public var maxCodings: Int
 
@@ -21,14 +21,14 @@ public struct DecompressionLimits: Sendable, Hashable {
     /// - Parameters:
     ///   - maxBytes: see ``maxBytes``.
     ///   - maxRatio: see ``maxRatio``.
-    ///   - ratioFreeBytes: see ``ratioFreeBytes``.
+    ///   - ratioThresholdBytes: see ``ratioThresholdBytes``.
     ///   - maxCodings: see ``maxCodings``.
-    public init(maxBytes: Int? = nil, maxRatio: Int? = 100, ratioFreeBytes: Int = 1024 * 1024, maxCodings: Int = 5) {
+    public init(maxBytes: Int? = nil, maxRatio: Int? = 100, ratioThresholdBytes: Int = 1024 * 1024, maxCodings: Int = 5) {
         precondition(maxBytes.map { $0 >= 0 } ?? true, "maxBytes must be at least 0 (is \(maxBytes ?? 0))")
         precondition(maxRatio.map { $0 >= 1 } ?? true, "maxRatio must be at least 1 (is \(maxRatio ?? 0))")
-        precondition(ratioFreeBytes >= 0, "ratioFreeBytes must be at least 0 (is \(ratioFreeBytes))")
+        precondition(ratioThresholdBytes >= 0, "ratioThresholdBytes must be at least 0 (is \(ratioThresholdBytes))")
         precondition(maxCodings >= 1, "maxCodings must be at least 1 (is \(maxCodings))")
-        (self.maxBytes, self.maxRatio, self.ratioFreeBytes, self.maxCodings) = (maxBytes, maxRatio, ratioFreeBytes, maxCodings)
+        (self.maxBytes, self.maxRatio, self.ratioThresholdBytes, self.maxCodings) = (maxBytes, maxRatio, ratioThresholdBytes, maxCodings)
     }
 
     /// Returns the limit that a body exceeds; `nil` if the body exceeds no limit.
@@ -38,7 +38,7 @@ public struct DecompressionLimits: Sendable, Hashable {
     ///   - received: the number of bytes of the body that were used so far.
     func exceeded(decoded: Int, received: Int) -> ContentDecodingError.Reason? {
         if let maxBytes, decoded > maxBytes { return .tooLarge(limitBytes: maxBytes) }
-        guard let maxRatio, decoded > ratioFreeBytes else { return nil }
+        guard let maxRatio, decoded > ratioThresholdBytes else { return nil }
         let (allowed, overflow) = received.multipliedReportingOverflow(by: maxRatio)
         return !overflow && decoded > allowed ? .expandsTooMuch(maxRatio: maxRatio) : nil
     }

@@ -60,13 +60,13 @@ public struct LeakTrait: TestTrait, SuiteTrait, TestScoping {
         guard inParallelRuns || !Self.isRunParallel else { return try await function() }
         // If a suite's trait is around a test's own trait, the lock is already held.
         guard !Self.isLooking else { return try await look(at: test, function) }
-        try await Self.turns.take()
-        defer { Self.turns.pass() }
+        try await Self.lock.lock()
+        defer { Self.lock.unlock() }
         try await Self.$isLooking.withValue(true) { try await look(at: test, function) }
     }
 
     @TaskLocal private static var isLooking = false
-    private static let turns = Turns()
+    private static let lock = FairLock()
 
     private func look(at test: Test, _ function: @concurrent () async throws -> Void) async throws {
         let before = OpenThings(scope)

@@ -52,7 +52,7 @@ extension MiddlewareBehavior {
             let stack = subject.wrap(
                 StubSender { request in
                     var response = try await below.send(request)
-                    response.metadata.httpVersion = "2"
+                    response.metadata.httpVersion = .http2
                     response.metadata.contentCoding = "gzip"
                     response.metadata[MarkKey.self] = "kept"
                     return response
@@ -60,7 +60,7 @@ extension MiddlewareBehavior {
             let request = try subject.request()
             let response = try await stack.send(request)
             #expect(response.request.id == request.id)
-            #expect(response.metadata[MarkKey.self] == "kept" && response.metadata.httpVersion == "2", "metadata of the response")
+            #expect(response.metadata[MarkKey.self] == "kept" && response.metadata.httpVersion == .http2, "metadata of the response")
             #expect(response.metadata.contentCoding == "gzip", "metadata of the response")
             if !subject.changes.contains(.responseFields) {
                 for field in fields { #expect(response.headers[values: field.name] == fields[values: field.name], "\(field.name)") }

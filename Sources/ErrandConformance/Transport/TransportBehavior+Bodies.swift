@@ -115,8 +115,8 @@ extension TransportBehavior {
                 source.finish()
                 return source
             }
-            let (_, answer) = try await subject.exchange(.post, headers: [field("Trailer"): "X-Checksum"], body: body)
-            #expect(String(decoding: answer, as: UTF8.self) == "abc")
+            let (_, received) = try await subject.exchange(.post, headers: [field("Trailer"): "X-Checksum"], body: body)
+            #expect(String(decoding: received, as: UTF8.self) == "abc")
         },
     ]
 

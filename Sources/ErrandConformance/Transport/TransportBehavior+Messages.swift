@@ -101,14 +101,14 @@ extension TransportBehavior {
                 Stub().responds(
                     .custom { request in
                         (
-                            HTTPResponse(status: .ok, headerFields: [field("X-Answer"): request.headers[field("X-Question")] ?? "none"]),
+                            HTTPResponse(status: .ok, headerFields: [field("X-Reply"): request.headers[field("X-Question")] ?? "none"]),
                             Data()
                         )
                     })
             ]
         ) { subject in
             let (response, _) = try await subject.exchange(headers: [field("X-Question"): "what? \"this\", (that); a=b"])
-            #expect(response.headers[field("X-Answer")] == "what? \"this\", (that); a=b")
+            #expect(response.headers[field("X-Reply")] == "what? \"this\", (that); a=b")
         },
         TransportBehavior(
             "ClientSendsEmptyHeaderValue", "A field with an empty value is sent (RFC 9110, 5.5).", [Stub().responds(listing("X-Empty"))]

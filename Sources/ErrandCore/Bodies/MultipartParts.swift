@@ -50,7 +50,7 @@ public struct MultipartPart: AsyncSequence, Sendable {
 
         /// Returns the next chunk, never empty; `nil` at the end of the part.
         ///
-        /// - Throws: ``/ErrandFormats/MultipartError``, with the reason `partIsOver` if the next part was requested before; what
+        /// - Throws: ``/ErrandFormats/MultipartError``, with the reason `readAfterNextPart` if the next part was requested before; what
         ///   the body throws.
         public mutating func next() async throws -> Data? { try await reader.nextChunk(ofPart: number) }
 
@@ -116,7 +116,7 @@ private actor PartReader {
     func nextChunk(ofPart part: Int) async throws -> Data? {
         try await exclusively {
             guard part == number else {
-                throw MultipartError(.partIsOver, "the content of a part can be read only before the next part is asked for")
+                throw MultipartError(.readAfterNextPart, "the content of a part can be read only before the next part is asked for")
             }
             guard isInPart, let event = try await nextEvent() else { return nil }
             if case .content(let bytes) = event { return Data(bytes) }

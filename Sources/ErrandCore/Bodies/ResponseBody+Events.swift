@@ -49,7 +49,7 @@ extension ResponseBody {
                     do throws(EventTooLargeError) {
                         if case .event(let event) = try parser.next() { return event }
                     } catch {
-                        throw body.tooLarge(error.excess)
+                        throw body.tooLarge(error.excessDescription)
                     }
                     guard let chunk = try await body.next() else { return nil }
                     parser.append(chunk)

@@ -67,7 +67,7 @@ extension ResponseBody {
             }
 
             private func checked(_ line: String) throws -> String {
-                if splitter.hasLongMarkRun { throw body.tooLarge(MarkRun.excess) }
+                if splitter.hasLongMarkRun { throw body.tooLarge(MarkRun.excessDescription) }
                 return line
             }
 

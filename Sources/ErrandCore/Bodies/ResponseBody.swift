@@ -120,7 +120,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
                 owner.abandon()
                 throw tooLarge(limitBytes)
             }
-            let (data, isWhole) = try await prefix(upTo: limitBytes)
+            let (data, isWhole) = try await prefix(maxBytes: limitBytes)
             guard isWhole else { throw tooLarge(limitBytes) }
             return data
         }
@@ -132,17 +132,17 @@ public struct ResponseBody: Sendable, AsyncSequence {
         return .bodyTooLarge(limitBytes: limitBytes, request: owner.request)
     }
 
-    /// Reads at most `limitBytes` from the beginning of the body, and returns whether that is the whole body. The rest is
+    /// Reads at most `maxBytes` from the beginning of the body, and returns whether that is the whole body. The rest is
     /// abandoned.
     ///
     /// - Throws: the error that ended the body early; ``BodyAlreadyUsedError``.
-    public func prefix(upTo limitBytes: Int) async throws -> (data: Data, isWhole: Bool) {
-        if case .buffered(let bytes) = storage, bytes.data.count <= limitBytes { return (try bytes.readAll(), true) }
+    public func prefix(maxBytes: Int) async throws -> (data: Data, isWhole: Bool) {
+        if case .buffered(let bytes) = storage, bytes.data.count <= maxBytes { return (try bytes.readAll(), true) }
         var iterator = makeAsyncIterator()
         var collected = Data()
         while let chunk = try await iterator.next() {
-            guard collected.count + chunk.count <= limitBytes else {
-                collected.append(chunk.prefix(limitBytes - collected.count))
+            guard collected.count + chunk.count <= maxBytes else {
+                collected.append(chunk.prefix(maxBytes - collected.count))
                 abandon()
                 return (collected, false)
             }
@@ -189,7 +189,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
         /// The stages of the body; usually `nil`.
         private var pipeline: BodyPipeline?
         /// The number of reads of the pipeline by this copy. Only the copy that read last has the pipeline's state.
-        private var turn = 0
+        private var readCount = 0
 
         init(_ bytes: BufferedBytes) {
             kind = .buffered(bytes, isReader: bytes.claim())
@@ -218,8 +218,8 @@ public struct ResponseBody: Sendable, AsyncSequence {
         }
 
         private mutating func transformed(_ reader: StreamReader) async throws -> Data? {
-            guard var pipeline, reader.takeTurn(turn) else { throw BodyAlreadyUsedError() }
-            turn += 1
+            guard var pipeline, reader.claimRead(readCount) else { throw BodyAlreadyUsedError() }
+            readCount += 1
             if try reader.pull.isOver { return nil }
             // The pipeline is moved out of the property, so that it is changed in place.
             self.pipeline = BodyPipeline([])

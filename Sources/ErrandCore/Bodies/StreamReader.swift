@@ -67,7 +67,7 @@ final class StreamReader: Sendable {
     /// The input, without the stages of the body.
     let pull: StreamPull
     /// The number of reads by a pipeline.
-    private let turns = Atomic(0)
+    private let readCount = Atomic(0)
 
     init(_ owner: StreamOwner) {
         self.owner = owner
@@ -96,8 +96,8 @@ final class StreamReader: Sendable {
     }
 
     /// Counts a read, and returns false if another copy of the iterator has read in the meantime.
-    func takeTurn(_ turn: Int) -> Bool {
-        turns.compareExchange(expected: turn, desired: turn + 1, ordering: .acquiringAndReleasing).exchanged
+    func claimRead(_ count: Int) -> Bool {
+        readCount.compareExchange(expected: count, desired: count + 1, ordering: .acquiringAndReleasing).exchanged
     }
 
     deinit { pull.abandon() }

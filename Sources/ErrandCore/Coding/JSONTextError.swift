@@ -49,7 +49,7 @@ public struct JSONTextError: LocalizedError, Sendable, CustomStringConvertible, 
         case .dataCorrupted(let context):
             path = context.codingPath
             problem = context.codingPath.isEmpty ? "the text is not valid JSON" : "invalid value"
-        default: problem = underlying is CutOff ? "the text is cut off" : shownError(underlying)
+        default: problem = underlying is CutOff ? "the text is cut off" : safeDescription(of: underlying)
         }
         codingPath = shownPath(path, named: path.map(\.stringValue))
     }

@@ -33,10 +33,10 @@ extension Ticket: Hashable {
 ///   - leave: called when the caller is cancelled, possibly before `enter` and possibly twice. Under the queue's lock, it returns the
 ///     continuation and removes it from the queue; `nil` if the continuation is not queued.
 /// - Throws: `CancellationError`; the error with which the queue resumes the caller.
-public func parked<Turn: Sendable>(
-    _ enter: (Ticket, CheckedContinuation<Turn, any Error>) -> Result<Turn, any Error>?,
-    leave: @escaping @Sendable (Ticket) -> CheckedContinuation<Turn, any Error>?
-) async throws -> Turn {
+public func parked<Outcome: Sendable>(
+    _ enter: (Ticket, CheckedContinuation<Outcome, any Error>) -> Result<Outcome, any Error>?,
+    leave: @escaping @Sendable (Ticket) -> CheckedContinuation<Outcome, any Error>?
+) async throws -> Outcome {
     let ticket = Ticket()
     return try await withTaskCancellationHandler {
         try await withCheckedThrowingContinuation { continuation in

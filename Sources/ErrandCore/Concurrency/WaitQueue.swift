@@ -7,7 +7,7 @@
 /// waiter.
 public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
     /// The interval at which ``popNext()`` removes the longest waiter: every 10th call.
-    public static var fairTurn: Int { 10 }
+    public static var oldestInterval: Int { 10 }
 
     /// The number of places that were examined or moved, for tests that count steps instead of measuring time.
     public private(set) var steps = 0
@@ -23,7 +23,7 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
     private var lanes: [Lane]
     private var waiters: [Int: (lane: Int, waiter: Waiter)] = [:]
     private var nextID = 0
-    private var turns = 0
+    private var popsSinceOldest = 0
 
     /// Creates an empty queue.
     ///
@@ -70,9 +70,9 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
 
     /// Removes and returns the next waiter: the most urgent waiter, and at every tenth call the longest waiter.
     public mutating func popNext() -> Waiter? {
-        turns += 1
-        guard turns >= Self.fairTurn else { return popFirst() }
-        turns = 0
+        popsSinceOldest += 1
+        guard popsSinceOldest >= Self.oldestInterval else { return popFirst() }
+        popsSinceOldest = 0
         return popOldest()
     }
 

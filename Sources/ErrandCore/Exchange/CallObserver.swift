@@ -110,9 +110,9 @@ extension CallOutcome: CustomStringConvertible, HidesStorage {
         var parts: [String] = []
         if let response { parts.append("\(response.head.status.code)" + (isRefused ? " (refused)" : "")) }
         if isUpgraded { parts.append("upgraded") }
-        if let serviceError { parts.append(shownError(serviceError)) }
+        if let serviceError { parts.append(safeDescription(of: serviceError)) }
         if let refusedHead { parts.append("status \(refusedHead.status.code)") }
-        if let failure { parts.append(shownError(failure)) } else if let exchange, !isUpgraded { parts.append("\(exchange)") }
+        if let failure { parts.append(safeDescription(of: failure)) } else if let exchange, !isUpgraded { parts.append("\(exchange)") }
         return parts.joined(separator: ", ")
     }
 }

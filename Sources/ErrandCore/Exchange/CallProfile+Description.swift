@@ -43,7 +43,7 @@ extension CallProfile: CustomStringConvertible {
         if let exchange = layer.exchange {
             let indent = String(repeating: "  ", count: depth + 1)
             var what = "\(indent)\(exchange.method) \(exchange.url)"
-            if let version = exchange.httpVersion { what += ", HTTP/\(version)" }
+            if let version = exchange.httpVersion { what += ", \(version)" }
             if let connection = exchange.connection {
                 what += ", \(connection.isReused ? "kept" : "new") \(connection.name)"
             }

@@ -119,7 +119,8 @@ public final class CallProfile: Sendable {
         }
     }
 
-    package func answered(_ layer: Int, version: String?) {
+    /// Records the HTTP version of the exchange under `layer`.
+    package func recordVersion(_ version: HTTPVersion?, in layer: Int) {
         state.withLock { state in
             guard let index = state.entries[layer].exchange else { return }
             state.timings[index].httpVersion = version

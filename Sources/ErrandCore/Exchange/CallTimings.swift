@@ -57,8 +57,8 @@ public struct ExchangeTimings: Sendable, Hashable {
     public internal(set) var receivedBytes: Int64 = 0
     /// The connection of the exchange; `nil` if the transport does not report it.
     public internal(set) var connection: ConnectionInfo?
-    /// The version of HTTP, `1.1` or `2`; `nil` if the transport does not report it.
-    public internal(set) var httpVersion: String?
+    /// The HTTP version; `nil` if the transport does not report it.
+    public internal(set) var httpVersion: HTTPVersion?
     /// The status code of the response.
     public internal(set) var status: Int?
     /// Whether the whole response was received; `nil` while the exchange is in progress.

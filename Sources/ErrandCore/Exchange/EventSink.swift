@@ -194,7 +194,7 @@ extension ExchangeEvent: CustomStringConvertible, HidesStorage {
         if let response { parts.append("status \(response.status.code)") }
         if let connection { parts.append("\(connection.isReused ? "reused" : "new") \(connection.name)") }
         if let decision { parts.append(decision.description) }
-        if let failure { parts.append(shownError(failure)) }
+        if let failure { parts.append(safeDescription(of: failure)) }
         return parts.joined(separator: ", ")
     }
 }

@@ -138,7 +138,7 @@ extension ExchangeLifetime.Outcome: CustomStringConvertible, HidesStorage {
     public var description: String {
         switch self {
         case .complete: "complete"
-        case .failed(let error): "failed: \(shownError(error))"
+        case .failed(let error): "failed: \(safeDescription(of: error))"
         case .abandoned: "abandoned"
         }
     }

@@ -53,7 +53,7 @@ extension AttemptRecord.Outcome: CustomStringConvertible, HidesStorage {
     public var description: String {
         switch self {
         case .status(let status): "\(status.code)"
-        case .failure(let error): shownError(error)
+        case .failure(let error): safeDescription(of: error)
         }
     }
 }

@@ -55,7 +55,7 @@ extension Error {
     /// not be refreshed because of such a failure. False for the statuses 408 and 504, because the server responded.
     public var isTimeout: Bool {
         let error = decidingError
-        return (error as? TransportError)?.code == .timedOut || (error as? any TimeLimitedFailure)?.exceededItsTime == true
+        return (error as? TransportError)?.code == .timedOut || (error as? any TimeoutFailure)?.failureIsTimeout == true
     }
 
     /// Whether the call was cancelled: true for `CancellationError`.
@@ -121,9 +121,9 @@ public protocol DependentFailure: RequestFailure {
 }
 
 /// A failure that a deadline or a timeout may have caused. For the errors of other modules.
-public protocol TimeLimitedFailure: RequestFailure {
+public protocol TimeoutFailure: RequestFailure {
     /// Whether a deadline or a timeout of the client was the cause.
-    var exceededItsTime: Bool { get }
+    var failureIsTimeout: Bool { get }
 }
 
 /// A failure that knows whether a person must sign in. For the errors of other modules.

@@ -114,7 +114,7 @@ extension RepeatedFieldError: SafelyDescribedError {}
 ///
 /// The text is the description of a ``RequestFailure`` or a ``SafelyDescribedError``. Of any other error, the text is only the
 /// type, because the description may have secrets.
-public func shownError(_ error: any Error) -> String {
+public func safeDescription(of error: any Error) -> String {
     switch error {
     case let failure as any RequestFailure: failure.description
     case let error as any SafelyDescribedError: error.description

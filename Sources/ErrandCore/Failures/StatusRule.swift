@@ -44,7 +44,7 @@ public struct StatusRule: Sendable, CustomStringConvertible {
 private enum ValidateStatusOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<StatusRule> { .inherited }
     static func identity(of value: OptionOverride<StatusRule>) -> OptionIdentity { .ofSwitch(value) }
-    static var servedBy: MiddlewarePlace { .validateStatus }
+    static var requiredMiddleware: MiddlewarePlace { .validateStatus }
 }
 
 extension RequestOptions {

@@ -40,14 +40,14 @@ extension IdempotencyKey: CustomStringConvertible, HidesStorage {
 
 private enum IdempotencyKeyOption: CrossOriginOptionKey {
     static var defaultValue: IdempotencyKey? { nil }
-    static var servedBy: MiddlewarePlace { .retry }
+    static var requiredMiddleware: MiddlewarePlace { .retry }
 }
 
 extension RequestOptions {
     /// The key that `retry` attaches to this request, so that the request may be sent again. `nil`, the default: the retry policy
     /// decides. If the request already has the field, the field stays and this option has no effect.
     ///
-    /// If the stack has no `retry`, the request fails with ``UnservedOptionError``.
+    /// If the stack has no `retry`, the request fails with ``UnsupportedOptionError``.
     public var idempotencyKey: IdempotencyKey? {
         get { self[IdempotencyKeyOption.self] }
         set { self[IdempotencyKeyOption.self] = newValue }

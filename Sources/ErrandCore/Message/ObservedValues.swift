@@ -21,12 +21,12 @@ public struct RedirectRecord: Sendable, Hashable {
 
 private enum RequestNumberKey: MetadataKey, CrossOriginOptionKey {
     static var defaultValue: Int? { nil }
-    static func identity(of value: Int?) -> OptionIdentity { .none }
+    static func identity(of value: Int?) -> OptionIdentity { .ignored }
 }
 
 private enum ResendCountKey: CrossOriginOptionKey {
     static var defaultValue: Int { 0 }
-    static func identity(of value: Int) -> OptionIdentity { .none }
+    static func identity(of value: Int) -> OptionIdentity { .ignored }
 }
 
 /// The value is part of the identity, because `baggage` depends on the value.

@@ -1,7 +1,7 @@
 /// How the value of an option determines which requests may share an exchange.
 public enum OptionIdentity: Sendable {
-    /// The value does not matter: requests with different values may share an exchange.
-    case none
+    /// The value is ignored: requests with different values may share an exchange.
+    case ignored
     /// The request does not share its exchange with any other request.
     case unique
     /// Requests must have equal values to share an exchange.
@@ -12,7 +12,7 @@ extension OptionIdentity {
     /// Returns the identity of an option whose middleware is outside coalescing. A replaced value does not matter. A request that
     /// switches the middleware off shares exchanges only with requests that switch it off too.
     public static func ofSwitch<Value>(_ override: OptionOverride<Value>) -> OptionIdentity {
-        override.isOff ? .value(OffIdentity()) : .none
+        override.isOff ? .value(OffIdentity()) : .ignored
     }
 }
 

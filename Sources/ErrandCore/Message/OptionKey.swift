@@ -22,12 +22,12 @@ public protocol OptionKey: SendableMetatype {
     /// Returns the part of `value` that must be equal in requests that share an exchange (`coalesce`).
     ///
     /// The default depends on the value:
-    /// - The default value, if it is `Hashable` or `nil`: ``OptionIdentity/none``.
+    /// - The default value, if it is `Hashable` or `nil`: ``OptionIdentity/ignored``.
     /// - Any other `Hashable` value: the value itself. An ``OptionOverride`` of a `Hashable` value is `Hashable`.
     /// - Any other value: ``OptionIdentity/unique``. There are two exceptions. An ``OptionOverride`` that is `.inherited` counts
     ///   as not set, and `.off` equals `.off`.
     ///
-    /// If the option acts outside coalescing, or does not affect the exchange, return ``OptionIdentity/none``.
+    /// If the option acts outside coalescing, or does not affect the exchange, return ``OptionIdentity/ignored``.
     static func identity(of value: Value) -> OptionIdentity
 
     /// Whether the value stays when a redirect leads to another origin (scheme, host and port); false by default.
@@ -35,38 +35,38 @@ public protocol OptionKey: SendableMetatype {
 
     /// The middleware that the option requires; ``MiddlewarePlace/unplaced``, the default, if it requires none.
     ///
-    /// A request that sets the option fails with ``UnservedOptionError`` if the outermost stack has no such middleware. An
+    /// A request that sets the option fails with ``UnsupportedOptionError`` if the outermost stack has no such middleware. An
     /// ``OptionOverride`` that is `.inherited` or `.off`, `nil`, an empty collection and the default value require no middleware.
-    static var servedBy: MiddlewarePlace { get }
+    static var requiredMiddleware: MiddlewarePlace { get }
 
     /// The capabilities of the transport that the option requires; none by default.
     ///
-    /// A request that sets the option fails with ``UnservedOptionError`` if the transport of the outermost stack lacks one of
+    /// A request that sets the option fails with ``UnsupportedOptionError`` if the transport of the outermost stack lacks one of
     /// them. The values that require no middleware require no capability.
-    static var needs: Capabilities { get }
+    static var requiredCapabilities: Capabilities { get }
 }
 
 extension OptionKey {
     /// Returns the identity of a value that is not `Hashable`. The request is unique, unless the option is not set or is switched
     /// off.
     public static func identity(of value: Value) -> OptionIdentity {
-        guard let override = value as? any AnyOptionOverride else { return isNil(value) && isNil(defaultValue) ? .none : .unique }
-        return override.isInherited ? .none : override.isOff ? .value(OffIdentity()) : .unique
+        guard let override = value as? any AnyOptionOverride else { return isNil(value) && isNil(defaultValue) ? .ignored : .unique }
+        return override.isInherited ? .ignored : override.isOff ? .value(OffIdentity()) : .unique
     }
 
     /// False: a redirect to another origin removes the value.
     public static var crossesOrigins: Bool { false }
     /// ``MiddlewarePlace/unplaced``: no middleware is required.
-    public static var servedBy: MiddlewarePlace { .unplaced }
+    public static var requiredMiddleware: MiddlewarePlace { .unplaced }
     /// No capability is required.
-    public static var needs: Capabilities { [] }
+    public static var requiredCapabilities: Capabilities { [] }
 }
 
 extension OptionKey where Value: Hashable {
     /// Returns the value itself, unless it is the default value. A value that is not equal to itself, such as a floating-point NaN, makes
     /// the request unique.
     public static func identity(of value: Value) -> OptionIdentity {
-        value == defaultValue ? .none : value == value ? .value(value) : .unique
+        value == defaultValue ? .ignored : value == value ? .value(value) : .unique
     }
 }
 

@@ -31,7 +31,7 @@ extension OptionValues {
         var identities = RequestOptions.Identity()
         for entry in entries {
             switch identity(entry.tag, entry.value) {
-            case .none: continue
+            case .ignored: continue
             case .unique: return nil
             case .value(let value): identities.values[entry.key] = RequestOptions.Identity.Part(value: value)
             }
@@ -39,11 +39,11 @@ extension OptionValues {
         return identities
     }
 
-    /// Returns the first option that requires a middleware at a place for which `isServed` returns false, or a capability that is not in
+    /// Returns the first option that requires a middleware at a place for which `isSupported` returns false, or a capability that is not in
     /// `capabilities`.
-    func unserved(
-        by capabilities: Capabilities, _ isServed: (MiddlewarePlace) -> Bool
-    ) -> (key: any OptionKey.Type, missing: UnservedOptionError.Missing)? {
+    func firstUnsupported(
+        by capabilities: Capabilities, _ isSupported: (MiddlewarePlace) -> Bool
+    ) -> (key: any OptionKey.Type, missing: UnsupportedOptionError.Missing)? {
         func asksForNothing<Key: OptionKey>(_ key: Key.Type, _ value: any Sendable) -> Bool {
             if let override = value as? any AnyOptionOverride { return override.isInherited || override.isOff }
             if isNil(value) { return true }
@@ -52,10 +52,10 @@ extension OptionValues {
             return AnyHashable(value) == AnyHashable(unset)
         }
         for entry in entries {
-            let (place, lacks) = (entry.tag.servedBy, entry.tag.needs.subtracting(capabilities))
-            let isServed = isServed(place)
-            if isServed && lacks.isEmpty || asksForNothing(entry.tag, entry.value) { continue }
-            return (entry.tag, isServed ? .capabilities(lacks) : .middleware(place))
+            let (place, lacks) = (entry.tag.requiredMiddleware, entry.tag.requiredCapabilities.subtracting(capabilities))
+            let isSupported = isSupported(place)
+            if isSupported && lacks.isEmpty || asksForNothing(entry.tag, entry.value) { continue }
+            return (entry.tag, isSupported ? .capabilities(lacks) : .middleware(place))
         }
         return nil
     }

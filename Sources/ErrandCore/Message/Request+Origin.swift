@@ -3,12 +3,12 @@ internal import ErrandFormats
 extension Request {
     /// Changes the target of this request to `url`, which a response has named.
     ///
-    /// - Parameter home: the origin for which the request was made; `nil` if the origin is not known. If `url` has a different
-    ///   origin, or `home` is `nil`, ``leaveOrigin()`` is applied.
+    /// - Parameter oldOrigin: the origin for which the request was made; `nil` if the origin is not known. If `url` has a different
+    ///   origin, or `oldOrigin` is `nil`, ``removeOriginBoundValues()`` is applied.
     /// - Throws: ``InvalidURLError`` if the whole is longer than 65,535 octets.
-    public mutating func move(to url: HTTPURL, from home: Origin?) throws(InvalidURLError) {
+    public mutating func move(to url: HTTPURL, from oldOrigin: Origin?) throws(InvalidURLError) {
         try setTarget(url.origin, checkedPath: url.target)
-        if url.origin != home { leaveOrigin() }
+        if url.origin != oldOrigin { removeOriginBoundValues() }
     }
 
     /// Removes the fields that apply only to the first resource, before the target changes: preconditions, and the range of the
@@ -30,11 +30,11 @@ extension Request {
     /// - Parameters:
     ///   - reference: the URL as the server sent it. The URL may be relative to the URL of this request. The text is parsed as in
     ///     browsers, except that a backslash is percent-encoded.
-    ///   - home: the origin of the call (``originOfCall``); `nil` if the origin is not known.
+    ///   - originOfCall: the origin of the call (``originOfCall``); `nil` if the origin is not known.
     ///   - origins: the other origins that may be requested.
     /// - Throws: ``NamedURLError``.
     public func url(
-        named reference: String, home: Origin?, allowing origins: Set<Origin>
+        named reference: String, originOfCall: Origin?, allowing origins: Set<Origin>
     ) throws(NamedURLError) -> HTTPURL {
         let named: HTTPURL
         do {
@@ -44,7 +44,7 @@ extension Request {
             // The error leaves out the text, which may contain secrets that the error does not recognize.
             throw .invalid(error.reason)
         }
-        guard [origin, home].contains(named.origin) || origins.contains(named.origin) else { throw .foreign(named.origin) }
+        guard [origin, originOfCall].contains(named.origin) || origins.contains(named.origin) else { throw .foreign(named.origin) }
         return named
     }
 
@@ -53,17 +53,17 @@ extension Request {
     /// A response of another origin must not choose a URL that gets credentials. Pass the result to ``move(to:from:)``.
     ///
     /// - Parameters:
-    ///   - home: the origin of the call; `nil` if the origin is not known.
+    ///   - originOfCall: the origin of the call; `nil` if the origin is not known.
     ///   - origins: the other origins whose responses may choose such a URL.
-    /// - Returns: `home` if the response came from `home` or from one of `origins`; otherwise `nil`.
-    public func trusted(_ home: Origin?, allowing origins: Set<Origin>) -> Origin? {
-        guard let home, let origin, origin == home || origins.contains(origin) else { return nil }
-        return home
+    /// - Returns: `originOfCall` if the response came from `originOfCall` or from one of `origins`; otherwise `nil`.
+    public func trustedOrigin(ofCall originOfCall: Origin?, allowing origins: Set<Origin>) -> Origin? {
+        guard let originOfCall, let origin, origin == originOfCall || origins.contains(origin) else { return nil }
+        return originOfCall
     }
 
     /// Changes this request to a GET without a body. Removes the fields that describe or announce a body, and the idempotency
     /// key.
-    public mutating func becomeGET() {
+    public mutating func changeToGET() {
         head.method = .get
         body = .empty
         options.idempotencyKey = nil
@@ -81,7 +81,7 @@ extension Request {
 
     /// Removes everything that must not reach another origin: sensitive fields, fields that `server` has added, and options that
     /// are bound to an origin. After that, no credentials are added.
-    public mutating func leaveOrigin() {
+    public mutating func removeOriginBoundValues() {
         let sensitivity = options.sensitivity
         let fieldsOfServer = options.fieldsOfServer
         func mayCross(_ field: HTTPField) -> Bool {
@@ -114,7 +114,7 @@ public enum NamedURLError: SafelyDescribedError, Hashable {
 private enum FieldsOfServerKey: OptionKey {
     static var defaultValue: Set<HTTPField.Name> { [] }
     /// The names don't matter, because the fields themselves are compared.
-    static func identity(of value: Set<HTTPField.Name>) -> OptionIdentity { .none }
+    static func identity(of value: Set<HTTPField.Name>) -> OptionIdentity { .ignored }
 }
 
 extension RequestOptions {

@@ -9,7 +9,7 @@
 /// request.options.timeout = .use(.seconds(2))
 /// ```
 ///
-/// A request with an option whose middleware is missing from its stack fails with ``UnservedOptionError``. An option that is
+/// A request with an option whose middleware is missing from its stack fails with ``UnsupportedOptionError``. An option that is
 /// `.off` requires no middleware, and timeouts apply without a middleware. To define your own option, see ``OptionKey``.
 public struct RequestOptions: Sendable {
     private var values = OptionValues()
@@ -76,11 +76,11 @@ public struct RequestOptions: Sendable {
     /// Whether no option was ever set.
     var isEmpty: Bool { values.isEmpty }
 
-    /// Returns the first option that requires a middleware at a place for which `isServed` returns false, or a capability that is
+    /// Returns the first option that requires a middleware at a place for which `isSupported` returns false, or a capability that is
     /// not in `capabilities`.
-    func unserved(
-        by capabilities: Capabilities, _ isServed: (MiddlewarePlace) -> Bool
-    ) -> (key: any OptionKey.Type, missing: UnservedOptionError.Missing)? { values.unserved(by: capabilities, isServed) }
+    func firstUnsupported(
+        by capabilities: Capabilities, _ isSupported: (MiddlewarePlace) -> Bool
+    ) -> (key: any OptionKey.Type, missing: UnsupportedOptionError.Missing)? { values.firstUnsupported(by: capabilities, isSupported) }
 }
 
 extension RequestOptions: CustomStringConvertible, HidesStorage {
@@ -114,13 +114,13 @@ private enum SensitivityKey: CrossOriginOptionKey {
 
 private enum TagsKey: CrossOriginOptionKey {
     static var defaultValue: [String: String] { [:] }
-    static func identity(of value: [String: String]) -> OptionIdentity { .none }
+    static func identity(of value: [String: String]) -> OptionIdentity { .ignored }
 }
 
 private enum UpgradeKey: CrossOriginOptionKey {
     static var defaultValue: UpgradeRequest? { nil }
-    static func identity(of value: UpgradeRequest?) -> OptionIdentity { value == nil ? .none : .unique }
-    static var needs: Capabilities { .upgrades }
+    static func identity(of value: UpgradeRequest?) -> OptionIdentity { value == nil ? .ignored : .unique }
+    static var requiredCapabilities: Capabilities { .upgrades }
 }
 
 extension RequestOptions {

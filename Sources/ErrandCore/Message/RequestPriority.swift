@@ -37,7 +37,7 @@ private enum PriorityKey: CrossOriginOptionKey {
     static var defaultValue: RequestPriority { .normal }
     /// The priority is not part of the identity. Coalescing compares the priority itself, because a more urgent caller sends its own
     /// request.
-    static func identity(of value: RequestPriority) -> OptionIdentity { .none }
+    static func identity(of value: RequestPriority) -> OptionIdentity { .ignored }
 }
 
 extension RequestOptions {

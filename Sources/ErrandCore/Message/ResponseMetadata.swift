@@ -11,8 +11,8 @@ public struct ResponseMetadata: Sendable {
     /// The end of reading the response, for which the observers of the call wait; `nil` without observers.
     var callEnd: CallEnd?
 
-    /// The HTTP version of the exchange: `1.1`, `2`; `nil` if the transport does not report it.
-    public var httpVersion: String?
+    /// The HTTP version of the exchange; `nil` if the transport does not report it.
+    public var httpVersion: HTTPVersion?
 
     /// Creates metadata without values.
     public init() {}
@@ -33,7 +33,7 @@ extension ResponseMetadata: CustomStringConvertible, HidesStorage {
     public var description: String {
         func counted(_ count: Int, _ noun: String) -> String? { count == 0 ? nil : "\(count) \(noun)\(count == 1 ? "" : "s")" }
         let parts = [
-            httpVersion.map { "HTTP/\($0)" }, requestNumber.map { "request \($0)" }, counted(attempts.count, "earlier attempt"),
+            httpVersion?.description, requestNumber.map { "request \($0)" }, counted(attempts.count, "earlier attempt"),
             counted(redirects.count, "redirect"), coalescedInto.map { _ in "shared exchange" }, contentCoding.map { "body was \($0)" },
         ].compactMap { $0 }
         return parts.isEmpty ? "no metadata" : parts.joined(separator: ", ")

@@ -3,14 +3,14 @@
 /// ```swift
 /// configuration.proxy = .all(.http(host: "proxy.example", port: 3128))
 /// configuration.proxy = .environment()
-/// configuration.proxy = .each { origin in origin.host.hasSuffix(".internal") ? nil : office }
+/// configuration.proxy = .byOrigin { origin in origin.host.hasSuffix(".internal") ? nil : office }
 /// ```
 public struct ProxyPolicy: Sendable, CustomStringConvertible, HidesStorage {
     private enum Choice: Sendable {
         case none
         case all(ProxySettings)
         case environment(ProxyEnvironment)
-        case each(@Sendable (Origin) throws(ProxySettingsError) -> ProxySettings?)
+        case byOrigin(@Sendable (Origin) throws(ProxySettingsError) -> ProxySettings?)
     }
 
     private let choice: Choice
@@ -64,15 +64,15 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, HidesStorage {
     ///
     /// ```swift
     /// let office = ProxySettings.http(host: "proxy.example", port: 3128).authenticated(by: authenticator)
-    /// configuration.proxy = .each { origin in origin.host == "localhost" ? nil : office }
+    /// configuration.proxy = .byOrigin { origin in origin.host == "localhost" ? nil : office }
     /// ```
     ///
     /// - Parameter choose: returns the proxy, or `nil` for a direct connection. If the closure throws, the request fails. The
     ///   closure is called for each request, on the caller's thread, and must be quick. Equal settings share their connections.
     ///   Create a ``ProxyAuthenticator`` once, outside of the closure, because separately created authenticators are never equal.
-    public static func each(
+    public static func byOrigin(
         _ choose: @escaping @Sendable (Origin) throws(ProxySettingsError) -> ProxySettings?
-    ) -> ProxyPolicy { ProxyPolicy(.each(choose)) }
+    ) -> ProxyPolicy { ProxyPolicy(.byOrigin(choose)) }
 
     /// Returns the proxy for the requests to an origin; `nil` for direct connections.
     ///
@@ -82,7 +82,7 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, HidesStorage {
         case .none: nil
         case .all(let proxy): proxy
         case .environment(let environment): try environment.proxy(for: origin)
-        case .each(let choose): try choose(origin)
+        case .byOrigin(let choose): try choose(origin)
         }
     }
 
@@ -98,7 +98,7 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, HidesStorage {
         case .none: "none"
         case .all(let proxy): "all through the \(proxy.kind) proxy \(proxy)"
         case .environment(let environment): "\(environment)"
-        case .each: "by origin"
+        case .byOrigin: "by origin"
         }
     }
 }

@@ -34,8 +34,8 @@ public protocol HTTPMiddleware: Sendable {
     /// place if other middleware names it as a neighbor.
     var place: MiddlewarePlace { get }
 
-    /// The places whose options the middleware obeys: its own place, by default. See ``OptionKey/servedBy``.
-    var servedPlaces: Set<MiddlewarePlace> { get }
+    /// The places whose options the middleware obeys: its own place, by default. See ``OptionKey/requiredMiddleware``.
+    var supportedPlaces: Set<MiddlewarePlace> { get }
 
     /// The rules for its order relative to other middleware; none by default.
     ///
@@ -48,10 +48,10 @@ public protocol HTTPMiddleware: Sendable {
     /// ```
     var neighbors: [MiddlewareNeighbor] { get }
 
-    /// Whether the middleware may send a request to a sender other than `next`. That request skips the layers inside.
+    /// Whether the middleware may send a request to a sender other than `next`. That request bypasses the inner layers.
     ///
     /// False by default. The stack then sets the timeout of ``RequestOptions/timeout`` itself if only a layer inside would set it.
-    var takesDetours: Bool { get }
+    var mayBypassInnerLayers: Bool { get }
 
     /// Whether a request that ``HTTPStack/prepared(_:)`` prepares passes through this middleware.
     ///
@@ -66,11 +66,11 @@ extension HTTPMiddleware {
     /// No place.
     public var place: MiddlewarePlace { .unplaced }
     /// The place of the middleware, if it has one.
-    public var servedPlaces: Set<MiddlewarePlace> { place == .unplaced ? [] : [place] }
+    public var supportedPlaces: Set<MiddlewarePlace> { place == .unplaced ? [] : [place] }
     /// No rules.
     public var neighbors: [MiddlewareNeighbor] { [] }
     /// False: every request goes to `next`.
-    public var takesDetours: Bool { false }
+    public var mayBypassInnerLayers: Bool { false }
     /// True: prepared requests pass through the middleware.
     public var appliesToPreparedRequests: Bool { true }
 }

@@ -28,7 +28,7 @@ extension HTTPStack {
     /// prepared request has the deadline and the event sink of the original.
     ///
     /// - Returns: the request as it reaches the transport, or the sender of your own in place of a transport.
-    /// - Throws: ``InvalidURLError`` and ``UnservedOptionError`` as ``send(_:)`` does; ``PreparationError`` if a middleware
+    /// - Throws: ``InvalidURLError`` and ``UnsupportedOptionError`` as ``send(_:)`` does; ``PreparationError`` if a middleware
     ///   returns a response of its own instead of passing the request on; `CancellationError`; and any error of a middleware.
     @concurrent public func prepared(_ request: Request) async throws -> Request {
         try Task.checkCancellation()

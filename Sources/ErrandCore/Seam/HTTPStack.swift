@@ -27,7 +27,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
         /// The rules for the order of the layer relative to other layers; none for a transport.
         public let neighbors: [MiddlewareNeighbor]
         /// The places whose options the layer obeys.
-        let servedPlaces: Set<MiddlewarePlace>
+        let supportedPlaces: Set<MiddlewarePlace>
         /// Whether the layer applies only to some requests: see ``HTTPSender/wrapped(by:when:)``.
         let isConditional: Bool
         /// Whether a stack has sorted the layer to its own place.
@@ -102,7 +102,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     /// The outermost stack of a call checks the options of the request. ``RequestOptions/timeout`` applies with and without a
     /// `timeout` middleware.
     ///
-    /// - Throws: ``UnservedOptionError`` if an option requires a middleware or a capability that the stack lacks; and the errors
+    /// - Throws: ``UnsupportedOptionError`` if an option requires a middleware or a capability that the stack lacks; and the errors
     ///   of ``HTTPSender/send(_:)``.
     @concurrent public func send(_ request: Request) async throws -> Response {
         try Task.checkCancellation()
@@ -131,9 +131,9 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     }
 
     /// Returns the request as it goes through the layers of its outermost stack.
-    func entering(_ request: Request) throws(UnservedOptionError) -> Request {
-        if list.base.endsInTransport, let (key, missing) = request.options.unserved(by: capabilities, serves) {
-            throw UnservedOptionError(key, missing: missing, request: request)
+    func entering(_ request: Request) throws(UnsupportedOptionError) -> Request {
+        if list.base.endsInTransport, let (key, missing) = request.options.firstUnsupported(by: capabilities, supports) {
+            throw UnsupportedOptionError(key, missing: missing, request: request)
         }
         var request = request
         request.options.call.hasEntered = true
@@ -154,9 +154,9 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     var obeysTimeout: Bool { list.obeysTimeout }
 
     /// Whether a middleware obeys the options of this place.
-    private func serves(_ place: MiddlewarePlace) -> Bool {
+    private func supports(_ place: MiddlewarePlace) -> Bool {
         if place == .unplaced { return true }
-        for layer in layers where layer.servedPlaces.contains(place) { return true }
+        for layer in layers where layer.supportedPlaces.contains(place) { return true }
         return false
     }
 
@@ -164,7 +164,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     public func contains(_ place: MiddlewarePlace) -> Bool { layers.contains { $0.place == place } }
 
     /// Whether every request passes a middleware with this place: the middleware has no condition, and no layer outside sends
-    /// requests to another sender (``HTTPMiddleware/takesDetours``).
+    /// requests to another sender (``HTTPMiddleware/mayBypassInnerLayers``).
     public func alwaysPasses(_ place: MiddlewarePlace) -> Bool { list.alwaysPasses(place) }
 
     /// Whether the stack sorts its layers: see ``ordered(around:defaults:)``.

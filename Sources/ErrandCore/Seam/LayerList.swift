@@ -14,8 +14,9 @@ final class LayerList: Sendable {
         (self.entries, self.base, self.isSorted) = (entries, base, isSorted)
         layers = entries.map(\.layer) + base.layers
         obeysTimeout = entries.reversed().reduce(base.obeysTimeout) { isObeyed, entry in
-            // A request that takes a detour skips the layers inside.
-            entry.middleware.takesDetours ? false : isObeyed || (!entry.layer.isConditional && entry.layer.servedPlaces.contains(.timeout))
+            // A request to another sender bypasses the layers inside.
+            entry.middleware.mayBypassInnerLayers
+                ? false : isObeyed || (!entry.layer.isConditional && entry.layer.supportedPlaces.contains(.timeout))
         }
     }
 
@@ -43,7 +44,7 @@ final class LayerList: Sendable {
     func alwaysPasses(_ place: MiddlewarePlace) -> Bool {
         for entry in entries {
             if entry.layer.place == place, !entry.layer.isConditional { return true }
-            if entry.middleware.takesDetours { return false }
+            if entry.middleware.mayBypassInnerLayers { return false }
         }
         return base.alwaysPasses(place)
     }
@@ -74,7 +75,8 @@ struct LayerEntry: Sendable {
         let (place, neighbors) = (middleware.place, middleware.neighbors)
         self.middleware = middleware
         layer = HTTPStack.Layer(
-            label: middleware.label, place: place, neighbors: neighbors + (rule.map { [$0] } ?? []), servedPlaces: middleware.servedPlaces,
+            label: middleware.label, place: place, neighbors: neighbors + (rule.map { [$0] } ?? []),
+            supportedPlaces: middleware.supportedPlaces,
             isConditional: middleware is any ConditionalMiddleware)
         let own = place == .unplaced ? nil : LayerRank(at: place)
         rank = rule.flatMap { LayerRank(by: [$0]) } ?? own ?? LayerRank(by: neighbors) ?? .unplaced
@@ -175,7 +177,7 @@ struct LayerBase: Sendable {
         let transport = sender as? any HTTPTransport
         stack = nil
         layers = [
-            HTTPStack.Layer(label: HTTPStack.name(of: sender), place: .unplaced, neighbors: [], servedPlaces: [], isConditional: false)
+            HTTPStack.Layer(label: HTTPStack.name(of: sender), place: .unplaced, neighbors: [], supportedPlaces: [], isConditional: false)
         ]
         (endsInTransport, obeysTimeout, capabilities) = (transport != nil, false, transport?.capabilities ?? [])
         if let transport {

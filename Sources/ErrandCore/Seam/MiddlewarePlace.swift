@@ -33,7 +33,7 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     ]
 
     /// No place. Only the ``HTTPMiddleware/neighbors`` of such a middleware determine its position. An option with
-    /// ``OptionKey/servedBy`` of this value requires no middleware.
+    /// ``OptionKey/requiredMiddleware`` of this value requires no middleware.
     public static let unplaced = MiddlewarePlace("unplaced")
     /// The middleware that adds a server's base URL and default fields.
     public static let server = MiddlewarePlace("server")

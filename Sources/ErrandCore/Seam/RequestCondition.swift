@@ -136,10 +136,10 @@ private struct Conditional<Middleware: HTTPMiddleware>: ConditionalMiddleware {
     }
 
     var place: MiddlewarePlace { middleware.place }
-    var servedPlaces: Set<MiddlewarePlace> { middleware.servedPlaces }
+    var supportedPlaces: Set<MiddlewarePlace> { middleware.supportedPlaces }
     var neighbors: [MiddlewareNeighbor] { middleware.neighbors }
     var label: String { "\(middleware.label) when \(condition)" }
-    var takesDetours: Bool { middleware.takesDetours }
+    var mayBypassInnerLayers: Bool { middleware.mayBypassInnerLayers }
     var appliesToPreparedRequests: Bool { middleware.appliesToPreparedRequests }
 
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
@@ -164,10 +164,10 @@ private struct Alternative<Middleware: HTTPMiddleware, Other: HTTPMiddleware>: A
     }
 
     var place: MiddlewarePlace { middleware.place }
-    var servedPlaces: Set<MiddlewarePlace> { middleware.servedPlaces.intersection(other.servedPlaces) }
+    var supportedPlaces: Set<MiddlewarePlace> { middleware.supportedPlaces.intersection(other.supportedPlaces) }
     var neighbors: [MiddlewareNeighbor] { middleware.neighbors }
     var label: String { "\(middleware.label) when \(condition), else \(other.label)" }
-    var takesDetours: Bool { middleware.takesDetours || other.takesDetours }
+    var mayBypassInnerLayers: Bool { middleware.mayBypassInnerLayers || other.mayBypassInnerLayers }
     var appliesToPreparedRequests: Bool { middleware.appliesToPreparedRequests || other.appliesToPreparedRequests }
 
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {

@@ -1,5 +1,6 @@
 /// The abilities of a transport. If a transport lacks ``deadlines`` or ``phaseTimeouts``, the stack enforces these limits
-/// instead. If an option needs any other missing ability (``OptionKey/needs``), the request fails with ``UnservedOptionError``.
+/// instead. If an option requires any other missing ability (``OptionKey/requiredCapabilities``), the request fails with
+/// ``UnsupportedOptionError``.
 public struct Capabilities: OptionSet, Sendable, CustomStringConvertible {
     /// The flags as bits.
     public let rawValue: UInt32

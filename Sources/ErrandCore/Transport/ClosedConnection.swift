@@ -6,8 +6,8 @@ public struct ClosedConnection: Sendable, Hashable {
     public let origin: Origin
     /// The IP address of the server or proxy; `nil` if it is not known.
     public let peerAddress: String?
-    /// The HTTP version of the connection: `1.1` or `2`.
-    public let httpVersion: String
+    /// The HTTP version of the connection.
+    public let httpVersion: HTTPVersion
     /// The number of exchanges that have begun on the connection.
     public let exchangesStarted: Int
     /// The time for which the connection was open: from the end of connecting, including TLS, until it closed.
@@ -15,7 +15,7 @@ public struct ClosedConnection: Sendable, Hashable {
 
     /// Creates a value.
     public init(
-        number: Int, origin: Origin, peerAddress: String? = nil, httpVersion: String, exchangesStarted: Int, duration: Duration
+        number: Int, origin: Origin, peerAddress: String? = nil, httpVersion: HTTPVersion, exchangesStarted: Int, duration: Duration
     ) {
         (self.number, self.origin, self.peerAddress, self.httpVersion) = (number, origin, peerAddress, httpVersion)
         (self.exchangesStarted, self.duration) = (exchangesStarted, duration)

@@ -23,8 +23,8 @@ public struct OpenConnection: Sendable, Hashable {
     public let exchangesStarted: Int
     /// The time since the connection was opened, or since the end of the TLS handshake if there is one; `nil` if it is not known.
     public let age: Duration?
-    /// The version of HTTP, as in ``ResponseMetadata/httpVersion``: `1.1` or `2`; `nil` if it is not known.
-    public let httpVersion: String?
+    /// The HTTP version, as in ``ResponseMetadata/httpVersion``; `nil` if it is not known.
+    public let httpVersion: HTTPVersion?
     /// The proxy of the connection; `nil` for a direct connection, and if the proxy is not known.
     public let proxy: ProxyAddress?
     /// The other origins whose requests use the connection too, in alphabetical order
@@ -37,7 +37,7 @@ public struct OpenConnection: Sendable, Hashable {
     /// Creates a value. For transports. For each parameter, see the property of the same name.
     public init(
         number: Int, authority: String?, exchanges: Int, exchangesStarted: Int, scheme: String? = nil, peerAddress: String? = nil,
-        peerPort: Int? = nil, age: Duration? = nil, httpVersion: String? = nil, proxy: ProxyAddress? = nil,
+        peerPort: Int? = nil, age: Duration? = nil, httpVersion: HTTPVersion? = nil, proxy: ProxyAddress? = nil,
         sharedWith: [Origin] = []
     ) {
         (self.number, self.scheme, self.authority) = (number, scheme, authority)
@@ -66,7 +66,7 @@ extension OpenConnection: CustomStringConvertible, HidesStorage {
             text += " at \(address)" + (peerPort.map { ":\($0)" } ?? "")
         }
         if !sharedWith.isEmpty { text += ", shared with " + sharedWith.map(\.description).joined(separator: ", ").shownSafely() }
-        if let httpVersion { text += ", HTTP/\(httpVersion.shownSafely(limit: 20))" }
+        if let httpVersion { text += ", \(httpVersion)" }
         text += ", \(exchanges) in progress, \(exchangesStarted) so far"
         return text + (age.map { ", \($0.inWords) old" } ?? "")
     }

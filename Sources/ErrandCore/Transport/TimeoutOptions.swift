@@ -1,6 +1,6 @@
 private enum TimeoutOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<Duration> { .inherited }
-    static func identity(of value: OptionOverride<Duration>) -> OptionIdentity { .none }
+    static func identity(of value: OptionOverride<Duration>) -> OptionIdentity { .ignored }
 }
 
 private enum AttemptTimeoutKey: CrossOriginOptionKey {
@@ -18,7 +18,7 @@ private enum PhaseTimeoutsKey: CrossOriginOptionKey {
 
     static func identity(of value: OptionOverride<PhaseTimeouts>) -> OptionIdentity {
         switch value {
-        case .inherited: .none
+        case .inherited: .ignored
         case .off: .ofSwitch(value)
         case .use(let limits): .value(Limits(durations: limits.durations, clock: ObjectIdentifier(type(of: limits.clock))))
         }

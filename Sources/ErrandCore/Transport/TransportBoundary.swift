@@ -39,7 +39,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
             profiled.options.eventSink = EventSinks.together(
                 request.options.eventSink, ExchangeSink(position: position, request: request))
             let response = try await sendWatchingPhases(profiled)
-            if let layer = position.layer { position.profile.answered(layer, version: response.metadata.httpVersion) }
+            if let layer = position.layer { position.profile.recordVersion(response.metadata.httpVersion, in: layer) }
             return response
         }
     }

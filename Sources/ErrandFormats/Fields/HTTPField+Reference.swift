@@ -8,10 +8,10 @@ extension HTTPField {
     ///
     /// In a `Link` field, the text in angle brackets is a URL, and the rest is read as ISO 8859-1. The value of any other field is a
     /// URL.
-    package var referenceValue: String { withUnsafeBytesOfValue { Self.referenceText($0, of: name) } }
+    package var valuePreservingURLs: String { withUnsafeBytesOfValue { Self.textPreservingURLs($0, of: name) } }
 
-    /// Returns the octets of a field's value as text, as ``referenceValue`` does.
-    package static func referenceText(_ octets: UnsafeBufferPointer<UInt8>, of name: Name) -> String {
+    /// Returns the octets of a field's value as text, as ``valuePreservingURLs`` does.
+    package static func textPreservingURLs(_ octets: UnsafeBufferPointer<UInt8>, of name: Name) -> String {
         if let text = String(validating: octets, as: UTF8.self) { return text }
         let isLink = name == link
         var (text, isInURL) = ("", !isLink)

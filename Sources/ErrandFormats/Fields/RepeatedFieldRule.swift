@@ -62,7 +62,7 @@ extension HTTPFields {
         guard let rule = RepeatedFieldRule.of(name) else { return self[name] }
         var first: String?
         for field in self where field.name == name {
-            let value = name == .location || name == .contentLocation ? field.referenceValue : field.value
+            let value = name == .location || name == .contentLocation ? field.valuePreservingURLs : field.value
             guard let known = first else {
                 first = value
                 if rule == .first { return first }

@@ -34,13 +34,14 @@ public struct WebLink: Sendable, Hashable {
     /// Reads the values of all `Link` fields of a response.
     ///
     /// - Returns: the links in order. A malformed link, a link without a relation, and a value of more than 8 KiB are left out. At most 128
-    ///   links of a value are read, and 32 parameters of a link. ``parse(checking:)`` also returns whether a part was unreadable.
-    public static func parse(_ values: some Sequence<String>) -> [WebLink] { parse(checking: values).links }
+    ///   links of a value are read, and 32 parameters of a link. ``parseReportingCompleteness(_:)`` also returns whether a part was
+    ///   unreadable.
+    public static func parse(_ values: some Sequence<String>) -> [WebLink] { parseReportingCompleteness(values).links }
 
     /// Reads the values of all `Link` fields of a response, as ``parse(_:)`` does, and checks whether all of them are readable.
     ///
     /// ```swift
-    /// let (links, isComplete) = WebLink.parse(checking: response.headers[values: .custom("Link")])
+    /// let (links, isComplete) = WebLink.parseReportingCompleteness(response.headers[values: .custom("Link")])
     /// let next = links.first { $0.isRelated(as: "next") }     // nil is the end of the list only if isComplete is true
     /// ```
     ///
@@ -49,7 +50,7 @@ public struct WebLink: Sendable, Hashable {
     /// - Returns: the links in order. `isComplete` is false if a malformed link or a value of more than 8 KiB was left out, or links
     ///   after the first 128. `isComplete` is also false if a link has parameters after the first 32, and the relation is not among
     ///   the first 32. A link without a relation is left out, but counts as readable.
-    public static func parse(checking values: some Sequence<String>) -> (links: [WebLink], isComplete: Bool) {
+    public static func parseReportingCompleteness(_ values: some Sequence<String>) -> (links: [WebLink], isComplete: Bool) {
         var links: [WebLink] = []
         var isComplete = true
         for value in values {

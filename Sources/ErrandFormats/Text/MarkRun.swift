@@ -6,9 +6,9 @@ package enum MarkRun {
     /// The longest accepted run: 128 marks.
     package static let limit = 128
     /// The problem of a text with a longer run, in words.
-    package static let problem = "a text has \(excess)"
+    package static let problem = "a text has \(excessDescription)"
     /// The excess of a text with a longer run, in words.
-    package static let excess = "more than \(limit) combining marks in a row"
+    package static let excessDescription = "more than \(limit) combining marks in a row"
 
     /// The escapes that a text may contain.
     package enum Syntax: Sendable {

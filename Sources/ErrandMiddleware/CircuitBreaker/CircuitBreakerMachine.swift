@@ -4,8 +4,8 @@ internal import ErrandCore
 ///
 /// A closed circuit counts calls within a window. The circuit opens when there were at least ``CircuitBreakerPolicy/minimumCalls`` calls,
 /// and the share of failed or slow calls reaches its limit. An open circuit refuses calls for ``CircuitBreakerPolicy/breakTime``, or for
-/// the wait that the server asked for. A half-open circuit allows ``CircuitBreakerPolicy/probes`` probes. The circuit closes when all
-/// probes succeed, and opens again when a probe fails. A probe without an outcome for ``CircuitBreakerPolicy/breakTime`` does not block
+/// the wait that the server asked for. A half-open circuit allows ``CircuitBreakerPolicy/probeCount`` probeCount. The circuit closes when all
+/// probeCount succeed, and opens again when a probe fails. A probe without an outcome for ``CircuitBreakerPolicy/breakTime`` does not block
 /// the circuit: one more probe is allowed.
 package struct CircuitBreakerMachine: Sendable {
     package enum State: Sendable, Hashable {
@@ -58,8 +58,8 @@ package struct CircuitBreakerMachine: Sendable {
             lastProbe = now
             return .go(generation: generation)
         case .halfOpen(let inFlight, let succeeded):
-            // Without an inner timeout, probes may hang. Such probes must not keep the circuit half-open.
-            guard inFlight + succeeded < policy.probes || now - lastProbe >= policy.breakTime else { return .refused(for: nil) }
+            // Without an inner timeout, probeCount may hang. Such probeCount must not keep the circuit half-open.
+            guard inFlight + succeeded < policy.probeCount || now - lastProbe >= policy.breakTime else { return .refused(for: nil) }
             lastProbe = now
             state = .halfOpen(inFlight: inFlight + 1, succeeded: succeeded)
             return .go(generation: generation)
@@ -84,7 +84,7 @@ package struct CircuitBreakerMachine: Sendable {
             case .failed(let retryAfter): open(at: now, for: retryAfter)
             case .succeeded(let elapsed) where isSlow(elapsed): open(at: now, for: nil)
             case .succeeded:
-                if succeeded + 1 >= policy.probes {
+                if succeeded + 1 >= policy.probeCount {
                     move(to: .closed)
                 } else {
                     state = .halfOpen(inFlight: inFlight - 1, succeeded: succeeded + 1)
@@ -97,7 +97,7 @@ package struct CircuitBreakerMachine: Sendable {
     package mutating func isolate() { move(to: .isolated) }
     package mutating func close() { move(to: .closed) }
 
-    private func isSlow(_ elapsed: Duration) -> Bool { policy.slowCall.map { elapsed >= $0 } ?? false }
+    private func isSlow(_ elapsed: Duration) -> Bool { policy.slowCallThreshold.map { elapsed >= $0 } ?? false }
 
     private mutating func count(_ outcome: Outcome, at now: Duration) {
         guard outcome != .cancelled else { return }
@@ -118,7 +118,7 @@ package struct CircuitBreakerMachine: Sendable {
         guard calls >= policy.minimumCalls else { return }
         let failed = Double(slots.reduce(0) { $0 + $1.failed }) / Double(calls)
         let slow = Double(slots.reduce(0) { $0 + $1.slow }) / Double(calls)
-        if failed >= policy.failureRatio || (policy.slowCall != nil && slow >= policy.slowRatio) {
+        if failed >= policy.failureRatio || (policy.slowCallThreshold != nil && slow >= policy.slowCallRatio) {
             open(at: now, for: slots.compactMap(\.pausedUntil).max().map { $0 - now })
         }
     }

@@ -19,19 +19,19 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
     /// The longest `Retry-After` that is obeyed: at least ``breakTime``, 60 s by default.
     public var longestBreak: Duration
     /// The number of calls that must succeed, in sequence or concurrently, before a half-open circuit closes: at least 1, 3 by default.
-    public var probes: Int
+    public var probeCount: Int
     /// The duration from which a call counts as slow; `nil`, the default: no call counts as slow.
-    public var slowCall: Duration?
+    public var slowCallThreshold: Duration?
     /// The share of slow calls at which the circuit opens: from 0 to 1, 0.5 by default.
-    public var slowRatio: Double
+    public var slowCallRatio: Double
 
     /// Creates a policy. For each parameter, see the property of the same name.
     ///
-    /// - Precondition: `failureRatio` and `slowRatio` are from 0 to 1, `minimumCalls` and `probes` are at least 1, `window` and `breakTime`
-    ///   are more than zero, and `longestBreak` is at least `breakTime`.
+    /// - Precondition: `failureRatio` and `slowCallRatio` are from 0 to 1, `minimumCalls` and `probeCount` are at least 1, `window` and
+    ///   `breakTime` are more than zero, and `longestBreak` is at least `breakTime`.
     public init(
         failureRatio: Double = 0.5, minimumCalls: Int = 20, window: Duration = .seconds(30), breakTime: Duration = .seconds(5),
-        longestBreak: Duration = .seconds(60), probes: Int = 3, slowCall: Duration? = nil, slowRatio: Double = 0.5
+        longestBreak: Duration = .seconds(60), probeCount: Int = 3, slowCallThreshold: Duration? = nil, slowCallRatio: Double = 0.5
     ) {
         precondition((0...1).contains(failureRatio), "failureRatio must be from 0 to 1 (is \(failureRatio))")
         precondition(minimumCalls >= 1, "minimumCalls must be at least 1 (is \(minimumCalls))")
@@ -40,10 +40,12 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
         precondition(
             longestBreak >= breakTime, "longestBreak must be at least breakTime, which is \(breakTime.inWords) (is \(longestBreak.inWords))"
         )
-        precondition(probes >= 1, "probes must be at least 1 (is \(probes))")
-        precondition((0...1).contains(slowRatio), "slowRatio must be from 0 to 1 (is \(slowRatio))")
+        precondition(probeCount >= 1, "probeCount must be at least 1 (is \(probeCount))")
+        precondition((0...1).contains(slowCallRatio), "slowCallRatio must be from 0 to 1 (is \(slowCallRatio))")
         (self.failureRatio, self.minimumCalls, self.window, self.breakTime) = (failureRatio, minimumCalls, window, breakTime)
-        (self.longestBreak, self.probes, self.slowCall, self.slowRatio) = (longestBreak, probes, slowCall, slowRatio)
+        (self.longestBreak, self.probeCount, self.slowCallThreshold, self.slowCallRatio) = (
+            longestBreak, probeCount, slowCallThreshold, slowCallRatio
+        )
     }
 
     /// Opens for 5 s when half of at least 20 calls within 30 s fail, and closes after three successful probes.
@@ -51,7 +53,7 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
 
     /// The time for which the circuit opens, and the condition: `opens for 5 s if 50 % of at least 20 calls in 30 s fail`.
     public var description: String {
-        let slow = slowCall.map { " or \(slowRatio.inPercent) take longer than \($0.inWords)" } ?? ""
+        let slow = slowCallThreshold.map { " or \(slowCallRatio.inPercent) take longer than \($0.inWords)" } ?? ""
         let calls = "\(failureRatio.inPercent) of at least \(minimumCalls) calls in \(window.inWords) fail"
         return "opens for \(breakTime.inWords) if \(calls)\(slow)"
     }

@@ -18,7 +18,7 @@ internal import Synchronization
 ///
 /// - method, URL and body;
 /// - the fields, including fallback fields (see ``Fields``; credentials always count);
-/// - the value that `also` returns;
+/// - the value that `additionalKey` returns;
 /// - the options, as each key defines it (``/ErrandCore/OptionKey/identity(of:)``). Declared secret names, phase and attempt limits, delay,
 ///   hedging, redirects, your own options, and the middleware that is switched off count. A request with an option that can't be
 ///   compared is sent on its own. Deadline, timeout, retry policy, event sink, log, tags and URL template may differ.
@@ -42,7 +42,7 @@ public struct CoalesceMiddleware: HTTPMiddleware {
     public static let defaultViewLimitBytes = 5 * 1024 * 1024
 
     private let fields: Fields
-    private let also: @Sendable (Request) -> String?
+    private let additionalKey: @Sendable (Request) -> String?
     private let table: SharedExchanges
 
     /// Creates the middleware.
@@ -50,12 +50,13 @@ public struct CoalesceMiddleware: HTTPMiddleware {
     /// - Parameters:
     ///   - fields: the fields that must be equal; all but those in ``Fields/perRequest`` by default.
     ///   - viewLimitBytes: the largest number of body bytes that are buffered for a slow caller: at least 0, 5 MiB by default.
-    ///   - also: returns another value that must be equal; `nil` equals `nil`. By default, it returns `nil`.
+    ///   - additionalKey: returns another value that must be equal; `nil` equals `nil`. By default, it returns `nil`.
     public init(
-        by fields: Fields = .all, viewLimitBytes: Int = defaultViewLimitBytes, also: @escaping @Sendable (Request) -> String? = { _ in nil }
+        by fields: Fields = .all, viewLimitBytes: Int = defaultViewLimitBytes,
+        additionalKey: @escaping @Sendable (Request) -> String? = { _ in nil }
     ) {
         precondition(viewLimitBytes >= 0, "viewLimitBytes must be at least 0 (is \(viewLimitBytes))")
-        (self.fields, self.also, table) = (fields, also, SharedExchanges(limitBytes: viewLimitBytes))
+        (self.fields, self.additionalKey, table) = (fields, additionalKey, SharedExchanges(limitBytes: viewLimitBytes))
     }
 
     public var place: MiddlewarePlace { .coalesce }
@@ -78,7 +79,7 @@ public struct CoalesceMiddleware: HTTPMiddleware {
     public var label: String { "coalesce" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        guard !request.options.coalesce.isOff, let key = CoalesceKey(request, by: fields, own: also(request)) else {
+        guard !request.options.coalesce.isOff, let key = CoalesceKey(request, by: fields, own: additionalKey(request)) else {
             return try await next.send(request)
         }
         try Task.checkCancellation()
@@ -163,7 +164,7 @@ private final class SharedExchanges: Sendable {
 }
 
 private enum CoalesceOptionKey: SwitchOptionKey {
-    static func identity(of value: OptionOverride<Never>) -> OptionIdentity { value.isOff ? .unique : .none }
+    static func identity(of value: OptionOverride<Never>) -> OptionIdentity { value.isOff ? .unique : .ignored }
 }
 
 extension RequestOptions {
@@ -184,9 +185,9 @@ extension HTTPSender {
     /// - Parameters:
     ///   - fields: the fields that must be equal; by default, all except the fields that are new in every request.
     ///   - viewLimitBytes: the largest number of body bytes that are buffered for a slow caller: at least 0, 5 MiB by default.
-    ///   - also: returns another value that must be equal; `nil` equals `nil`. By default, it returns `nil`.
+    ///   - additionalKey: returns another value that must be equal; `nil` equals `nil`. By default, it returns `nil`.
     public func coalesce(
         by fields: CoalesceMiddleware.Fields = .all, viewLimitBytes: Int = CoalesceMiddleware.defaultViewLimitBytes,
-        also: @escaping @Sendable (Request) -> String? = { _ in nil }
-    ) -> HTTPStack { wrapped(by: CoalesceMiddleware(by: fields, viewLimitBytes: viewLimitBytes, also: also)) }
+        additionalKey: @escaping @Sendable (Request) -> String? = { _ in nil }
+    ) -> HTTPStack { wrapped(by: CoalesceMiddleware(by: fields, viewLimitBytes: viewLimitBytes, additionalKey: additionalKey)) }
 }

@@ -42,7 +42,7 @@ public struct DelayMiddleware: HTTPMiddleware {
 
 private enum DelayOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<Duration> { .inherited }
-    static var servedBy: MiddlewarePlace { .delay }
+    static var requiredMiddleware: MiddlewarePlace { .delay }
 }
 
 extension RequestOptions {

@@ -62,8 +62,8 @@ public struct EventsMiddleware: HTTPMiddleware {
 
 private enum EventsKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<any EventSink> { .inherited }
-    static func identity(of value: OptionOverride<any EventSink>) -> OptionIdentity { .none }
-    static var servedBy: MiddlewarePlace { .events }
+    static func identity(of value: OptionOverride<any EventSink>) -> OptionIdentity { .ignored }
+    static var requiredMiddleware: MiddlewarePlace { .events }
 }
 
 extension RequestOptions {

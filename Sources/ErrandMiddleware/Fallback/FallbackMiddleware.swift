@@ -94,7 +94,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
     public var place: MiddlewarePlace { .fallback }
     public var appliesToPreparedRequests: Bool { false }
     /// True: the other sender gets requests that skip the layers inside.
-    public var takesDetours: Bool { true }
+    public var mayBypassInnerLayers: Bool { true }
 
     public var neighbors: [MiddlewareNeighbor] {
         var rules: [MiddlewareNeighbor] = []

@@ -209,7 +209,7 @@ private final class OriginLatencies: Sendable {
 
 private enum HedgeOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<HedgePolicy> { .inherited }
-    static var servedBy: MiddlewarePlace { .hedge }
+    static var requiredMiddleware: MiddlewarePlace { .hedge }
 }
 
 private enum HedgeRecordKey: MetadataKey { static var defaultValue: HedgeRecord? { nil } }

@@ -22,7 +22,7 @@ package struct LatencyWindow: Sendable {
     package var count: Int { currentCount + previousCount }
 
     package mutating func add(_ latency: Duration, at now: Duration) {
-        turn(at: now)
+        advance(to: now)
         if current.isEmpty { current = Array(repeating: 0, count: Self.octaves * Self.cellsPerOctave) }
         current[Self.cell(of: latency)] += 1
         currentCount += 1
@@ -30,7 +30,7 @@ package struct LatencyWindow: Sendable {
 
     /// Returns the shortest duration that the given share of the values does not exceed. `nil` if there are fewer than `least` values.
     package mutating func percentile(_ share: Double, of least: Int, at now: Duration) -> Duration? {
-        turn(at: now)
+        advance(to: now)
         guard count >= max(1, least) else { return nil }
         var rest = Int((share * Double(count)).rounded(.up))
         for cell in 0..<Self.octaves * Self.cellsPerOctave {
@@ -41,7 +41,7 @@ package struct LatencyWindow: Sendable {
         return nil
     }
 
-    private mutating func turn(at now: Duration) {
+    private mutating func advance(to now: Duration) {
         guard now - began >= half else { return }
         // If a whole window had no value, the older values are out of date.
         let isStale = now - began >= half * 2

@@ -34,7 +34,7 @@ public final class NumberMiddleware: HTTPMiddleware {
 }
 
 private enum NumberOptionKey: SwitchOptionKey {
-    static func identity(of value: OptionOverride<Never>) -> OptionIdentity { .none }
+    static func identity(of value: OptionOverride<Never>) -> OptionIdentity { .ignored }
 }
 
 extension RequestOptions {

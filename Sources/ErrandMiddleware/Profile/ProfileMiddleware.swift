@@ -69,8 +69,8 @@ public struct ProfileMiddleware: HTTPMiddleware {
 
 private enum ProfileOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<CallProfile> { .inherited }
-    static func identity(of value: OptionOverride<CallProfile>) -> OptionIdentity { .none }
-    static var servedBy: MiddlewarePlace { .profile }
+    static func identity(of value: OptionOverride<CallProfile>) -> OptionIdentity { .ignored }
+    static var requiredMiddleware: MiddlewarePlace { .profile }
 }
 
 private enum ProfileKey: MetadataKey { static var defaultValue: CallProfile? { nil } }

@@ -30,9 +30,9 @@ extension RateLimiter {
                     pass(grant, key)
                     throw CancellationError()
                 }
-                let (next, turn) = settle(grant, key, call)
-                next?.continuation.resume(returning: turn)
-                if case .go = turn { continue }
+                let (next, outcome) = settle(grant, key, call)
+                next?.continuation.resume(returning: outcome)
+                if case .go = outcome { continue }
                 return grant
             case .wait(let wait, let cause):
                 if cause == .server { refuseOthers(key, wait) }
@@ -71,11 +71,11 @@ extension RateLimiter {
 
     /// Selects the waiter that gets a grant: a waiter that is more urgent than the leader, or else the leader. Then the next waiter
     /// leads. Every tenth grant goes to the waiter that has queued longest.
-    private func settle(_ grant: RateLimitGrant, _ key: String, _ call: Call) -> (Waiter?, Turn) {
+    private func settle(_ grant: RateLimitGrant, _ key: String, _ call: Call) -> (Waiter?, QueueOutcome) {
         within(key) { line in
-            line.turns += 1
-            if line.turns >= WaitQueue<Waiter>.fairTurn {
-                line.turns = 0
+            line.grantsSinceOldest += 1
+            if line.grantsSinceOldest >= WaitQueue<Waiter>.oldestInterval {
+                line.grantsSinceOldest = 0
                 guard let oldest = line.queue.oldest(), oldest.call.arrived < call.arrived else { return (line.promote(), .lead) }
                 return (line.popOldest(), .go(grant))
             }

@@ -2,7 +2,7 @@ internal import ErrandCore
 
 extension RateLimiter {
     /// The outcome of waiting in the queue.
-    enum Turn: Sendable {
+    enum QueueOutcome: Sendable {
         case lead
         /// The request may be sent. The grant is `nil` if the store failed.
         case go(RateLimitGrant?)
@@ -19,7 +19,7 @@ extension RateLimiter {
     struct Waiter: Sendable {
         let ticket: Ticket
         let call: Call
-        let continuation: CheckedContinuation<Turn, any Error>
+        let continuation: CheckedContinuation<QueueOutcome, any Error>
     }
 
     struct Line: Sendable {
@@ -32,7 +32,7 @@ extension RateLimiter {
         var queue = WaitQueue<Waiter>()
 
         /// The number of grants since the last grant to the longest waiter.
-        var turns = 0
+        var grantsSinceOldest = 0
 
         var isEmpty: Bool { leader == nil && queue.isEmpty }
 

@@ -69,8 +69,8 @@ final class RateLimiter: Sendable {
         defer { request.report(.queueEnd) }
         let call = Call(request: request, arrived: elapsed(), isProbe: isProbe)
         do {
-            guard let expiry = expiry(of: call) else { return Permit(grant: try await turn(key, call), isProbe: isProbe) }
-            let grant = try await racing(expiry, discard: { self.pass($0, key) }, operation: { try await self.turn(key, call) })
+            guard let expiry = expiry(of: call) else { return Permit(grant: try await waitForGrant(key, call), isProbe: isProbe) }
+            let grant = try await racing(expiry, discard: { self.pass($0, key) }, operation: { try await self.waitForGrant(key, call) })
             return Permit(grant: grant, isProbe: isProbe)
         } catch {
             if isProbe { endProbe(key, hasResponse: false) }
@@ -125,7 +125,7 @@ final class RateLimiter: Sendable {
         }
     }
 
-    private func turn(_ key: String, _ call: Call) async throws -> RateLimitGrant? {
+    private func waitForGrant(_ key: String, _ call: Call) async throws -> RateLimitGrant? {
         if settings.maxWait == .zero { return try await askOnce(key, call) }
         switch try await enter(key, call) {
         case .go(let grant):
@@ -159,7 +159,7 @@ final class RateLimiter: Sendable {
     }
 
     /// Suspends the call until it has a grant or becomes the leader.
-    private func enter(_ key: String, _ call: Call) async throws -> Turn {
+    private func enter(_ key: String, _ call: Call) async throws -> QueueOutcome {
         try await parked { ticket, continuation in
             within(key) { line in
                 if ticket.isCancelled { return .failure(CancellationError()) }

@@ -91,7 +91,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
 
 private enum RedirectOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<RedirectPolicy> { .inherited }
-    static var servedBy: MiddlewarePlace { .redirect }
+    static var requiredMiddleware: MiddlewarePlace { .redirect }
 }
 
 extension RequestOptions {

@@ -78,7 +78,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
         switch (head.status.code, request.method) {
         case (303, .get), (303, .head): break
         case (303, _), (301, .post), (302, .post):
-            next.becomeGET()
+            next.changeToGET()
         default:
             guard request.body.isEmpty || request.body.replay.canRestart else { return .returnResponse }
         }

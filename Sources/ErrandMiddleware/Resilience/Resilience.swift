@@ -5,7 +5,7 @@ public import ErrandCore
 ///
 /// ```swift
 /// let stack = transport.standardResilience()                              // 30 s in total, 3 attempts of at most 10 s
-/// let patient = try Resilience(total: .seconds(60), attempt: .seconds(15))
+/// let patient = try Resilience(totalTimeout: .seconds(60), attemptTimeout: .seconds(15))
 /// let other = transport.standardResilience(patient)
 /// ```
 public struct Resilience: Sendable, CustomStringConvertible {
@@ -26,19 +26,19 @@ public struct Resilience: Sendable, CustomStringConvertible {
     ///
     /// - Throws: ``ResilienceError`` with all problems if the parts are not compatible.
     public init(
-        total: Duration = .seconds(30), attempt: Duration = .seconds(10), retry: RetryPolicy = .standard,
+        totalTimeout: Duration = .seconds(30), attemptTimeout: Duration = .seconds(10), retry: RetryPolicy = .standard,
         circuitBreaker: CircuitBreakerPolicy = .standard, concurrencyLimit: ConcurrencyLimit = .fixed(1_000), hedge: HedgePolicy? = nil
     ) throws(ResilienceError) {
-        self.init(unchecked: total, attempt, retry, circuitBreaker, concurrencyLimit, hedge)
+        self.init(unchecked: totalTimeout, attemptTimeout, retry, circuitBreaker, concurrencyLimit, hedge)
         let problems = problems
         guard problems.isEmpty else { throw ResilienceError(problems: problems) }
     }
 
     private init(
-        unchecked total: Duration, _ attempt: Duration, _ retry: RetryPolicy, _ circuitBreaker: CircuitBreakerPolicy,
+        unchecked totalTimeout: Duration, _ attemptTimeout: Duration, _ retry: RetryPolicy, _ circuitBreaker: CircuitBreakerPolicy,
         _ concurrencyLimit: ConcurrencyLimit, _ hedge: HedgePolicy?
     ) {
-        (self.total, self.attempt, self.retry) = (total, attempt, retry)
+        (self.totalTimeout, self.attemptTimeout, self.retry) = (totalTimeout, attemptTimeout, retry)
         (self.circuitBreaker, self.concurrencyLimit, self.hedge) = (circuitBreaker, concurrencyLimit, hedge)
     }
 
@@ -50,40 +50,41 @@ public struct Resilience: Sendable, CustomStringConvertible {
         var problems: [String] = []
         func expect(_ isSound: Bool, _ problem: @autoclosure () -> String) { if !isSound { problems.append(problem()) } }
         expect(
-            total > .zero && attempt > .zero,
-            "total and attempt must be more than zero (are \(total.inWords) and \(attempt.inWords))")
+            totalTimeout > .zero && attemptTimeout > .zero,
+            "totalTimeout and attemptTimeout must be more than zero (are \(totalTimeout.inWords) and \(attemptTimeout.inWords))")
         expect(
-            attempt < total,
-            "attempt must be less than total (are \(attempt.inWords) and \(total.inWords)): no time would be left for another attempt")
+            attemptTimeout < totalTimeout,
+            "attemptTimeout must be less than totalTimeout (are \(attemptTimeout.inWords) and \(totalTimeout.inWords)): no time would be left for another attempt"
+        )
         expect(
-            circuitBreaker.window >= attempt * 2,
-            "circuitBreaker.window must be at least twice attempt (are \(circuitBreaker.window.inWords) and \(attempt.inWords)): "
+            circuitBreaker.window >= attemptTimeout * 2,
+            "circuitBreaker.window must be at least twice attemptTimeout (are \(circuitBreaker.window.inWords) and \(attemptTimeout.inWords)): "
                 + "the circuit breaker would forget one attempt before the next has failed")
         if retry.maxAttempts > 1 {
             let wait = retry.backoff.wait(afterAttempt: 1)
             expect(
-                wait < total,
-                "the first wait of retry.backoff must be less than total (are \(wait.inWords) and \(total.inWords)): "
+                wait < totalTimeout,
+                "the first wait of retry.backoff must be less than totalTimeout (are \(wait.inWords) and \(totalTimeout.inWords)): "
                     + "no further attempt would be made")
         }
-        if let slow = circuitBreaker.slowCall {
+        if let slow = circuitBreaker.slowCallThreshold {
             expect(
-                slow < attempt,
-                "circuitBreaker.slowCall must be less than attempt (are \(slow.inWords) and \(attempt.inWords)): "
+                slow < attemptTimeout,
+                "circuitBreaker.slowCallThreshold must be less than attemptTimeout (are \(slow.inWords) and \(attemptTimeout.inWords)): "
                     + "no call would count as slow"
             )
         }
         if case .fixed(let delay)? = hedge?.delay.kind {
             expect(
-                delay < attempt,
-                "the delay of hedge must be less than attempt (are \(delay.inWords) and \(attempt.inWords)): "
+                delay < attemptTimeout,
+                "the delay of hedge must be less than attemptTimeout (are \(delay.inWords) and \(attemptTimeout.inWords)): "
                     + "the attempt would be over before the hedge is sent")
         }
         return problems
     }
 
     public var description: String {
-        "\(total.inWords) in total, \(attempt.inWords) for each attempt, retry: \(retry), "
+        "\(totalTimeout.inWords) in total, \(attemptTimeout.inWords) for each attempt, retry: \(retry), "
             + "circuitBreaker: \(circuitBreaker), concurrencyLimit: \(concurrencyLimit)"
             + (hedge.map { ", hedge: \($0)" } ?? "")
     }
@@ -125,10 +126,10 @@ extension HTTPSender {
         _ resilience: Resilience = .standard, budget: RetryBudget? = RetryBudget(), breaker: CircuitBreaker? = nil,
         clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack {
-        let guarded = phaseTimeouts(attempt: resilience.attempt, clock: clock)
+        let guarded = phaseTimeouts(attempt: resilience.attemptTimeout, clock: clock)
             .concurrencyLimit(resilience.concurrencyLimit, per: .origin, clock: clock)
             .circuitBreaker(breaker ?? CircuitBreaker(resilience.circuitBreaker, clock: clock))
         let hedged = resilience.hedge.map { guarded.hedge($0, budget: budget, clock: clock) } ?? guarded
-        return hedged.retry(resilience.retry, budget: budget, clock: clock).timeout(resilience.total, clock: clock)
+        return hedged.retry(resilience.retry, budget: budget, clock: clock).timeout(resilience.totalTimeout, clock: clock)
     }
 }

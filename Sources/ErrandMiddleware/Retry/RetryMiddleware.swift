@@ -167,13 +167,13 @@ public struct RetryMiddleware: HTTPMiddleware {
 private enum RetryOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<RetryPolicy> { .inherited }
     static func identity(of value: OptionOverride<RetryPolicy>) -> OptionIdentity { .ofSwitch(value) }
-    static var servedBy: MiddlewarePlace { .retry }
+    static var requiredMiddleware: MiddlewarePlace { .retry }
 }
 
 extension RequestOptions {
     /// Another policy for this request, or `.off`, which sends the request once. `.inherited` (the default) keeps the policy of the stack.
     ///
-    /// The stack must have `retry`: ``/ErrandCore/UnservedOptionError`` otherwise.
+    /// The stack must have `retry`: ``/ErrandCore/UnsupportedOptionError`` otherwise.
     public var retry: OptionOverride<RetryPolicy> {
         get { self[RetryOptionKey.self] }
         set { self[RetryOptionKey.self] = newValue }

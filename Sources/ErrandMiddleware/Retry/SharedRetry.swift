@@ -44,7 +44,7 @@ final class SharedRetry: Sendable {
 private enum SharedRetryMetadataKey: MetadataKey { static var defaultValue: SharedRetry? { nil } }
 private enum SharedRetryOptionKey: CrossOriginOptionKey {
     static var defaultValue: SharedRetry? { nil }
-    static func identity(of value: SharedRetry?) -> OptionIdentity { .none }
+    static func identity(of value: SharedRetry?) -> OptionIdentity { .ignored }
 }
 
 extension ResponseMetadata {

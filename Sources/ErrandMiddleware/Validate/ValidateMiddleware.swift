@@ -129,8 +129,8 @@ private enum ValidatorsKey: CrossOriginOptionKey {
     static var defaultValue: [ResponseValidator] { [] }
     /// The validators are not part of the identity. They run outside coalescing, so that each caller's validators check the caller's own
     /// response.
-    static func identity(of value: [ResponseValidator]) -> OptionIdentity { .none }
-    static var servedBy: MiddlewarePlace { .validate }
+    static func identity(of value: [ResponseValidator]) -> OptionIdentity { .ignored }
+    static var requiredMiddleware: MiddlewarePlace { .validate }
 }
 
 extension RequestOptions {

@@ -14,8 +14,8 @@ public struct MockRequest: Sendable, CustomStringConvertible, HidesStorage {
     public internal(set) var bodyBytes = 0
     /// The trailer fields; `nil` if there are none.
     public internal(set) var trailers: HTTPFields?
-    /// The HTTP version: `1.0`, `1.1` or `2`.
-    public let httpVersion: String
+    /// The HTTP version.
+    public let httpVersion: HTTPVersion
     /// The number of the connection, from 0.
     public let connectionIndex: Int
     /// The number of the exchange on its connection, from 0.
@@ -48,7 +48,7 @@ public struct MockRequest: Sendable, CustomStringConvertible, HidesStorage {
 
     /// The method, path, version and connection, without fields, query and body.
     public var description: String {
-        "\(method.rawValue) \(path) (HTTP/\(httpVersion), connection \(connectionIndex), exchange \(exchangeIndex))"
+        "\(method.rawValue) \(path) (\(httpVersion), connection \(connectionIndex), exchange \(exchangeIndex))"
             + (failure.map { ": \($0)" } ?? "")
     }
 }
@@ -66,8 +66,8 @@ public struct IncomingRequest: Sendable, CustomStringConvertible, HidesStorage {
     public var path: String { request.path }
     /// The header fields.
     public var headers: HTTPFields { request.headers }
-    /// The HTTP version: `1.0`, `1.1` or `2`.
-    public var httpVersion: String { request.httpVersion }
+    /// The HTTP version.
+    public var httpVersion: HTTPVersion { request.httpVersion }
     /// The number of the connection, from 0.
     public var connectionIndex: Int { request.connectionIndex }
     /// The number of the exchange on its connection, from 0.

@@ -32,22 +32,22 @@ struct HTTP1Connection: Sendable {
                 guard case .head(let head, let version)? = try await inbound.next() else { return .done }
                 let end = await exchange(head, version: version, index: index)
                 guard case .done = end, !Self.isLast(head, version: version) else {
-                    if case .done = end { return .closeOrderly }
+                    if case .done = end { return .closeGracefully }
                     return end
                 }
                 index += 1
             } catch let error as HTTPParserError {
                 core.connectionFailed(error)
-                let answer = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-                try? await connection.channel.writeAndFlush(ByteBuffer(string: answer)).get()
-                return .closeOrderly
+                let refusal = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                try? await connection.channel.writeAndFlush(ByteBuffer(string: refusal)).get()
+                return .closeGracefully
             } catch {
                 return .close
             }
         }
     }
 
-    private func exchange(_ head: HTTPRequest, version: String, index: Int) async -> ExchangeEnd {
+    private func exchange(_ head: HTTPRequest, version: ErrandCore.HTTPVersion, index: Int) async -> ExchangeEnd {
         let request = MockRequest(
             head: head, httpVersion: version, connectionIndex: connection.index, exchangeIndex: index, serverName: connection.serverName,
             negotiatedProtocol: connection.negotiatedProtocol)
@@ -65,15 +65,15 @@ struct HTTP1Connection: Sendable {
 
     /// Returns whether this request is the last request of the connection, because the client sends no further request, or the
     /// parser can't continue.
-    private static func isLast(_ head: HTTPRequest, version: String) -> Bool {
+    private static func isLast(_ head: HTTPRequest, version: ErrandCore.HTTPVersion) -> Bool {
         let closes = head.headerFields[values: .connection].flatMap(\.listMembers).contains { $0.isExactlyIgnoringCase("close") }
-        return version == "1.0" || closes || head.headerFields[.upgrade] != nil || head.method == .connect
+        return version == .http1_0 || closes || head.headerFields[.upgrade] != nil || head.method == .connect
     }
 
     private func finish(by end: ExchangeEnd) async {
         switch end {
         case .done: connection.channel.close(promise: nil)
-        case .closeOrderly: await closeOrderly()
+        case .closeGracefully: await closeGracefully()
         case .close: connection.close()
         case .reset: await connection.reset()
         case .hold: inbound.hold()
@@ -87,7 +87,7 @@ struct HTTP1Connection: Sendable {
 
     /// Reads the client's remaining bytes for one second. If they stayed unread, the operating system would reset the
     /// connection, and the client could lose the response.
-    private func closeOrderly() async {
+    private func closeGracefully() async {
         // TLS has its own closing alert.
         if !connection.isTLS {
             connection.closeOutput()
@@ -145,7 +145,7 @@ struct HTTP2Stream: Sendable {
     private func finish(by end: ExchangeEnd, wire: HTTP2Wire) async {
         switch end {
         case .done: stream.close(promise: nil)
-        case .closeOrderly:
+        case .closeGracefully:
             try? await wire.goAway(includesStream: true, code: 0)
             stream.close(promise: nil)
         case .close: connection.close()

@@ -11,7 +11,7 @@ extension MockServer {
         /// The protocols; HTTP/1.1 by default. With TLS, ALPN selects one of the protocols, and the first protocol is preferred.
         /// Without TLS, HTTP/2 must be the only protocol, and clients must use HTTP/2 with prior knowledge
         /// ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)).
-        public var protocols: [HTTPVersion] = [.http1]
+        public var protocols: [ApplicationProtocol] = [.http1_1]
         /// Whether the server sends `100 Continue` to a client that expects it, when reading of the body begins: true by default.
         public var sendsContinue = true
         /// Whether the server never accepts connections: false by default. If true, the operating system's connection queue is
@@ -30,8 +30,8 @@ extension MockServer {
         ///
         /// - Parameters:
         ///   - certificate: the server's certificate.
-        ///   - protocols: the HTTP versions to offer. The first version is preferred.
-        public static func tls(_ certificate: TestCertificate, protocols: [HTTPVersion] = [.http2, .http1]) -> Configuration {
+        ///   - protocols: the protocols to offer. The first protocol is preferred.
+        public static func tls(_ certificate: TestCertificate, protocols: [ApplicationProtocol] = [.http2, .http1_1]) -> Configuration {
             var configuration = Configuration()
             configuration.tls = TLS(certificate)
             configuration.protocols = protocols
@@ -46,10 +46,12 @@ extension MockServer {
         }
     }
 
-    /// An HTTP version that a server can speak. The raw value is the version's ALPN identifier.
-    public enum HTTPVersion: String, Sendable, Hashable {
+    /// A protocol that a server can speak. The raw value is the protocol's ALPN identifier
+    /// ([RFC 7301](https://www.rfc-editor.org/rfc/rfc7301)).
+    public enum ApplicationProtocol: String, Sendable, Hashable {
+        // swift-format-ignore: AlwaysUseLowerCamelCase
         /// HTTP/1.1.
-        case http1 = "http/1.1"
+        case http1_1 = "http/1.1"
         /// HTTP/2.
         case http2 = "h2"
     }

@@ -64,7 +64,7 @@ extension MockResponse {
         } catch {
             // The client must see only that no response arrives.
             self = MockResponse(HTTPResponse(status: .ok)).fault(
-                incoming.httpVersion == "2" ? .resetStream(code: 2) : .close, at: .responseStart)
+                incoming.httpVersion == .http2 ? .resetStream(code: 2) : .close, at: .responseStart)
             return
         }
         if let data = response.body.bufferedData {

@@ -74,7 +74,7 @@ final class ServerCore: Sendable {
     }
 
     /// Returns the next queued response. If the queue is empty, returns the first response of a dispatcher.
-    func answer(_ request: IncomingRequest) async throws -> MockResponse {
+    func response(to request: IncomingRequest) async throws -> MockResponse {
         let (queued, dispatchers) = state.withLock { state -> (MockResponse?, [Dispatcher]) in
             state.queue.isEmpty ? (nil, state.dispatchers) : (state.queue.removeFirst(), [])
         }

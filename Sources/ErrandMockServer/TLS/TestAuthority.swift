@@ -157,7 +157,7 @@ public struct TestCertificate: Sendable, CustomStringConvertible, HidesStorage {
 }
 
 extension MockServer.TLS {
-    func context(protocols: [MockServer.HTTPVersion]) throws -> NIOSSLContext {
+    func context(protocols: [MockServer.ApplicationProtocol]) throws -> NIOSSLContext {
         func certificate(_ pem: String) throws -> NIOSSLCertificate { try NIOSSLCertificate(bytes: Array(pem.utf8), format: .pem) }
         var settings = TLSConfiguration.makeServerConfiguration(
             certificateChain: [.certificate(try certificate(self.certificate.certificatePEM))],

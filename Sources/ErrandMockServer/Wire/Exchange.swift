@@ -17,7 +17,7 @@ struct Exchange: Sendable {
         let request = IncomingRequest(request: body.request, incoming: body)
         let response: MockResponse
         do {
-            response = try await core.answer(request)
+            response = try await core.response(to: request)
         } catch let error where error is CancellationError || error is BrokenRequestError {
             throw error
         } catch {
@@ -42,10 +42,10 @@ struct Exchange: Sendable {
         if body.owesContinue {
             // The server can't know whether the client will send its body (RFC 9110, section 10.1.1).
             body.fail("the response was sent before the request body")
-            return wire.majorVersion == 1 ? .closeOrderly : .done
+            return wire.majorVersion == 1 ? .closeGracefully : .done
         }
         try await readToEnd()
-        return response.closesConnection ? .closeOrderly : .done
+        return response.closesConnection ? .closeGracefully : .done
     }
 
     private func readToEnd() async throws { while try await body.next() != nil {} }
@@ -55,7 +55,7 @@ struct Exchange: Sendable {
     private func send(_ response: MockResponse) async throws -> ExchangeEnd {
         if case .raw(let octets) = response.body.kind {
             try await wire.sendOctets(octets)
-            return .closeOrderly
+            return .closeGracefully
         }
         let plan = try await Plan(response, to: body)
         defer { plan.source.abandon() }
@@ -88,7 +88,7 @@ struct Exchange: Sendable {
         }
         if hasFault, !hasBroken, let end = try await breakBehindHead(response, rest: Data()) { return end }
         if !endsHere || hasFault { try await wire.end(trailers: response.trailers ?? plan.source.trailers) }
-        return framing == .untilClose && wire.majorVersion == 1 ? .closeOrderly : .done
+        return framing == .untilClose && wire.majorVersion == 1 ? .closeGracefully : .done
     }
 
     private func send(_ data: Data, limit bytesPerSecond: Int?) async throws {

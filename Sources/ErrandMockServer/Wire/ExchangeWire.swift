@@ -18,7 +18,7 @@ enum WireFraming: Sendable, Equatable {
 enum ExchangeEnd: Sendable {
     case done
     /// The connection is closed correctly: with TLS's closing alert, and after the client's remaining bytes were read.
-    case closeOrderly
+    case closeGracefully
     case close
     case reset
     case halfClose

@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// A part of a request. Parts arrive in order.
 enum RequestPart: Sendable {
-    case head(HTTPRequest, version: String)
+    case head(HTTPRequest, version: HTTPVersion)
     case body(Data)
     case end(trailers: HTTPFields?)
 
@@ -151,7 +151,7 @@ final class IncomingBody: BodySource {
         (self.inbound, clock) = (inbound, core.configuration.clock)
         sendContinue = { try await wire.inform(HTTPResponse(status: .continue)) }
         onEnd = { request in core.change { $0.requests.append(request) } }
-        let expects = request.headers[.expect]?.isExactlyIgnoringCase("100-continue") == true && request.httpVersion != "1.0"
+        let expects = request.headers[.expect]?.isExactlyIgnoringCase("100-continue") == true && request.httpVersion != .http1_0
         state = Mutex(State(request: request, owesContinue: expects && core.configuration.sendsContinue))
     }
 

@@ -70,7 +70,10 @@ extension RequestPart {
                 guard let name = HTTPField.Name(name), name.canonicalName != "host" else { continue }
                 request.headerFields.append(HTTPField(name: name, value: value))
             }
-            return [.head(request, version: "\(head.version.major).\(head.version.minor)")]
+            guard let version = ErrandCore.HTTPVersion(rawValue: "\(head.version)") else {
+                throw BrokenRequestError("the HTTP version is invalid")
+            }
+            return [.head(request, version: version)]
         case .body(let buffer): return [.body(Data(buffer: buffer))]
         case .end(let trailers): return [.end(trailers: trailers.map { HTTPFields(pairs: $0.map { ($0.name, $0.value) }) })]
         }
@@ -90,7 +93,7 @@ extension RequestPart {
                 method: method, scheme: fields.first(name: ":scheme"),
                 authority: fields.first(name: ":authority") ?? fields.first(name: "host"),
                 path: fields.first(name: ":path"), headerFields: HTTPFields(pairs: fields.map { ($0.name, $0.value) }, without: "host"))
-            return [.head(request, version: "2")] + (frame.endStream ? [.end(trailers: nil)] : [])
+            return [.head(request, version: .http2)] + (frame.endStream ? [.end(trailers: nil)] : [])
         case .data(let frame):
             guard case .byteBuffer(let buffer) = frame.data else { return [] }
             let body: [RequestPart] = buffer.readableBytes > 0 ? [.body(Data(buffer: buffer))] : []

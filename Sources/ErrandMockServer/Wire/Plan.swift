@@ -51,7 +51,7 @@ struct Plan {
         if response.framing == .untilClose { return (.untilClose, true) }
         if fields[.contentLength] != nil || fields[.transferEncoding] != nil { return (.byItself, true) }
         if declaresLength, response.framing == .automatic, response.trailers == nil { return (.length(length ?? 0), true) }
-        return (request.httpVersion == "1.0" ? .untilClose : .chunked, true)
+        return (request.httpVersion == .http1_0 ? .untilClose : .chunked, true)
     }
 }
 

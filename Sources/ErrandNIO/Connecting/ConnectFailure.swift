@@ -80,7 +80,7 @@ struct ConnectFailure {
     }
 
     private static func reason(_ cause: any Error) -> String {
-        let text = (cause as? HostNotFoundError).map(\.reason) ?? shownError(cause)
+        let text = (cause as? HostNotFoundError).map(\.reason) ?? safeDescription(of: cause)
         return text.isEmpty ? "" : ": \(text.shownSafely())"
     }
 

@@ -114,7 +114,7 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     private func addHTTP1(to pipeline: ChannelPipeline.SynchronousOperations, of channel: any Channel) throws -> Connection {
         let handler = HTTP1Handler(of: pool, isSecure: isSecure)
         try pipeline.addHandler(handler)
-        let connection = Connection(number, to: route, channel, version: "1.1", handler)
+        let connection = Connection(number, to: route, channel, version: .http1_1, handler)
         handler.connection = connection
         return connection
     }
@@ -129,7 +129,7 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
         try pipeline.addHandler(NIOHTTP2Handler.client(limits: pool.settings.responseLimits, reportingTo: handler))
         try pipeline.addHandler(handler)
         let connection = Connection(
-            number, to: route, channel, version: "2", streams: HTTP2Limits.firstStreams,
+            number, to: route, channel, version: .http2, streams: HTTP2Limits.firstStreams,
             certificateNames: certificate.map { CertificateNames.hosts(in: $0) } ?? [], handler)
         handler.connection = connection
         return connection

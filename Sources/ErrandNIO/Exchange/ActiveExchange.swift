@@ -15,8 +15,8 @@ struct ActiveExchange {
     /// The head of the final response.
     struct Head {
         let response: HTTPResponse
-        /// The version of HTTP: `1.1`.
-        let version: String
+        /// The HTTP version.
+        let version: HTTPVersion
         /// The length of the body, if it is known before its end.
         let expectedLength: Int64?
     }

@@ -108,7 +108,7 @@ extension UnsafeBufferPointer<UInt8> {
     /// server has sent.
     func text(isASCII: Bool, of name: HTTPField.Name) -> String {
         guard !isASCII, HTTPField.hasReferences(name) else { return text(isASCII: isASCII) }
-        return HTTPField.referenceText(self, of: name)
+        return HTTPField.textPreservingURLs(self, of: name)
     }
 
     /// Returns the text, read as UTF-8 if it is valid, else as ISO 8859-1, which has a character for every byte.

@@ -154,7 +154,7 @@ extension ByteBuffer {
 
 extension ActiveExchange.Head {
     init(_ head: ResponseHead, to method: HTTPRequest.Method) {
-        let version = head.minorVersion == 1 ? "1.1" : "1.\(head.minorVersion)"
+        let version = HTTPVersion(major: 1, minor: head.minorVersion)
         self.init(response: head.response, version: version, expectedLength: head.expectedLength(for: method))
     }
 }

@@ -94,7 +94,7 @@ extension HTTP2Handler {
             if status == 417, expects, moveOnWithoutExpect(number) { return }
             if head.hasAlternatives { pool.alternatives.receive(response, from: exchange.origin, at: Pool.now()) }
             let known = ActiveExchange.Head(
-                response: response, version: "2", expectedLength: head.expectedLength(to: method, ends: headers.endStream))
+                response: response, version: .http2, expectedLength: head.expectedLength(to: method, ends: headers.endStream))
             active.change(number) {
                 $0.head = known
                 $0.endLimit()

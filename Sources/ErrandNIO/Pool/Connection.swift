@@ -17,8 +17,8 @@ final class Connection: Sendable {
     let streams: Int
     /// The names of the server's certificate, if exchanges with other origins may use the connection; otherwise empty.
     private let certificateNames: [String]
-    /// The version of HTTP.
-    private let version: String
+    /// The HTTP version.
+    private let version: HTTPVersion
     private let handler: NIOLoopBound<any ExchangeHandler>
     /// The number of exchanges that have begun, in the upper 40 bits, and the number of exchanges in progress, in the lower 24 bits.
     private let usage = Atomic<UInt64>(0)
@@ -26,7 +26,7 @@ final class Connection: Sendable {
 
     /// Creates a connection. Must be called on the channel's event loop.
     init(
-        _ number: Int, to route: Route, _ channel: any Channel, version: String, streams: Int = 1, certificateNames: [String] = [],
+        _ number: Int, to route: Route, _ channel: any Channel, version: HTTPVersion, streams: Int = 1, certificateNames: [String] = [],
         _ handler: any ExchangeHandler
     ) {
         (self.number, self.route, self.channel, loop) = (number, route, channel, channel.eventLoop)

@@ -116,11 +116,11 @@ extension PoolMachine {
     /// Returns whether a connection makes room for another origin, because the oldest queued exchange of that origin came before all
     /// queued exchanges of the connection's origin.
     ///
-    /// Therefore no origin waits forever because another origin is busy. A connection makes room after ``turns`` exchanges. A connection
+    /// Therefore no origin waits forever because another origin is busy. A connection makes room after ``minimumExchanges`` exchanges. A connection
     /// with other exchanges in progress drains first. The number of draining connections is at most one more than the number of waiting
     /// origins.
     private mutating func givesWay(_ slot: Int, in index: Dictionary<Key, Group>.Index, of key: Key) -> Bool {
-        guard total >= limits.connections, !starved.isEmpty, table[slot].begun >= Self.turns else { return false }
+        guard total >= limits.connections, !starved.isEmpty, table[slot].begun >= Self.minimumExchanges else { return false }
         guard table[slot].inUse == 0 || table.roomMakingCount <= starved.count else { return false }
         if let place = groups.values[index].starvedPlace, starved.count > 1, starved.oldest() == key {
             // The oldest origin in the queue for room is the connection's own origin. It uses this connection for its queued exchange.

@@ -65,7 +65,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
 
     /// The number of exchanges after which a connection may make room for another origin although exchanges of its own origin are queued.
     /// These exchanges share the cost of opening the connection.
-    static var turns: Int { 8 }
+    static var minimumExchanges: Int { 8 }
     /// The number of keys without connections for which the machine remembers how many exchanges their connections took.
     static var rememberedKeys: Int { 1024 }
 

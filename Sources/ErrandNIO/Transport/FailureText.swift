@@ -21,7 +21,7 @@ enum FailureText {
         case is SocketAddressError: "\(error)"
         case NIOSSLError.uncleanShutdown: "the connection ended without a close_notify"
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError: tlsErrorText(String(describing: error))
-        default: shownError(error)
+        default: safeDescription(of: error)
         }
     }
 

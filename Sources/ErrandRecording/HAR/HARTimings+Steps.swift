@@ -9,24 +9,24 @@ extension HARTimings {
     ///   - head: the time at which the head of the response was received; `nil` if no head was received.
     ///   - end: the time at which the exchange ended.
     init(_ steps: ExchangeTimings, head: Duration?, end: Duration) {
-        let answered = min(head ?? end, end)
+        let headReceived = min(head ?? end, end)
         func length(_ start: Duration?, _ end: Duration?, atMost limit: Duration) -> Duration? {
             guard let start else { return nil }
-            return min(max(.zero, (end ?? answered) - start), limit)
+            return min(max(.zero, (end ?? headReceived) - start), limit)
         }
         let opens = steps.isReused != true && !steps.failedInQueue && (steps.dnsStart ?? steps.connectStart ?? steps.tlsStart) != nil
-        guard let ready = [steps.connected, steps.requestHeadSent, opens ? answered : nil].lazy.compactMap({ $0 }).first else {
+        guard let ready = [steps.connected, steps.requestHeadSent, opens ? headReceived : nil].lazy.compactMap({ $0 }).first else {
             // The transport does not report its steps, or there was no connection before the failure.
-            let wait = steps.failedInQueue ? .zero : answered
-            self.init(wait: wait.milliseconds, receive: (end - answered).milliseconds)
-            if steps.failedInQueue { blocked = answered.milliseconds }
+            let wait = steps.failedInQueue ? .zero : headReceived
+            self.init(wait: wait.milliseconds, receive: (end - headReceived).milliseconds)
+            if steps.failedInQueue { blocked = headReceived.milliseconds }
             return
         }
-        let connected = min(ready, answered)
+        let connected = min(ready, headReceived)
         // Until the head is received, the request counts as being sent.
-        let sent = min(max(connected, steps.requestSent ?? answered), answered)
+        let sent = min(max(connected, steps.requestSent ?? headReceived), headReceived)
         self.init(
-            send: (sent - connected).milliseconds, wait: (answered - sent).milliseconds, receive: (end - answered).milliseconds)
+            send: (sent - connected).milliseconds, wait: (headReceived - sent).milliseconds, receive: (end - headReceived).milliseconds)
         let dns = opens ? length(steps.dnsStart, steps.dnsEnd, atMost: connected) : nil
         let left = connected - (dns ?? .zero)
         // The TLS handshake is a part of connecting.

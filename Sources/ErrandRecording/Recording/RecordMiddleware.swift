@@ -34,7 +34,7 @@ public struct RecordMiddleware: HTTPMiddleware {
     /// False: a request that is prepared is neither recorded nor given a recorded response.
     public var appliesToPreparedRequests: Bool { false }
     /// True: a replay does not send the request.
-    public var takesDetours: Bool { true }
+    public var mayBypassInnerLayers: Bool { true }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard !request.options.record.isOff, request.head.authority != nil else { return try await next.send(request) }
@@ -43,7 +43,7 @@ public struct RecordMiddleware: HTTPMiddleware {
         case .once where !recording.isReplayOnly: return try await record(request, to: next)
         case .once, .none:
             let (recording, timing) = (recording, timing)
-            return try await Answer { try await recording.replay($0, timing: timing) }.send(withinCall: request)
+            return try await RecordedResponseTransport { try await recording.replay($0, timing: timing) }.send(withinCall: request)
         case .newEpisodes:
             // Matching may read a one-shot body. If no entry matches, the sent body begins with the bytes that matching has read.
             let read = try await recording.read(request.body)
@@ -57,7 +57,8 @@ public struct RecordMiddleware: HTTPMiddleware {
             }
             read.abandon()
             let (recording, timing) = (recording, timing)
-            return try await Answer { try await recording.response(entry, to: $0, timing: timing) }.send(withinCall: request)
+            return try await RecordedResponseTransport { try await recording.response(entry, to: $0, timing: timing) }.send(
+                withinCall: request)
         }
     }
 
@@ -69,7 +70,7 @@ public struct RecordMiddleware: HTTPMiddleware {
         sent.options.addEventSink(exchange)
         do {
             var response = try await next.send(sent)
-            exchange.answered(response)
+            exchange.received(response)
             response.body = response.body.recorded(by: exchange)
             if request.body.bufferedData == nil { response.request.body = request.body }
             return response
@@ -85,14 +86,14 @@ public struct RecordMiddleware: HTTPMiddleware {
 
 /// A transport that returns a response from the file. Therefore the transport's boundary, with the deadline, also applies to this
 /// response.
-private struct Answer: HTTPTransport {
-    let answer: @Sendable (Request) async throws -> Response
+private struct RecordedResponseTransport: HTTPTransport {
+    let respond: @Sendable (Request) async throws -> Response
 
     var capabilities: Capabilities { [] }
 
     func send(withinCall request: Request) async throws -> Response { try await HTTPStack(self).send(withinCall: request) }
 
-    func send(_ request: Request) async throws -> Response { try await answer(request) }
+    func send(_ request: Request) async throws -> Response { try await respond(request) }
     func shutdown() async throws {}
 }
 

@@ -88,19 +88,19 @@ final class RecordedExchange: EventSink {
 
     func requestBodyEnded() { state.withLock { $0.requestBody.isWhole = true } }
 
-    func answered(_ response: Response) {
+    func received(_ response: Response) {
         let wait = elapsed()
-        let version = response.metadata.httpVersion.map { "HTTP/\($0)" } ?? "unknown"
+        let version = response.metadata.httpVersion?.rawValue ?? "unknown"
         let fields = response.head.headerFields
-        var answer = HARResponse(
+        var recorded = HARResponse(
             status: response.head.status.code, statusText: response.head.status.reasonPhrase, httpVersion: version,
             headers: [HARField](fields), content: HARContent(size: 0, mimeType: fields.single(.contentType) ?? ""))
-        answer.redirectURL = fields.single(.location) ?? ""
-        answer.contentCoding = response.metadata.contentCoding
+        recorded.redirectURL = fields.single(.location) ?? ""
+        recorded.contentCoding = response.metadata.contentCoding
         let data = response.body.bufferedData
-        if let trailers = response.body.bufferedTrailers { answer.trailers = [HARField](trailers) }
+        if let trailers = response.body.bufferedTrailers { recorded.trailers = [HARField](trailers) }
         state.withLock { state in
-            (state.wait, state.response) = (wait, answer)
+            (state.wait, state.response) = (wait, recorded)
             guard let data else {
                 state.stage = .open
                 return
@@ -155,8 +155,8 @@ final class RecordedExchange: EventSink {
         switch state.stage {
         case .begun, .dropped: return nil
         case .open, .complete, .abandoned:
-            guard let answer = state.response else { return nil }
-            response = answer
+            guard let received = state.response else { return nil }
+            response = received
         case .failed(let failure, let text):
             response = state.response ?? HARResponse(status: 0, content: HARContent(size: 0, mimeType: ""))
             (response.failure, response.error) = (failure, text)

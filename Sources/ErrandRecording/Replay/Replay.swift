@@ -49,9 +49,7 @@ extension Recording {
                 head: head, body: ResponseBody(source, expectedLength: length, request: request), request: request, exchange: lifetime)
         }
         response.metadata.contentCoding = recorded.contentCoding
-        if recorded.httpVersion.hasOctetPrefix("HTTP/") {
-            response.metadata.httpVersion = String(Substring(recorded.httpVersion.utf8.dropFirst(5)))
-        }
+        response.metadata.httpVersion = HTTPVersion(rawValue: recorded.httpVersion)
         return response
     }
 }

@@ -291,7 +291,7 @@ final class ExchangeLog: CallObserver {
         case .failed(let error):
             level = failureLevel
             metadata["error.type"] = "\(Conventions.errorType(of: error))"
-            title = "broken off after \(read.count) bytes in \(elapsed) (\(shownError(error).onOneLine))"
+            title = "broken off after \(read.count) bytes in \(elapsed) (\(safeDescription(of: error).onOneLine))"
         }
         let note = bodyNote(title, read, isWhole: end.isComplete, received)
         let text =
@@ -349,7 +349,7 @@ final class ExchangeLog: CallObserver {
     private func described(_ error: any Error, _ status: HTTPResponse.Status?) -> String {
         let isComplete = (error as? any RequestFailure)?.request != nil
         let status = status.map { "status \($0.code), " } ?? ""
-        return (isComplete ? shownError(error) : "\(request): \(status)\(shownError(error))").onOneLine
+        return (isComplete ? safeDescription(of: error) : "\(request): \(status)\(safeDescription(of: error))").onOneLine
     }
 }
 #endif

@@ -31,7 +31,7 @@ public import Logging
 ///
 /// **Not logged:** a call that fails before the log sees its request. Examples are a body that can't be encoded (`RequestEncodingError`)
 /// or read (``/ErrandCore/FileReadError``), an invalid path or base URL (``/ErrandCore/InvalidURLError``), and an option without its
-/// middleware (``/ErrandCore/UnservedOptionError``). Its error reaches the caller. Log it there.
+/// middleware (``/ErrandCore/UnsupportedOptionError``). Its error reaches the caller. Log it there.
 ///
 /// **Bodies** (``LogDetail/body(limitBytes:)``): of a request, the bytes in memory; files and streams are named, never read. Of a response,
 /// the bytes that the caller has read; a body that the caller does not read is logged as unread. The log itself reads nothing and delays
@@ -113,14 +113,14 @@ public struct LogMiddleware: HTTPMiddleware {
 
 private enum LogOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<Logger.Level> { .inherited }
-    static func identity(of value: OptionOverride<Logger.Level>) -> OptionIdentity { .none }
-    static var servedBy: MiddlewarePlace { .log }
+    static func identity(of value: OptionOverride<Logger.Level>) -> OptionIdentity { .ignored }
+    static var requiredMiddleware: MiddlewarePlace { .log }
 }
 
 private enum LogDetailOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<LogDetail> { .inherited }
-    static func identity(of value: OptionOverride<LogDetail>) -> OptionIdentity { .none }
-    static var servedBy: MiddlewarePlace { .log }
+    static func identity(of value: OptionOverride<LogDetail>) -> OptionIdentity { .ignored }
+    static var requiredMiddleware: MiddlewarePlace { .log }
 }
 
 extension RequestOptions {

@@ -10,7 +10,7 @@ final class ConnectionDurations: Sendable {
         /// The origin; `nil` for all origins beyond the limit of series.
         var origin: Origin?
         var peerAddress: String?
-        let httpVersion: String
+        let httpVersion: HTTPVersion
     }
 
     private struct State {
@@ -57,7 +57,7 @@ final class ConnectionDurations: Sendable {
     }
 
     private func dimensions(of key: Key) -> [(String, String)] {
-        let version = [("network.protocol.version", key.httpVersion)]
+        let version = [("network.protocol.version", key.httpVersion.number)]
         guard let origin = key.origin else { return [("server.address", Instruments.otherServers)] + version }
         return [("server.address", Conventions.address(of: origin)), ("server.port", "\(origin.effectivePort)")]
             + (key.peerAddress.map { [("network.peer.address", $0)] } ?? []) + version

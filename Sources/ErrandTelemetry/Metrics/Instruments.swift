@@ -108,11 +108,14 @@ final class Series: Sendable {
         /// The value of `error.type`; `nil` if the attempt succeeded, or if its caller was cancelled.
         var errorType: String?
         /// The version of HTTP; `nil` if it is not known.
-        var version: String?
+        var version: HTTPVersion?
 
         fileprivate var dimensions: [(String, String)] {
-            [("http.response.status_code", status.map(String.init)), ("error.type", errorType), ("network.protocol.version", version)]
-                .compactMap { name, value in value.map { (name, $0) } }
+            [
+                ("http.response.status_code", status.map(String.init)), ("error.type", errorType),
+                ("network.protocol.version", version?.number),
+            ]
+            .compactMap { name, value in value.map { (name, $0) } }
         }
     }
 

@@ -150,7 +150,7 @@ private struct MeasuredAttempt: CallObserver {
 
 private enum MetricsOptionKey: SwitchOptionKey {
     /// The option does not change the exchange.
-    static func identity(of value: OptionOverride<Never>) -> OptionIdentity { .none }
+    static func identity(of value: OptionOverride<Never>) -> OptionIdentity { .ignored }
 }
 
 extension RequestOptions {

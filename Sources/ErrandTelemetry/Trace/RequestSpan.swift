@@ -80,7 +80,7 @@ final class RequestSpan: CallObserver {
         // An inner layer may have assigned the number.
         if let number = metadata.requestNumber { attributes.set("errand.request.number", value: .int64(Int64(number))) }
         guard isAttempt else { return }
-        if let version = metadata.httpVersion { attributes.set("network.protocol.version", value: .string(version)) }
+        if let version = metadata.httpVersion { attributes.set("network.protocol.version", value: .string(version.number)) }
         if !options.responseHeaders.isEmpty {
             var sensitivity = request.options.sensitivity
             sensitivity.formUnion(response.request.options.sensitivity)

@@ -29,7 +29,7 @@ public struct TraceCallMiddleware: HTTPMiddleware {
 
     public var place: MiddlewarePlace { .traceCall }
     /// The options of `trace`, too: a span of a call has the options of the span of an attempt.
-    public var servedPlaces: Set<MiddlewarePlace> { [.traceCall, .trace] }
+    public var supportedPlaces: Set<MiddlewarePlace> { [.traceCall, .trace] }
     /// False: this middleware does not see a request that is prepared.
     public var appliesToPreparedRequests: Bool { false }
 

@@ -46,7 +46,7 @@ public struct TraceOptions: Sendable, Hashable {
 
 private enum TraceOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<TraceOptions> { .inherited }
-    static var servedBy: MiddlewarePlace { .trace }
+    static var requiredMiddleware: MiddlewarePlace { .trace }
 }
 
 extension RequestOptions {

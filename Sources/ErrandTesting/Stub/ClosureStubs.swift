@@ -2,11 +2,11 @@ package import ErrandCore
 
 /// A sender whose responses come from a closure. Its requests are not checked, because the sender is not a transport.
 package struct StubSender: HTTPSender {
-    private let answer: @Sendable (Request) async throws -> Response
+    private let respond: @Sendable (Request) async throws -> Response
 
-    package init(_ answer: @escaping @Sendable (Request) async throws -> Response) { self.answer = answer }
+    package init(_ respond: @escaping @Sendable (Request) async throws -> Response) { self.respond = respond }
 
-    package func send(_ request: Request) async throws -> Response { try await answer(request) }
+    package func send(_ request: Request) async throws -> Response { try await respond(request) }
 }
 
 /// A source over closures, without trailers.

@@ -75,7 +75,7 @@ public struct Stub: Sendable, CustomStringConvertible {
     }
 
     /// Returns the response for a use of the stub; `nil` if all responses are used up. Uses are numbered from 0.
-    func answer(forUse use: Int) -> StubResponse? {
+    func response(forUse use: Int) -> StubResponse? {
         if use < script.count { return script[use] }
         return repeatsLast ? script.last : nil
     }

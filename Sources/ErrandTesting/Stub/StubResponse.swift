@@ -117,10 +117,10 @@ public struct StubResponse: Sendable {
 
     /// Responds with a head and a body that a closure makes from the request.
     public static func custom(
-        _ answer: @escaping @Sendable (RecordedRequest) async throws -> (head: HTTPResponse, body: Data)
+        _ respond: @escaping @Sendable (RecordedRequest) async throws -> (head: HTTPResponse, body: Data)
     ) -> StubResponse {
         StubResponse { request in
-            let (head, body) = try await answer(request)
+            let (head, body) = try await respond(request)
             return (head, .data(body))
         }
     }
@@ -132,11 +132,11 @@ public struct StubResponse: Sendable {
     /// closure returns may read the source of the request's body. When the response's body is read to its end or abandoned, both
     /// sources are released.
     public static func streaming(
-        _ answer: @escaping @Sendable (RecordedRequest, any BodySource) async throws -> (head: HTTPResponse, body: any BodySource)
+        _ respond: @escaping @Sendable (RecordedRequest, any BodySource) async throws -> (head: HTTPResponse, body: any BodySource)
     ) -> StubResponse {
         StubResponse(
             .atOnce { request, incoming in
-                let (head, body) = try await answer(request, incoming)
+                let (head, body) = try await respond(request, incoming)
                 return (head, .source(body))
             })
     }

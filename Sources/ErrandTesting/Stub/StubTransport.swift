@@ -34,7 +34,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
     }
 
     private enum Choice {
-        case answer(StubResponse, RecordedRequest)
+        case response(StubResponse, RecordedRequest)
         case none
         /// A possibly matching stub needs the body.
         case needsBody
@@ -104,14 +104,14 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
         try Task.checkCancellation()
         let exchange = StubExchange(request)
         do {
-            return try await answer(exchange)
+            return try await respond(to: exchange)
         } catch {
             exchange.end(.failed(error))
             throw error
         }
     }
 
-    private func answer(_ exchange: StubExchange) async throws -> Response {
+    private func respond(to exchange: StubExchange) async throws -> Response {
         let index = try arrive(exchange)
         var hasBody = false
         var choice = choose(index)
@@ -120,20 +120,20 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
             hasBody = true
             choice = choose(index, hasBody: true)
         }
-        guard case .answer(let answer, let recorded) = choice else {
+        guard case .response(let stubbed, let recorded) = choice else {
             guard case .passesThrough(let sender) = unmatched else { throw state.withLock { UnmatchedRequestError(index, in: $0) } }
             return try await pass(exchange, of: index, to: sender)
         }
-        let conditions = answer.conditions ?? conditions
+        let conditions = stubbed.conditions ?? conditions
         let made: StubResponse.Made
-        switch answer.kind {
+        switch stubbed.kind {
         case .passThrough(let sender):
             return try await pass(exchange, of: index, to: sender)
         case .afterBody(let make):
             if !hasBody { try await read(exchange, of: index, at: conditions?.uploadBytesPerSecond) }
             var whole = state.withLock { $0.requests[index] }
             whole.pathValues = recorded.pathValues
-            try await wait(answer.delay, conditions)
+            try await wait(stubbed.delay, conditions)
             made = try await make(whole)
             do {
                 try Task.checkCancellation()
@@ -145,11 +145,11 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
             let body = try await open(exchange, of: index, at: conditions?.uploadBytesPerSecond)
             var begun: StubResponse.Made?
             do {
-                try await wait(answer.delay, conditions)
+                try await wait(stubbed.delay, conditions)
                 let made = try await make(recorded, body)
                 begun = made
                 try Task.checkCancellation()
-                var response = try respond(made, by: answer, over: conditions, to: exchange, reading: body)
+                var response = try respond(made, by: stubbed, over: conditions, to: exchange, reading: body)
                 response.metadata.isStreamedResponse = true
                 return response
             } catch {
@@ -158,7 +158,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
                 throw error
             }
         }
-        return try respond(made, by: answer, over: conditions, to: exchange)
+        return try respond(made, by: stubbed, over: conditions, to: exchange)
     }
 
     private func wait(_ delay: Duration, _ conditions: NetworkConditions?) async throws {
@@ -182,13 +182,13 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
         state.withLock { state in
             var recorded = state.requests[request]
             for (index, stub) in state.stubs.enumerated() {
-                guard let answer = stub.answer(forUse: state.uses[index]) else { continue }
+                guard let response = stub.response(forUse: state.uses[index]) else { continue }
                 if stub.matcher.needsBody, !hasBody, !recorded.request.body.isEmpty { return .needsBody }
                 guard stub.matcher.matches(recorded) else { continue }
                 state.uses[index] += 1
                 recorded.pathValues = (stub.path?.values(in: recorded.path) ?? [:]).mapValues { PercentEncoding.decode($0) ?? $0 }
                 state.requests[request] = recorded
-                return .answer(answer, recorded)
+                return .response(response, recorded)
             }
             return .none
         }
@@ -255,11 +255,11 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
 
     /// - Parameter body: the request's body, if the response reads the body. The body is released when the response ends.
     private func respond(
-        _ made: StubResponse.Made, by answer: StubResponse, over conditions: NetworkConditions?, to exchange: StubExchange,
+        _ made: StubResponse.Made, by stubbed: StubResponse, over conditions: NetworkConditions?, to exchange: StubExchange,
         reading body: (any BodySource)? = nil
     ) throws -> Response {
         let request = exchange.request
-        for head in answer.informational { exchange.report(.informationalResponse, head: head) }
+        for head in stubbed.informational { exchange.report(.informationalResponse, head: head) }
         var source: any BodySource
         switch made.content {
         case .raw(let bytes):
@@ -274,10 +274,10 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
             return response
         case .data(let data):
             exchange.report(.responseHead, head: made.head)
-            if answer.breaking == nil, conditions?.downloadBytesPerSecond == nil {
+            if stubbed.breaking == nil, conditions?.downloadBytesPerSecond == nil {
                 exchange.received(data.count)
                 exchange.end(.complete)
-                let body = ResponseBody(data, trailers: answer.trailers)
+                let body = ResponseBody(data, trailers: stubbed.trailers)
                 return Response(head: made.head, body: body, request: request, exchange: exchange.lifetime)
             }
             source = ChunksBodySource([data])
@@ -285,11 +285,11 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
             exchange.report(.responseHead, head: made.head)
             source = body
         }
-        source = StubbedBodySource(source, trailers: answer.trailers)
+        source = StubbedBodySource(source, trailers: stubbed.trailers)
         if let rate = conditions?.downloadBytesPerSecond { source = PacedBodySource(source, bytesPerSecond: rate, clock: clock) }
         let length = made.head.headerFields[.contentLength].flatMap { Int64($0) }
         var streamed = ResponseBody(source, expectedLength: length, request: request)
-        if let breaking = answer.breaking {
+        if let breaking = stubbed.breaking {
             streamed = streamed.transformed(by: BreakingOff(afterBytes: breaking.afterBytes, failure: breaking.failure), length: length)
         }
         state.withLock { $0.openBodies += 1 }

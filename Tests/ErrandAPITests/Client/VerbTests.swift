@@ -11,8 +11,8 @@ private struct User: Codable, Sendable, Equatable {
 @Suite(.timeLimit(.minutes(5))) struct VerbTests {
     private let ada = User(id: 7, name: "Ada")
 
-    private func client(_ answer: StubResponse) -> (APIClient, StubTransport) {
-        let stub = StubTransport(Stub().responds(answer, repeatingLast: true))
+    private func client(_ response: StubResponse) -> (APIClient, StubTransport) {
+        let stub = StubTransport(Stub().responds(response, repeatingLast: true))
         return (APIClient(stub.server("https://a.example")), stub)
     }
 

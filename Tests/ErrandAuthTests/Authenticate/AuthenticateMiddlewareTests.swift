@@ -323,7 +323,7 @@ import Testing
         #expect(stub.requests.map { $0.headers[.authorization] } == [Self.joe, nil])
 
         #expect(try await stub.authenticate().send(own).status == .ok)
-        await #expect(throws: UnservedOptionError.self) { try await stub.retry().send(own) }
+        await #expect(throws: UnsupportedOptionError.self) { try await stub.retry().send(own) }
     }
 
     @Test func aHandlerDecidesAboutEachChallenge() async throws {

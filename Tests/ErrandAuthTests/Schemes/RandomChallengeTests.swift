@@ -126,11 +126,11 @@ import Testing
             let read = AuthenticationChallenge.parse([proof])
             #expect(read.count == 1 && read.first?.isScheme("Digest") == true, "\(proof)")
             // What the server sent comes back as it was, and nothing of it becomes a parameter of the proof.
-            let answered = challenges.contains { challenge in
+            let isMet = challenges.contains { challenge in
                 challenge.isScheme("Digest") && challenge.realm == read.first?.realm && challenge["nonce"] == read.first?["nonce"]
                     && challenge["opaque"] == read.first?["opaque"]
             }
-            #expect(answered && read.first?["uri"] == "/x?y=1", "\(proof)")
+            #expect(isMet && read.first?["uri"] == "/x?y=1", "\(proof)")
             let names = Set(read.first?.parameters.map(\.name) ?? [])
             #expect(
                 names.isSubset(of: [

@@ -155,8 +155,8 @@ import Testing
         let tokens = TokenSource(AccessToken("old")) { _ in
             let stack = try #require(holder.withLock { $0 })
             let response = try await stack.send(try Request(.post, url: "https://a.example/token"))
-            let answer = try JSONDecoder().decode([String: String].self, from: try await response.body.collect())
-            return AccessToken(try #require(answer["access"]))
+            let values = try JSONDecoder().decode([String: String].self, from: try await response.body.collect())
+            return AccessToken(try #require(values["access"]))
         }
         let stack = stub.authenticate(.bearer(tokens))
         holder.withLock { $0 = stack }
@@ -691,13 +691,13 @@ import Testing
         let tokens = TokenSource(store: store) { _ in AccessToken("\(counter.add())", refreshToken: "r") }
         try await tokens.signIn(AccessToken("0", refreshToken: "r0"))
         let issued = try await tokens.issued(by: nil, for: nil)
-        let turn = tokens.state.withLock(\.machine.turn)
+        let id = tokens.state.withLock(\.machine.nextRefresh)
         await store.fail(3)
         await #expect(throws: AuthenticationError.self) { try await tokens.issued(refusing: issued, by: nil, for: nil) }
         await #expect(throws: AuthenticationError.self) { try await tokens.issued(refusing: issued, by: nil, for: nil) }
-        await #expect(throws: AuthenticationError.self) { try await tokens.performRefresh(turn) }
+        await #expect(throws: AuthenticationError.self) { try await tokens.performRefresh(id) }
         #expect(tokens.current?.value == "0")
-        try await tokens.performRefresh(turn)
+        try await tokens.performRefresh(id)
         #expect(tokens.current?.value == "1")
         #expect(await store.token?.value == "1")
         #expect(counter.value == 1)

@@ -124,7 +124,7 @@ import Testing
         _ = try await stack.send(try request(.data(Self.text), compress: .deflate))
         _ = try await stub.compressRequests().send(try request(.data(Self.text), compress: .off))
         #expect(stub.requests.map { $0.headers[.contentEncoding] } == [nil, "deflate", nil])
-        let error = try await failure(UnservedOptionError.self) {
+        let error = try await failure(UnsupportedOptionError.self) {
             try await stub.redirect().send(try request(.data(Self.text), compress: .gzip))
         }
         #expect("\(error)".contains("compressRequests"))

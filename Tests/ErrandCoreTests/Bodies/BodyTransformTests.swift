@@ -467,7 +467,7 @@ private final class Seen: Sendable {
         for body in bodies("abcd") {
             var first = body.makeAsyncIterator()
             await #expect(throws: BodyAlreadyUsedError.self) { try await body.collect(upTo: 1) }
-            await #expect(throws: BodyAlreadyUsedError.self) { try await body.prefix(upTo: 1) }
+            await #expect(throws: BodyAlreadyUsedError.self) { try await body.prefix(maxBytes: 1) }
             var all = Data()
             while let chunk = try await first.next() { all += chunk }
             #expect(all == Data("abcd".utf8))

@@ -163,7 +163,7 @@ import Testing
     @Test func aTypedCallUploadsAFormWithItsLengthAndItsTypeOnce() async throws {
         let file = try TemporaryFile("x", lengthBytes: 300_000)
         let seen = Watched(Seen())
-        let server = try RawServer.answering { connection, request, body in
+        let server = try RawServer.responding { connection, request, body in
             let fields = ["Content-Type", "Content-Length", "Transfer-Encoding"].flatMap(request.values)
             seen.change { $0 = Seen(fields: fields, body: body) }
             try connection.write("HTTP/1.1 204 No Content\r\n\r\n")

@@ -48,7 +48,7 @@ import Testing
         let first = try #require(try await iterator.next())
         let second = try #require(try await iterator.next())
         let error = await #expect(throws: MultipartError.self) { try await first.collect() }
-        #expect(error?.reason == .partIsOver)
+        #expect(error?.reason == .readAfterNextPart)
         #expect(try await second.collect().count == 12)
         #expect(try await second.collect().isEmpty)
     }

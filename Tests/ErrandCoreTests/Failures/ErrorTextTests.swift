@@ -307,8 +307,8 @@ import Testing
             FileWriteError(path: "/x", operation: "write", code: 2), BodyAlreadyUsedError(), UnconsumedInputError(byteCount: 1),
             Self.transport(.tls, .connect),
         ]
-        for error in own { #expect(shownError(error) == error.description) }
-        #expect(shownError(SomeError(secret: "hunter2")) == "SomeError")
+        for error in own { #expect(safeDescription(of: error) == error.description) }
+        #expect(safeDescription(of: SomeError(secret: "hunter2")) == "SomeError")
     }
 
     @Test(arguments: [
@@ -337,7 +337,7 @@ import Testing
                 "Correct the address, then try again."))
         check(
             Row(
-                UnservedOptionError(HedgeKey.self, missing: .middleware(.hedge), request: Self.get),
+                UnsupportedOptionError(HedgeKey.self, missing: .middleware(.hedge), request: Self.get),
                 "GET https://a.example/x?token=REDACTED: the option 'hedge' needs the middleware 'hedge', which the stack does not have: add .hedge "
                     + "to the stack, or do not set the option (not sent)",
                 "The request cannot be sent.", "The option 'hedge' needs the middleware 'hedge', which the stack does not have.",
@@ -416,7 +416,7 @@ import Testing
                 "GET https://a.example/x?token=REDACTED: status 401, refused by 'token' after 1 retry; no further attempt: all attempts are used up",
                 "The response of the server a.example was not accepted.",
                 "Status 401, refused by 'token' after 1 retry: all attempts are used up.", "Sign in again, then try again."))
-        let resilience = #expect(throws: ResilienceError.self) { try Resilience(total: .seconds(1), attempt: .seconds(10)) }
+        let resilience = #expect(throws: ResilienceError.self) { try Resilience(totalTimeout: .seconds(1), attemptTimeout: .seconds(10)) }
         let error = try #require(resilience)
         #expect(error.localizedDescription == "The settings for retries and timeouts do not fit each other.")
         #expect(error.failureReason == error.description.asSentence && error.recoverySuggestion == nil)

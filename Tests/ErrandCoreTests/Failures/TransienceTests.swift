@@ -29,7 +29,7 @@ import Testing
 
         init(rawValue: Int) { self.rawValue = rawValue }
 
-        /// The questions whose answer for `error` is yes.
+        /// The properties that are true for `error`.
         init(yesFor error: any Error) {
             self = []
             if error.isConnectivityError { insert(.connectivity) }
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    /// The code, the answers if nothing was sent, and the answers if the request may have been processed: both in the phase `response`.
+    /// The code, the true properties if nothing was sent, and those if the request may have been processed: both in the phase `response`.
     static let codes: [(TransportError.Code, Questions, Questions)] = [
         (
             .cannotFindHost, [.connectivity, .transient, .afterSuccess, .evidence],
@@ -72,7 +72,7 @@ import Testing
         (TransportError.Code("my own"), [], [.processed]),
     ]
 
-    @Test(arguments: codes) func eachCodeHasItsAnswers(_ code: TransportError.Code, _ notSent: Questions, _ sent: Questions) {
+    @Test(arguments: codes) func eachCodeHasItsProperties(_ code: TransportError.Code, _ notSent: Questions, _ sent: Questions) {
         for (delivery, expected) in [(Delivery.notSent, notSent), (.unknown, sent), (.sent, sent)] {
             let error = TransportError(code, phase: .response, request: .sample(), delivery: delivery)
             #expect(Questions(yesFor: error) == expected, "\(code), \(delivery)")
@@ -84,7 +84,7 @@ import Testing
         #expect(Questions(yesFor: error) == [.connectivity, .timeout, .transient, .afterSuccess, .evidence])
     }
 
-    @Test(arguments: 100...599) func eachStatusHasItsAnswers(_ code: Int) async throws {
+    @Test(arguments: 100...599) func eachStatusHasItsProperties(_ code: Int) async throws {
         var expected: Questions = [.processed]
         if [408, 425, 429, 500, 502, 503, 504].contains(code) { expected.insert(.transient) }
         var waiting = expected
@@ -109,7 +109,7 @@ import Testing
         (PollingError(.timedOut, "not done", request: .sample(), nil, underlying: lost), [.timeout, .transient, .processed]),
     ]
 
-    @Test(arguments: others.indices) func eachOtherErrorHasItsAnswers(_ index: Int) {
+    @Test(arguments: others.indices) func eachOtherErrorHasItsProperties(_ index: Int) {
         let (error, expected) = Self.others[index]
         #expect(Questions(yesFor: error) == expected, "\(error)")
     }

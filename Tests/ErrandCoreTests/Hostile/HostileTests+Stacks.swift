@@ -60,11 +60,11 @@ extension HostileTests {
         #expect(passed.all == ["first"], "\(stack)")
     }
 
-    /// A default that serves what its conditional replacement does not: an option is refused, or served.
-    @Test func anAlternativeServesWhatBothServe() {
+    /// A default that supports what its conditional replacement does not: an option is refused, or supported.
+    @Test func anAlternativeSupportsWhatBothSupport() {
         struct Serving: HTTPMiddleware {
             var place: MiddlewarePlace { .redirect }
-            var servedPlaces: Set<MiddlewarePlace> { [.redirect, .timeout] }
+            var supportedPlaces: Set<MiddlewarePlace> { [.redirect, .timeout] }
             func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
         }
         let stack = HTTPStack.ordered(around: ok()) { Serving() }.wrapped(by: Named("app", at: .redirect), when: Self.always)
@@ -150,7 +150,7 @@ extension HostileTests {
 
     private enum NeedyKey: OptionKey {
         static var defaultValue: OptionOverride<Int> { .inherited }
-        static var needs: Capabilities { [.trailers, .networkAccess] }
+        static var requiredCapabilities: Capabilities { [.trailers, .networkAccess] }
     }
 
     @Test func whatATransportLacksIsRefusedByNameInEveryForm() async throws {
@@ -166,7 +166,7 @@ extension HostileTests {
         var request = Request.sample()
         request.options[NeedyKey.self] = .use(1)
         for stack in stacks(lacking) {
-            let error = try await failure(UnservedOptionError.self) { try await stack.send(request) }
+            let error = try await failure(UnsupportedOptionError.self) { try await stack.send(request) }
             #expect("\(error)".contains("networkAccess") && !"\(error)".contains("trailers"), "\(error)")
         }
         for stack in stacks(having) { #expect(try await stack.send(request).status == .ok) }

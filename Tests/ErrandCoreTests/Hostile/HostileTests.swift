@@ -17,8 +17,8 @@ import Glibc
         let label: String
         var place = MiddlewarePlace.unplaced
         var neighbors: [MiddlewareNeighbor] = []
-        var servedPlaces: Set<MiddlewarePlace> = []
-        var takesDetours = false
+        var supportedPlaces: Set<MiddlewarePlace> = []
+        var mayBypassInnerLayers = false
         var passed: RecordingList<String>?
 
         init(

@@ -13,18 +13,18 @@ import Testing
     private enum UnequalOverrideKey: OptionKey { static var defaultValue: OptionOverride<Unequal> { .inherited } }
     private enum NothingKey: OptionKey {
         static var defaultValue: (@Sendable () -> Int)? { nil }
-        static var servedBy: MiddlewarePlace { .hedge }
+        static var requiredMiddleware: MiddlewarePlace { .hedge }
     }
     private enum OverrideKey: OptionKey { static var defaultValue: OptionOverride<String> { .inherited } }
     private enum SetUnequalKey: OptionKey { static var defaultValue: Unequal? { Unequal() } }
     private enum NumberKey: OptionKey { static var defaultValue: Double { 0 } }
-    private enum ServedKey: OptionKey {
+    private enum RequiringKey: OptionKey {
         static var defaultValue: Int { 3 }
-        static var servedBy: MiddlewarePlace { .hedge }
+        static var requiredMiddleware: MiddlewarePlace { .hedge }
     }
     private enum OutsideKey: OptionKey {
         static var defaultValue: Int { 0 }
-        static func identity(of value: Int) -> OptionIdentity { .none }
+        static func identity(of value: Int) -> OptionIdentity { .ignored }
         static var crossesOrigins: Bool { true }
     }
 
@@ -99,7 +99,7 @@ import Testing
         #expect(options[TenantKey.self] == nil && options[OutsideKey.self] == 1 && options.urlTemplate == "/x")
     }
 
-    // MARK: Who serves it
+    // MARK: The required middleware
 
     private let stub = StubTransport(Stub().responds(.status(.ok)))
 
@@ -123,14 +123,14 @@ import Testing
     }
 
     @Test func theDefaultValueAsksForNobody() async throws {
-        #expect(try await HTTPStack(stub).send(request { $0[ServedKey.self] = 3 }).status == .ok)
-        await #expect(throws: UnservedOptionError.self) { try await HTTPStack(stub).send(self.request { $0[ServedKey.self] = 4 }) }
+        #expect(try await HTTPStack(stub).send(request { $0[RequiringKey.self] = 3 }).status == .ok)
+        await #expect(throws: UnsupportedOptionError.self) { try await HTTPStack(stub).send(self.request { $0[RequiringKey.self] = 4 }) }
     }
 
-    @Test func anOptionThatNobodyServesFailsAndNamesTheMissingMiddleware() async throws {
+    @Test func anUnsupportedOptionFailsAndNamesTheMissingMiddleware() async throws {
         let request = request { $0.hedge = .use(.standard) }
-        let error = await #expect(throws: UnservedOptionError.self) { try await stub.retry().send(request) }
-        #expect(error?.missing == .hedge && error?.delivery == .notSent && error?.phase == .request && stub.requests.isEmpty)
+        let error = await #expect(throws: UnsupportedOptionError.self) { try await stub.retry().send(request) }
+        #expect(error?.missingMiddleware == .hedge && error?.delivery == .notSent && error?.phase == .request && stub.requests.isEmpty)
         #expect(
             error?.description
                 == "GET https://a.example/: the option 'hedge' needs the middleware 'hedge', which the stack does not have: "
@@ -140,37 +140,39 @@ import Testing
 
     private enum ConstantKey: OptionKey {
         static let defaultValue = 0
-        static let servedBy = MiddlewarePlace.hedge
+        static let requiredMiddleware = MiddlewarePlace.hedge
     }
 
     private enum NeedingKey: OptionKey {
         static let defaultValue = 0
-        static let needs = Capabilities.networkAccess
+        static let requiredCapabilities = Capabilities.networkAccess
     }
 
     private enum GreedyKey: OptionKey {
         static let defaultValue = 0
-        static let servedBy = MiddlewarePlace.hedge
-        static let needs: Capabilities = [.networkAccess, .trailers, .waitsForConnectivity]
+        static let requiredMiddleware = MiddlewarePlace.hedge
+        static let requiredCapabilities: Capabilities = [.networkAccess, .trailers, .waitsForConnectivity]
     }
 
     /// The constants that a stack reads are those of the protocol's types, without a type written.
     @Test func aConstantWithoutAWrittenTypeIsRead() async throws {
-        let served = await #expect(throws: UnservedOptionError.self) {
+        let requiring = await #expect(throws: UnsupportedOptionError.self) {
             try await HTTPStack(stub).send(self.request { $0[ConstantKey.self] = 1 })
         }
-        #expect(served?.missing == .hedge && served?.missingCapabilities == [])
-        let needing = await #expect(throws: UnservedOptionError.self) {
+        #expect(requiring?.missingMiddleware == .hedge && requiring?.missingCapabilities == [])
+        let needing = await #expect(throws: UnsupportedOptionError.self) {
             try await HTTPStack(stub).send(self.request { $0[NeedingKey.self] = 1 })
         }
-        #expect(needing?.missing == .unplaced && needing?.missingCapabilities == .networkAccess)
+        #expect(needing?.missingMiddleware == .unplaced && needing?.missingCapabilities == .networkAccess)
     }
 
     @Test func anOptionWhoseCapabilityTheTransportLacksFailsAndNamesIt() async throws {
         let request = request { $0[GreedyKey.self] = 1 }
         // The middleware comes first.
-        #expect(try #require(await #expect(throws: UnservedOptionError.self) { try await HTTPStack(stub).send(request) }).missing == .hedge)
-        let error = await #expect(throws: UnservedOptionError.self) { try await stub.hedge().send(request) }
+        #expect(
+            try #require(await #expect(throws: UnsupportedOptionError.self) { try await HTTPStack(stub).send(request) }).missingMiddleware
+                == .hedge)
+        let error = await #expect(throws: UnsupportedOptionError.self) { try await stub.hedge().send(request) }
         #expect(error?.missingCapabilities == [.networkAccess, .waitsForConnectivity] && error?.delivery == .notSent)
         #expect(
             error?.description
@@ -187,7 +189,7 @@ import Testing
             .informationalResponses, .trailers, .upgrades, .decodesContent, .waitsForConnectivity, .networkAccess,
         ]
         for flag in flags {
-            let error = UnservedOptionError(NeedingKey.self, missing: .capabilities(flag), request: .sample())
+            let error = UnsupportedOptionError(NeedingKey.self, missing: .capabilities(flag), request: .sample())
             #expect(error.description.contains("a transport with '\(flag)'") && !flag.description.isEmpty)
         }
         #expect(Set(flags.map(\.rawValue)).count == flags.count)
@@ -207,15 +209,15 @@ import Testing
         #expect(try await HTTPStack(stub).send(request).status == .ok)
     }
 
-    @Test func aMiddlewareForSomeRequestsServes() async throws {
+    @Test func aMiddlewareForSomeRequestsSupportsItsOption() async throws {
         let stack = stub.wrapped(by: HedgeMiddleware(), when: .method(.post))
         #expect(try await stack.send(request { $0.hedge = .use(.standard) }).status == .ok)
     }
 
-    @Test func aSenderThatIsNoTransportMayServeAnything() async throws {
+    @Test func aSenderThatIsNoTransportMaySupportAnything() async throws {
         let inner = Opaque(stack: stub.hedge())
         #expect(try await inner.retry().send(request { $0.hedge = .use(.standard) }).status == .ok)
-        // The outer stack serves what the inner one does not.
+        // The outer stack supports what the inner one does not.
         #expect(try await Opaque(stack: HTTPStack(stub)).retry().send(request { $0.retry = .use(.standard) }).status == .ok)
     }
 
@@ -247,7 +249,7 @@ import Testing
     @Test func aRequestOfAResponseBeginsAnotherCall() async throws {
         let request = request { $0.retry = .use(.standard) }
         let response = try await stub.retry().send(request)
-        await #expect(throws: UnservedOptionError.self) { try await HTTPStack(stub).send(response.request) }
+        await #expect(throws: UnsupportedOptionError.self) { try await HTTPStack(stub).send(response.request) }
     }
 
     @Test func aStackBelowATransportIsAPartOfTheCall() async throws {
@@ -262,21 +264,21 @@ import Testing
             _ = try await failing.retry().send(request { $0.retry = .use(.standard) })
         }
         let again = try #require(error?.request)
-        await #expect(throws: UnservedOptionError.self) { try await HTTPStack(stub).send(again) }
+        await #expect(throws: UnsupportedOptionError.self) { try await HTTPStack(stub).send(again) }
     }
 
     @Test func nilNeedsNobodyAndTellsNothingApart() async throws {
         let request = request { $0[NothingKey.self] = nil }
         #expect(request.options.identity != nil && request.options.identity == RequestOptions().identity)
         #expect(try await HTTPStack(stub).send(request).status == .ok)
-        await #expect(throws: UnservedOptionError.self) { try await HTTPStack(stub).send(self.request { $0[NothingKey.self] = { 1 } }) }
+        await #expect(throws: UnsupportedOptionError.self) { try await HTTPStack(stub).send(self.request { $0[NothingKey.self] = { 1 } }) }
     }
 
-    @Test func theSpanOfACallServesTheOptionsOfSpans() async throws {
+    @Test func theSpanOfACallSupportsTheOptionsOfSpans() async throws {
         #if Telemetry
         let request = request { $0.trace = .use(TraceOptions(bodySizes: true)) }
         #expect(try await stub.traceCall().send(request).status == .ok)
-        await #expect(throws: UnservedOptionError.self) { try await HTTPStack(stub).send(request) }
+        await #expect(throws: UnsupportedOptionError.self) { try await HTTPStack(stub).send(request) }
         #endif
     }
 

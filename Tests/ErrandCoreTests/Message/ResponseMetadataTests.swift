@@ -13,7 +13,7 @@ import Testing
         var metadata = try await stub.redirect().retry().number().send(try request()).metadata
         let number = try #require(metadata.requestNumber)
         #expect("\(metadata)" == "request \(number), 1 earlier attempt, 1 redirect")
-        metadata.httpVersion = "2"
+        metadata.httpVersion = .http2
         metadata.contentCoding = "gzip"
         metadata[SecretKey.self] = "s3cret"
         #expect("\(metadata)" == "HTTP/2, request \(number), 1 earlier attempt, 1 redirect, body was gzip")

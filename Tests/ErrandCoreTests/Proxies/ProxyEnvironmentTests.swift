@@ -155,7 +155,7 @@ import Testing
     @Test func aPolicyShowsNoSecret() throws {
         let proxy = ProxySettings.http(host: "p.example", port: 1, credentials: ("joe", "hunter2"))
         let policies = [
-            ProxyPolicy.none, .all(proxy), ProxyPolicy.environment(["all_proxy": "joe:hunter2@p.example:1"]), .each { _ in proxy },
+            ProxyPolicy.none, .all(proxy), ProxyPolicy.environment(["all_proxy": "joe:hunter2@p.example:1"]), .byOrigin { _ in proxy },
         ]
         #expect(
             policies.map { "\($0)" }
@@ -173,7 +173,7 @@ import Testing
 
     @Test func aClosureChoosesByOrigin() throws {
         let proxy = ProxySettings.socks5(host: "p.example")
-        let policy = ProxyPolicy.each { $0.host == "a.example" ? proxy : nil }
+        let policy = ProxyPolicy.byOrigin { $0.host == "a.example" ? proxy : nil }
         #expect(try policy.proxy(for: "http://a.example") == proxy)
         #expect(try policy.proxy(for: "http://b.example") == nil)
     }

@@ -73,14 +73,14 @@ import Testing
     private final class CountingResolver: HostResolver {
         let asked = Watched([String]())
         let discarded = Watched(0)
-        let mayAnswer: Watched<Bool>
+        let mayRespond: Watched<Bool>
         private let failures: Int
 
-        init(mayAnswer: Bool = true, failures: Int = 0) { (self.mayAnswer, self.failures) = (Watched(mayAnswer), failures) }
+        init(mayRespond: Bool = true, failures: Int = 0) { (self.mayRespond, self.failures) = (Watched(mayRespond), failures) }
 
         func addresses(of host: String, port: Int) async throws -> [IPAddress] {
             asked.change { $0.append("\(host):\(port)") }
-            try await mayAnswer.wait { $0 }
+            try await mayRespond.wait { $0 }
             if asked.value.count <= failures { throw HostNotFoundError(host) }
             return CachedHostResolverTests.addresses
         }
@@ -106,17 +106,17 @@ import Testing
     }
 
     @Test func lookupsAtTheSameTimeAreOne() async throws {
-        let base = CountingResolver(mayAnswer: false)
+        let base = CountingResolver(mayRespond: false)
         let resolver = base.cached()
         let lookups = (0..<8).map { _ in Task { try await resolver.addresses(of: "a.example", port: 443) } }
         try await base.asked.wait("the lookup") { $0.count == 1 }
-        base.mayAnswer.change { $0 = true }
+        base.mayRespond.change { $0 = true }
         for lookup in lookups { #expect(try await lookup.value == Self.addresses) }
         #expect(base.asked.value.count == 1)
     }
 
     @Test func aCallerThatIsCancelledLeavesAtOnceAndTheLastEndsTheLookup() async throws {
-        let base = CountingResolver(mayAnswer: false)
+        let base = CountingResolver(mayRespond: false)
         let resolver = base.cached()
         let (first, second) = (
             Task { try await resolver.addresses(of: "a.example", port: 443) },
@@ -128,7 +128,7 @@ import Testing
         second.cancel()
         await #expect(throws: CancellationError.self) { try await second.value }
         #expect(resolver.count == 0)
-        base.mayAnswer.change { $0 = true }
+        base.mayRespond.change { $0 = true }
         #expect(try await resolver.addresses(of: "a.example", port: 443) == Self.addresses)
         #expect(base.asked.value.count == 2)
     }

@@ -12,13 +12,13 @@ import Testing
         #expect(whole.customMirror.children.map { "\($0.value)" } == [text])
         let proxied = OpenConnection(
             number: 4, authority: "a.example", exchanges: 0, exchangesStarted: 2, scheme: "https", peerAddress: "192.0.2.1", peerPort: 3128,
-            httpVersion: "2", proxy: ProxyAddress(.http(host: "proxy.example", port: 3128, credentials: ("joe", "hunter2"))))
+            httpVersion: .http2, proxy: ProxyAddress(.http(host: "proxy.example", port: 3128, credentials: ("joe", "hunter2"))))
         #expect(
             "\(proxied)" == "#4 https://a.example through the HTTP proxy proxy.example:3128 at 192.0.2.1:3128, HTTP/2, 0 in progress, "
                 + "2 so far")
         let shared = OpenConnection(
             number: 5, authority: "a.example", exchanges: 2, exchangesStarted: 2, scheme: "https", peerAddress: "192.0.2.1", peerPort: 443,
-            httpVersion: "2", sharedWith: ["https://b.example", "https://c.example"])
+            httpVersion: .http2, sharedWith: ["https://b.example", "https://c.example"])
         #expect(
             "\(shared)"
                 == "#5 https://a.example at 192.0.2.1:443, shared with https://b.example, https://c.example, HTTP/2, 2 in progress, "

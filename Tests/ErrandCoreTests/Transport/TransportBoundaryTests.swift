@@ -177,7 +177,7 @@ import Testing
         #expect(stub.requests.isEmpty)
     }
 
-    @Test func aDeadlineEndsAnAnswerThatNeverComes() async throws {
+    @Test func aDeadlineEndsAResponseThatNeverComes() async throws {
         let stub = StubTransport(Stub().responds(.never))
         let request = request(within: .seconds(30))
         async let response = HTTPStack(stub).send(request)
@@ -187,7 +187,7 @@ import Testing
         clock.advance(by: .milliseconds(1))
         do {
             _ = try await response
-            Issue.record("an answer came")
+            Issue.record("a response came")
         } catch let error as TransportError {
             #expect(
                 error.description
@@ -249,7 +249,7 @@ import Testing
     @Test func aResponseThatComesAsTheDeadlinePassesIsReleased() async throws {
         let source = ScriptedBodySource(["a"])
         let transport = ScriptedTransport { request in
-            _ = try? await untilCancelled()  // a transport that answers although it was cancelled
+            _ = try? await untilCancelled()  // a transport that responds although it was cancelled
             return Response(head: HTTPResponse(status: .ok), body: ResponseBody(source), request: request, exchange: ExchangeLifetime())
         }
         let request = request(within: .seconds(30))

@@ -243,13 +243,13 @@ import Testing
 
     /// Where a field has them, octets that are not UTF-8 are kept.
     @Test func octetsOfAFieldThatAreNotUTF8AreEscaped() {
-        func value(_ octets: [UInt8]) -> String { HTTPField(name: .location, value: octets).referenceValue }
+        func value(_ octets: [UInt8]) -> String { HTTPField(name: .location, value: octets).valuePreservingURLs }
         #expect(value(Array("/caf".utf8) + [0xE9]) == "/caf%E9")
         #expect(value(Array("/é".utf8) + [0xFF]) == "/%C3%A9%FF")
         #expect(value(Array("/é?%".utf8)) == "/é?%")
         // In a Link, only the URLs are escaped.
         let link = HTTPField(name: .custom("Link"), value: Array("</caf".utf8) + [0xE9] + Array(">; title=caf".utf8) + [0xE9])
-        #expect(link.referenceValue == "</caf%E9>; title=café")
+        #expect(link.valuePreservingURLs == "</caf%E9>; title=café")
     }
 
     @Test func refusalsHoldNoSecretAndNoControlCharacter() {

@@ -42,7 +42,7 @@ import Testing
         ("<a>; title='a b'; rel=next", ["next"]), ("<a>; rel=next title", ["next", "title"]),
     ])
     func relationsAreReadInUnusualForms(_ text: String, _ expected: [String]) {
-        let (links, isComplete) = WebLink.parse(checking: [text])
+        let (links, isComplete) = WebLink.parseReportingCompleteness([text])
         #expect(links.map(\.relations) == [expected] && isComplete)
         #expect(WebLink.parse([text + ", <z>; rel=up"]).map(\.relations) == [expected, ["up"]])
     }
@@ -56,8 +56,8 @@ import Testing
         ("<a>" + (0..<32).map { ";p\($0)=1" }.joined() + ";rel=next", false), ("<a>;rel=x" + (0..<40).map { ";p\($0)=1" }.joined(), true),
     ])
     func whatIsLeftOutIsToldAbout(_ value: String, _ isWhole: Bool) {
-        #expect(WebLink.parse(checking: [value]).isComplete == isWhole)
-        #expect(WebLink.parse(checking: [value, "<a>; rel=x"]).isComplete == isWhole, "another value does not mend it")
+        #expect(WebLink.parseReportingCompleteness([value]).isComplete == isWhole)
+        #expect(WebLink.parseReportingCompleteness([value, "<a>; rel=x"]).isComplete == isWhole, "another value does not mend it")
     }
 
     @Test func valuesAreBounded() {

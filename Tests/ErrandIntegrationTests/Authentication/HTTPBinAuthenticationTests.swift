@@ -49,12 +49,12 @@ struct HTTPBinAuthenticationTests {
     }
 
     @Test func aTokenArrivesAsItIs() async throws {
-        struct Answer: Decodable { let token: String }
+        struct Echo: Decodable { let token: String }
         try await withWire { stack, log in
             let token = "eyJ.a-b_c~d+e/f=="
             let response = try await stack.authenticate(.bearer(token)).send(try get("/bearer"))
-            let answer = try JSONDecoder().decode(Answer.self, from: try await response.body.collect())
-            #expect(answer.token == token)
+            let echo = try JSONDecoder().decode(Echo.self, from: try await response.body.collect())
+            #expect(echo.token == token)
             let outcome = try await stack.outcome(of: try get("/bearer"))
             #expect(outcome.status == .unauthorized && log.value.last?.challenges.map(\.scheme) == ["Bearer"])
         }

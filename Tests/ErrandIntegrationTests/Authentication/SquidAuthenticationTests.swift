@@ -125,7 +125,7 @@ struct SquidAuthenticationTests {
     /// Neither gets the other's.
     @Test func theProxyAndTheOriginHavePasswordsOfTheirOwn() async throws {
         let seen = Watched<[RawRequest]>([])
-        let origin = try RawServer.answering { connection, request, _ in
+        let origin = try RawServer.responding { connection, request, _ in
             seen.change { $0.append(request) }
             if request.value("authorization") == nil {
                 try connection.respond("401 No", fields: [#"WWW-Authenticate: Digest realm="o", nonce="n", qop=auth"#])

@@ -48,7 +48,7 @@ import Testing
         case wrong
     }
 
-    /// Reads the whole answer, in the time of the request.
+    /// Reads the whole response, in the time of the request.
     private func outcome(_ stack: HTTPStack, _ request: Request, pace: Int = 0) async -> Outcome {
         do {
             let response = try await stack.send(request)
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func oneExchangeAnswersAll() async throws {
+    @Test func oneExchangeRespondsToAll() async throws {
         try await with { server, transport in
             let parts = Parts(transport)
             server.dispatch { _ in

@@ -14,12 +14,12 @@ import Testing
 
     private struct Done: Error {}
 
-    /// A server that answers each request by the next script, and then closes the connection.
+    /// A server that responds to each request by the next script, and then closes the connection.
     private func server(
         _ scripts: [@Sendable (RawConnection) throws -> Void], _ seen: Watched<Seen>
     ) throws -> RawServer {
         let next = Mutex(scripts[...])
-        return try RawServer.answering { connection, request, body in
+        return try RawServer.responding { connection, request, body in
             seen.change { seen in
                 seen.lastEventIDs.append(request.value("last-event-id"))
                 seen.bodies.append(String(decoding: body, as: UTF8.self))

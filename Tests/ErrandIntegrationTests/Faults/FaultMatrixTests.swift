@@ -83,13 +83,13 @@ extension IntegrationTests {
             #expect((connection == 0) == expected.keepsConnection, "\(row): the next request on connection \(connection ?? -1)")
         }
 
-        /// What comes beyond a response is no answer to the next request.
+        /// What comes beyond a response is no response to the next request.
         @Test func whatComesBeyondAResponseIsNoResponse() async throws {
             await concurrently(Array(0..<50)) { _ in
                 try await withMockServer { server in
-                    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"
+                    let head = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"
                     server.dispatch { request in
-                        let octets = request.path == "/doubled" ? answer + "four" + answer + "evil" : answer + "fine"
+                        let octets = request.path == "/doubled" ? head + "four" + head + "evil" : head + "fine"
                         // Kept open, unlike behind a raw response.
                         return .data(Data()).fault(.garbage(Data(octets.utf8)), at: .responseStart)
                     }
@@ -128,7 +128,7 @@ extension IntegrationTests {
 struct FaultExpectation: Sendable {
     /// The code of the failure; `nil` if the exchange succeeds.
     var code: TransportError.Code?
-    /// Where it fails; in `body`, the server has answered, and else it may have got the request.
+    /// Where it fails; in `body`, the server has responded, and else it may have got the request.
     var phases: Set<ExchangePhase> = []
     var mayBeWhole = false
     /// Whether the pool may give the connection away again before it knows, or can't know, that it is broken.

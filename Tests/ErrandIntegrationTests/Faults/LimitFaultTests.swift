@@ -63,14 +63,14 @@ import Testing
                 let next = try Request(.get, url: server.url("/next"))
                 // What the broken exchange left on its connection may fail the next one as well: the slot is there all the same.
                 let bounded = stack.phaseTimeouts(attempt: .milliseconds(500))
-                var answer: Data?
-                for _ in 0..<5 where answer == nil {
+                var body: Data?
+                for _ in 0..<5 where body == nil {
                     do {
-                        answer = try await bounded.send(next).body.collect()
+                        body = try await bounded.send(next).body.collect()
                     } catch is TransportError {
                     }
                 }
-                #expect(answer == Data("fine".utf8))
+                #expect(body == Data("fine".utf8))
                 // Told on an event loop, which may be a moment behind the reader.
                 try await poll("the slot to be free", value: { middleware.state.inFlight + middleware.state.queued }) {
                     $0 == 0
@@ -85,7 +85,7 @@ import Testing
             server.dispatch { _ in isBroken.withLock { $0 } ? .text("x").fault(fault, at: .responseStart) : .text("fine") }
             try await withTransport(NIOTransport()) { transport async throws in
                 let clock = ManualClock()
-                let stack = transport.circuitBreaker(CircuitBreaker(CircuitBreakerPolicy(minimumCalls: 5, probes: 1), clock: clock))
+                let stack = transport.circuitBreaker(CircuitBreaker(CircuitBreakerPolicy(minimumCalls: 5, probeCount: 1), clock: clock))
                 for _ in 0..<5 {
                     await #expect(throws: TransportError.self) { () async throws -> Void in
                         _ = try await stack.send(Request(.get, url: server.url("/x")))

@@ -29,7 +29,7 @@ import Testing
         String(decoding: try await stack.send(request).body.collect(), as: UTF8.self)
     }
 
-    /// The failure that reading the whole answer ends with.
+    /// The failure that reading the whole response ends with.
     private func failure(
         _ stack: HTTPStack, _ request: Request, sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> TransportError {
@@ -140,7 +140,7 @@ import Testing
         }
     }
 
-    @Test func firstByteEndsAServerThatDoesNotAnswer() async throws {
+    @Test func firstByteEndsAServerThatDoesNotRespond() async throws {
         try await with { server, transport async throws in
             server.enqueue(.text("x").fault(.stall, at: .responseStart), .text("fine").with { $0.chunkPause = .milliseconds(1_500) })
             let stack = transport.phaseTimeouts(firstByte: .seconds(1))
@@ -226,7 +226,7 @@ import Testing
 
     // MARK: fallback and validate
 
-    @Test(arguments: [Fault.reset, .close, .garbage]) func anotherServerAnswersForOneThatBreaks(_ fault: Fault) async throws {
+    @Test(arguments: [Fault.reset, .close, .garbage]) func anotherServerRespondsForOneThatBreaks(_ fault: Fault) async throws {
         try await withMockServer { second in
             try await with { first, transport async throws in
                 first.enqueue(.text("x").fault(fault, at: .responseStart))
@@ -277,8 +277,8 @@ import Testing
         }
     }
 
-    /// The refused answer is not whole, and holds the one connection that the work before the retry needs.
-    @Test func theWorkBeforeARetryGetsTheConnectionOfTheRefusedAnswer() async throws {
+    /// The refused response is not whole, and holds the one connection that the work before the retry needs.
+    @Test func theWorkBeforeARetryGetsTheConnectionOfTheRefusedResponse() async throws {
         try await withMockServer { server in
             var configuration = NIOTransport.Configuration()
             configuration.maxConnectionsPerOrigin = 1

@@ -11,8 +11,8 @@ import Testing
     @Test func underThreeHundredScriptsOfFaults() async throws {
         var generator = SeededGenerator(seed: 2026)
         let scripts = (0..<300).map { _ in Script(using: &generator) }
-        let (received, answered) = try await play(scripts) { stack, _ in stack.phaseTimeouts(attempt: .milliseconds(150)) }
-        #expect(received > 150 && (50..<300).contains(answered), "\(received) reached it, \(answered) were answered")
+        let (received, completed) = try await play(scripts) { stack, _ in stack.phaseTimeouts(attempt: .milliseconds(150)) }
+        #expect(received > 150 && (50..<300).contains(completed), "\(received) reached it, \(completed) got a response")
     }
 
     /// The time of an attempt is up while it waits for a connection, or as it leaves.
@@ -31,10 +31,10 @@ import Testing
         _ = try await play(scripts, atOnce: 30) { stack, number in stack.phaseTimeouts(connect: .microseconds(microseconds[number])) }
     }
 
-    /// - Returns: how many of them reached the server, and how many were answered.
+    /// - Returns: how many of them reached the server, and how many got a response.
     private func play(
         _ scripts: [Script], atOnce: Int = 10, bounded: @escaping @Sendable (HTTPStack, _ number: Int) -> HTTPStack
-    ) async throws -> (received: Int, answered: Int) {
+    ) async throws -> (received: Int, completed: Int) {
         try await withMockServer { server in
             let seen = Seen()
             server.dispatch { request in
@@ -45,9 +45,9 @@ import Testing
             return try await withTransport(NIOTransport()) { transport in
                 let random = SeededRandom(seed: 7)
                 let policy = RetryPolicy(maxAttempts: 4, backoff: .constant(.milliseconds(2)))
-                var answered = 0
+                var completed = 0
                 for start in stride(from: 0, to: scripts.count, by: atOnce) {
-                    answered += try await withThrowingTaskGroup(of: Bool.self) { group in
+                    completed += try await withThrowingTaskGroup(of: Bool.self) { group in
                         for number in start..<start + atOnce {
                             if let fault = scripts[number].connectionFault { server.failConnections(fault) }
                             let request = try Request(.post, url: server.url("/\(number)"), body: scripts[number].body)
@@ -69,7 +69,7 @@ import Testing
                 }
                 let counts = seen.counts
                 for (path, count) in counts where count > 1 { Issue.record("\(path) came \(count) times; \(seen.told(of: path))") }
-                return (counts.count, answered)
+                return (counts.count, completed)
             }
         }
     }

@@ -28,7 +28,7 @@ import Tracing
 
     @Test(arguments: [false, true]) func aWholeExchangeIsToldAsItWas(isHTTP2: Bool) async throws {
         let files = try FileAuthority()
-        try await withMockServer(.tls(try files.authority.certificate(), protocols: [isHTTP2 ? .http2 : .http1])) { server in
+        try await withMockServer(.tls(try files.authority.certificate(), protocols: [isHTTP2 ? .http2 : .http1_1])) { server in
             server.enqueue(.chunks([Data(count: 100_000), Data(count: 1)]), .text("no", status: .notFound))
             try await withNIO {
                 $0.tls.extraRootsPEMFiles = [files.path]

@@ -14,7 +14,7 @@ struct HAProxyTests {
         return (try await body(), ContinuousClock.now - started)
     }
 
-    // MARK: No answer
+    // MARK: No response
 
     @Test func aConnectionThatIsDroppedSilentlyTimesOut() async throws {
         try await withClient(of: .haproxy, layers: { $0.timeout(Self.limit) }) { client in
@@ -59,7 +59,7 @@ struct HAProxyTests {
         }
     }
 
-    // MARK: A late answer
+    // MARK: A late response
 
     @Test func aTarpitIsWaitedForWhereThereIsTime() async throws {
         try await withClient(of: .haproxy, layers: { $0.timeout(.seconds(20)) }) { client in
@@ -79,7 +79,7 @@ struct HAProxyTests {
         }
     }
 
-    // MARK: An answer that asks for patience
+    // MARK: A response that asks for patience
 
     @Test(arguments: [429, 503])
     func retryAfterIsTold(status: Int) async throws {
@@ -153,14 +153,14 @@ struct HAProxyTests {
         try await withClient(of: .haproxy, layers: { $0.retry(Self.patient, budget: nil).timeout(.seconds(20)) }) { client in
             try await withThrowingTaskGroup(of: String.self) { group in
                 for _ in 0..<50 { group.addTask { try await client.get("/flaky") } }
-                for try await answer in group { #expect(answer == "ok") }
+                for try await text in group { #expect(text == "ok") }
             }
         }
     }
 
     // MARK: Nobody behind it
 
-    @Test func aDeadBackEndIsTheProxysAnswer() async throws {
+    @Test func aDeadBackEndIsTheProxysResponse() async throws {
         try await withClient(of: .haproxy, layers: { $0.timeout(.seconds(20)) }) { client in
             let error = try await failure(StatusError.self) { try await client.get("/dead", as: String.self) }
             #expect(error.status == .serviceUnavailable)

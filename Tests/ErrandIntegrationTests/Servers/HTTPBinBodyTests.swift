@@ -109,7 +109,7 @@ struct HTTPBinBodyTests {
 
     // MARK: Deadlines
 
-    @Test func aDelayedAnswerTimesOut() async throws {
+    @Test func aDelayedResponseTimesOut() async throws {
         try await withClient(of: .httpbin, layers: { $0.timeout(.seconds(1)) }) { client in
             let error = try await timeout(after: .seconds(1)) { try await client.get("/delay/8", as: Echo.self) }
             #expect(error.phase == .response)
@@ -127,7 +127,7 @@ struct HTTPBinBodyTests {
         }
     }
 
-    @Test func anAnswerThatComesInTimeIsTaken() async throws {
+    @Test func aResponseThatComesInTimeIsTaken() async throws {
         try await withClient(of: .httpbin, layers: { $0.timeout(.seconds(20)) }) { client in
             let started = ContinuousClock.now
             let echo: Echo = try await client.get("/delay/1")

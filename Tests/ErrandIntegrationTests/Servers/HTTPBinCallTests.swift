@@ -158,7 +158,7 @@ struct HTTPBinCallTests {
         }
     }
 
-    @Test func manyCallsAtOnceGetEachTheirOwnAnswer() async throws {
+    @Test func manyCallsAtOnceGetEachTheirOwnResponse() async throws {
         try await withClient(of: .httpbin) { client in
             let numbers = try await withThrowingTaskGroup(of: (Int, JSONValue?).self) { group in
                 for number in 0..<100 {

@@ -33,7 +33,7 @@ enum HTTPBin {
 
     static func redirect(_ kind: RedirectKind, _ hops: Int) -> Endpoint<Echo> { .get("/\(kind, "kind")/\(hops, "hops")") }
 
-    /// Answers `method` with a redirect to `target`.
+    /// Responds to `method` with a redirect to `target`.
     static func redirect(
         _ method: HTTPRequest.Method = .get, to target: String, status: Int, headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
     ) -> Endpoint<Echo> {

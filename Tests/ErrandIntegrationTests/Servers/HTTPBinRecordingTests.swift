@@ -5,20 +5,20 @@ internal import Foundation
 internal import TestSupport
 internal import Testing
 
-/// Real exchanges, recorded to a file and answered from it again without a network.
+/// Real exchanges, recorded to a file and replayed from it again without a network.
 @Suite(.enabled(if: RealServer.httpbin.isHere, Comment(rawValue: RealServer.httpbin.missing)), .timeLimit(.minutes(5)))
 struct HTTPBinRecordingTests {
-    private struct Answer: Equatable {
+    private struct Received: Equatable {
         let head: HTTPResponse
         let body: Data
-        let version: String?
+        let version: HTTPVersion?
         let coding: String?
     }
 
-    private func answer(_ sender: some HTTPSender, _ request: Request) async throws -> Answer {
+    private func received(by sender: some HTTPSender, _ request: Request) async throws -> Received {
         let response = try await sender.send(request)
         let body = try await response.body.collect()
-        return Answer(head: response.head, body: body, version: response.metadata.httpVersion, coding: response.metadata.contentCoding)
+        return Received(head: response.head, body: body, version: response.metadata.httpVersion, coding: response.metadata.contentCoding)
     }
 
     private func requests() throws -> [Request] {
@@ -48,20 +48,22 @@ struct HTTPBinRecordingTests {
         let folder = try TestFolder("recording")
         let recording = try Recording(path: folder.file("a.har"), keepsUnknownText: true)
         let live = try await withTransport(NIOTransport()) { transport in
-            var answers: [Answer] = []
-            for request in try requests() { answers.append(try await answer(transport.decompress().record(on: recording), request)) }
-            return answers
+            var responses: [Received] = []
+            for request in try requests() {
+                responses.append(try await received(by: transport.decompress().record(on: recording), request))
+            }
+            return responses
         }
         try recording.save()
         if await HARValidator.isHere() { try await HARValidator.validate(folder.file("a.har")) }
         let replay = HTTPStack(try ReplayTransport(path: folder.file("a.har"), matching: RecordingMatcher(body: .normalized)))
         for (request, live) in zip(try requests(), live) {
-            let replayed = try await answer(replay, request)
+            let replayed = try await received(by: replay, request)
             #expect(replayed.head == live.head && replayed.version == live.version && replayed.coding == live.coding, "\(request)")
             let isSame = replayed.body == live.body
             #expect(isSame, "\(request)")
         }
-        #expect(live[6].coding == "gzip" && live[0].version == "1.1")
+        #expect(live[6].coding == "gzip" && live[0].version == .http1_1)
     }
 
     @Test func secretsThatTheServerEchoesAreNotInTheFile() async throws {
@@ -72,13 +74,13 @@ struct HTTPBinRecordingTests {
         let request = try Request(
             .post, url: RealServer.httpbin.url("/anything"), query: ["token": secrets[1], "page": 1],
             headers: [.authorization: "Bearer \(secrets[0])", .contentType: "application/json"], body: .data(body))
-        let echo = try await withTransport(NIOTransport()) { try await answer($0.record(on: recording), request) }
+        let echo = try await withTransport(NIOTransport()) { try await received(by: $0.record(on: recording), request) }
         #expect(String(decoding: echo.body, as: UTF8.self).contains(secrets[0]), "the server has told it")
         try recording.save()
         let file = String(decoding: try folder.read("a.har"), as: UTF8.self)
         for secret in secrets { #expect(!file.contains(secret.prefix(5))) }
         let replay = HTTPStack(try ReplayTransport(path: folder.file("a.har"), matching: RecordingMatcher(body: .normalized)))
-        let replayed = try JSONDecoder().decode(Echo.self, from: try await answer(replay, request).body)
+        let replayed = try JSONDecoder().decode(Echo.self, from: try await received(by: replay, request).body)
         #expect(replayed.args["page"] == "1" && replayed.method == "POST")
     }
 }

@@ -71,7 +71,7 @@ struct HTTPBinRedirectTests {
         }
     }
 
-    @Test func withoutTheLayerARedirectIsAnAnswer() async throws {
+    @Test func withoutTheLayerARedirectIsAResponse() async throws {
         try await withClient(of: .httpbin) { client in
             let error = try await failure(StatusError.self) { try await client.value(HTTPBin.redirect(.any, 1)) }
             #expect(error.status == .found)

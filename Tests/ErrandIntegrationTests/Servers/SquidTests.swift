@@ -25,7 +25,7 @@ struct SquidTests {
             for _ in 0..<2 {
                 let response = try await stack.send(Request(.get, url: nginx.url("/300k", listener, host: "localhost")))
                 #expect(response.status == .ok)
-                #expect(response.metadata.httpVersion == (listener == .tls ? "2" : "1.1"))
+                #expect(response.metadata.httpVersion == (listener == .tls ? .http2 : .http1_1))
                 // As one value: the difference between two long ones would be worked out for minutes.
                 let isWhole = try await response.body.collect() == NginxServer.middle
                 #expect(isWhole)

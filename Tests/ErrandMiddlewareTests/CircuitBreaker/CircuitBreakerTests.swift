@@ -16,7 +16,7 @@ import Testing
 
     struct Row: Sendable, CustomTestStringConvertible {
         let name: String
-        var policy = CircuitBreakerPolicy(failureRatio: 0.5, minimumCalls: 4, window: .seconds(10), breakTime: .seconds(5), probes: 2)
+        var policy = CircuitBreakerPolicy(failureRatio: 0.5, minimumCalls: 4, window: .seconds(10), breakTime: .seconds(5), probeCount: 2)
         let steps: [Step]
         var testDescription: String { name }
     }
@@ -24,7 +24,7 @@ import Testing
     private static let fine = CircuitBreakerMachine.Outcome.succeeded(after: .zero)
     private static let failed = CircuitBreakerMachine.Outcome.failed(retryAfter: nil)
     private static let slowPolicy = CircuitBreakerPolicy(
-        minimumCalls: 4, window: .seconds(10), breakTime: .seconds(5), probes: 1, slowCall: .seconds(2), slowRatio: 0.5)
+        minimumCalls: 4, window: .seconds(10), breakTime: .seconds(5), probeCount: 1, slowCallThreshold: .seconds(2), slowCallRatio: 0.5)
 
     static let rows: [Row] = [
         Row(name: "few calls say nothing", steps: [.calls(3, failed, at: 0), .state(.closed)]),
@@ -127,7 +127,7 @@ import Testing
     }
 
     @Test func whatBeganBeforeAChangeDoesNotCountAfterIt() throws {
-        var machine = CircuitBreakerMachine(CircuitBreakerPolicy(minimumCalls: 2, probes: 1))
+        var machine = CircuitBreakerMachine(CircuitBreakerPolicy(minimumCalls: 2, probeCount: 1))
         guard case .go(let old) = machine.enter(at: .zero), case .go(let other) = machine.enter(at: .zero),
             case .go(let third) = machine.enter(at: .zero)
         else {
@@ -148,7 +148,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct CircuitBreakerTests {
     private let clock = ManualClock()
-    private let policy = CircuitBreakerPolicy(minimumCalls: 4, breakTime: .seconds(5), probes: 1)
+    private let policy = CircuitBreakerPolicy(minimumCalls: 4, breakTime: .seconds(5), probeCount: 1)
 
     private func call(_ host: String = "a.example") throws -> Request { try Request(.get, url: "https://\(host)/x") }
 
@@ -176,7 +176,7 @@ import Testing
                 == ["https://a.example open(for:", "https://a.example halfOpen", "https://a.example closed"].map { $0.prefix(26) })
     }
 
-    @Test func noAnswerCountsAndTheRequestsOwnFaultDoesNot() async throws {
+    @Test func noResponseCountsAndTheRequestsOwnFaultDoesNot() async throws {
         for (code, counts) in [
             (TransportError.Code.cannotConnect, true), (.timedOut, true), (.connectionLost, true), (.invalidRequest, false),
             (.requestBody, false),

@@ -24,7 +24,7 @@ import Testing
             return Task { [stack] in try await stack.send(sent) }
         }
         await middleware.callers(count)
-        await desk.answer(body: body)
+        await desk.respond(body: body)
         var responses: [Response] = []
         for call in calls { responses.append(try await call.value) }
         return responses
@@ -75,7 +75,7 @@ import Testing
         }
         let fast = Task { try await stack.send(try request()).body.collect().count }
         await middleware.callers(2)
-        await desk.answer(body: body)
+        await desk.respond(body: body)
         // Each has asked: one for all, the other beside it.
         await eventually {
             simulation.runUntilIdle()
@@ -193,7 +193,7 @@ import Testing
         body.finish()
         #expect(try await reading.value == "a")
         let fourth = Task { [stack] in try await stack.send(request()) }
-        await desk.answer(1, text: "anew")
+        await desk.respond(1, text: "anew")
         #expect(try await text(fourth.value) == "anew" && desk.requests.count == 2)
         for response in [second, third] { #expect(try await text(response) == "a") }
     }
@@ -205,7 +205,7 @@ import Testing
         body.write("a")
         #expect(try await iterator.next() == Data("a".utf8))
         let second = Task { [stack] in try await stack.send(request()) }
-        await desk.answer(1, text: "anew")
+        await desk.respond(1, text: "anew")
         #expect(try await text(second.value) == "anew")
         body.finish()
         #expect(try await iterator.next() == nil)
@@ -218,7 +218,7 @@ import Testing
         body.write("old")
         body.finish()
         let second = Task { [stack] in try await stack.send(request()) }
-        await desk.answer(1, text: "new")
+        await desk.respond(1, text: "new")
         #expect(try await text(second.value) == "new")
         #expect(try await text(first) == "old")
     }
@@ -372,7 +372,7 @@ import Testing
         #expect(try await text(responses[2]) == "in time" && clock.sleeperCount == 0)
     }
 
-    @Test func anAnswerThatComesWhenAllHaveLeftIsReleased() async throws {
+    @Test func aResponseThatComesWhenAllHaveLeftIsReleased() async throws {
         let body = RecordingBodySource()
         let isAsked = Mutex(false)
         let go = Mutex(false)
@@ -446,7 +446,7 @@ import Testing
         let stack = HTTPStack(desk).wrapped(by: limit).wrapped(by: middleware)
         let calls = (0..<3).map { _ in Task { try await stack.send(request()) } }
         await middleware.callers(3)
-        await desk.answer(body: body)
+        await desk.respond(body: body)
         var responses: [Response] = []
         for call in calls { responses.append(try await call.value) }
         responses[0].body.abandon()
@@ -465,7 +465,7 @@ import Testing
         let body = RecordingBodySource()
         let stack = HTTPStack(desk).wrapped(by: limit).wrapped(by: middleware)
         let call = Task { try await stack.send(request()) }
-        await desk.answer(body: body)
+        await desk.respond(body: body)
         try await call.value.body.abandon()
         #expect(limit.state.inFlight == 0 && body.abandoned == 1)
     }

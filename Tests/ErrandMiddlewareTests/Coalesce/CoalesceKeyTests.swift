@@ -161,13 +161,13 @@ import Testing
         let calls = try pair.requests().map { request in Task { try await stack.send(request).body.collect() } }
         await eventually { pair.share ? middleware.state.callers == 2 && !desk.requests.isEmpty : desk.requests.count == 2 }
         #expect(desk.requests.count == (pair.share ? 1 : 2))
-        for index in 0..<desk.requests.count { await desk.answer(index, text: "x") }
+        for index in 0..<desk.requests.count { await desk.respond(index, text: "x") }
         for call in calls { #expect(try await call.value == Data("x".utf8)) }
     }
 
     @Test func whatAlsoNamesKeepsRequestsApart() async throws {
         let desk = ScriptedSender()
-        let stack = HTTPStack(desk).coalesce(also: { $0.options.urlTemplate })
+        let stack = HTTPStack(desk).coalesce(additionalKey: { $0.options.urlTemplate })
         let calls = try ["/a", "/b"].map { template in
             var request = try request()
             request.options.urlTemplate = template
@@ -175,7 +175,7 @@ import Testing
             return Task { try await stack.send(sent).body.collect() }
         }
         await eventually { desk.requests.count == 2 }
-        for index in 0..<2 { await desk.answer(index, text: "x") }
+        for index in 0..<2 { await desk.respond(index, text: "x") }
         for call in calls { _ = try await call.value }
     }
 
@@ -198,7 +198,7 @@ import Testing
         dump(middleware, to: &text)
         dump(stack, to: &text)
         #expect(!text.contains("s3cr3t"))
-        await desk.answer(text: "x")
+        await desk.respond(text: "x")
         _ = try await call.value
     }
 }

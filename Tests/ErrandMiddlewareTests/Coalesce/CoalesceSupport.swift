@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A sender whose exchanges the test answers.
+/// A sender whose exchanges the test ends.
 final class ScriptedSender: HTTPSender {
     private struct State {
         var requests: [Request] = []
@@ -16,7 +16,7 @@ final class ScriptedSender: HTTPSender {
 
     /// What has come, in order.
     var requests: [Request] { state.withLock(\.requests) }
-    /// Those whose work was cancelled before it was answered.
+    /// Those whose work was cancelled before its response.
     var cancelledCount: Int { state.withLock(\.cancelled.count) }
 
     func send(_ request: Request) async throws -> Response {
@@ -43,7 +43,7 @@ final class ScriptedSender: HTTPSender {
 
     /// Ends the exchange with this number, from 0, once it has begun; false where it was cancelled before.
     @discardableResult
-    func answer(_ index: Int = 0, with result: Result<Response, any Error>) async -> Bool {
+    func respond(_ index: Int = 0, with result: Result<Response, any Error>) async -> Bool {
         await eventually { state.withLock { $0.waiting[index] != nil || $0.cancelled.contains(index) } }
         let waiter = state.withLock { $0.waiting.removeValue(forKey: index) }
         waiter?.resume(with: result)
@@ -51,19 +51,19 @@ final class ScriptedSender: HTTPSender {
     }
 
     @discardableResult
-    func answer(_ index: Int = 0, status: HTTPResponse.Status = .ok, text: String) async -> Bool {
+    func respond(_ index: Int = 0, status: HTTPResponse.Status = .ok, text: String) async -> Bool {
         await eventually { self.requests.count > index }
         guard requests.count > index else { return false }
-        return await answer(
+        return await respond(
             index, with: .success(Response(head: HTTPResponse(status: status), data: Data(text.utf8), request: requests[index])))
     }
 
-    /// Answers with a body that the test writes.
+    /// Responds with a body that the test writes.
     @discardableResult
-    func answer(_ index: Int = 0, body: RecordingBodySource, trailers: HTTPFields? = nil) async -> Bool {
+    func respond(_ index: Int = 0, body: RecordingBodySource, trailers: HTTPFields? = nil) async -> Bool {
         await eventually { self.requests.count > index }
         guard requests.count > index else { return false }
-        return await answer(index, with: .success(body.response(to: requests[index])))
+        return await respond(index, with: .success(body.response(to: requests[index])))
     }
 }
 

@@ -28,12 +28,12 @@ import Testing
     @Test(arguments: [1, 2, 10_000]) func manyCallersShareOneExchange(_ count: Int) async throws {
         let calls = try await calls(count)
         #expect(middleware.state.has(1, callers: count))
-        await desk.answer(text: "one")
+        await desk.respond(text: "one")
         for call in calls { #expect(try await call.value == "one") }
         #expect(desk.requests.count == 1 && middleware.state.has(0, callers: 0))
     }
 
-    @Test func whoIsCancelledLeavesAndTheLastOneGetsItsAnswer() async throws {
+    @Test func whoIsCancelledLeavesAndTheLastOneGetsItsResponse() async throws {
         let calls = try await calls(10_000)
         for (index, call) in calls.enumerated() where index != 77 { call.cancel() }
         // Counted: the test framework takes the longer over an expected error, the more errors there were.
@@ -43,7 +43,7 @@ import Testing
         }
         #expect(left == 9_999)
         #expect(middleware.state.has(1, callers: 1) && desk.cancelledCount == 0)
-        await desk.answer(text: "for the last one")
+        await desk.respond(text: "for the last one")
         #expect(try await calls[77].value == "for the last one")
         #expect(desk.requests.count == 1)
     }
@@ -55,7 +55,7 @@ import Testing
         await middleware.callers(2)
         first.cancel()
         await #expect(throws: CancellationError.self) { try await first.value }
-        await desk.answer(text: "fine")
+        await desk.respond(text: "fine")
         #expect(try await second.value == "fine")
         #expect(desk.requests.count == 1 && desk.cancelledCount == 0)
     }
@@ -67,7 +67,7 @@ import Testing
         for call in calls { await #expect(throws: CancellationError.self) { try await call.value } }
         await eventually { desk.cancelledCount == 1 }
         let later = try call()
-        await desk.answer(1, text: "anew")
+        await desk.respond(1, text: "anew")
         #expect(try await later.value == "anew")
         #expect(desk.requests.count == 2)
     }
@@ -109,7 +109,7 @@ import Testing
         #expect(error?.code == .timedOut && error?.phase == .response && error?.elapsed == .seconds(5))
         #expect(error?.request?.id == short.id && error?.delivery == .unknown)
         await middleware.callers(1)
-        await desk.answer(text: "in time")
+        await desk.respond(text: "in time")
         #expect(try await staying.value == "in time")
         #expect(desk.requests.map { $0.deadline == nil } == [true] && clock.sleeperCount == 0)
     }
@@ -127,7 +127,7 @@ import Testing
         let calls = try requests.map { try call($0) }
         await middleware.callers(count)
         await eventually { !desk.requests.isEmpty }
-        await desk.answer(
+        await desk.respond(
             with: .failure(TransportError(.cannotConnect, phase: .connect, message: "x", request: desk.requests[0], delivery: .notSent)))
         for (call, request) in zip(calls, requests) {
             let error = await #expect(throws: TransportError.self) { try await call.value }
@@ -135,13 +135,13 @@ import Testing
         }
         #expect(desk.requests.count == 1 && middleware.state.inFlight == 0)
         let later = try call()
-        await desk.answer(1, text: "again")
+        await desk.respond(1, text: "again")
         #expect(try await later.value == "again")
     }
 
     @Test func anErrorOfAnotherKindComesAsItIs() async throws {
         let calls = try await calls(3)
-        await desk.answer(with: .failure(Broken()))
+        await desk.respond(with: .failure(Broken()))
         for call in calls { await #expect(throws: Broken.self) { try await call.value } }
     }
 
@@ -151,11 +151,11 @@ import Testing
         await middleware.callers(1)
         let others = try (0..<3).map { _ in try call() }
         await middleware.callers(4)
-        await desk.answer(with: .failure(CancellationError()))
+        await desk.respond(with: .failure(CancellationError()))
         await #expect(throws: CancellationError.self) { try await first.value }
         // All in the new one: none is on its way from the old.
         await eventually { desk.requests.count == 2 && middleware.state.has(1, callers: 3) }
-        await desk.answer(1, text: "fine")
+        await desk.respond(1, text: "fine")
         for other in others { #expect(try await other.value == "fine") }
         #expect(desk.requests.count == 2)
     }
@@ -165,17 +165,17 @@ import Testing
         await middleware.callers(1)
         let others = try (0..<3).map { _ in try call() }
         await middleware.callers(4)
-        await desk.answer(with: .failure(CancellationError()))
+        await desk.respond(with: .failure(CancellationError()))
         await #expect(throws: CancellationError.self) { try await first.value }
         // All in the new one: none is on its way from the old.
         await eventually { desk.requests.count == 2 && middleware.state.has(1, callers: 3) }
-        await desk.answer(1, with: .failure(CancellationError()))
+        await desk.respond(1, with: .failure(CancellationError()))
         var cancelled = 0
         for other in others {
             switch await other.result {
             case .failure(is CancellationError): cancelled += 1  // the one whose request was sent
             case .failure(let error as TransportError): #expect(error.code == .connectionLost && error.delivery == .unknown)
-            default: Issue.record("an answer from nowhere")
+            default: Issue.record("a response from nowhere")
             }
         }
         #expect(cancelled == 1 && desk.requests.count == 2)
@@ -190,7 +190,7 @@ import Testing
         await middleware.callers(1)
         let second = Task { [stack] in try await stack.send(sent[1]) }
         await middleware.callers(2)
-        await desk.answer(text: "x")
+        await desk.respond(text: "x")
         let responses = try await [first.value, second.value]
         for (response, request) in zip(responses, requests) {
             #expect(response.request.id == request.id && response.request.head == request.head)
@@ -231,9 +231,9 @@ import Testing
         let joining = try [prioritized(.normal), prioritized(.high)]
         await middleware.callers(4)
         #expect(desk.requests.map(\.options.priority) == [.background, .high])
-        await desk.answer(1, text: "soon")
+        await desk.respond(1, text: "soon")
         for call in [urgent] + joining { #expect(try await call.value == "soon") }
-        await desk.answer(0, text: "late")
+        await desk.respond(0, text: "late")
         #expect(try await slow.value == "late" && desk.requests.count == 2)
     }
 
@@ -251,16 +251,16 @@ import Testing
         defer { for call in calls { call.cancel() } }
         await middleware.callers(50)
         if isStatus {
-            await desk.answer(status: .serviceUnavailable, text: "busy")
+            await desk.respond(status: .serviceUnavailable, text: "busy")
         } else {
-            await desk.answer(with: .failure(TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)))
+            await desk.respond(with: .failure(TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)))
         }
         try await clock.sleepers(atLeast: 50)
         #expect(budget.balance(of: "https://a.example") == 4, "one token for all")
         clock.advance(by: try #require(clock.nextSleeper))
         try #require(clock.sleeperCount == 0, "they wait for the same time")
         await middleware.callers(50)
-        await desk.answer(1, text: "fine")
+        await desk.respond(1, text: "fine")
         for call in calls { #expect(try await call.value == 200) }
         #expect(desk.requests.count == 2 && budget.balance(of: "https://a.example") == 4.25, "one success for all")
     }
@@ -279,9 +279,9 @@ import Testing
             await middleware.callers(calls.count)
         }
         defer { for call in calls { call.cancel() } }
-        await desk.answer(with: .failure(TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)))
+        await desk.respond(with: .failure(TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)))
         await eventually { desk.requests.count == 2 }
-        await desk.answer(1, text: "fine")
+        await desk.respond(1, text: "fine")
         #expect(try await calls[isSlowFirst ? 1 : 0].value == 200)
         await eventually { clock.sleeperCount == 1 }
         #expect(clock.nextSleeper == .seconds(3600))
@@ -296,7 +296,7 @@ import Testing
             return Task { try await retrying.send(request).status.code }
         }
         await middleware.callers(10)
-        await desk.answer(status: .serviceUnavailable, text: "busy")
+        await desk.respond(status: .serviceUnavailable, text: "busy")
         for call in calls { #expect(try await call.value == 503) }
         #expect(desk.requests.count == 1)
     }
@@ -320,16 +320,16 @@ import Testing
         off.options.coalesce = .off
         let calls = try [call(), call(off), call(off)]
         await eventually { desk.requests.count == 3 }
-        for index in 0..<3 { await desk.answer(index, text: "x") }
+        for index in 0..<3 { await desk.respond(index, text: "x") }
         for call in calls { _ = try await call.value }
     }
 
-    @Test func anAnswerInMemoryThatWasHandedOnIsNotJoined() async throws {
+    @Test func aResponseInMemoryThatWasHandedOnIsNotJoined() async throws {
         let first = Task { [stack] in try await stack.send(request()) }
-        await desk.answer(text: "one")
+        await desk.respond(text: "one")
         let response = try await first.value
         let second = try call()
-        await desk.answer(1, text: "two")
+        await desk.respond(1, text: "two")
         #expect(try await second.value == "two")
         #expect(try await response.body.collect() == Data("one".utf8))
     }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ConcurrencyLimitTests {
-    /// Answers when it is told to, and knows how many are under way.
+    /// Responds on request, and counts the exchanges in progress.
     private final class RecordingSender: HTTPSender {
         private struct State {
             var waiting: [(name: String, continuation: CheckedContinuation<Void, any Error>)] = []
@@ -53,8 +53,8 @@ import Testing
             left?.resume(throwing: CancellationError())
         }
 
-        /// Answers the request that came first.
-        func answerOne() async {
+        /// Responds to the request that came first.
+        func respondToOne() async {
             await eventually { state.withLock { !$0.waiting.isEmpty } }
             let first = state.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }
             first?.continuation.resume()
@@ -84,7 +84,7 @@ import Testing
         let stack = HTTPStack(gate).concurrencyLimit(1)
         let tasks = ["a.example", "b.example"].map { host in Task { try await stack.send(call("/", host: host)) } }
         await eventually { gate.inFlight >= 2 }
-        for _ in tasks { await gate.answerOne() }
+        for _ in tasks { await gate.respondToOne() }
         for task in tasks { _ = try await task.value }
     }
 
@@ -93,7 +93,7 @@ import Testing
         let stack = HTTPStack(gate).concurrencyLimit(.fixed(1), per: .key { $0.head.path == "/free" ? nil : "all" })
         let tasks = ["/free", "/one", "/free"].map { path in Task { try await stack.send(call(path)) } }
         await eventually { gate.inFlight >= 3 }
-        for _ in tasks { await gate.answerOne() }
+        for _ in tasks { await gate.respondToOne() }
         for task in tasks { _ = try await task.value }
     }
 
@@ -120,7 +120,7 @@ import Testing
             tasks.append(await queued(try call(path, priority), on: stack, middleware))
         }
         #expect(middleware.state(of: "https://a.example").inFlight == 1)
-        for _ in 0..<6 { await gate.answerOne() }
+        for _ in 0..<6 { await gate.respondToOne() }
         for task in tasks + [first] { _ = try await task.value }
         #expect(gate.order == ["/first", "/high", "/normal1", "/normal2", "/low", "/background"])
     }
@@ -135,7 +135,7 @@ import Testing
         let staying = await queued(try call("/staying"), on: stack, middleware)
         leaving.cancel()
         await #expect(throws: CancellationError.self) { try await leaving.value }
-        for _ in 0..<2 { await gate.answerOne() }
+        for _ in 0..<2 { await gate.respondToOne() }
         _ = try await (first.value, staying.value)
         #expect(gate.order == ["/first", "/staying"] && middleware.state(of: "https://a.example").isIdle)
     }
@@ -155,7 +155,7 @@ import Testing
         clock.advance(by: .seconds(5))
         let error = await #expect(throws: TransportError.self) { try await leaving.value }
         #expect(error?.code == .timedOut && error?.phase == .queue && error?.delivery == .notSent)
-        for _ in 0..<2 { await gate.answerOne() }
+        for _ in 0..<2 { await gate.respondToOne() }
         _ = try await (first.value, staying.value)
         #expect(gate.order == ["/first", "/staying"] && clock.sleeperCount == 0)
     }
@@ -197,7 +197,7 @@ import Testing
         let sent = off
         let tasks = [Task { try await stack.send(call("/first")) }, Task { try await stack.send(sent) }]
         await eventually { gate.inFlight >= 2 }
-        for _ in tasks { await gate.answerOne() }
+        for _ in tasks { await gate.respondToOne() }
         for task in tasks { _ = try await task.value }
     }
 
@@ -288,7 +288,7 @@ import Testing
         #expect(ConcurrencyLimit.fixed(20).next(after: outcome, limit: limit, inUse: inUse) == limit)
     }
 
-    @Test func refusalsNarrowItAndAnswersWidenIt() async throws {
+    @Test func refusalsNarrowTheLimitAndResponsesWidenIt() async throws {
         let stub = StubTransport(Stub(.get, "/busy").responds(.status(.serviceUnavailable)), Stub().responds(.status(.ok)))
         let middleware = ConcurrencyLimitMiddleware(.adaptive(initial: 10, minimum: 2), per: .all)
         let stack = stub.wrapped(by: middleware)

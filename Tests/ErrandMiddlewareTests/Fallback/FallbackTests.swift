@@ -74,9 +74,9 @@ import Testing
         #expect(mirror.requests.isEmpty)
     }
 
-    // MARK: A value, an answer that was kept, another sender
+    // MARK: A value, a response that was kept, another sender
 
-    @Test func aValueAnswersAFailure() async throws {
+    @Test func aValueReplacesAFailure() async throws {
         let stub = StubTransport(Stub().responds(.failure(lost())))
         let stack = stub.fallback(status: .accepted, headers: [.contentType: "text/plain"], data: Data("later".utf8))
         let request = try request(.post, body: .text("x"))
@@ -87,18 +87,18 @@ import Testing
         #expect(response.exchange.outcome != nil)
     }
 
-    @Test func anAnswerThatIsGoodStands() async throws {
+    @Test func aResponseThatIsGoodStands() async throws {
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable, text: "busy")))
         let response = try await stub.fallback(data: Data(), statuses: [500, 502]).send(try request())
         #expect(response.status == .serviceUnavailable && !response.metadata.isFallback)
         #expect(try await response.body.collect() == Data("busy".utf8))
     }
 
-    @Test func anAnswerThatWasKeptComesBackWhenThereIsNone() async throws {
-        let store = KeptAnswers()
+    @Test func aResponseThatWasKeptComesBackWhenThereIsNone() async throws {
+        let store = KeptResponses()
         let stub = StubTransport(Stub().responds(.status(.ok, text: "fresh"), .failure(lost()), .status(.serviceUnavailable)))
         let stack = stub.transformResponse { try await store.keep(&$0) }
-            .fallback(statuses: [503]) { request, _ in store.answer(to: request) }
+            .fallback(statuses: [503]) { request, _ in store.response(to: request) }
         for expected in [false, true, true] {
             let response = try await stack.send(try request())
             #expect(try await response.body.collect() == Data("fresh".utf8))
@@ -106,11 +106,11 @@ import Testing
         }
         let another = StubTransport(Stub().responds(.failure(lost())))
         await #expect(throws: TransportError.self) {
-            try await another.fallback { request, _ in store.answer(to: request) }.send(Request(.get, url: "https://a.example/unknown"))
+            try await another.fallback { request, _ in store.response(to: request) }.send(Request(.get, url: "https://a.example/unknown"))
         }
     }
 
-    @Test func anotherSenderAnswersWhatFails() async throws {
+    @Test func anotherSenderRespondsToWhatFails() async throws {
         let mirror = StubTransport(Stub().responds(.echo))
         let stub = StubTransport(Stub().responds(.failure(lost())))
         let request = try request(.put, body: .text("content"))
@@ -215,7 +215,7 @@ import Testing
         #expect(mirror.requests.count == 1)
     }
 
-    @Test func theFirstAnswerStaysWhenTheOtherWayFails() async throws {
+    @Test func theFirstResponseStaysWhenTheOtherWayFails() async throws {
         let stub = StubTransport(Stub().responds(.stream(streamed, status: .serviceUnavailable)))
         let mirror = StubTransport(Stub().responds(.failure(Mistake())))
         for stack in [stub.fallback(to: mirror, statuses: [503]), stub.fallback(statuses: [503]) { _, _ in nil }] {
@@ -228,7 +228,7 @@ import Testing
 
     // MARK: Bodies
 
-    @Test func theBodyOfAReplacedAnswerIsReleased() async throws {
+    @Test func theBodyOfAReplacedResponseIsReleased() async throws {
         let stub = StubTransport(Stub().responds(.stream(streamed, status: .serviceUnavailable)))
         let mirror = StubTransport(Stub().responds(.stream(streamed)))
         let byValue = try await stub.fallback(data: Data("value".utf8), statuses: [503]).send(try request())
@@ -239,7 +239,7 @@ import Testing
         #expect(try await bySender.body.collect() == Data("onetwothree".utf8))
     }
 
-    @Test func anAnswerMadeOfTheFirstKeepsItsBody() async throws {
+    @Test func aResponseMadeOfTheFirstKeepsItsBody() async throws {
         let stub = StubTransport(Stub().responds(.stream(streamed, status: .serviceUnavailable)))
         let stack = stub.fallback(statuses: [503]) { _, cause in
             guard case .response(var response) = cause else { return nil }
@@ -254,7 +254,7 @@ import Testing
 
     // MARK: Cancellation
 
-    @Test func aCancellationIsNeverAnsweredInAnotherWay() async throws {
+    @Test func aCancellationNeverFallsBack() async throws {
         let mirror = StubTransport(Stub().responds(.status(.ok)))
         let below = StubTransport(Stub().responds(.failure(CancellationError())))
         await #expect(throws: CancellationError.self) { try await below.fallback(to: mirror).send(try request()) }
@@ -269,7 +269,7 @@ import Testing
     }
 
     /// Whatever the layers below make of it.
-    @Test func aCancelledCallIsNotAnsweredInAnotherWayByWhatFailsOfIt() async throws {
+    @Test func aCancelledCallDoesNotFallBackForWhatFailsOfIt() async throws {
         let clock = ManualClock()
         let failing = StubSender { [error = lost()] _ in
             try? await clock.sleep(for: .seconds(60))
@@ -288,7 +288,7 @@ import Testing
         #expect(passage.all.isEmpty)
     }
 
-    @Test func cancellingDuringTheOtherWayReleasesTheFirstAnswer() async throws {
+    @Test func cancellingDuringTheOtherWayReleasesTheFirstResponse() async throws {
         let clock = ManualClock()
         let stub = StubTransport(Stub().responds(.stream(streamed, status: .serviceUnavailable)))
         let stack = stub.fallback(statuses: [503]) { request, _ in
@@ -332,7 +332,7 @@ import Testing
         #expect(HTTPStack.ordered(around: first).server("https://a.example").fallback(to: HTTPStack(second)).orderProblems.isEmpty)
     }
 
-    @Test func aDeadlineThatPassedIsAnsweredAsWell() async throws {
+    @Test func aDeadlineThatPassedFallsBackAsWell() async throws {
         let clock = ManualClock()
         let stack = StubTransport(Stub().responds(.never)).timeout(.seconds(1), clock: clock).fallback(data: Data("value".utf8))
         let task = Task { try await stack.send(try request()) }
@@ -342,18 +342,18 @@ import Testing
     }
 }
 
-/// The last good answer to each URL.
-private final class KeptAnswers: Sendable {
-    private let answers = Mutex<[String: (head: HTTPResponse, data: Data)]>([:])
+/// The last good response to each URL.
+private final class KeptResponses: Sendable {
+    private let responses = Mutex<[String: (head: HTTPResponse, data: Data)]>([:])
 
     func keep(_ response: inout Response) async throws {
         guard response.status == .ok else { return }
         response.body = ResponseBody(try await response.body.collect())
-        let (url, answer) = (response.request.redactedURL, (response.head, response.body.bufferedData ?? Data()))
-        answers.withLock { $0[url] = answer }
+        let (url, kept) = (response.request.redactedURL, (response.head, response.body.bufferedData ?? Data()))
+        responses.withLock { $0[url] = kept }
     }
 
-    func answer(to request: Request) -> Response? {
-        answers.withLock { $0[request.redactedURL] }.map { Response(head: $0.head, data: $0.data, request: request) }
+    func response(to request: Request) -> Response? {
+        responses.withLock { $0[request.redactedURL] }.map { Response(head: $0.head, data: $0.data, request: request) }
     }
 }

@@ -47,7 +47,7 @@ import Testing
         return (try await task.value, server.seen)
     }
 
-    @Test func aFastAnswerIsTakenAndNothingElseSent() async throws {
+    @Test func aFastResponseIsTakenAndNothingElseSent() async throws {
         let (outcome, seen) = try await Self.call([Pace(time: .milliseconds(20))])
         #expect(outcome.text == "1" && outcome.hedge == nil && outcome.elapsed == .milliseconds(20))
         #expect(seen.received == 1)
@@ -66,7 +66,7 @@ import Testing
         #expect(seen.received == 2 && seen.cancelled == 1)
     }
 
-    @Test func aLoserThatIsAnsweredAllTheSameIsReleased() async throws {
+    @Test func aLoserThatGetsAResponseAllTheSameIsReleased() async throws {
         let (outcome, seen) = try await Self.call([Pace(time: .seconds(1), isDeaf: true), Pace(time: .milliseconds(20))])
         #expect(outcome.text == "2")
         #expect(seen.abandoned == 1)
@@ -100,7 +100,7 @@ import Testing
         #expect(seen.received == 1)
     }
 
-    @Test func refusalsDoNotCountAsAnswers() async throws {
+    @Test func refusalsDoNotCountAsResponses() async throws {
         let simulation = Simulation()
         let server = PacedServer(simulation.clock) { $0 > 5 ? Pace(time: .seconds(1)) : Pace(time: .milliseconds(1), status: 503) }
         let stack = HTTPStack(server).hedge(HedgePolicy(.percentile(0.9, samples: 5)), clock: simulation.clock)
@@ -123,8 +123,8 @@ import Testing
     @Test func aFailureAloneIsTheResult() async throws {
         let (outcome, seen) = try await Self.call([Pace(time: .milliseconds(5), failure: .connectionLost)])
         #expect((outcome.error as? TransportError)?.code == .connectionLost && seen.received == 1)
-        let (answer, _) = try await Self.call([Pace(time: .milliseconds(5), status: 503)])
-        #expect(answer.status == 503)
+        let (response, _) = try await Self.call([Pace(time: .milliseconds(5), status: 503)])
+        #expect(response.status == 503)
     }
 
     @Test func aFailureBesideAnotherAttemptIsWaitedOut() async throws {
@@ -132,8 +132,8 @@ import Testing
         let (outcome, _) = try await Self.call(failing)
         #expect(outcome.text == "2" && outcome.elapsed == .milliseconds(150))
         let refused = [Pace(time: .milliseconds(60), status: 503), Pace(time: .milliseconds(100))]
-        let (answer, seen) = try await Self.call(refused)
-        #expect(answer.status == 200 && seen.abandoned == 1)
+        let (response, seen) = try await Self.call(refused)
+        #expect(response.status == 200 && seen.abandoned == 1)
     }
 
     @Test func theLastOfSeveralFailuresIsTheResult() async throws {
@@ -175,7 +175,7 @@ import Testing
         #expect(outcome.error is CancellationError && seen.cancelled == seen.received && outcome.elapsed == .milliseconds(milliseconds))
     }
 
-    @Test func thePercentileWaitsForEnoughAnswers() async throws {
+    @Test func thePercentileWaitsForEnoughResponses() async throws {
         let simulation = Simulation()
         let server = PacedServer(simulation.clock) { Pace(time: $0 > 5 ? .seconds(1) : .milliseconds(10)) }
         let policy = HedgePolicy(.percentile(0.9, samples: 5))

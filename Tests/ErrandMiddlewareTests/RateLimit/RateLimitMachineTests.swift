@@ -99,10 +99,10 @@ import Testing
             name: "more went since than remained",
             steps: [.some(4, at: 0), .says(left(2, 5000), to: 1, at: 10), .wait(4990, .server, at: 20)]),
         Row(
-            name: "the answer to an earlier request is out of date",
+            name: "the response to an earlier request is out of date",
             steps: [.some(5, at: 0), .says(left(2, 5000), to: 4, at: 10), .says(left(100, 5000), to: 2, at: 20), .go(1, at: 30)]),
         Row(
-            name: "the answer to a later one counts",
+            name: "the response to a later one counts",
             steps: [.some(5, at: 0), .says(left(2, 5000), to: 4, at: 10), .says(left(7, 5000), to: 5, at: 20), .go(7, at: 30)]),
         Row(
             name: "two quotas hold both",

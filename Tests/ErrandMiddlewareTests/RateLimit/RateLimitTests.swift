@@ -263,29 +263,29 @@ import Testing
         let desk = ScriptedSender()
         let middleware = RateLimitMiddleware(clock: clock)
         let stack = HTTPStack(desk).wrapped(by: middleware)
-        func answer(_ index: Int, _ value: String) async {
+        func respond(_ index: Int, _ value: String) async {
             await eventually { desk.requests.count > index }
             guard desk.requests.count > index else { return }
             let head = HTTPResponse(status: .ok, headerFields: [Self.rateLimit: value])
-            await desk.answer(index, with: .success(Response(head: head, data: Data(), request: desk.requests[index])))
+            await desk.respond(index, with: .success(Response(head: head, data: Data(), request: desk.requests[index])))
         }
         let first = Task { try await stack.send(try call("/first")) }
-        await answer(0, #""d";r=1;t=3000"#)
+        await respond(0, #""d";r=1;t=3000"#)
         _ = try await first.value
         let second = Task { try await stack.send(try call("/a")) }
         await eventually { desk.requests.count == 2 }
         let waiting = await queued(try call("/b"), on: stack, middleware)
-        await answer(1, #""d";r=500;t=3000"#)
+        await respond(1, #""d";r=500;t=3000"#)
         _ = try await second.value
         await eventually { desk.requests.count == 3 }
         try #require(desk.requests.count == 3, "the one that waited has gone")
-        await answer(2, #""d";r=499;t=3000"#)
+        await respond(2, #""d";r=499;t=3000"#)
         _ = try await waiting.value
         var short = try call("/c")
         short.deadline = Deadline(after: .seconds(30), clock: clock)
         let bounded = short
         let third = Task { try await stack.send(bounded) }
-        await answer(3, #""d";r=498;t=3000"#)
+        await respond(3, #""d";r=498;t=3000"#)
         _ = try await third.value
         #expect(clock.sleeperCount == 0 && middleware.queued(for: origin) == 0, "and the time stood still")
     }
@@ -314,21 +314,21 @@ import Testing
         let desk = ScriptedSender()
         let middleware = RateLimitMiddleware(clock: clock)
         let stack = HTTPStack(desk).wrapped(by: middleware)
-        func answer(_ index: Int, _ status: HTTPResponse.Status, _ fields: HTTPFields = HTTPFields()) async {
+        func respond(_ index: Int, _ status: HTTPResponse.Status, _ fields: HTTPFields = HTTPFields()) async {
             await eventually { desk.requests.count > index }
             guard desk.requests.count > index else { return }
             let head = HTTPResponse(status: status, headerFields: fields)
-            await desk.answer(index, with: .success(Response(head: head, data: Data(), request: desk.requests[index])))
+            await desk.respond(index, with: .success(Response(head: head, data: Data(), request: desk.requests[index])))
         }
         func probe(_ index: Int, _ status: HTTPResponse.Status, _ fields: HTTPFields = HTTPFields()) async throws {
             let task = Task { try await stack.send(try call("/probe")) }
             await eventually { desk.requests.count == index + 1 }
             await #expect(throws: RateLimitError.self, "the others wait for what comes of it") { try await stack.send(call()) }
-            await answer(index, status, fields)
+            await respond(index, status, fields)
             _ = try await task.value
         }
         let first = Task { try await stack.send(try call()) }
-        await answer(0, .tooManyRequests, fields)
+        await respond(0, .tooManyRequests, fields)
         _ = try await first.value
         for _ in 0..<2 {
             let refused = await #expect(throws: RateLimitError.self) { try await stack.send(call()) }
@@ -342,11 +342,11 @@ import Testing
         clock.advance(by: .seconds(3600))
         try await probe(2, .ok)
         let free = Task { try await stack.send(try call("/free")) }
-        await answer(3, .ok)
+        await respond(3, .ok)
         #expect(try await free.value.status == .ok && clock.sleeperCount == 0)
     }
 
-    @Test func aProbeThatIsNotAnsweredMakesRoomForAnother() async throws {
+    @Test func aProbeWithoutAResponseMakesRoomForAnother() async throws {
         let lost = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
         let stub = StubTransport(
             Stub().responds(.status(.tooManyRequests, headers: [.retryAfter: "999999"]), .failure(lost), .status(.ok)))
@@ -539,31 +539,31 @@ private final class OwnStore: RateLimitStore, ImmediateRateLimits {
     func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?) { pause = fields.retryAfter }
 }
 
-/// Answers in order, the last again and again; it can't be told anything.
+/// Decides in order, the last again and again; it can't be told anything.
 private final class ScriptedStore: RateLimitStore {
     struct Broken: Error {}
 
-    enum Answer: Sendable {
+    enum Step: Sendable {
         case granted, failure, never, wait(Duration)
     }
 
-    private let state: Mutex<(answers: [Answer], asked: Int, hook: (@Sendable () async -> Void)?)>
+    private let state: Mutex<(steps: [Step], asked: Int, hook: (@Sendable () async -> Void)?)>
 
-    init(_ answers: Answer...) { state = Mutex((answers, 0, nil)) }
+    init(_ steps: Step...) { state = Mutex((steps, 0, nil)) }
 
     var asked: Int { state.withLock(\.asked) }
 
-    /// Runs it when the store is asked for the first time, before the answer.
+    /// Runs it when the store is asked for the first time, before the decision.
     func whenAsked(_ hook: @escaping @Sendable () async -> Void) async { state.withLock { $0.hook = hook } }
 
     func take(_ key: String, limit: RateLimit?) async throws -> RateLimitDecision {
-        let (answer, number, hook) = state.withLock { state in
+        let (step, number, hook) = state.withLock { state in
             state.asked += 1
             defer { state.hook = nil }
-            return (state.answers.count > 1 ? state.answers.removeFirst() : state.answers[0], state.asked, state.hook)
+            return (state.steps.count > 1 ? state.steps.removeFirst() : state.steps[0], state.asked, state.hook)
         }
         await hook?()
-        switch answer {
+        switch step {
         case .granted: return .granted(RateLimitGrant(number: number))
         case .failure: throw Broken()
         case .wait(let wait): return .wait(wait, cause: .limit)

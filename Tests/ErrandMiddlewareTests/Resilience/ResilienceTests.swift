@@ -24,29 +24,32 @@ import Testing
     @Test func theSampleIsSound() throws {
         let transport = StubTransport()
         let stack = transport.standardResilience()
-        let patient = try Resilience(total: .seconds(60), attempt: .seconds(15))
+        let patient = try Resilience(totalTimeout: .seconds(60), attemptTimeout: .seconds(15))
         let other = transport.standardResilience(patient)
         #expect(stack.orderProblems.isEmpty && other.description.hasPrefix("timeout(1 min)"))
     }
 
     static let unsound: [(what: String, build: @Sendable () throws -> Resilience, problem: String)] = [
-        ("attempt", { try Resilience(total: .seconds(5), attempt: .seconds(5)) }, "attempt must be less than total (are 5 s and 5 s)"),
         (
-            "window", { try Resilience(total: .seconds(90), attempt: .seconds(20)) },
-            "circuitBreaker.window must be at least twice attempt (are 30 s and 20 s)"
+            "attempt", { try Resilience(totalTimeout: .seconds(5), attemptTimeout: .seconds(5)) },
+            "attemptTimeout must be less than totalTimeout (are 5 s and 5 s)"
         ),
-        ("zero", { try Resilience(total: .zero) }, "total and attempt must be more than zero (are 0 s and 10 s)"),
+        (
+            "window", { try Resilience(totalTimeout: .seconds(90), attemptTimeout: .seconds(20)) },
+            "circuitBreaker.window must be at least twice attemptTimeout (are 30 s and 20 s)"
+        ),
+        ("zero", { try Resilience(totalTimeout: .zero) }, "totalTimeout and attemptTimeout must be more than zero (are 0 s and 10 s)"),
         (
             "backoff", { try Resilience(retry: RetryPolicy(backoff: .constant(.seconds(40)))) },
-            "the first wait of retry.backoff must be less than total (are 40 s and 30 s)"
+            "the first wait of retry.backoff must be less than totalTimeout (are 40 s and 30 s)"
         ),
         (
-            "slow", { try Resilience(circuitBreaker: CircuitBreakerPolicy(slowCall: .seconds(15))) },
-            "circuitBreaker.slowCall must be less than attempt (are 15 s and 10 s)"
+            "slow", { try Resilience(circuitBreaker: CircuitBreakerPolicy(slowCallThreshold: .seconds(15))) },
+            "circuitBreaker.slowCallThreshold must be less than attemptTimeout (are 15 s and 10 s)"
         ),
         (
             "hedge", { try Resilience(hedge: HedgePolicy(.fixed(.seconds(11)))) },
-            "the delay of hedge must be less than attempt (are 11 s and 10 s)"
+            "the delay of hedge must be less than attemptTimeout (are 11 s and 10 s)"
         ),
     ]
 
@@ -58,7 +61,9 @@ import Testing
 
     @Test func allThatIsWrongIsNamedAtOnce() {
         let error = #expect(throws: ResilienceError.self) {
-            try Resilience(total: .seconds(5), attempt: .seconds(20), circuitBreaker: CircuitBreakerPolicy(slowCall: .seconds(30)))
+            try Resilience(
+                totalTimeout: .seconds(5), attemptTimeout: .seconds(20),
+                circuitBreaker: CircuitBreakerPolicy(slowCallThreshold: .seconds(30)))
         }
         #expect(error?.problems.count == 3)
     }

@@ -8,7 +8,7 @@ import Testing
         TransportError(code, phase: .send, request: nil, delivery: sent)
     }
 
-    @Test func sendsAgainUntilItIsAnswered() async throws {
+    @Test func sendsAgainUntilThereIsAResponse() async throws {
         let stub = StubTransport(
             Stub().responds(.failure(lost(.unknown)), .stream(streamed, status: .serviceUnavailable), .status(.ok)))
         let stack = stub.retry(clock: ManualClock(), random: { 0 })
@@ -27,7 +27,7 @@ import Testing
         #expect(try await response.value.status == .ok)
     }
 
-    @Test func returnsTheLastAnswerWhenTheAttemptsAreUsedUp() async throws {
+    @Test func returnsTheLastResponseWhenTheAttemptsAreUsedUp() async throws {
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable, text: "busy")))
         let response = try await stub.retry(clock: ManualClock(), random: { 0 }).send(try request())
         #expect(response.status == .serviceUnavailable)

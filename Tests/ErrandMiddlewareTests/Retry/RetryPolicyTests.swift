@@ -31,7 +31,7 @@ import Testing
         Row(name: "attempts used up", attempt: 3, expected: .stop(.attemptsUsedUp)),
         Row(name: "one of three did not count", attempt: 3, uncounted: 1, expected: after(200)),
         Row(name: "body can't be replayed", canReplay: false, expected: .stop(.bodyCannotBeReplayed)),
-        Row(name: "POST is answered: never again", method: .post, expected: .stop(.notIdempotent)),
+        Row(name: "a POST with a response: never again", method: .post, expected: .stop(.notIdempotent)),
         Row(name: "POST with a key", method: .post, hasKey: true, expected: after(50)),
         Row(name: "PUT is idempotent", method: .put, expected: after(50)),
         Row(name: "QUERY is idempotent", method: .query, expected: after(50)),

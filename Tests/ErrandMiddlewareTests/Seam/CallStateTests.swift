@@ -97,7 +97,7 @@ import Testing
         #expect(response.request.options.keys.isEmpty)
         var again = response.request
         again.options.hedge = .use(.standard)
-        await #expect(throws: UnservedOptionError.self) { try await HTTPStack(other).send(again) }
+        await #expect(throws: UnsupportedOptionError.self) { try await HTTPStack(other).send(again) }
     }
 
     @Test(arguments: [true, false]) func anotherRequestKeepsWhatItHas(_ hasOption: Bool) async throws {
@@ -109,15 +109,15 @@ import Testing
                 by: Failing(label: "other") { _ in TransportError(.tls, phase: .connect, request: made, delivery: .notSent) }))
         let failure = await #expect(throws: TransportError.self) { try await failing.send(self.request(hasOption)) }
         #expect(failure?.request?.id == made.id && failure?.request?.deadline != nil)
-        let answering = layered(
-            StubTransport().wrapped(by: Answering { _ in Response(head: HTTPResponse(status: .ok), request: made) }))
-        let response = try await answering.send(request(hasOption))
+        let responding = layered(
+            StubTransport().wrapped(by: Responding { _ in Response(head: HTTPResponse(status: .ok), request: made) }))
+        let response = try await responding.send(request(hasOption))
         #expect(response.request.id == made.id && response.request.deadline != nil)
     }
 
-    private struct Answering: HTTPMiddleware {
-        let answer: @Sendable (Request) -> Response
-        func send(_ request: Request, to next: some HTTPSender) async throws -> Response { answer(request) }
+    private struct Responding: HTTPMiddleware {
+        let respond: @Sendable (Request) -> Response
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response { respond(request) }
     }
 
     /// A middleware of the app leaves nothing either, whatever it changes.

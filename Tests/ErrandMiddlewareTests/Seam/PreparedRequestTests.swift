@@ -88,8 +88,8 @@ import Logging
     @Test func anOptionOfARequestIsCheckedAsInSending() async throws {
         var original = try request()
         original.options.hedge = .use(.standard)
-        let unserved = original
-        await #expect(throws: UnservedOptionError.self) { try await stub.server("https://a.example").prepared(unserved) }
+        let unsupported = original
+        await #expect(throws: UnsupportedOptionError.self) { try await stub.server("https://a.example").prepared(unsupported) }
         await #expect(throws: InvalidURLError.self) { try await stub.retry().prepared(request()) }
         let failing = stub.transformRequest { _ in throw Oops() }.server("https://a.example")
         await #expect(throws: Oops.self) { try await failing.prepared(request()) }

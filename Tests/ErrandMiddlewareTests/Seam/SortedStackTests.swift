@@ -241,11 +241,11 @@ import Logging
         #expect(HTTPStack.ordered(around: stub.timeout(.seconds(5))).retry().timeout(.seconds(30)).orderProblems == [])
     }
 
-    /// What takes a detour does not pass what is inside.
-    @Test func aDetourGoesPastTheLayersInside() async throws {
+    /// A request to another sender bypasses the layers inside.
+    @Test func aRequestToAnotherSenderBypassesTheLayersInside() async throws {
         struct Mirror: HTTPMiddleware {
             let other: HTTPStack
-            var takesDetours: Bool { true }
+            var mayBypassInnerLayers: Bool { true }
             func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await other.send(withinCall: request) }
         }
         let other = StubTransport(Stub().responds(.status(.internalServerError), repeatingLast: true))

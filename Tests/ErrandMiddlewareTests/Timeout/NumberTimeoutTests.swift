@@ -31,7 +31,7 @@ import Testing
 }
 
 @Suite(.timeLimit(.minutes(5))) struct TimeoutMiddlewareTests {
-    @Test func failsACallThatIsNotAnswered() async throws {
+    @Test func failsACallWithoutAResponse() async throws {
         let clock = ManualClock()
         let stack = StubTransport(Stub().responds(.never)).timeout(.seconds(30), clock: clock)
         let response = Task { try await stack.send(try request()) }
@@ -54,7 +54,7 @@ import Testing
             deadlines.advance(by: .seconds(4))
             waits.advanceToNextSleeper()
         }
-        #expect(try await response.value.status == .serviceUnavailable, "the last answer, once a wait would pass the deadline")
+        #expect(try await response.value.status == .serviceUnavailable, "the last response, once a wait would pass the deadline")
         #expect(stub.requests.count == 3)
     }
 
@@ -83,8 +83,8 @@ import Testing
         let response = Task { try await stack.send(try request()) }
         try await clock.sleepers(atLeast: 1)
         clock.advance(by: .seconds(2))
-        let answer = try await response.value
-        #expect(answer.status == .ok)
-        #expect(answer.metadata.attempts.count == 1)
+        let received = try await response.value
+        #expect(received.status == .ok)
+        #expect(received.metadata.attempts.count == 1)
     }
 }

@@ -13,7 +13,7 @@ import Testing
         case wait(Duration)
         /// Takes so many pieces of the request's body.
         case take(Int)
-        case answer
+        case respond
     }
 
     /// A transport that takes `steps`, and then nothing more.
@@ -26,7 +26,7 @@ import Testing
                 case .report(let kind): request.options.eventSink?.record(ExchangeEvent(kind, request: request.id))
                 case .wait(let duration): try await clock.sleep(for: duration)
                 case .take(let count): for _ in 0..<count { _ = try await source.next() }
-                case .answer: return Response(head: HTTPResponse(status: .ok), request: request)
+                case .respond: return Response(head: HTTPResponse(status: .ok), request: request)
                 }
             }
             try await untilCancelled()
@@ -87,10 +87,10 @@ import Testing
         #expect(error?.phase == .response && error?.delivery == .unknown && error?.elapsed == .seconds(3))
     }
 
-    @Test func whatIsInTimeIsAnswered() async throws {
+    @Test func whatIsInTimeGetsAResponse() async throws {
         let steps: [Step] = [
             .report(.start), .wait(.milliseconds(900)), .report(.requestHeadSent), .wait(.milliseconds(900)), .report(.requestSent),
-            .wait(.milliseconds(900)), .report(.responseHead), .answer,
+            .wait(.milliseconds(900)), .report(.responseHead), .respond,
         ]
         let sink = RecordingEventSink()
         var call = try request()

@@ -17,7 +17,7 @@ import Testing
                 again(
                     on: .unauthorized,
                     .retryAfterRunning {
-                        #expect(stub.openBodyCount == 0, "the refused answer holds nothing that the work may need")
+                        #expect(stub.openBodyCount == 0, "the refused response holds nothing that the work may need")
                         token.withLock { $0 = "new" }
                     }))
         let response = try await stack.send(try request())
@@ -61,7 +61,7 @@ import Testing
         #expect(clock.sleeperCount == 0 && stub.requests.count == 1)
     }
 
-    @Test func sendsAgainOnceAnotherRequestWasAnsweredByTheSameStack() async throws {
+    @Test func sendsAgainOnceAnotherRequestGotAResponseFromTheSameStack() async throws {
         let passage = RecordingList<String>()
         let isAwake = Mutex(false)
         let stub = StubTransport(
@@ -128,7 +128,7 @@ import Testing
         #expect(error?.attempts.map(\.number) == [1])
     }
 
-    @Test func anAcceptedAnswerOfItsOwnMakingKnowsTheAttempts() async throws {
+    @Test func anAcceptedResponseOfItsOwnMakingKnowsTheAttempts() async throws {
         let stub = StubTransport(Stub().responds(.status(.unauthorized), .status(.notFound)))
         let empty = ResponseValidator("empty") { request, response, _ in
             response.status == .notFound ? .accept(Response(head: HTTPResponse(status: .ok), request: request)) : .next

@@ -28,7 +28,7 @@ import Testing
         #expect(try await response.body.collect() == Data("onetwothree".utf8), "nobody has read it")
     }
 
-    @Test func anAnswerThatNobodyObjectsToIsReturned() async throws {
+    @Test func aResponseThatNobodyObjectsToIsReturned() async throws {
         let passage = RecordingList<String>()
         let stub = StubTransport(Stub().responds(.stream(streamed, status: .notFound)))
         let response = try await stub.validate(noting("a", passage), noting("b", passage)).send(try request())
@@ -69,7 +69,7 @@ import Testing
 
     // MARK: Accept and fail
 
-    @Test func anAnswerIsAcceptedWithAChangedBody() async throws {
+    @Test func aResponseIsAcceptedWithAChangedBody() async throws {
         let stub = StubTransport(Stub().responds(.stream([Data(#"{"ok":true,"#.utf8), Data(#""data":7}"#.utf8)])))
         let unwrapping = ResponseValidator("envelope") { _, response, _ in
             struct Envelope: Decodable { let ok: Bool, data: Int }
@@ -85,7 +85,7 @@ import Testing
         #expect(stub.openBodyCount == 0)
     }
 
-    @Test func anAnswerAcceptedInPlaceOfAnotherReleasesItsBody() async throws {
+    @Test func aResponseAcceptedInPlaceOfAnotherReleasesItsBody() async throws {
         let stub = StubTransport(Stub().responds(.stream(streamed, status: .notFound)))
         let response = try await stub.validate(
             ResponseValidator("empty") { request, _, _ in .accept(Response(head: HTTPResponse(status: .ok), request: request)) }
@@ -152,7 +152,7 @@ import Testing
     @Test func ofABodyThatWasReadInPartTheNextReaderGetsAnError() async throws {
         let stub = StubTransport(Stub().responds(.stream(streamed)))
         let peeking = ResponseValidator("a") { _, response, _ in
-            _ = try await response.body.prefix(upTo: 4)
+            _ = try await response.body.prefix(maxBytes: 4)
             return .next
         }
         let response = try await stub.validate(peeking).send(try request())
@@ -303,7 +303,7 @@ import Testing
 /// What a validator of these tests fails with.
 struct Refused: Error, Equatable { var why = "" }
 
-/// Has each answer with `status` sent again.
+/// Has each response with `status` sent again.
 func again(on status: HTTPResponse.Status, _ verdict: ResponseValidator.Verdict, named name: String = "again")
     -> ResponseValidator
 {

@@ -4,8 +4,8 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ValidateStatusMiddlewareTests {
-    private func error(_ answer: StubResponse, rule: StatusRule = .successful) async throws -> StatusError? {
-        let stack = StubTransport(Stub().responds(answer)).validateStatus(rule)
+    private func error(_ response: StubResponse, rule: StatusRule = .successful) async throws -> StatusError? {
+        let stack = StubTransport(Stub().responds(response)).validateStatus(rule)
         return await #expect(throws: StatusError.self) { try await stack.send(try request()) }
     }
 

@@ -105,9 +105,9 @@ extension NIOTransportTests {
         }
 
         /// Another program may see the end of such a challenge elsewhere.
-        @Test func aChallengeInLinesOfLFIsAnsweredOnAnotherConnection() async throws {
+        @Test func aChallengeInLinesOfLFIsMetOnAnotherConnection() async throws {
             let (count, bodies) = (100, Watched<[[UInt8]]>([]))
-            let proxy = try RawServer.answering { connection, request, body in
+            let proxy = try RawServer.responding { connection, request, body in
                 bodies.change { $0.append(Array(body)) }
                 if request.value("proxy-authorization") == nil {
                     try connection.write("HTTP/1.1 407 No\n\(Self.challenge[0])\nContent-Length: 0\n\n")
@@ -216,7 +216,7 @@ extension NIOTransportTests {
             let (count, runs, script) = (500, 60, ScriptedRefusals())
             try await FrameServer.with(
                 opening: [.settings([(3, 100), (4, 0x7FFF_FFFF)]), .windowUpdate(0, by: 0x3FFF_FFFF), .settingsAck],
-                answering: { script.respond(to: $0) }, all: true
+                responding: { script.respond(to: $0) }, all: true
             ) { transport, server in
                 for _ in 0..<runs {
                     var request = try server.request(.post, body: NumberedPieces.body(count, hasLength: hasLength))
@@ -234,7 +234,7 @@ extension NIOTransportTests {
 
         @Test func overHTTP2TheRestOfARepeatedRequestIsLimited() async throws {
             try await FrameServer.with(
-                answering: { frame in
+                responding: { frame in
                     guard frame.stream == 1 else { return FrameServer.ok(frame.stream, "ok") }
                     return [H2Frame.headers(1, H2Frame.status("417"), ends: true)].together
                 }, configure: { $0.restTimes = .init(withoutProgress: .milliseconds(200)) }

@@ -22,8 +22,8 @@ struct FrameServer: Sendable {
         return (authority, try authority.certificate())
     }
 
-    /// Starts a server that writes `opening` as soon as a connection is there, and writes the result of `answer` for each frame.
-    private init(_ opening: [ByteAction], _ answer: @escaping @Sendable (H2Frame) -> [ByteAction]) async throws {
+    /// Starts a server that writes `opening` as soon as a connection is there, and writes the result of `respond` for each frame.
+    private init(_ opening: [ByteAction], _ respond: @escaping @Sendable (H2Frame) -> [ByteAction]) async throws {
         let (authority, certificate) = try Self.certificate.get()
         folder = try TestFolder("frames")
         authorityFile = try folder.write(authority.certificatePEM, to: "authority.pem")
@@ -31,9 +31,9 @@ struct FrameServer: Sendable {
         server = try await ByteServer(certificate: certificate) {
             FrameScript {
                 opening
-            } answer: { frame in
+            } respond: { frame in
                 frames.change { $0.append(frame) }
-                return answer(frame)
+                return respond(frame)
             }
         }
     }
@@ -46,13 +46,13 @@ struct FrameServer: Sendable {
         return try await server.use({ _ in }, body)
     }
 
-    /// Runs `body` with a transport and a server that writes the result of `answer` for each HEADERS frame.
+    /// Runs `body` with a transport and a server that writes the result of `respond` for each HEADERS frame.
     static func with<Result>(
-        opening: [H2Frame] = hello, answering answer: @escaping @Sendable (H2Frame) -> [ByteAction] = { ok($0.stream) },
+        opening: [H2Frame] = hello, responding respond: @escaping @Sendable (H2Frame) -> [ByteAction] = { ok($0.stream) },
         all: Bool = false, configure: (inout NIOTransport.Configuration) -> Void = { _ in },
         _ body: (NIOTransport, FrameServer) async throws -> Result
     ) async throws -> Result {
-        let server = try await FrameServer(opening.together) { all || $0.type == 1 ? answer($0) : [] }
+        let server = try await FrameServer(opening.together) { all || $0.type == 1 ? respond($0) : [] }
         return try await server.use(configure, body)
     }
 

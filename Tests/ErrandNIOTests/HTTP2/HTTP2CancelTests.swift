@@ -23,7 +23,7 @@ extension NIOTransportTests {
         @Test func aBodyThatWaitsIsResetWhenTheServerRefusesIt() async throws {
             try await FrameServer.with(
                 opening: Self.small,
-                answering: { frame in
+                responding: { frame in
                     guard frame.stream == 1 else { return FrameServer.ok(frame.stream, "next") }
                     return [H2Frame.headers(1, H2Frame.status("413"), ends: true)].together
                 },
@@ -41,7 +41,7 @@ extension NIOTransportTests {
         /// A server that has accepted the request, and takes nothing more of it, keeps the stream for some seconds.
         @Test func aBodyThatMakesNoProgressAfterItsResponseIsReset() async throws {
             try await FrameServer.with(
-                opening: Self.small, answering: { FrameServer.ok($0.stream) }, configure: { $0.maxConnectionsPerOrigin = 1 }
+                opening: Self.small, responding: { FrameServer.ok($0.stream) }, configure: { $0.maxConnectionsPerOrigin = 1 }
             ) { transport, server in
                 let response = try await post(transport, server)
                 #expect(response.status == .ok)
@@ -58,7 +58,7 @@ extension NIOTransportTests {
             let received = Watched(0)
             try await FrameServer.with(
                 opening: Self.small,
-                answering: { frame in
+                responding: { frame in
                     if frame.type == 1 {
                         return [H2Frame.headers(frame.stream, ends: true), .windowUpdate(frame.stream, by: 99_000)].together
                             + [.pause(milliseconds: 20)] + [H2Frame.windowUpdate(0, by: 99_000)].together
@@ -79,7 +79,7 @@ extension NIOTransportTests {
         /// The connection may be lost: the server is asked, and if it does not respond, another connection is used.
         @Test func aConnectionThatIsSilentUntilACancellationIsLeft() async throws {
             let heads = Watched(0)
-            try await FrameServer.with(answering: { frame in
+            try await FrameServer.with(responding: { frame in
                 heads.change { $0 += 1 }
                 return heads.value == 2 ? [] : FrameServer.ok(frame.stream, "next")
             }) { transport, server in
@@ -102,7 +102,7 @@ extension NIOTransportTests {
         @Test func aConnectionThatRespondsToThePingIsKept() async throws {
             try await FrameServer.with(
                 opening: [.maxStreams(1), .settingsAck],
-                answering: { frame in
+                responding: { frame in
                     if frame.type == 6, frame.flags == 0 { return [H2Frame(type: 6, flags: 1, payload: frame.payload)].together }
                     return frame.type == 1 && frame.stream != 3 ? FrameServer.ok(frame.stream, "next") : []
                 }, all: true, configure: { $0.maxConnectionsPerOrigin = 1 }
@@ -125,7 +125,7 @@ extension NIOTransportTests {
             let heads = Watched(0)
             let addresses = Watched<[IPAddress]>([try IPAddress("127.0.0.1")])
             try await FrameServer.with(
-                answering: { frame in
+                responding: { frame in
                     heads.change { $0 += 1 }
                     return heads.value == 2 ? [.close] : FrameServer.ok(frame.stream, "ok")
                 },
@@ -145,7 +145,7 @@ extension NIOTransportTests {
         /// First a connection that was idle is lost; then the server says that it did not process the request. Each is a reason of its own.
         @Test func aStaleConnectionDoesNotUseUpWhatTheServerPromises() async throws {
             let heads = Watched(0)
-            try await FrameServer.with(answering: { frame in
+            try await FrameServer.with(responding: { frame in
                 heads.change { $0 += 1 }
                 return switch heads.value {
                 case 2: [.close]

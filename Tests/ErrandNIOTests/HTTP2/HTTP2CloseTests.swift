@@ -18,7 +18,7 @@ extension NIOTransportTests {
         }
 
         @Test func aShutdownAfterATimeoutIsShort() async throws {
-            try await FrameServer.with(answering: { _ in [.stopReading] }) { transport, server in
+            try await FrameServer.with(responding: { _ in [.stopReading] }) { transport, server in
                 let request = try Request(.get, url: server.url).within(.milliseconds(300))
                 let time = try await duration {
                     let failure = try await transportError { try await transport.send(request) }
@@ -32,7 +32,7 @@ extension NIOTransportTests {
         @Test func aShutdownDuringAStalledUploadIsShort() async throws {
             try await FrameServer.with(
                 opening: [.settings([(4, 0x7FFF_FFFF)]), .windowUpdate(0, by: 0x3FFF_FFFF), .settingsAck],
-                answering: { _ in [.stopReading] }
+                responding: { _ in [.stopReading] }
             ) { transport, server in
                 let request = try Request(.post, url: server.url, body: .data(Data(count: 50 << 20))).within(.milliseconds(300))
                 let time = try await duration {
@@ -45,7 +45,7 @@ extension NIOTransportTests {
         }
 
         @Test func aCancelledCallEndsAtOnce() async throws {
-            try await FrameServer.with(answering: { _ in [.stopReading] }) { transport, server in
+            try await FrameServer.with(responding: { _ in [.stopReading] }) { transport, server in
                 let call = Task { try await transport.send(server.request()) }
                 try await server.frames.wait("the request") { $0.contains { $0.type == 1 } }
                 let time = try await duration {
@@ -59,7 +59,7 @@ extension NIOTransportTests {
 
         @Test(arguments: [true, false])
         func aShutdownAfterAResponseIsShort(isRead: Bool) async throws {
-            try await FrameServer.with(answering: {
+            try await FrameServer.with(responding: {
                 (isRead ? FrameServer.ok($0.stream, "ok") : [H2Frame.headers($0.stream)].together) + [.stopReading]
             }) { transport, server in
                 let response = try await transport.send(server.request())
@@ -72,7 +72,7 @@ extension NIOTransportTests {
         /// Nobody waits, and the connection does not stay for 5 s either.
         @Test(arguments: [Duration.zero, .milliseconds(50)])
         func anIdleConnectionThatIsClosedIsSoonForgotten(idleTimeout: Duration) async throws {
-            try await FrameServer.with(answering: { FrameServer.ok($0.stream, "ok") + [.stopReading] }) {
+            try await FrameServer.with(responding: { FrameServer.ok($0.stream, "ok") + [.stopReading] }) {
                 $0.idleTimeout = idleTimeout
             } _: { transport, server in
                 _ = try await transport.send(server.request()).body.collect()
@@ -83,8 +83,8 @@ extension NIOTransportTests {
 
         /// A connection that closes is cut off by a shutdown that comes later.
         @Test func aShutdownAfterACloseIsShort() async throws {
-            try await FrameServer.with(answering: { FrameServer.ok($0.stream, "ok") + [H2Frame.goAway(last: 1)].together + [.stopReading] })
-            {
+            try await FrameServer.with(responding: { FrameServer.ok($0.stream, "ok") + [H2Frame.goAway(last: 1)].together + [.stopReading] }
+            ) {
                 transport, server in
                 _ = try await transport.send(server.request()).body.collect()
                 let time = try await duration { try await transport.shutdown() }

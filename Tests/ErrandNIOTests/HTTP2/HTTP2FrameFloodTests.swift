@@ -40,7 +40,7 @@ extension NIOTransportTests {
         @Test(arguments: floods)
         func aFloodEndsTheCall(flood: Flood) async throws {
             let bytes = flood.bytes
-            try await FrameServer.with(answering: { _ in [.write(bytes)] }) { transport, server in
+            try await FrameServer.with(responding: { _ in [.write(bytes)] }) { transport, server in
                 let failure = try await transportError { try await transport.send(server.request(.post)) }
                 #expect(failure.code == .invalidResponse, "\(failure)")
                 #expect(failure.message.contains("frames that are not part of a response"), "\(failure)")
@@ -52,7 +52,7 @@ extension NIOTransportTests {
         /// Empty DATA is no part of a body: no window bounds it.
         @Test func emptyDataInABodyIsAFlood() async throws {
             let bytes = H2Frame.headers(1).bytes + Flood("", H2Frame(type: 0, stream: 1)).bytes
-            try await FrameServer.with(answering: { _ in [.write(bytes)] }) { transport, server in
+            try await FrameServer.with(responding: { _ in [.write(bytes)] }) { transport, server in
                 let failure = try await transportError {
                     let response = try await transport.send(server.request())
                     return try await response.body.collect()
@@ -71,7 +71,7 @@ extension NIOTransportTests {
             // 4 MiB, where each frame counts as at least 64 bytes.
             let bytes = Array(repeatElement(flood.bytes, count: (4 << 20) / max(64, flood.bytes.count)).joined())
             try await FrameServer.with(
-                answering: { frame in frame.type == 3 ? [.write(bytes)] : [] }, all: true
+                responding: { frame in frame.type == 3 ? [.write(bytes)] : [] }, all: true
             ) { transport, server in
                 let call = Task { try await transport.send(server.request()) }
                 try await server.frames.wait("the request") { $0.contains { $0.type == 1 } }
@@ -87,7 +87,7 @@ extension NIOTransportTests {
             let frame = H2Frame.data(1, Array(repeating: 0, count: size), ends: false)
             let rest = Array(repeatElement(frame.bytes, count: (1000 << 10) / size).joined())
             try await FrameServer.with(
-                answering: { frame in
+                responding: { frame in
                     switch (frame.type, frame.stream) {
                     case (1, 1): [H2Frame.headers(1)].together
                     case (3, 1): [.write(rest)]
@@ -119,7 +119,7 @@ extension NIOTransportTests {
         /// The server sends GOAWAY on an idle connection. The connection is closed immediately.
         @Test func aGoodbyeClosesAnIdleConnection() async throws {
             try await FrameServer.with(
-                answering: { FrameServer.ok($0.stream) + [H2Frame.goAway(last: 1), .goAway(last: 1)].together }
+                responding: { FrameServer.ok($0.stream) + [H2Frame.goAway(last: 1), .goAway(last: 1)].together }
             ) { transport, server in
                 #expect(try await transport.send(server.request()).status == .ok)
                 try await server.noConnectionIsOpen()
@@ -132,7 +132,7 @@ extension NIOTransportTests {
             let received = Watched(0)
             try await FrameServer.with(
                 opening: [.settings([(3, 100), (4, 1 << 20)]), .windowUpdate(0, by: 1 << 20), .settingsAck],
-                answering: { frame in
+                responding: { frame in
                     guard frame.type == 0 else { return [] }
                     received.change { $0 += frame.payload.count }
                     var windows: [H2Frame] = []

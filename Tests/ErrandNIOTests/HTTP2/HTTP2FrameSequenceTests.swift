@@ -140,10 +140,10 @@ private final class HostileScript: ByteScript {
         var actions: [ByteAction] = []
         if chance(20) { actions += write(hostile(stream, at: 1...2)) }
         if chance(10) { actions.append(.pause(milliseconds: Int.random(in: 1...20, using: &generator))) }
-        let isAnswered = chance(90)
-        if isAnswered { actions += write(response(stream)) }
+        let hasResponse = chance(90)
+        if hasResponse { actions += write(response(stream)) }
         if chance(30) { actions += write(hostile(stream, at: 1...3)) }
-        if isAnswered ? chance(5) : chance(90) { actions += (chance(50) ? [.pause(milliseconds: 5)] : []) + [.close] }
+        if hasResponse ? chance(5) : chance(90) { actions += (chance(50) ? [.pause(milliseconds: 5)] : []) + [.close] }
         return actions
     }
 

@@ -21,8 +21,8 @@ extension NIOTransportTests {
             try await FrameServer.with { transport, server in
                 let response = try await transport.send(server.request())
                 #expect(response.status == .ok)
-                #expect(response.metadata.httpVersion == "2")
-                #expect(transport.openConnections.map(\.httpVersion) == ["2"])
+                #expect(response.metadata.httpVersion == .http2)
+                #expect(transport.openConnections.map(\.httpVersion) == [.http2])
                 let first = try #require(server.frames.value.first { $0.type == 4 && $0.flags == 0 })
                 let values = stride(from: 0, to: first.payload.count, by: 6).map { Array(first.payload[$0..<$0 + 6]) }
                 #expect(values.contains([0, 2, 0, 0, 0, 0]))  // RFC 9113, section 6.5.2: SETTINGS_ENABLE_PUSH
@@ -46,7 +46,7 @@ extension NIOTransportTests {
         @Test func aRequestThatWasNotProcessedIsSentOnceMore() async throws {
             let count = Watched(0)
             let sink = RecordingEventSink()
-            try await FrameServer.with(answering: { frame in
+            try await FrameServer.with(responding: { frame in
                 count.change { $0 += 1 }
                 return count.value == 1 ? [H2Frame.goAway(last: 0)].together : FrameServer.ok(frame.stream, "second")
             }) { transport, server in
@@ -63,7 +63,7 @@ extension NIOTransportTests {
         }
 
         @Test func theSecondTimeItIsAFailure() async throws {
-            try await FrameServer.with(answering: { _ in [H2Frame.goAway(last: 0, code: 11)].together }) { transport, server in
+            try await FrameServer.with(responding: { _ in [H2Frame.goAway(last: 0, code: 11)].together }) { transport, server in
                 let failure = try await transportError { try await transport.send(server.request()) }
                 #expect(failure.code == .connectionLost)
                 #expect(failure.delivery == .notSent)
@@ -74,7 +74,7 @@ extension NIOTransportTests {
         }
 
         @Test func aProcessedRequestEndsNormallyAndTheConnectionDrains() async throws {
-            try await FrameServer.with(answering: { frame in
+            try await FrameServer.with(responding: { frame in
                 [H2Frame.goAway(last: frame.stream)].together + [.pause(milliseconds: 20)] + FrameServer.ok(frame.stream, "late")
             }) { transport, server in
                 for _ in 0..<2 {
@@ -87,7 +87,7 @@ extension NIOTransportTests {
         }
 
         @Test func anIdleConnectionThatSaysGoodbyeIsClosed() async throws {
-            try await FrameServer.with(answering: { frame in
+            try await FrameServer.with(responding: { frame in
                 FrameServer.ok(frame.stream) + [.pause(milliseconds: 20)] + [H2Frame.goAway(last: frame.stream)].together
             }) { transport, server in
                 _ = try await get(transport, server)
@@ -101,7 +101,7 @@ extension NIOTransportTests {
 
         @Test func aRefusedStreamIsSentOnceMore() async throws {
             let count = Watched(0)
-            try await FrameServer.with(answering: { frame in
+            try await FrameServer.with(responding: { frame in
                 count.change { $0 += 1 }
                 return count.value == 1 ? [H2Frame.reset(frame.stream, code: 7)].together : FrameServer.ok(frame.stream, "second")
             }) { transport, server in
@@ -113,7 +113,7 @@ extension NIOTransportTests {
 
         @Test(arguments: [(UInt32(2), "INTERNAL_ERROR"), (8, "CANCEL"), (0, "NO_ERROR"), (99, "0x63")])
         func aResetNamesItsCode(code: UInt32, name: String) async throws {
-            try await FrameServer.with(answering: { frame in
+            try await FrameServer.with(responding: { frame in
                 frame.stream == 1 ? [H2Frame.reset(1, code: code)].together : FrameServer.ok(frame.stream, "next")
             }) { transport, server in
                 let failure = try await transportError { try await transport.send(server.request()) }
@@ -127,7 +127,7 @@ extension NIOTransportTests {
         }
 
         @Test func aResetWithoutErrorAfterAWholeResponseStopsTheUploadAlone() async throws {
-            try await FrameServer.with(answering: { frame in
+            try await FrameServer.with(responding: { frame in
                 [H2Frame.headers(frame.stream), .data(frame.stream, Array("enough".utf8)), .reset(frame.stream, code: 0)].together
             }) { transport, server in
                 let body = RequestBody.stream(length: nil) { _ in ScriptedBodySource(then: .stall) }
@@ -140,7 +140,7 @@ extension NIOTransportTests {
         /// The frames' handler writes no CONTINUATION. The values are longer in the code of Huffman, or as long.
         @Test(arguments: [("X{}~", 3_000, false), ("a", 17_000, false), ("\u{E9}", 3_000, false), ("`", 9_000, true)])
         func aRequestWithTooManyFieldsFailsAloneAndIsNotSent(text: String, count: Int, isName: Bool) async throws {
-            try await FrameServer.with(answering: { frame in
+            try await FrameServer.with(responding: { frame in
                 frame.stream == 1 ? [] : FrameServer.ok(1, "neighbor") + FrameServer.ok(frame.stream, "after")
             }) { transport, server in
                 async let neighbor = get(transport, server)
@@ -189,7 +189,7 @@ extension NIOTransportTests {
         /// HTTP/1.1 reads such a value as ISO 8859-1.
         @Test func aFieldThatIsNotUTF8IsRepaired() async throws {
             let name = try #require(HTTPField.Name("X"))
-            try await FrameServer.with(answering: {
+            try await FrameServer.with(responding: {
                 [H2Frame.headers($0.stream, [0x88, 0, 1, UInt8(ascii: "x"), 3, UInt8(ascii: "a"), 0xE9, UInt8(ascii: "b")], ends: true)]
                     .together
             }) { transport, server in
@@ -209,7 +209,7 @@ extension NIOTransportTests {
         }
 
         @Test func aCancelledStreamIsResetAndItsNeighborsGoOn() async throws {
-            try await FrameServer.with(answering: { frame in
+            try await FrameServer.with(responding: { frame in
                 frame.stream == 1
                     ? [H2Frame.headers(1), .data(1, [1], ends: false)].together
                     : [.pause(milliseconds: 50)] + FrameServer.ok(frame.stream, "neighbor")
@@ -241,7 +241,7 @@ extension NIOTransportTests {
         /// Each ends soon, with an error, and with the code that RFC 9113 asks for.
         @Test(arguments: errors)
         func anErrorOfTheConnectionEndsIt(frame: H2Frame, code: UInt8) async throws {
-            try await FrameServer.with(answering: { _ in [frame].together }) { transport, server in
+            try await FrameServer.with(responding: { _ in [frame].together }) { transport, server in
                 let start = ContinuousClock.now
                 let failure = try await transportError { try await transport.send(server.request()) }
                 #expect(ContinuousClock.now - start < .seconds(3))
@@ -252,7 +252,7 @@ extension NIOTransportTests {
         }
 
         @Test func aServerWithoutHTTP2IsAnError() async throws {
-            let server = try RawServer.answering { connection, _, _ in try connection.write("HTTP/1.1 400 Bad Request\r\n\r\n") }
+            let server = try RawServer.responding { connection, _, _ in try connection.write("HTTP/1.1 400 Bad Request\r\n\r\n") }
             defer { server.stop() }
             try await withNIO {
                 $0.usesHTTP2WithoutTLS = true
@@ -269,7 +269,7 @@ extension NIOTransportTests {
             // A field without indexing: x, with 1,000 bytes.
             let field: [UInt8] = [0, 1, UInt8(ascii: "x"), 127, 0xE9, 0x06] + Array(repeating: UInt8(ascii: "y"), count: 1000)
             try await FrameServer.with(
-                answering: { [H2Frame.headers($0.stream, [0x88] + field, ends: true)].together },
+                responding: { [H2Frame.headers($0.stream, [0x88] + field, ends: true)].together },
                 configure: { $0.responseLimits.headBytes = 200 }
             ) { transport, server in
                 let failure = try await transportError { try await transport.send(server.request()) }
@@ -282,7 +282,9 @@ extension NIOTransportTests {
         @Test func tooManyFieldsCostTheirStreamAlone() async throws {
             let field: [UInt8] = [0, 1, UInt8(ascii: "x"), 1, UInt8(ascii: "y")]
             try await FrameServer.with(
-                answering: { [H2Frame.headers($0.stream, [0x88] + ($0.stream == 1 ? field + field + field : field), ends: true)].together },
+                responding: {
+                    [H2Frame.headers($0.stream, [0x88] + ($0.stream == 1 ? field + field + field : field), ends: true)].together
+                },
                 configure: { $0.responseLimits.fieldCount = 2 }
             ) { transport, server in
                 let failure = try await transportError { try await transport.send(server.request()) }
@@ -306,7 +308,7 @@ extension NIOTransportTests {
         /// Each costs its stream alone.
         @Test(arguments: malformed)
         func aMalformedResponseCostsItsStreamAlone(frames: [H2Frame]) async throws {
-            try await FrameServer.with(answering: { $0.stream == 1 ? frames.together : FrameServer.ok($0.stream, "next") }) {
+            try await FrameServer.with(responding: { $0.stream == 1 ? frames.together : FrameServer.ok($0.stream, "next") }) {
                 transport, server in
                 let failure = try await transportError { _ = try await transport.send(server.request()).body.collect() }
                 #expect(failure.code == .invalidResponse, "\(failure)")
@@ -318,7 +320,7 @@ extension NIOTransportTests {
         }
 
         @Test func tooManyMalformedResponsesEndTheConnection() async throws {
-            try await FrameServer.with(answering: { [H2Frame.headers($0.stream, [], ends: false)].together }) { transport, server in
+            try await FrameServer.with(responding: { [H2Frame.headers($0.stream, [], ends: false)].together }) { transport, server in
                 var last = ""
                 for _ in 0..<101 {
                     let failure = try await transportError { try await transport.send(server.request()) }
@@ -334,7 +336,7 @@ extension NIOTransportTests {
 
         @Test func requestsWaitForAStreamThatTheServerAllows() async throws {
             try await FrameServer.with(
-                opening: [.maxStreams(2), .settingsAck], answering: { [.pause(milliseconds: 5)] + FrameServer.ok($0.stream) },
+                opening: [.maxStreams(2), .settingsAck], responding: { [.pause(milliseconds: 5)] + FrameServer.ok($0.stream) },
                 configure: { $0.maxConnectionsPerOrigin = 1 }
             ) { transport, server in
                 _ = try await get(transport, server)
@@ -360,7 +362,7 @@ extension NIOTransportTests {
         // MARK: - Ping
 
         @Test func aServerThatDoesNotRespondToAPingIsLost() async throws {
-            try await FrameServer.with(answering: { _ in [] }, configure: { $0.pingInterval = .milliseconds(100) }) { transport, server in
+            try await FrameServer.with(responding: { _ in [] }, configure: { $0.pingInterval = .milliseconds(100) }) { transport, server in
                 let start = ContinuousClock.now
                 let failure = try await transportError { try await transport.send(server.request()) }
                 #expect(failure.code == .connectionLost)
@@ -373,7 +375,7 @@ extension NIOTransportTests {
         @Test func aServerThatRespondsToPingsIsKept() async throws {
             let pings = Watched(0)
             try await FrameServer.with(
-                answering: { frame in
+                responding: { frame in
                     guard frame.type == 6, frame.flags == 0 else { return [] }
                     pings.change { $0 += 1 }
                     let pong = [H2Frame(type: 6, flags: 1, payload: frame.payload)].together
@@ -389,7 +391,7 @@ extension NIOTransportTests {
         /// The next request must not wait for a connection that may be lost.
         @Test func aConnectionThatIsSilentUntilATimeoutTakesNoFurtherRequest() async throws {
             let count = Watched(0)
-            try await FrameServer.with(answering: { frame in
+            try await FrameServer.with(responding: { frame in
                 count.change { $0 += 1 }
                 return count.value == 2 ? [] : FrameServer.ok(frame.stream)
             }) { transport, server in
@@ -407,7 +409,7 @@ extension NIOTransportTests {
             let received = Watched(0)
             try await FrameServer.with(
                 opening: [.settings([(4, 1000)]), .settingsAck],
-                answering: { frame in
+                responding: { frame in
                     guard frame.type == 0 else { return [] }
                     received.change { $0 += frame.payload.count }
                     if frame.flags & 1 == 1 { return FrameServer.ok(frame.stream, "\(received.value)") }

@@ -20,7 +20,7 @@ extension NIOTransportTests {
 
         /// The server has processed one of two streams, and finishes it.
         @Test func aGoodbyeBetweenTwoStreamsCostsNeither() async throws {
-            try await FrameServer.with(answering: { frame in
+            try await FrameServer.with(responding: { frame in
                 switch frame.stream {
                 case 3: []
                 case 5: [H2Frame.goAway(last: 3)].together + [.pause(milliseconds: 20)] + FrameServer.ok(3, "kept")
@@ -38,7 +38,7 @@ extension NIOTransportTests {
         }
 
         @Test func aStreamThatIsRefusedTwiceIsAFailure() async throws {
-            try await FrameServer.with(answering: { frame in
+            try await FrameServer.with(responding: { frame in
                 frame.stream == 1 ? FrameServer.ok(1, "fine") : [H2Frame.reset(frame.stream, code: 7)].together
             }) { transport, server in
                 try await warmUp(transport, server)
@@ -52,7 +52,7 @@ extension NIOTransportTests {
         /// The same as with HTTP/1.1: what the app reads from a stream exists once.
         @Test func aRefusedBodyThatExistsOnceIsNotSentAgain() async throws {
             try await FrameServer.with(
-                answering: { frame in
+                responding: { frame in
                     frame.type == 0 && frame.stream == 1 ? [H2Frame.reset(1, code: 7)].together : []
                 }, all: true
             ) { transport, server in
@@ -68,7 +68,7 @@ extension NIOTransportTests {
 
         /// RFC 9113, section 7: nobody knows whether the request was processed.
         @Test func aServerThatAsksForCalmIsNotAskedAgain() async throws {
-            try await FrameServer.with(answering: { frame in
+            try await FrameServer.with(responding: { frame in
                 frame.stream == 3 ? [H2Frame.reset(3, code: 11)].together : FrameServer.ok(frame.stream, "fine")
             }) { transport, server in
                 try await warmUp(transport, server)
@@ -84,7 +84,7 @@ extension NIOTransportTests {
 
         /// Before the head, or in the body.
         @Test(arguments: [false, true]) func aStreamThatStallsEndsAtItsDeadlineWhileOthersFlow(hasHead: Bool) async throws {
-            try await FrameServer.with(answering: { frame in
+            try await FrameServer.with(responding: { frame in
                 guard frame.stream == 3 else { return FrameServer.ok(frame.stream, "flows") }
                 return hasHead ? [H2Frame.headers(3), .data(3, [1], ends: false)].together : []
             }) { transport, server in
@@ -109,7 +109,7 @@ extension NIOTransportTests {
 
         /// A server that never sends WINDOW_UPDATE: what does not fit waits, until its deadline.
         @Test func anUploadThatFillsTheWindowEndsAtItsDeadlineAndCostsNoOther() async throws {
-            try await FrameServer.with(answering: { frame in
+            try await FrameServer.with(responding: { frame in
                 frame.stream == 3 ? [] : FrameServer.ok(frame.stream, "flows")
             }) { transport, server in
                 try await warmUp(transport, server)
@@ -140,7 +140,7 @@ extension NIOTransportTests {
         /// One of three streams has its head and a part of its body. The other streams have nothing. A POST is not sent again.
         @Test func aConnectionThatIsClosedEndsAllItsStreams() async throws {
             try await FrameServer.with(
-                answering: { frame in
+                responding: { frame in
                     switch (frame.type, frame.stream) {
                     case (1, 1): FrameServer.ok(1)
                     case (1, 3): [H2Frame.headers(3), .data(3, [1], ends: false)].together
@@ -167,7 +167,7 @@ extension NIOTransportTests {
 
         @Test(arguments: [(UInt32(2), "INTERNAL_ERROR"), (7, "REFUSED_STREAM"), (8, "CANCEL"), (11, "ENHANCE_YOUR_CALM")])
         func aResetAfterTheHeadEndsTheBody(code: UInt32, name: String) async throws {
-            try await FrameServer.with(answering: { frame in
+            try await FrameServer.with(responding: { frame in
                 frame.stream == 1
                     ? [H2Frame.headers(1), .data(1, [1], ends: false), .reset(1, code: code)].together
                     : FrameServer.ok(frame.stream, "next")
@@ -185,7 +185,7 @@ extension NIOTransportTests {
         @Test func aWindowThatShrinksIsKeptTo() async throws {
             let total = 200_000
             try await FrameServer.with(
-                answering: { frame in
+                responding: { frame in
                     switch frame.type {
                     case 0 where frame.flags & H2Frame.endStream != 0: return FrameServer.ok(frame.stream, "whole")
                     case 0 where frame.payload.isEmpty: return []
@@ -212,7 +212,7 @@ extension NIOTransportTests {
         /// SETTINGS allow fewer streams than are open: those go on, and the next one waits for all of them.
         @Test func fewerStreamsThanAreOpenHarmNone() async throws {
             try await FrameServer.with(
-                answering: { frame in
+                responding: { frame in
                     switch (frame.type, frame.stream) {
                     case (1, 7): [H2Frame.maxStreams(1)].together
                     case (1, 3), (1, 5): []
@@ -246,7 +246,7 @@ extension NIOTransportTests {
             let seen = Watched<[UInt32]>([])
             try await FrameServer.with(
                 opening: [.maxStreams(1000), .settingsAck],
-                answering: { frame in
+                responding: { frame in
                     if frame.stream == 1 { return FrameServer.ok(1) }
                     seen.change { $0.append(frame.stream) }
                     return seen.value.count == 1000 ? seen.value.flatMap { FrameServer.ok($0, "\($0)") } : []

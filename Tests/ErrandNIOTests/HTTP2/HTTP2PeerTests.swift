@@ -44,11 +44,11 @@ extension NIOTransportTests {
             try await peer.run { transport, base in
                 for _ in 0..<2 {
                     let response = try await get(base + "/letters.txt", transport)
-                    #expect(response.status == .ok && response.metadata.httpVersion == "2")
+                    #expect(response.status == .ok && response.metadata.httpVersion == .http2)
                     let body = try await response.body.collect()
                     #expect(body == Self.letters)
                 }
-                #expect(transport.openConnections.map(\.httpVersion) == ["2"])
+                #expect(transport.openConnections.map(\.httpVersion) == [.http2])
             }
         }
 
@@ -89,7 +89,7 @@ extension NIOTransportTests {
                     for _ in 0..<90 { group.addTask { try await get(base + "/letters.txt", transport).body.collect() } }
                     for try await body in group { #expect(body == Self.letters) }
                 }
-                #expect(transport.openConnections.map(\.httpVersion) == ["2"])
+                #expect(transport.openConnections.map(\.httpVersion) == [.http2])
             }
         }
 

@@ -50,7 +50,7 @@ extension NIOTransportTests {
             let refusal = ScriptedRefusals()
             try await FrameServer.with(
                 opening: [.settings([(3, 100), (4, 0x7FFF_FFFF)]), .windowUpdate(0, by: 0x3FFF_FFFF), .settingsAck],
-                answering: { refusal.respond(to: $0) }, all: true
+                responding: { refusal.respond(to: $0) }, all: true
             ) { transport, server in
                 for _ in 0..<runs {
                     let body = NumberedPieces.body(count, hasLength: hasLength)
@@ -67,7 +67,7 @@ extension NIOTransportTests {
 
         /// An overloaded server is no attack: each request is refused twice, and fails as one that was not processed.
         @Test func manyRefusalsLeaveTheConnection() async throws {
-            try await FrameServer.with(answering: { [H2Frame.reset($0.stream, code: 7)].together }) { transport, server in
+            try await FrameServer.with(responding: { [H2Frame.reset($0.stream, code: 7)].together }) { transport, server in
                 for _ in 0..<15 {
                     try await withThrowingTaskGroup { group in
                         for _ in 0..<50 {

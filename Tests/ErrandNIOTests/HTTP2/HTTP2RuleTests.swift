@@ -114,7 +114,7 @@ extension NIOTransportTests {
         /// RFC 9113, section 5.4.1.
         @Test(arguments: lengths + places + values + floods)
         func aBrokenRuleEndsTheConnection(breach: Breach) async throws {
-            try await FrameServer.with(answering: { _ in breach.frames.together }) { transport, server in
+            try await FrameServer.with(responding: { _ in breach.frames.together }) { transport, server in
                 let start = ContinuousClock.now
                 let failure = try await transportError {
                     _ = try await transport.send(server.request()).body.collect()
@@ -130,7 +130,7 @@ extension NIOTransportTests {
 
         /// References to a field of 3,900 bytes: fields of 390,000 bytes cost their stream alone.
         @Test func aBombOfTheCompressionEndsItsStreamAlone() async throws {
-            try await FrameServer.with(answering: {
+            try await FrameServer.with(responding: {
                 $0.stream == 1 ? [H2Frame.headers(1, Self.bomb(100), ends: true)].together : FrameServer.ok($0.stream, "next")
             }) { transport, server in
                 let failure = try await transportError { try await transport.send(server.request()) }
@@ -144,7 +144,7 @@ extension NIOTransportTests {
 
         /// Fields of 1,170,000 bytes.
         @Test func aBombThatIsTooLargeEndsTheConnection() async throws {
-            try await FrameServer.with(answering: { [H2Frame.headers($0.stream, Self.bomb(300), ends: true)].together }) {
+            try await FrameServer.with(responding: { [H2Frame.headers($0.stream, Self.bomb(300), ends: true)].together }) {
                 transport, server in
                 let failure = try await transportError { try await transport.send(server.request()) }
                 #expect(failure.code == .invalidResponse, "\(failure)")
@@ -166,7 +166,7 @@ extension NIOTransportTests {
         /// A server that may send 1 MiB before its response is read.
         @Test func moreThanTheWindowEndsTheConnection() async throws {
             let piece = H2Frame.data(1, Array(repeating: 1, count: 16_384), ends: false)
-            try await FrameServer.with(answering: { _ in ([H2Frame.headers(1)] + Array(repeating: piece, count: 65)).together }) {
+            try await FrameServer.with(responding: { _ in ([H2Frame.headers(1)] + Array(repeating: piece, count: 65)).together }) {
                 transport, server in
                 let response = try await transport.send(server.request())
                 try await server.frames.wait("the end") { $0.contains { $0.type == 7 || $0.type == 3 } }
@@ -182,7 +182,7 @@ extension NIOTransportTests {
         /// What comes after the end of a stream (5.1).
         @Test(arguments: [H2Frame.data(1, [1]), .headers(1), .headers(1, ends: true)])
         func aFrameOnAClosedStreamEndsTheConnection(frame: H2Frame) async throws {
-            try await FrameServer.with(answering: { FrameServer.ok($0.stream, "ok") + [.pause(milliseconds: 20)] + [frame].together }) {
+            try await FrameServer.with(responding: { FrameServer.ok($0.stream, "ok") + [.pause(milliseconds: 20)] + [frame].together }) {
                 transport, server in
                 let body = try await transport.send(server.request()).body.collect()
                 #expect(body == Data("ok".utf8))
@@ -194,7 +194,7 @@ extension NIOTransportTests {
         /// A server that resets each stream makes its client work, and is left. RFC 9113, section 10.5.
         @Test func resetsWithoutEndEndTheConnection() async throws {
             let resets = Array(repeating: H2Frame.reset(1, code: 8), count: 1001)
-            try await FrameServer.with(answering: { _ in resets.together }) { transport, server in
+            try await FrameServer.with(responding: { _ in resets.together }) { transport, server in
                 let failure = try await transportError { try await transport.send(server.request()) }
                 #expect(failure.code == .connectionLost, "\(failure)")
                 try await server.goAway(Self.calm)
@@ -226,7 +226,7 @@ extension NIOTransportTests {
 
         @Test(arguments: ofStreams)
         func aBrokenRuleOfAStreamEndsItAlone(breach: Breach) async throws {
-            try await FrameServer.with(answering: { $0.stream == 1 ? breach.frames.together : FrameServer.ok($0.stream, "next") }) {
+            try await FrameServer.with(responding: { $0.stream == 1 ? breach.frames.together : FrameServer.ok($0.stream, "next") }) {
                 transport, server in
                 let start = ContinuousClock.now
                 let failure = try await transportError { _ = try await transport.send(server.request()).body.collect() }
@@ -246,7 +246,7 @@ extension NIOTransportTests {
             Breach("too far", [.windowUpdate(1, by: 0x7FFF_FFFF)], flowControl, "window"),
         ])
         func anInvalidWindowOfAStreamEndsItAlone(breach: Breach) async throws {
-            try await FrameServer.with(answering: { $0.stream == 1 ? breach.frames.together : FrameServer.ok($0.stream, "next") }) {
+            try await FrameServer.with(responding: { $0.stream == 1 ? breach.frames.together : FrameServer.ok($0.stream, "next") }) {
                 transport, server in
                 let body = RequestBody.stream(length: nil) { _ in ScriptedBodySource(then: .stall) }
                 let failure = try await transportError { try await transport.send(server.request(.post, body: body)) }
@@ -263,7 +263,7 @@ extension NIOTransportTests {
             let pieces = Array(repeating: H2Frame.data(1, Array(repeating: 1, count: 16_000), ends: false), count: 4)
             try await FrameServer.with(
                 opening: [.settings()],
-                answering: { frame in
+                responding: { frame in
                     switch (frame.type, frame.stream) {
                     case (1, _): ([H2Frame.headers(1)] + pieces).together
                     // The window of the stream grows, which began with 65,535 bytes.

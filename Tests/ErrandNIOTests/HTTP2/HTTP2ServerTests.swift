@@ -31,7 +31,7 @@ extension NIOTransportTests {
                     var request = try Request(.get, url: nginx.url(path, .tls)).within(.seconds(20))
                     request.options.eventSink = sink
                     let response = try await transport.send(request)
-                    #expect(response.metadata.httpVersion == "2")
+                    #expect(response.metadata.httpVersion == .http2)
                     #expect(try await response.body.collect() == expected, "\(path)")
                     #expect(EventGrammar.violations(sink.events, isCall: false) == [])
                 }
@@ -65,7 +65,7 @@ extension NIOTransportTests {
                 $0.allowsHTTP2 = false
             } _: { transport in
                 let response = try await transport.send(Request(.get, url: nginx.url("/small", .tls)).within(.seconds(10)))
-                #expect(response.metadata.httpVersion == "1.1")
+                #expect(response.metadata.httpVersion == .http1_1)
                 #expect(try await response.body.collect() == NginxServer.small)
             }
         }
@@ -85,7 +85,7 @@ extension NIOTransportTests {
                     }
                 }
                 await eventually { transport.openConnections.allSatisfy { $0.exchanges == 0 } }
-                #expect(transport.openConnections.allSatisfy { $0.httpVersion == "2" })
+                #expect(transport.openConnections.allSatisfy { $0.httpVersion == .http2 })
             }
         }
 
@@ -117,7 +117,7 @@ extension NIOTransportTests {
         func bodiesAndTrailersOfNghttpdArrive() async throws {
             try await withNghttpd { transport, server in
                 let response = try await transport.send(Request(.get, url: server.url("/large")).within(.seconds(20)))
-                #expect(response.metadata.httpVersion == "2")
+                #expect(response.metadata.httpVersion == .http2)
                 let body = response.body
                 #expect(try await body.collect() == NginxServer.large)
                 #expect(body.trailers?[HTTPField.Name("x-trailer")!] == "end")
@@ -259,14 +259,14 @@ extension NIOTransportTests {
                 let received = try await server.nextRequest()
                 #expect(received.body == Data("ab".utf8))
                 #expect(received.trailers?[end] == "2")
-                #expect(received.httpVersion == "2")
+                #expect(received.httpVersion == .http2)
             }
         }
 
         @Test func aPreconnectedConnectionIsUsed() async throws {
             try await withMock { transport, server in
                 try await transport.preconnect(to: server.url(), count: 1)
-                #expect(transport.openConnections.map(\.httpVersion) == ["2"])
+                #expect(transport.openConnections.map(\.httpVersion) == [.http2])
                 server.enqueue(.text("ok"))
                 _ = try await transport.send(Request(.get, url: server.url()).within(.seconds(10)))
                 #expect(server.acceptedConnectionCount == 1)
@@ -284,12 +284,12 @@ extension NIOTransportTests {
                     $0.tls.extraRootsPEMFiles = [folder.file("authority.pem")]
                 } _: { transport in
                     let plain = try await transport.send(Request(.get, url: server.url()).within(.seconds(10)))
-                    #expect(plain.metadata.httpVersion == "2")
+                    #expect(plain.metadata.httpVersion == .http2)
                     var request = try Request(.get, url: server.url()).within(.seconds(10))
                     request.options.upgrade = UpgradeRequest(protocolName: "websocket")
                     let response = try await transport.send(request)
-                    #expect(response.metadata.httpVersion == "1.1")
-                    #expect(server.requests.map(\.httpVersion) == ["2", "1.1"])
+                    #expect(response.metadata.httpVersion == .http1_1)
+                    #expect(server.requests.map(\.httpVersion) == [.http2, .http1_1])
                     #expect(server.requests.map(\.negotiatedProtocol) == ["h2", "http/1.1"])
                 }
             }

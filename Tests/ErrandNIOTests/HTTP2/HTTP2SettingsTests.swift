@@ -25,11 +25,11 @@ extension NIOTransportTests {
 
         /// An unused connection hears of new limits; the next requests use it.
         @Test func aLimitThatChangesWhileNothingIsSentDoesNoHarm() async throws {
-            let answer: @Sendable (H2Frame) -> [ByteAction] = { frame in
+            let respond: @Sendable (H2Frame) -> [ByteAction] = { frame in
                 FrameServer.ok(frame.stream) + [.pause(milliseconds: 20)] + [H2Frame.maxStreams(3 + frame.stream)].together
                     + [H2Frame.maxStreams(2 + frame.stream)].together
             }
-            try await FrameServer.with(opening: Self.hello, answering: answer) { transport, server in
+            try await FrameServer.with(opening: Self.hello, responding: respond) { transport, server in
                 for _ in 0..<4 {
                     #expect(try await send(by: transport, to: server).status == .ok)
                     try await Task.sleep(for: .milliseconds(60))
@@ -51,10 +51,10 @@ extension NIOTransportTests {
 
         /// Requests go over another connection then. That one is kept: the limit may rise again.
         @Test func aLimitThatFallsToZeroLeavesTheConnection() async throws {
-            let answer: @Sendable (H2Frame) -> [ByteAction] = { frame in
+            let respond: @Sendable (H2Frame) -> [ByteAction] = { frame in
                 [H2Frame.maxStreams(0)].together + [.pause(milliseconds: 20)] + FrameServer.ok(frame.stream)
             }
-            try await FrameServer.with(opening: Self.hello, answering: answer) { transport, server in
+            try await FrameServer.with(opening: Self.hello, responding: respond) { transport, server in
                 for count in 1...3 {
                     let response = try await send(by: transport, to: server)
                     #expect(response.status == .ok)
@@ -68,8 +68,8 @@ extension NIOTransportTests {
         /// The WINDOW_UPDATE is for a stream whose request is still being sent (RFC 9113, 6.9 and 6.9.1).
         @Test(arguments: [0, 0x7FFF_FFFF] as [UInt32])
         func aWindowThatGrowsByNothingOrBeyondItsLimitEndsTheExchange(increment: UInt32) async throws {
-            let answer: @Sendable (H2Frame) -> [ByteAction] = { [H2Frame.windowUpdate($0.stream, by: increment)].together }
-            try await FrameServer.with(opening: Self.hello, answering: answer) { transport, server in
+            let respond: @Sendable (H2Frame) -> [ByteAction] = { [H2Frame.windowUpdate($0.stream, by: increment)].together }
+            try await FrameServer.with(opening: Self.hello, responding: respond) { transport, server in
                 let body = RequestBody.stream(length: nil) { _ in ScriptedBodySource(["first"], then: .stall) }
                 let failure = try await transportError {
                     try await transport.send(Request(.post, url: server.url, body: body).within(.seconds(10)))

@@ -21,7 +21,7 @@ extension NIOTransportTests {
         ///   - resolver: every host is at 127.0.0.1 by default.
         ///   - respond: makes another response, unless it returns `nil`.
         private func with(
-            _ names: [String] = pair, protocols: [MockServer.HTTPVersion] = [.http2], resolver: (any HostResolver)? = nil,
+            _ names: [String] = pair, protocols: [MockServer.ApplicationProtocol] = [.http2], resolver: (any HostResolver)? = nil,
             _ configure: (inout NIOTransport.Configuration) throws -> Void = { _ in },
             respond: @escaping @Sendable (IncomingRequest) async throws -> MockResponse? = { _ in nil },
             _ body: (NIOTransport, MockServer) async throws -> Void
@@ -70,7 +70,7 @@ extension NIOTransportTests {
                 var second = try request("b.example", server)
                 second.options.eventSink = sink
                 let response = try await transport.send(second)
-                #expect(response.metadata.httpVersion == "2")
+                #expect(response.metadata.httpVersion == .http2)
                 #expect(try await response.body.collect() == Data("b.example:\(server.port)".utf8))
                 try await get("a.example", transport, server)
                 try await get("b.example", transport, server)
@@ -245,7 +245,7 @@ extension NIOTransportTests {
         }
 
         @Test func connectionsOfHTTP1AreNotShared() async throws {
-            try await with(protocols: [.http1]) { transport, server in
+            try await with(protocols: [.http1_1]) { transport, server in
                 for host in ["a.example", "b.example", "a.example"] { try await get(host, transport, server) }
                 #expect(log(server) == "a0 b1 a0")
             }

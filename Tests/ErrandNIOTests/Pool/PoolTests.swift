@@ -68,7 +68,7 @@ extension NIOTransportTests {
         ])
         func theLimitForConnectingBeginsWithTheAttempt(limits: PhaseTimeouts) async throws {
             let isOpen = Watched(false)
-            let server = try RawServer.answering { connection, _, _ in
+            let server = try RawServer.responding { connection, _, _ in
                 while !isOpen.value { connection.pause(milliseconds: 5) }
                 try connection.respond(fields: ["Connection: close"], body: Data("ok".utf8))
             }

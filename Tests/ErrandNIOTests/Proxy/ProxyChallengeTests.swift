@@ -44,7 +44,7 @@ extension NIOTransportTests {
         @Test(arguments: values, ["http", "https"])
         func aValueThatCanNotBeSentIsAFailure(value: Value, scheme: String) async throws {
             let seen = Watched<[RawRequest]>([])
-            let proxy = try RawServer.answering { connection, request, _ in
+            let proxy = try RawServer.responding { connection, request, _ in
                 seen.change { $0.append(request) }
                 try Self.respond(on: connection, request)
             }
@@ -70,7 +70,7 @@ extension NIOTransportTests {
         /// From the second request on, the authenticator is asked before the request is sent.
         @Test(arguments: values) func aValueThatCanNotBeSentIsAFailureBeforeItIsAskedFor(value: Value) async throws {
             let seen = Watched<[RawRequest]>([])
-            let proxy = try RawServer.answering { connection, request, _ in
+            let proxy = try RawServer.responding { connection, request, _ in
                 seen.change { $0.append(request) }
                 try Self.respond(on: connection, request)
             }
@@ -92,7 +92,7 @@ extension NIOTransportTests {
         /// A proxy that has refused a large body may read the rest of it as the next request: a connection of its own has none.
         @Test(arguments: [(32 * 1024, 1), (32 * 1024 + 1, 2)])
         func aConnectionWithALargeRefusedBodyIsNotUsedAgain(bytes: Int, connections: Int) async throws {
-            let proxy = try RawServer.answering { connection, request, _ in try Self.respond(on: connection, request) }
+            let proxy = try RawServer.responding { connection, request, _ in try Self.respond(on: connection, request) }
             defer { proxy.stop() }
             let settings = settings(proxy) { _ in "N good" }
             try await withNIO {
@@ -105,9 +105,9 @@ extension NIOTransportTests {
         }
 
         /// The value counts as no value, as `nil` does.
-        @Test(arguments: ["http", "https"]) func anEmptyValueIsNoAnswer(scheme: String) async throws {
+        @Test(arguments: ["http", "https"]) func anEmptyValueMeetsNoChallenge(scheme: String) async throws {
             let seen = Watched<[RawRequest]>([])
-            let proxy = try RawServer.answering { connection, request, _ in
+            let proxy = try RawServer.responding { connection, request, _ in
                 seen.change { $0.append(request) }
                 try connection.respond("407 No", fields: Self.challenge)
             }
@@ -152,7 +152,7 @@ extension NIOTransportTests {
         /// The credentials for Basic are sent where the authenticator, which is asked first, has nothing to say.
         @Test func anEmptyValueLeavesTheCredentials() async throws {
             let seen = Watched<[RawRequest]>([])
-            let proxy = try RawServer.answering { connection, request, _ in
+            let proxy = try RawServer.responding { connection, request, _ in
                 seen.change { $0.append(request) }
                 if request.value("proxy-authorization")?.hasPrefix("N") == true || seen.value.count > 2 {
                     try connection.respond(body: Data("ok".utf8))

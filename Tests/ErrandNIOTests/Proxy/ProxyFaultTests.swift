@@ -62,7 +62,7 @@ extension NIOTransportTests {
         /// A proxy that reads the requests, and whose TLS ends without a `close_notify`.
         @Test(arguments: [FaultPoint.responseStart, .responseBody])
         func anHTTPSProxyWhoseConnectionBreaksIsNamed(point: FaultPoint) async throws {
-            try await withMockServer(.tls(try TestAuthority().certificate(), protocols: [.http1])) { server in
+            try await withMockServer(.tls(try TestAuthority().certificate(), protocols: [.http1_1])) { server in
                 server.dispatch { _ in MockResponse.text("four").fault(.close, at: point) }
                 try await withNIO {
                     $0.tls.trustsAnyCertificateForTesting = .loopback
@@ -176,7 +176,7 @@ extension NIOTransportTests {
                 let ports = Watched(ended.port)
                 try await withNIO {
                     $0.tls.trustsAnyCertificateForTesting = .loopback
-                    $0.proxy = .each { _ in .http(host: "127.0.0.1", port: ports.value) }
+                    $0.proxy = .byOrigin { _ in .http(host: "127.0.0.1", port: ports.value) }
                 } _: { transport in
                     _ = try await transport.send(Request(.get, url: server.url("/")).within(.seconds(10))).body.collect()
                     try await withThrowingTaskGroup(of: TransportError.self) { group in

@@ -33,7 +33,7 @@ extension NIOTransportTests {
                 } _: { transport in
                     let fields: HTTPFields = [.proxyAuthorization: "Own x"]
                     let first = try await transport.send(Request(.get, url: server.url("/0"), headers: fields).within(.seconds(10)))
-                    #expect(first.metadata.httpVersion == "2")
+                    #expect(first.metadata.httpVersion == .http2)
                     let text = try await first.body.collect()
                     #expect(text == Data("/0".utf8))
                     try await withThrowingTaskGroup(of: Void.self) { group in
@@ -46,7 +46,7 @@ extension NIOTransportTests {
                         }
                         try await group.waitForAll()
                     }
-                    #expect(transport.openConnections.map(\.httpVersion) == ["2"])
+                    #expect(transport.openConnections.map(\.httpVersion) == [.http2])
                     #expect(transport.openConnections.first?.peerPort == proxy.port)
                 }
                 #expect(seen.value.map { "\($0.method) \($0.target)" } == ["CONNECT localhost:\(server.port)"])
@@ -71,7 +71,7 @@ extension NIOTransportTests {
                     let plain = try Request(.get, url: server.url("/")).within(.seconds(10))
                     var upgrade = plain
                     upgrade.options.upgrade = UpgradeRequest(protocolName: "echo")
-                    for (request, version) in [(plain, "2"), (upgrade, "1.1"), (plain, "2")] {
+                    for (request, version) in [(plain, HTTPVersion.http2), (upgrade, .http1_1), (plain, .http2)] {
                         let response = try await transport.send(request)
                         #expect(response.metadata.httpVersion == version)
                         _ = try await response.body.collect()
@@ -83,14 +83,14 @@ extension NIOTransportTests {
         }
 
         @Test func aProxyThatReadsRequestsGetsThemByHTTP1() async throws {
-            let server = try RawServer.answering { connection, request, _ in try connection.respond(body: Data(request.target.utf8)) }
+            let server = try RawServer.responding { connection, request, _ in try connection.respond(body: Data(request.target.utf8)) }
             defer { server.stop() }
             try await withNIO {
                 $0.usesHTTP2WithoutTLS = true
                 $0.proxy = .all(.http(host: "127.0.0.1", port: server.port))
             } _: { transport in
                 let response = try await transport.send(Request(.get, url: "http://a.invalid/x").within(.seconds(10)))
-                #expect(response.metadata.httpVersion == "1.1")
+                #expect(response.metadata.httpVersion == .http1_1)
                 let target = try await response.body.collect()
                 #expect(target == Data("http://a.invalid/x".utf8))
             }
@@ -107,7 +107,7 @@ extension NIOTransportTests {
                 } _: { transport in
                     for path in ["/1", "/2"] {
                         let response = try await transport.send(Request(.get, url: server.url(path)).within(.seconds(10)))
-                        #expect(response.metadata.httpVersion == "2")
+                        #expect(response.metadata.httpVersion == .http2)
                         let text = try await response.body.collect()
                         #expect(text == Data(path.utf8))
                     }

@@ -13,7 +13,7 @@ extension NIOTransportTests {
         private func proxy(
             seeing seen: Watched<[RawRequest]>, _ respond: @escaping @Sendable (RawConnection, RawRequest, Int) throws -> Void
         ) throws -> RawServer {
-            try RawServer.answering { connection, request, _ in
+            try RawServer.responding { connection, request, _ in
                 seen.change { $0.append(request) }
                 try respond(connection, request, seen.value.count)
             }
@@ -72,7 +72,7 @@ extension NIOTransportTests {
             #expect(proxy.counts.value.accepted == 3)
         }
 
-        @Test func aChallengeIsAnsweredOnTheSameConnectionAndThenBeforeItComes() async throws {
+        @Test func aChallengeIsMetOnTheSameConnectionAndThenBeforeItComes() async throws {
             let seen = Watched<[RawRequest]>([])
             let proxy = try proxy(seeing: seen) { connection, request, _ in
                 if request.value("proxy-authorization") == nil {
@@ -101,7 +101,7 @@ extension NIOTransportTests {
         }
 
         @Test(arguments: ["Connection: close", "Content-Length: 100000"])
-        func aChallengeThatEndsTheConnectionIsAnsweredOnAnother(field: String) async throws {
+        func aChallengeThatEndsTheConnectionIsMetOnAnother(field: String) async throws {
             let seen = Watched<[RawRequest]>([])
             let proxy = try RawServer { connection in
                 while true {
@@ -142,7 +142,7 @@ extension NIOTransportTests {
             #expect(seen.value.count == 1)
         }
 
-        @Test(arguments: [true, false]) func aChallengeWithoutAnAnswerIsAFailure(hasAuthenticator: Bool) async throws {
+        @Test(arguments: [true, false]) func aChallengeWithoutCredentialsIsAFailure(hasAuthenticator: Bool) async throws {
             let seen = Watched<[RawRequest]>([])
             let proxy = try proxy(seeing: seen) { connection, _, _ in
                 try connection.respond("407 Proxy Authentication Required", fields: Self.challenge)
@@ -397,7 +397,7 @@ extension NIOTransportTests {
         /// A host that `no_proxy` names must not get what is for the proxy.
         @Test func whatIsForAProxyDoesNotGoToAnOrigin() async throws {
             let seen = Watched<[RawRequest]>([])
-            let server = try RawServer.answering { connection, request, _ in
+            let server = try RawServer.responding { connection, request, _ in
                 seen.change { $0.append(request) }
                 try connection.respond(body: Data("ok".utf8))
             }
@@ -413,7 +413,7 @@ extension NIOTransportTests {
         }
 
         @Test(arguments: ["http", "https"]) func aProxyThatRepeatsCredentialsPutsThemInNoError(scheme: String) async throws {
-            let proxy = try RawServer.answering { connection, request, _ in
+            let proxy = try RawServer.responding { connection, request, _ in
                 let seen = request.value("proxy-authorization") ?? ""
                 try connection.respond("407 \(seen)", fields: ["Proxy-Authenticate: Basic realm=\"\(seen)\""])
             }
@@ -450,7 +450,7 @@ extension NIOTransportTests {
                 $0.proxy = .all(.socks5(host: "127.0.0.1", port: proxy.port))
             } _: { transport in
                 let response = try await transport.send(Request(.get, url: "http://a.invalid/").within(.seconds(10)))
-                #expect(response.status == .noContent && response.metadata.httpVersion == "2")
+                #expect(response.status == .noContent && response.metadata.httpVersion == .http2)
             }
         }
 
@@ -479,11 +479,11 @@ extension NIOTransportTests {
         // MARK: - Choices
 
         @Test func aClosureChoosesAndTheOthersAreDirect() async throws {
-            let server = try RawServer.answering { connection, request, _ in try connection.respond(body: Data(request.target.utf8)) }
+            let server = try RawServer.responding { connection, request, _ in try connection.respond(body: Data(request.target.utf8)) }
             defer { server.stop() }
             let settings = via(server)
             try await withNIO {
-                $0.proxy = .each { $0.host == "a.invalid" ? settings : nil }
+                $0.proxy = .byOrigin { $0.host == "a.invalid" ? settings : nil }
             } _: { transport in
                 for (url, target) in [("http://a.invalid/x", "http://a.invalid/x"), (server.url("/x"), "/x")] {
                     let data = try await transport.send(Request(.get, url: url).within(.seconds(10))).body.collect()
@@ -494,7 +494,7 @@ extension NIOTransportTests {
 
         @Test func aProxyThatCanNotBeUsedIsAFailure() async throws {
             try await withNIO {
-                $0.proxy = .each { _ in .http(host: "a b", port: 1) }
+                $0.proxy = .byOrigin { _ in .http(host: "a b", port: 1) }
             } _: { transport in
                 let error = try await transportError { try await transport.send(Request(.get, url: "http://a.invalid/")) }
                 #expect(error.code == .proxy && error.message == "invalid proxy: its host 'a b' is neither a name nor an address")

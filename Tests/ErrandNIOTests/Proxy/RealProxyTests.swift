@@ -45,7 +45,7 @@ extension NIOTransportTests {
                     for _ in 0..<2 {
                         let response = try await stack.send(Request(.get, url: nginx.url("/300k", listener, host: host)))
                         #expect(response.status == .ok)
-                        #expect(response.metadata.httpVersion == (listener == .tls ? "2" : "1.1"))
+                        #expect(response.metadata.httpVersion == (listener == .tls ? .http2 : .http1_1))
                         let isWhole = try await response.body.collect() == NginxServer.middle
                         #expect(isWhole)
                     }

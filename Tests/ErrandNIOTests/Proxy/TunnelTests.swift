@@ -124,7 +124,7 @@ import Testing
         ("Content-Length: 70000\r\n\r\n\(String(repeating: "x", count: 70_000))", "again"),
         ("Content-Length: 0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", "again"),
     ])
-    func aChallengeIsAnsweredOnTheSameConnectionIfItPersists(_ rest: String, _ expected: String) throws {
+    func aChallengeIsMetOnTheSameConnectionIfItPersists(_ rest: String, _ expected: String) throws {
         var (tunnel, server) = try Self.challenged(rest)
         let (step, _) = Self.run(
             &tunnel, Array("HTTP/1.1 407 No\r\nProxy-Authenticate: X nonce=n1\r\n\(rest)".utf8), oneByOne: false)
@@ -228,7 +228,7 @@ import Testing
         #expect(dialog.refusals == 1)
     }
 
-    @Test func eachChallengeIsAnsweredOnceAndAtMostTwoAre() throws {
+    @Test func eachChallengeIsMetOnceAndAtMostTwoAre() throws {
         let settings = ProxySettings.http(host: "p", port: 1).authenticated(
             by: ProxyAuthenticator { "N \($0.challenges[0]["nonce"] ?? "") \($0.refusals)" })
         let server = try Self.proxy(settings)
@@ -271,7 +271,7 @@ import Testing
         expect(try last.authorization(for: server, .get, "/") == "N 2")
     }
 
-    @Test func anAnswerThatWasRefusedIsNotSentAgain() throws {
+    @Test func credentialsThatWereRefusedAreNotSentAgain() throws {
         let settings = ProxySettings.http(host: "p", port: 1, credentials: ("joe", "pw")).authenticated(
             by: ProxyAuthenticator { _ in "Basic am9lOnB3" })
         let server = try Self.proxy(settings)

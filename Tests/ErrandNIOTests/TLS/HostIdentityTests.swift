@@ -17,7 +17,7 @@ extension NIOTransportTests {
             let folder = try TestFolder("authority")
             try authority.writeCertificate(toPath: folder.file("authority.pem"))
             let stub = Stub(.get, "/").responds(.status(.ok))
-            return try await withMockServer(serving: [stub], .tls(try authority.certificate(for: names), protocols: [.http1])) { server in
+            return try await withMockServer(serving: [stub], .tls(try authority.certificate(for: names), protocols: [.http1_1])) { server in
                 let port = try #require(Request(.get, url: server.url("")).origin?.effectivePort)
                 return try await withNIO {
                     $0.tls.extraRootsPEMFiles = [folder.file("authority.pem")]

@@ -116,7 +116,7 @@ extension NIOTransportTests {
         // MARK: - A full pool
 
         @Test(arguments: [false, true]) func theEndOfTheQueueNamesTheLimitThatIsReached(isOfAll: Bool) async throws {
-            let server = try RawServer.answering { connection, _, _ in connection.waitForEnd() }
+            let server = try RawServer.responding { connection, _, _ in connection.waitForEnd() }
             defer { server.stop() }
             try await withNIO {
                 if isOfAll { $0.maxConnections = 1 } else { $0.maxConnectionsPerOrigin = 1 }

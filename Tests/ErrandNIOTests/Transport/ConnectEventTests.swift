@@ -74,7 +74,7 @@ extension NIOTransportTests {
             let authority = try TestAuthority()
             try authority.writeCertificate(toPath: folder.file("authority.pem"))
             let stub = Stub().responds(.status(.ok, text: "ok"))
-            try await withMockServer(serving: [stub], .tls(try authority.certificate(), protocols: [.http1])) { server in
+            try await withMockServer(serving: [stub], .tls(try authority.certificate(), protocols: [.http1_1])) { server in
                 let url = server.url("/")
                 try await withNIO {
                     $0.tls.extraRootsPEMFiles = [folder.file("authority.pem")]
@@ -107,8 +107,8 @@ extension NIOTransportTests {
         }
 
         @Test func aLookupEndsWhenAnotherConnectionIsFreeEarlier() async throws {
-            let mayAnswer = Watched(false)
-            let server = try RawServer.ok(when: mayAnswer)
+            let mayRespond = Watched(false)
+            let server = try RawServer.ok(when: mayRespond)
             defer { server.stop() }
             let lookups = Watched(0)
             let resolver = StubResolver { _ in
@@ -124,7 +124,7 @@ extension NIOTransportTests {
                 try await server.counts.wait("the first request") { $0.requests == 1 }
                 let second = Task { try await events(transport, url) }
                 try await lookups.wait("the second lookup") { $0 == 2 }
-                mayAnswer.change { $0 = true }
+                mayRespond.change { $0 = true }
                 _ = try await first.value
                 let kinds = try await second.value.kinds
                 #expect(kinds == "dnsStart dnsEnd " + Self.exchange)
@@ -231,8 +231,8 @@ extension NIOTransportTests {
         }
 
         @Test func theTimeInTheQueueIsAPhaseOfItsOwn() async throws {
-            let mayAnswer = Watched(false)
-            let server = try RawServer.ok(when: mayAnswer)
+            let mayRespond = Watched(false)
+            let server = try RawServer.ok(when: mayRespond)
             defer { server.stop() }
             try await withNIO {
                 $0.maxConnectionsPerOrigin = 1
@@ -249,7 +249,7 @@ extension NIOTransportTests {
                 let waiting = Task { await profiled(transport, url) }
                 try await poll("the queue", value: { transport.waitingExchanges.count }) { $0 == 1 }
                 try await Task.sleep(for: .milliseconds(60))
-                mayAnswer.change { $0 = true }
+                mayRespond.change { $0 = true }
                 _ = try await first.value
                 let later = phases(await waiting.value)
                 #expect(later.keys.sorted() == ["connect", "queue", "receive", "send", "wait"])

@@ -128,19 +128,19 @@ extension NIOTransportTests {
         // MARK: - Giving up
 
         @Test(arguments: [true, false]) func aCancelledRequestDoesNotWaitForItsHost(_ isHeeded: Bool) async throws {
-            let mayAnswer = Watched(false)
+            let mayRespond = Watched(false)
             let wasCancelled = Watched(false)
             let resolver = StubResolver { _ in
                 if isHeeded {
                     do {
-                        try await mayAnswer.wait { $0 }
+                        try await mayRespond.wait { $0 }
                     } catch {
                         wasCancelled.change { $0 = true }
                         throw error
                     }
                 } else {
                     // A resolver that goes on, whatever happens.
-                    await Task { _ = try? await mayAnswer.wait { $0 } }.value
+                    await Task { _ = try? await mayRespond.wait { $0 } }.value
                 }
                 return [try IPAddress("127.0.0.1")]
             }
@@ -162,7 +162,7 @@ extension NIOTransportTests {
                 #expect(left == [:])
                 if isHeeded { try await wasCancelled.wait("the cancellation of the lookup") { $0 } }
             }
-            mayAnswer.change { $0 = true }
+            mayRespond.change { $0 = true }
         }
 
         @Test func theDeadlineIncludesTheLookup() async throws {
@@ -352,12 +352,12 @@ extension NIOTransportTests {
             #expect(connection.peerAddress == "127.0.0.1")
             #expect(connection.exchangesStarted == 3)
             #expect(connection.duration > .zero)
-            #expect(connection.httpVersion == "1.1")
+            #expect(connection.httpVersion == .http1_1)
             try await server.stop()
         }
 
         @Test func exchangesThatQueueAreCountedByOrigin() async throws {
-            let server = try RawServer.answering { connection, _, _ in connection.waitForEnd() }
+            let server = try RawServer.responding { connection, _, _ in connection.waitForEnd() }
             defer { server.stop() }
             try await withNIO {
                 $0.maxConnectionsPerOrigin = 1

@@ -22,7 +22,7 @@ extension NIOTransportTests {
             let folder = try TestFolder("gzip-download")
             let body = try await gzipped("seq 1 20000")
             let mayGoOn = Watched(false)
-            let server = try RawServer.answering { connection, _, _ in
+            let server = try RawServer.responding { connection, _, _ in
                 try connection.write("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: \(body.count)\r\n\r\n")
                 try connection.write(body.prefix(1_000))
                 try mayGoOn.waitBlocking { $0 }

@@ -39,10 +39,10 @@ extension NIOTransportTests {
 
         /// The upload stands still, since nobody reads it, when the refusal comes.
         @Test func aRefusalWhileTheUploadWaitsIsAResponse() async throws {
-            let mayAnswer = Watched(false)
+            let mayRespond = Watched(false)
             let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
                 try connection.readHead()
-                try mayAnswer.waitBlocking { $0 }
+                try mayRespond.waitBlocking { $0 }
                 try connection.respond("413 Content Too Large", fields: ["Connection: close"], body: Data("too large".utf8))
                 connection.finishWriting()
                 connection.waitForEnd()
@@ -53,7 +53,7 @@ extension NIOTransportTests {
                 let body = RequestBody.stream(length: Int64(Self.uploadBytes)) { _ in source }
                 async let sent = transport.send(Request(.put, url: server.url(), body: body))
                 _ = try await source.producedAtRest()
-                mayAnswer.change { $0 = true }
+                mayRespond.change { $0 = true }
                 let response = try await sent
                 #expect(response.status.code == 413)
                 #expect(String(decoding: try await response.body.collect(), as: UTF8.self) == "too large")
@@ -171,7 +171,7 @@ extension NIOTransportTests {
         }
 
         /// Both directions are in use at the same time: the bytes return before the whole body was sent.
-        @Test func aServerMayAnswerWhileItReads() async throws {
+        @Test func aServerMayRespondWhileItReads() async throws {
             let server = try RawServer { connection in
                 _ = try connection.readHead()
                 try connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -201,10 +201,10 @@ extension NIOTransportTests {
         /// A success, and a connection that ends with the upload unread: nothing hangs, whatever is made of it.
         @Test(arguments: [false, true])
         func aSuccessWithAnEndBehindItDoesNotHang(isUploadAtRest: Bool) async throws {
-            let mayAnswer = Watched(!isUploadAtRest)
+            let mayRespond = Watched(!isUploadAtRest)
             let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
                 try connection.readHead()
-                try mayAnswer.waitBlocking { $0 }
+                try mayRespond.waitBlocking { $0 }
                 try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone")
             }
             defer { server.stop() }
@@ -214,7 +214,7 @@ extension NIOTransportTests {
                 async let sent = transport.send(Request(.put, url: server.url(), body: body))
                 if isUploadAtRest {
                     _ = try await source.producedAtRest()
-                    mayAnswer.change { $0 = true }
+                    mayRespond.change { $0 = true }
                 }
                 do {
                     let response = try await sent

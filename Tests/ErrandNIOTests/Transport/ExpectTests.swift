@@ -72,7 +72,7 @@ extension NIOTransportTests {
 
         /// 417 without an expectation, or to a body that was sent, is the response.
         @Test func anotherRefusalIsTheResponse() async throws {
-            let server = try RawServer.answering { connection, _, _ in
+            let server = try RawServer.responding { connection, _, _ in
                 try connection.respond("417 Expectation Failed", body: Data("no".utf8))
             }
             defer { server.stop() }
@@ -88,7 +88,7 @@ extension NIOTransportTests {
 
         @Test func overHTTP2TheExpectationIsLeftOutToo() async throws {
             try await FrameServer.with(
-                answering: { frame in
+                responding: { frame in
                     guard frame.stream == 1 else { return FrameServer.ok(frame.stream, "ok") }
                     return [H2Frame.headers(1, H2Frame.status("417"), ends: true)].together
                 }

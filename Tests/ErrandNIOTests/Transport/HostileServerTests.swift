@@ -16,7 +16,7 @@ extension NIOTransportTests {
 
         /// A server that sends the same bytes for each request.
         private func server(_ response: String) throws -> RawServer {
-            try RawServer.answering { connection, _, _ in try connection.write(response) }
+            try RawServer.responding { connection, _, _ in try connection.write(response) }
         }
 
         /// Sends two requests, one after the other. Returns the status and body of each.

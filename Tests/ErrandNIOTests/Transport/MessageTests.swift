@@ -79,7 +79,7 @@ extension NIOTransportTests {
         }
 
         @Test func aBodyIsSentAfterASecondThoughTheServerDoesNotAskForIt() async throws {
-            let server = try RawServer.answering { connection, _, body in try connection.respond(body: body) }
+            let server = try RawServer.responding { connection, _, body in try connection.respond(body: body) }
             defer { server.stop() }
             try await withNIO { transport in
                 let request = try Request(.put, url: server.url(), headers: [.expect: "100-continue"], body: .text("data"))
@@ -105,7 +105,7 @@ extension NIOTransportTests {
         }
 
         @Test func aLargeBodyGoesBothWaysUnchanged() async throws {
-            let server = try RawServer.answering { connection, _, body in try connection.respond(body: body) }
+            let server = try RawServer.responding { connection, _, body in try connection.respond(body: body) }
             defer { server.stop() }
             let data = Data.seeded(3_000_017)
             try await withNIO { transport in

@@ -10,12 +10,12 @@ import Testing
 extension NIOTransportTests {
     /// How long a transport and its connections last, and what it shows of itself.
     @Suite(.timeLimit(.minutes(5))) struct OwnershipTests {
-        private func answeringServer() throws -> RawServer {
-            try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+        private func respondingServer() throws -> RawServer {
+            try RawServer.responding { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
         }
 
         @Test func itsConnectionsAreClosedWhenTheTransportGoesAway() async throws {
-            let server = try answeringServer()
+            let server = try respondingServer()
             defer { server.stop() }
             func use() async throws {
                 let transport = NIOTransport()
@@ -55,7 +55,7 @@ extension NIOTransportTests {
         }
 
         @Test func withTransportShutsDownAlsoBehindAnError() async throws {
-            let server = try answeringServer()
+            let server = try respondingServer()
             defer { server.stop() }
             await #expect(throws: SourceBroke.self) {
                 try await withTransport(NIOTransport()) { transport in
@@ -67,7 +67,7 @@ extension NIOTransportTests {
         }
 
         @Test func afterShutdownNothingIsSent() async throws {
-            let server = try RawServer.answering { connection, _, _ in try connection.respond() }
+            let server = try RawServer.responding { connection, _, _ in try connection.respond() }
             defer { server.stop() }
             let transport = NIOTransport()
             #expect(try await transport.send(Request(.get, url: server.url())).status == .ok)
@@ -104,7 +104,7 @@ extension NIOTransportTests {
         }
 
         @Test func shutdownClosesEveryConnection() async throws {
-            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+            let server = try RawServer.responding { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
             defer { server.stop() }
             let transport = NIOTransport()
             let mayGo = Watched(false)
@@ -146,7 +146,7 @@ extension NIOTransportTests {
 
         @Test func tellsNewConnectionsFromKeptOnes() async throws {
             let sink = RecordingEventSink()
-            let server = try RawServer.answering { connection, _, _ in
+            let server = try RawServer.responding { connection, _, _ in
                 try connection.respond(body: Data("fine".utf8))
             }
             defer { server.stop() }

@@ -134,7 +134,7 @@ extension NIOTransportTests {
         }
 
         @Test func aBodyMayTakeItsTimeToProduceBytes() async throws {
-            let server = try RawServer.answering { connection, _, body in try connection.respond(body: body) }
+            let server = try RawServer.responding { connection, _, body in try connection.respond(body: body) }
             defer { server.stop() }
             try await withNIO { transport in
                 let slow = AsyncStream<Data> { continuation in
@@ -154,7 +154,7 @@ extension NIOTransportTests {
         }
 
         @Test func theQueueHasItsOwnLimit() async throws {
-            let server = try RawServer.answering { connection, _, _ in connection.waitForEnd() }
+            let server = try RawServer.responding { connection, _, _ in connection.waitForEnd() }
             defer { server.stop() }
             try await withNIO {
                 $0.maxConnectionsPerOrigin = 1

@@ -99,7 +99,7 @@ extension NIOTransportTests {
         @Test(.enabled(if: LoopbackPorts.haveIPv6, "no IPv6 on the loopback interface"))
         func aMismatchIsEnoughToPinAnIPv6Address() async throws {
             let files = try FileAuthority()
-            var configuration = MockServer.Configuration.tls(try files.authority.certificate(), protocols: [.http1])
+            var configuration = MockServer.Configuration.tls(try files.authority.certificate(), protocols: [.http1_1])
             configuration.host = "::1"
             try await withMockServer(configuration) { server in
                 server.dispatch { _ in .text("ok") }

@@ -9,7 +9,7 @@ extension NIOTransportTests {
     /// Connections that are opened before they are needed.
     @Suite(.timeLimit(.minutes(5))) struct PreconnectTests {
         private func server() throws -> RawServer {
-            try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+            try RawServer.responding { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
         }
 
         @Test func requestsUseTheConnectionsThatWereOpened() async throws {

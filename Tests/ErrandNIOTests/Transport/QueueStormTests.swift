@@ -12,7 +12,7 @@ extension NIOTransportTests {
         /// A thread of an event loop has a small stack: each of them must not call the next.
         @Test func requestsThatCannotBeWrittenEndWithoutRecursion() async throws {
             let count = 5000
-            let server = try RawServer.answering { connection, request, _ in
+            let server = try RawServer.responding { connection, request, _ in
                 if request.target == "/first" { connection.pause(milliseconds: 500) }
                 try connection.respond(body: Data("ok".utf8))
             }

@@ -32,7 +32,7 @@ extension NIOTransportTests {
             Case(response: "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
         ]
 
-        /// Answers `/image` with `response`, and others honestly; what was asked, with the number of the connection.
+        /// Responds to `/image` with `response`, and to others honestly; what was requested, with the number of the connection.
         private func serving(
             _ response: String, after pause: Int = 0, poison: String,
             _ body: (RawServer, Watched<[String]>) async throws -> Void

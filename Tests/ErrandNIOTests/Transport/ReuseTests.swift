@@ -195,7 +195,7 @@ extension NIOTransportTests {
         }
 
         @Test func anIdleConnectionIsClosedAfterItsTime() async throws {
-            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+            let server = try RawServer.responding { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
             defer { server.stop() }
             try await withNIO {
                 $0.idleTimeout = .milliseconds(50)
@@ -208,7 +208,7 @@ extension NIOTransportTests {
         }
 
         @Test func theServersKeepAliveHintIsHeeded() async throws {
-            let server = try RawServer.answering { connection, _, _ in
+            let server = try RawServer.responding { connection, _, _ in
                 try connection.respond(fields: ["Keep-Alive: timeout=0"], body: Data("ok".utf8))
             }
             defer { server.stop() }
@@ -220,7 +220,7 @@ extension NIOTransportTests {
         }
 
         @Test func anOldConnectionTakesNoFurtherExchange() async throws {
-            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+            let server = try RawServer.responding { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
             defer { server.stop() }
             try await withNIO {
                 $0.maxConnectionAge = .zero
@@ -231,7 +231,7 @@ extension NIOTransportTests {
         }
 
         @Test func anUnusedConnectionIsClosedAtItsAge() async throws {
-            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+            let server = try RawServer.responding { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
             defer { server.stop() }
             try await withNIO {
                 $0.maxConnectionAge = .milliseconds(500)
@@ -251,7 +251,7 @@ extension NIOTransportTests {
         }
 
         @Test func withoutAnIdleTimeNoConnectionIsKept() async throws {
-            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+            let server = try RawServer.responding { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
             defer { server.stop() }
             try await withNIO {
                 $0.idleTimeout = .zero
@@ -262,7 +262,7 @@ extension NIOTransportTests {
         }
 
         @Test func exchangesBeyondTheBoundQueueAndAreServedInOrder() async throws {
-            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+            let server = try RawServer.responding { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
             defer { server.stop() }
             try await withNIO {
                 $0.maxConnectionsPerOrigin = 2
@@ -277,8 +277,8 @@ extension NIOTransportTests {
         }
 
         @Test func aWaiterThatIsCancelledLeavesTheQueue() async throws {
-            let mayAnswer = Watched(false)
-            let server = try RawServer.ok(when: mayAnswer)
+            let mayRespond = Watched(false)
+            let server = try RawServer.ok(when: mayRespond)
             defer { server.stop() }
             try await withNIO {
                 $0.maxConnectionsPerOrigin = 1
@@ -289,14 +289,14 @@ extension NIOTransportTests {
                 try await Task.sleep(for: .milliseconds(20))
                 second.cancel()
                 await #expect(throws: CancellationError.self) { try await second.value }
-                mayAnswer.change { $0 = true }
+                mayRespond.change { $0 = true }
                 #expect(try await first.value == Data("ok".utf8))
             }
             #expect(server.counts.value.requests == 1)
         }
 
         @Test func theDeadlineEndsTheWaitForAConnection() async throws {
-            let server = try RawServer.answering { connection, _, _ in connection.waitForEnd() }
+            let server = try RawServer.responding { connection, _, _ in connection.waitForEnd() }
             defer { server.stop() }
             try await withNIO {
                 $0.maxConnectionsPerOrigin = 1
@@ -315,7 +315,7 @@ extension NIOTransportTests {
         }
 
         @Test func shuttingDownEndsWhatIsInProgressAndWhatWaits() async throws {
-            let server = try RawServer.answering { connection, _, _ in connection.waitForEnd() }
+            let server = try RawServer.responding { connection, _, _ in connection.waitForEnd() }
             defer { server.stop() }
             var configuration = NIOTransport.Configuration()
             configuration.maxConnectionsPerOrigin = 1
@@ -334,7 +334,7 @@ extension NIOTransportTests {
         }
 
         @Test func onItsEventLoopACallKeepsItsThreadAndItsConnection() async throws {
-            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+            let server = try RawServer.responding { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
             defer { server.stop() }
             try await withNIO { transport in
                 for executor in transport.executors {
@@ -352,7 +352,7 @@ extension NIOTransportTests {
         }
 
         @Test func onAnEventLoopOfOthersACallGetsAConnectionOfTheTransports() async throws {
-            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+            let server = try RawServer.responding { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
             defer { server.stop() }
             let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
             let foreign = EventLoopExecutor(group.next())

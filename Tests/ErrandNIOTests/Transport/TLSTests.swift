@@ -188,7 +188,7 @@ extension NIOTransportTests {
             let authority = try TestAuthority()
             try authority.writeCertificate(toPath: folder.file("authority.pem"))
             let stub = Stub(.get, "/").responds(.status(.ok))
-            try await withMockServer(serving: [stub], .tls(try authority.certificate(), protocols: [.http1])) { server in
+            try await withMockServer(serving: [stub], .tls(try authority.certificate(), protocols: [.http1_1])) { server in
                 let port = try #require(Request(.get, url: server.url("")).origin?.effectivePort)
                 try await withNIO {
                     $0.tls.extraRootsPEMFiles = [folder.file("authority.pem")]
@@ -250,7 +250,7 @@ extension NIOTransportTests {
         }
 
         @Test func aRedirectToAnotherHostIsChecked() async throws {
-            try await withMockServer(.tls(try TestAuthority().certificate(), protocols: [.http1])) { server in
+            try await withMockServer(.tls(try TestAuthority().certificate(), protocols: [.http1_1])) { server in
                 server.dispatch { request in
                     request.path == "/" ? .redirect(to: "https://127.0.0.1:\(server.port)/there") : .text("there")
                 }

@@ -14,7 +14,8 @@ extension NIOTransportTests {
         private static let certificate = Result { try TestAuthority().certificate() }
 
         private func with<Result>(
-            _ protocols: [MockServer.HTTPVersion] = [.http2, .http1], _ respond: @escaping @Sendable (IncomingRequest) -> MockResponse,
+            _ protocols: [MockServer.ApplicationProtocol] = [.http2, .http1_1],
+            _ respond: @escaping @Sendable (IncomingRequest) -> MockResponse,
             _ body: (NIOTransport, MockServer) async throws -> Result
         ) async throws -> Result {
             try await withMockServer(.tls(Self.certificate.get(), protocols: protocols)) { server in
@@ -68,12 +69,12 @@ extension NIOTransportTests {
             } _: { transport, server in
                 try await burst(50, transport, server)
                 #expect(server.acceptedConnectionCount == 1)
-                #expect(transport.openConnections.map(\.httpVersion) == ["2"])
+                #expect(transport.openConnections.map(\.httpVersion) == [.http2])
             }
         }
 
         @Test func aColdBurstToAServerOfHTTP1OpensTheOthersAfterTheFirst() async throws {
-            try await with([.http1]) { _ in
+            try await with([.http1_1]) { _ in
                 MockResponse.text("ok").with { $0.headDelay = .milliseconds(30) }
             } _: { transport, server in
                 try await burst(8, transport, server)
@@ -106,20 +107,20 @@ extension NIOTransportTests {
         // MARK: - HTTP_1_1_REQUIRED
 
         private static func refusing(_ request: IncomingRequest) -> MockResponse {
-            let response = MockResponse.text("over \(request.httpVersion)")
-            return request.httpVersion == "2" ? response.fault(.resetStream(code: 13), at: .requestStart) : response
+            let response = MockResponse.text("over \(request.httpVersion.number)")
+            return request.httpVersion == .http2 ? response.fault(.resetStream(code: 13), at: .requestStart) : response
         }
 
         @Test(arguments: [HTTPRequest.Method.get, .post])
         func aRequestThatNeedsHTTP1IsSentOnceMoreOverIt(method: HTTPRequest.Method) async throws {
             let sink = RecordingEventSink()
-            try await with([.http2, .http1], Self.refusing) { transport, server in
+            try await with([.http2, .http1_1], Self.refusing) { transport, server in
                 var request = try Request(method, url: server.url(), body: method == .post ? .text("pay") : .empty).within(.seconds(10))
                 request.options.eventSink = sink
                 let response = try await transport.send(request)
-                #expect(response.metadata.httpVersion == "1.1")
+                #expect(response.metadata.httpVersion == .http1_1)
                 #expect(try await response.body.collect() == Data("over 1.1".utf8))
-                #expect(Set(transport.openConnections.map(\.httpVersion)) == ["2", "1.1"])
+                #expect(Set(transport.openConnections.map(\.httpVersion)) == [.http2, .http1_1])
             }
             #expect(EventGrammar.violations(sink.events, isCall: false) == [])
             let first = sink.events.first { $0.kind == .end }?.failure as? TransportError
@@ -128,7 +129,7 @@ extension NIOTransportTests {
 
         /// They ask no more.
         @Test func laterRequestsUseHTTP1AtOnce() async throws {
-            try await with([.http2, .http1], Self.refusing) { transport, server in
+            try await with([.http2, .http1_1], Self.refusing) { transport, server in
                 for _ in 0..<3 { _ = try await transport.send(Request(.get, url: server.url()).within(.seconds(10))).body.collect() }
                 let exchanges = transport.openConnections.sorted { $0.number < $1.number }.map(\.exchangesStarted)
                 #expect(exchanges == [1, 3])
@@ -147,14 +148,15 @@ extension NIOTransportTests {
                 let failure = try await transportError { try await transport.send(request) }
                 #expect(failure.code == .connectionLost)
                 #expect(failure.message.contains("HTTP_1_1_REQUIRED"), "\(failure)")
-                #expect(transport.openConnections.map(\.httpVersion) == ["2"])
+                #expect(transport.openConnections.map(\.httpVersion) == [.http2])
             }
         }
 
         @Test func aGoodbyeThatAsksForHTTP1IsHeeded() async throws {
             try await with { request in
-                let response = MockResponse.text("over \(request.httpVersion)")
-                return request.httpVersion == "2" ? response.fault(.goAway(includesStream: false, code: 13), at: .responseStart) : response
+                let response = MockResponse.text("over \(request.httpVersion.number)")
+                return request.httpVersion == .http2
+                    ? response.fault(.goAway(includesStream: false, code: 13), at: .responseStart) : response
             } _: { transport, server in
                 let response = try await transport.send(Request(.post, url: server.url(), body: .text("pay")).within(.seconds(10)))
                 #expect(try await response.body.collect() == Data("over 1.1".utf8))
@@ -165,8 +167,8 @@ extension NIOTransportTests {
 
         private static let altSvc = HTTPField.Name("Alt-Svc")!
 
-        @Test(arguments: [[MockServer.HTTPVersion.http2], [.http1]])
-        func alternativeServicesAreRemembered(protocols: [MockServer.HTTPVersion]) async throws {
+        @Test(arguments: [[MockServer.ApplicationProtocol.http2], [.http1_1]])
+        func alternativeServicesAreRemembered(protocols: [MockServer.ApplicationProtocol]) async throws {
             try await with(protocols) { request in
                 switch request.path {
                 case "/h3": .text("", headers: [Self.altSvc: #"h3=":443"; ma=3600"#])

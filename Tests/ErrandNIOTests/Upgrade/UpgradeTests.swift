@@ -105,7 +105,7 @@ extension NIOTransportTests {
         }
 
         @Test func anUpgradedConnectionIsNotUsedAgainAndCountsUntilItCloses() async throws {
-            let server = try RawServer.answering { connection, request, _ in
+            let server = try RawServer.responding { connection, request, _ in
                 guard request.value("upgrade") != nil else { return try connection.respond(body: Data("ok".utf8)) }
                 try connection.write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n")
                 connection.waitForEnd()
@@ -259,7 +259,7 @@ extension NIOTransportTests {
         }
 
         @Test func anotherStatusIsAnOrdinaryResponse() async throws {
-            let server = try RawServer.answering { connection, _, _ in
+            let server = try RawServer.responding { connection, _, _ in
                 try connection.respond("426 Upgrade Required", fields: ["Upgrade: other"], body: Data("no".utf8))
             }
             defer { server.stop() }

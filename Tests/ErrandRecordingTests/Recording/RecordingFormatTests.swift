@@ -14,7 +14,7 @@ struct RecordingFormatTests {
         let transports = [
             ScriptedTransport(headers: fields, data: Data("text".utf8)), ScriptedTransport(.noContent),
             ScriptedTransport(data: Data([0, 1, 2])), ScriptedTransport(headers: [.contentEncoding: "br"], data: Data([0, 1, 2])),
-            ScriptedTransport(chunks: [Data("a".utf8), Data([255])], trailers: [.init("X-Check")!: "1"], version: "1.1"),
+            ScriptedTransport(chunks: [Data("a".utf8), Data([255])], trailers: [.init("X-Check")!: "1"], version: .http1_1),
             ScriptedTransport(chunks: [Data("a".utf8)], failure: lost), ScriptedTransport(chunks: [Data.seeded(3000)]),
             ScriptedTransport { throw TransportError(.timedOut, phase: .response, request: $0, delivery: .unknown) },
         ]

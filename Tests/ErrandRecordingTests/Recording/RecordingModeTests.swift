@@ -9,7 +9,7 @@ struct RecordingModeTests {
         String(decoding: try await stack.send(request).body.collect(), as: UTF8.self)
     }
 
-    /// A transport whose answers tell which call they answer.
+    /// A transport whose responses name their calls.
     private func counting(_ name: String) -> ScriptedTransport {
         let calls = Watched(0)
         return ScriptedTransport { request in

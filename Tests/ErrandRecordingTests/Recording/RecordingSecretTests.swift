@@ -90,7 +90,7 @@ struct RecordingSecretTests {
             #expect(body.hasPrefix(#"{"user":"joe","session":"REDACTED","echo":{"h":"REDACTED","q":"REDACTED""#))
             if let chunks = entry.response.chunks { #expect(chunks.map(\.bytes).reduce(0, +) == body.utf8.count) }
 
-            // It answers the same request, and the one with the next token.
+            // It responds to the same request, and the one with the next token.
             let replayed = try await folder.replay().send(request)
             #expect(try await replayed.body.collect() == Data(body.utf8))
             #expect(
@@ -303,8 +303,8 @@ struct RecordingSecretTests {
             (.init("/a", body: #"["r3g\/\u00E4+ \"x"]"#), "request body"), (.init("/a", body: "q=\(percent)"), "request body"),
             (.init("/a", body: base64("a" + registered)), "request body"), (.init("/a", body: base64("ab\(registered)c")), "request body"),
             (.init("/a", body: base64("abc\(registered)").replacing("+", with: "-").replacing("/", with: "_")), "request body"),
-            (.init("/a", answer: Data([0, 255]) + Data(registered.utf8)), "response body"),
-            (.init("/a", answer: Data("https:\\/\\/a?\(percent.lowercased())".utf8)), "response body"),
+            (.init("/a", response: Data([0, 255]) + Data(registered.utf8)), "response body"),
+            (.init("/a", response: Data("https:\\/\\/a?\(percent.lowercased())".utf8)), "response body"),
             (.init("/a", location: "/next/\(percent)"), "response field Location"),
         ] as [(Planted, String)])
     fileprivate func aRegisteredSecretMakesTheWriteFail(_ planted: Planted, _ place: String) async throws {
@@ -317,13 +317,13 @@ struct RecordingSecretTests {
             headers[.location] = planted.location
             // In a long text, secrets are looked for in another way than in a short one.
             let padding = name == "new.har" ? String(repeating: "lorem %20 \\\"ipsum\\\" ", count: 2000) : ""
-            let stack = ScriptedTransport(headers: headers, data: Data(padding.utf8) + planted.answer).record(on: recording)
+            let stack = ScriptedTransport(headers: headers, data: Data(padding.utf8) + planted.response).record(on: recording)
             _ = try await stack.send(get("/clean"))
             var request = try Request(.post, url: "https://a.example" + planted.target, body: .text(padding + planted.body))
             request.head.headerFields[.init("X-Note")!] = planted.header
             _ = try await stack.send(request)
             let error = #expect(throws: SecretFoundError.self) { try recording.save() }
-            // The answer is the same to both requests.
+            // The response is the same to both requests.
             #expect(error?.entry == (place.hasPrefix("response") ? 1 : 2) && error?.place == place)
             #expect(error.map { !"\($0) \(String(reflecting: $0))".contains("r3g") } == true)
         }
@@ -365,12 +365,12 @@ private struct Planted: Sendable, CustomStringConvertible {
     var target: String
     var header: String?
     var body: String
-    var answer: Data
+    var response: Data
     var location: String?
 
-    init(_ target: String, header: String? = nil, body: String = "", answer: Data = Data(), location: String? = nil) {
-        (self.target, self.header, self.body, self.answer, self.location) = (target, header, body, answer, location)
+    init(_ target: String, header: String? = nil, body: String = "", response: Data = Data(), location: String? = nil) {
+        (self.target, self.header, self.body, self.response, self.location) = (target, header, body, response, location)
     }
 
-    var description: String { "\(target) \(header ?? "") \(body) \(answer.count) \(location ?? "")" }
+    var description: String { "\(target) \(header ?? "") \(body) \(response.count) \(location ?? "")" }
 }

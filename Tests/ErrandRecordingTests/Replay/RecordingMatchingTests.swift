@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct RecordingMatchingTests {
-    /// Whether a recording of the one request answers the other; else why not.
+    /// Whether a recording of the one request matches the other; else why not.
     private func miss(_ matcher: RecordingMatcher, recorded: Request, asked: Request) async throws -> String? {
         let folder = try TestFolder("recording")
         try await folder.record([recorded], over: ScriptedTransport())
@@ -175,7 +175,7 @@ struct RecordingMatchingTests {
         }
     }
 
-    @Test func theNearestIsNamedAndWhyItDoesNotAnswer() async throws {
+    @Test func theNearestIsNamedAndWhyItDoesNotMatch() async throws {
         let folder = try TestFolder("recording")
         try await folder.record(
             [request(.get, "http://a.example/x?page=1&token=S3CRET-S3CRET"), request(.post, "http://b.example/y")],
@@ -187,7 +187,7 @@ struct RecordingMatchingTests {
         let path = folder.file("a.har")
         #expect(
             error?.description == """
-                GET http://a.example/x?page=2&token=REDACTED: no exchange recorded in '\(path)' answers it; the nearest, \
+                GET http://a.example/x?page=2&token=REDACTED: no exchange recorded in '\(path)' matches the request; the nearest, \
                 entry 1 (GET http://a.example/x?page=1&token=REDACTED), differs in the query (recorded page=1, asked page=2)
                 """)
         #expect(error?.errorDescription == "The recording '\(path)' has no response for the request.")

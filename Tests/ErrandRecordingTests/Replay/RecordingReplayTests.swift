@@ -104,14 +104,14 @@ struct RecordingReplayTests {
         let trailers: HTTPFields = [.init("X-Check")!: "1"]
         let live = ScriptedTransport { request in
             var response = Response.streaming(
-                ScriptedBodySource(steps: [{ Data("ab".utf8) }, { Data("c".utf8) }], trailers: trailers), to: request, version: "2")
+                ScriptedBodySource(steps: [{ Data("ab".utf8) }, { Data("c".utf8) }], trailers: trailers), to: request, version: .http2)
             response.metadata.contentCoding = "gzip"
             return response
         }
         let log = try await folder.record([get("/a")], over: live)
         #expect(log.entries[0].response.httpVersion == "HTTP/2" && log.entries[0].response.bodySize == -1)
         let replayed = try await folder.replay().send(get("/a"))
-        #expect(replayed.metadata.httpVersion == "2" && replayed.metadata.contentCoding == "gzip")
+        #expect(replayed.metadata.httpVersion == .http2 && replayed.metadata.contentCoding == "gzip")
         #expect(replayed.exchange.outcome == nil && replayed.body.trailers == nil)
         let (chunks, last) = try await chunks(of: replayed)
         #expect(chunks == [Data("ab".utf8), Data("c".utf8)] && last == trailers)

@@ -12,10 +12,10 @@ import Testing
 
     /// The texts that are logged of one exchange whose body is collected.
     private static func texts(
-        _ request: Request, _ answer: StubResponse, detail: LogDetail, style: LogStyle = .oneLine
+        _ request: Request, _ stubbed: StubResponse, detail: LogDetail, style: LogStyle = .oneLine
     ) async throws -> [String] {
         let (logger, lines) = recordingLogger()
-        let stack = StubTransport(Stub().responds(answer)).log(
+        let stack = StubTransport(Stub().responds(stubbed)).log(
             to: logger, detail: detail, style: style, metadata: .all, clock: ManualClock())
         _ = try await stack.send(request).body.collect()
         return lines.all.map(\.text)
@@ -56,9 +56,9 @@ import Testing
     @Test func bodyShowsWhatIsSentAndWhatIsRead() async throws {
         var request = try request(.post, body: .text(#"{ "a": 1, "password": "x" }"#))
         request.head.headerFields = Self.json
-        let answer = StubResponse.stream([Data("one\n".utf8), Data("two".utf8)])
+        let stubbed = StubResponse.stream([Data("one\n".utf8), Data("two".utf8)])
         #expect(
-            try await Self.texts(request, answer, detail: .body()) == [
+            try await Self.texts(request, stubbed, detail: .body()) == [
                 #"POST https://a.example/x | Content-Type: application/json | body of 27 bytes: {"a":1,"password":"REDACTED"}"#,
                 "POST https://a.example/x: 200 in 0 s",
                 #"POST https://a.example/x: 200 | body of 7 bytes in 0 s, text"#,
@@ -296,7 +296,7 @@ import Testing
     }
 }
 
-/// Answers from memory.
+/// Responds from memory.
 private struct BufferedSender: HTTPSender {
     func send(_ request: Request) async throws -> Response {
         Response(head: HTTPResponse(status: .ok), data: Data("[42]".utf8), request: request)

@@ -226,8 +226,8 @@ import Testing
     func anErrorInAnEnvelopeIsLoggedAsTheAppGetsIt(_ status: HTTPResponse.Status, _ place: Int) async throws {
         let (logger, lines) = recordingLogger()
         let json: JSONValue = ["code": 40_101, "message": "wrong\npassword", "requestID": "r-42", "data": ["token": "s3cret"]]
-        for answer in [StubResponse.json(json, status: status), .stream([Data(json.bytes())], status: status)] {
-            let stub = HTTPStack(StubTransport(Stub().responds(answer)))
+        for stubbed in [StubResponse.json(json, status: status), .stream([Data(json.bytes())], status: status)] {
+            let stub = HTTPStack(StubTransport(Stub().responds(stubbed)))
             func logged(_ stack: HTTPStack) -> HTTPStack {
                 stack.log(to: logger, detail: .body(), metadata: .all, curl: true, clock: clock)
             }

@@ -48,8 +48,8 @@ import Testing
         #expect(!leaks, "\(lines.everything)")
     }
 
-    /// A name that the layer below declares, as a scheme of API keys does, counts for the answer.
-    @Test func namesThatAreDeclaredOnTheWayCountForTheAnswer() async throws {
+    /// A name that the layer below declares, as a scheme of API keys does, counts for the response.
+    @Test func namesThatAreDeclaredOnTheWayCountForTheResponse() async throws {
         let (logger, lines) = recordingLogger()
         let stack = Declaring().log(to: logger, detail: .body(), style: .oneLine)
         _ = try await stack.send(try request())

@@ -20,7 +20,7 @@ import Testing
 
         func close(_ origin: Origin, peer: String? = "192.0.2.1", after duration: Duration) {
             let closed = ClosedConnection(
-                number: 1, origin: origin, peerAddress: peer, httpVersion: "1.1", exchangesStarted: 2, duration: duration)
+                number: 1, origin: origin, peerAddress: peer, httpVersion: .http1_1, exchangesStarted: 2, duration: duration)
             for observer in observers.withLock({ Array($0.values) }) { observer(closed) }
         }
     }

@@ -24,7 +24,7 @@ import Testing
 
     @Test func theTextFormatIsAsTheConventionsHaveIt() async throws {
         let stub = StubTransport(Stub().responds(.data(Data(count: 300), status: .ok).delayed(by: .milliseconds(300))), clock: clock)
-        let stack = stub.transformResponse { $0.metadata.httpVersion = "2" }.metrics(factory: metrics, clock: clock)
+        let stack = stub.transformResponse { $0.metadata.httpVersion = .http2 }.metrics(factory: metrics, clock: clock)
         _ = try await clock.advancingToSleepers { try await stack.send(try request(.post, body: .data(Data(count: 20)))) }
         let server = #"server_address="a.example",server_port="443""#
         let common = #"http_request_method="POST",http_response_status_code="200",network_protocol_version="2","# + server

@@ -94,13 +94,13 @@ import Tracing
 
     @Test func theVersionIsToldWhereItIsKnown() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
-        _ = try await stub.transformResponse { $0.metadata.httpVersion = "1.1" }.trace(tracer: tracer).send(try request())
+        _ = try await stub.transformResponse { $0.metadata.httpVersion = .http1_1 }.trace(tracer: tracer).send(try request())
         #expect(tracer.spans.first?.texts["network.protocol.version"] == "1.1")
         #expect(tracer.spans.first?.texts["network.protocol.name"] == nil)
     }
 
     @Test func fieldsAreCapturedOnDemandAndSecretOnesNever() async throws {
-        let answer = HTTPFields([
+        let fields = HTTPFields([
             HTTPField(name: .setCookie, value: "t0ps3cret"), HTTPField(name: .location, value: "/y?token=t0ps3cret"),
             HTTPField(name: .via, value: "one"), HTTPField(name: .via, value: "two"),
         ])
@@ -113,7 +113,7 @@ import Tracing
         }
         let options = TraceOptions(
             requestHeaders: [.authorization, .accept, .userAgent, .age], responseHeaders: [.setCookie, .location, .via, .age])
-        let stub = StubTransport(Stub().responds(.status(.ok, headers: answer)))
+        let stub = StubTransport(Stub().responds(.status(.ok, headers: fields)))
         _ = try await stub.trace(tracer: tracer, options: options).send(call)
         let texts = try #require(tracer.spans.first?.texts).filter { $0.key.contains(".header.") }
         #expect(

@@ -39,7 +39,7 @@ struct StubTransportBodyTests {
         #expect(server.requests.count == 2)
     }
 
-    @Test func aBodyIsAbandonedWhereAStreamingAnswerThrows() async throws {
+    @Test func aBodyIsAbandonedWhereAStreamingResponseThrows() async throws {
         let (body, source) = oneShot(bytes: 10)
         let stub = StubTransport(Stub(.post).responds(.streaming { _, _ in throw AppBroke() }))
         await #expect(throws: AppBroke.self) { _ = try await stub.send(post("/", body)) }
@@ -57,22 +57,22 @@ struct StubTransportBodyTests {
         #expect(source.abandonments.value > 0 && stub.openBodyCount == 0)
     }
 
-    @Test func theBodyOfAnAnswerIsAbandonedWhereTheCallerIsCancelledMeanwhile() async throws {
+    @Test func theBodyOfAResponseIsAbandonedWhereTheCallerIsCancelledMeanwhile() async throws {
         let (body, source) = oneShot(bytes: 10)
-        let answered = ScriptedBodySource(steps: [{ Data("late".utf8) }])
+        let responded = ScriptedBodySource(steps: [{ Data("late".utf8) }])
         let stub = StubTransport(
             Stub(.post).responds(
                 .streaming { _, _ in
                     withUnsafeCurrentTask { $0?.cancel() }
-                    return (HTTPResponse(status: .ok), answered)
+                    return (HTTPResponse(status: .ok), responded)
                 }))
         let call = Task { _ = try await stub.send(post("/", body)) }
         await #expect(throws: CancellationError.self) { try await call.value }
-        #expect(source.abandonments.value > 0 && answered.abandonments.value > 0 && stub.openBodyCount == 0)
+        #expect(source.abandonments.value > 0 && responded.abandonments.value > 0 && stub.openBodyCount == 0)
     }
 
-    /// The answer does not read it, and is over.
-    @Test(arguments: [true, false]) func aBodyIsAbandonedWithTheEndOfAnAnswerThatDoesNotReadIt(isRead: Bool) async throws {
+    /// The response does not read it, and is over.
+    @Test(arguments: [true, false]) func aBodyIsAbandonedWithTheEndOfAResponseThatDoesNotReadIt(isRead: Bool) async throws {
         let (body, source) = oneShot(bytes: 10)
         let stub = StubTransport(
             Stub(.post).responds(.streaming { _, _ in (HTTPResponse(status: .ok), ScriptedBodySource(steps: [{ Data("a".utf8) }])) }))
@@ -92,8 +92,8 @@ struct StubTransportBodyTests {
     @Test func hugeDelaysAreWaitedForAndDoNotOverflow() async throws {
         let clock = ManualClock()
         let huge = Duration(attoseconds: .max)
-        let answer = StubResponse.status(.ok).delayed(by: huge).delayed(by: huge).over(NetworkConditions(latency: huge))
-        let stub = StubTransport(Stub().responds(answer), clock: clock)
+        let stubbed = StubResponse.status(.ok).delayed(by: huge).delayed(by: huge).over(NetworkConditions(latency: huge))
+        let stub = StubTransport(Stub().responds(stubbed), clock: clock)
         let call = Task { try await stub.send(get("/")).status }
         try await clock.sleepers(atLeast: 1)
         clock.advance(by: .seconds(86_400 * 365))

@@ -14,7 +14,7 @@ import Testing
     }
 
     /// Returns the body of the response; `nil` if no stub matches.
-    private func answer(_ stub: Stub, _ request: Request) async throws -> String? {
+    private func text(of stub: Stub, _ request: Request) async throws -> String? {
         do {
             let response = try await HTTPStack(StubTransport(stub.responds(.status(.ok, text: "yes")))).send(request)
             return String(decoding: try await response.body.collect(), as: UTF8.self)
@@ -34,13 +34,13 @@ import Testing
             ("/u/**", "/v/a", false), ("/**", "/", true), ("/{a}/**", "/x/y/z", true), ("/**/x", "/a/x", false), ("x", "/x", false),
         ] as [(String?, String, Bool)])
     func pathsMatchByTheirSegments(_ pattern: String?, _ target: String, _ matches: Bool) async throws {
-        #expect(try await answer(Stub(.get, pattern), request(.get, target)) == (matches ? "yes" : nil))
+        #expect(try await text(of: Stub(.get, pattern), request(.get, target)) == (matches ? "yes" : nil))
     }
 
     @Test func methodsMatchAndNilMatchesAll() async throws {
-        #expect(try await answer(Stub(.post), request(.post, "/")) == "yes")
-        #expect(try await answer(Stub(.post), request(.get, "/")) == nil)
-        #expect(try await answer(Stub(), request(.patch, "/any")) == "yes")
+        #expect(try await text(of: Stub(.post), request(.post, "/")) == "yes")
+        #expect(try await text(of: Stub(.post), request(.get, "/")) == nil)
+        #expect(try await text(of: Stub(), request(.patch, "/any")) == "yes")
     }
 
     @Test(
@@ -50,7 +50,7 @@ import Testing
             ("a&b", "c=d", "/?a%26b=c%3Dd", true), ("q", "", "/?q=", true), ("q", "", "/?q", false), ("q", "a=b", "/?q=a=b", true),
         ] as [(String, String?, String, Bool)])
     func queriesMatchByItem(_ name: String, _ value: String?, _ target: String, _ matches: Bool) async throws {
-        #expect(try await answer(Stub().query(name, value), request(.get, target)) == (matches ? "yes" : nil))
+        #expect(try await text(of: Stub().query(name, value), request(.get, target)) == (matches ? "yes" : nil))
     }
 
     @Test func fieldsMatchByNameAndValue() async throws {
@@ -61,7 +61,7 @@ import Testing
             (Stub().header(.accept), true), (Stub().header(.accept, "b"), true), (Stub().header(.accept, "c"), false),
             (Stub().header(.cookie), false),
         ] {
-            #expect(try await answer(stub, request) == (matches ? "yes" : nil), "\(stub)")
+            #expect(try await text(of: stub, request) == (matches ? "yes" : nil), "\(stub)")
         }
     }
 
@@ -72,16 +72,16 @@ import Testing
             (["a": 1], "no JSON", false), (["a": 1], "", false), ([1, 2], "[1,2]", true),
         ] as [(JSONValue, String, Bool)])
     func bodiesMatchByAPartOfTheirJSON(_ subset: JSONValue, _ body: String, _ matches: Bool) async throws {
-        #expect(try await answer(Stub().json(subset), request(.post, "/", body: .text(body))) == (matches ? "yes" : nil))
+        #expect(try await text(of: Stub().json(subset), request(.post, "/", body: .text(body))) == (matches ? "yes" : nil))
     }
 
     @Test func aConditionOfYourOwnMatches() async throws {
         let stub = Stub().matching("a long body") { $0.body.count > 3 }
-        #expect(try await answer(stub, request(.post, "/", body: .text("long"))) == "yes")
-        #expect(try await answer(stub, request(.post, "/", body: .text("no"))) == nil)
+        #expect(try await text(of: stub, request(.post, "/", body: .text("long"))) == "yes")
+        #expect(try await text(of: stub, request(.post, "/", body: .text("no"))) == nil)
     }
 
-    @Test func theFirstThatMatchesAnswersAndAddedOnesComeLast() async throws {
+    @Test func theFirstThatMatchesRespondsAndAddedOnesComeLast() async throws {
         let stub = StubTransport(Stub(.get, "/a/{id}").responds(.status(.ok)), Stub(.get, "/a/7").responds(.status(.accepted)))
         stub.add(Stub().responds(.status(.notFound)))
         let statuses = [try await stub.send(request(.get, "/a/7")).status, try await stub.send(request(.get, "/b")).status]
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func oneAnswerServesForeverAndSeveralServeOnceEach() async throws {
+    @Test func oneResponseServesForeverAndSeveralServeOnceEach() async throws {
         let stub = StubTransport(
             Stub(.get, "/one").responds(.status(.ok)), Stub(.get, "/two").responds(.status(.serviceUnavailable), .status(.created)))
         for _ in 0..<3 { #expect(try await stub.send(request(.get, "/one")).status == .ok) }
@@ -162,8 +162,8 @@ import Testing
         #expect(first.description == first.request.description)
     }
 
-    @Test func answersHaveStatusFieldsAndBody() async throws {
-        let answers: [(StubResponse, Int, String?, String)] = [
+    @Test func responsesHaveStatusFieldsAndBody() async throws {
+        let responses: [(StubResponse, Int, String?, String)] = [
             (.status(.noContent), 204, nil, ""),
             (.status(.notFound, headers: [.contentType: "text/plain"], text: "no"), 404, "text/plain", "no"),
             (.data(Data("d".utf8), headers: [.contentType: "a/b"]), 200, "a/b", "d"),
@@ -172,8 +172,8 @@ import Testing
             (.stream([Data("a".utf8), Data(), Data("b".utf8)], status: .accepted, headers: [.contentType: "c/d"]), 202, "c/d", "ab"),
             (.custom { (HTTPResponse(status: .ok), Data($0.path.utf8)) }, 200, nil, "/x"),
         ]
-        for (answer, status, contentType, body) in answers {
-            let stub = StubTransport(Stub().responds(answer))
+        for (stubbed, status, contentType, body) in responses {
+            let stub = StubTransport(Stub().responds(stubbed))
             let response = try await HTTPStack(stub).send(request(.get, "/x"))
             #expect(response.status.code == status && response.headers[.contentType] == contentType)
             #expect(try await response.body.collect() == Data(body.utf8))
@@ -229,7 +229,7 @@ import Testing
         #expect(stub.openBodyCount == 0)
     }
 
-    @Test func anAnswerThatNeverComesIsCancellable() async throws {
+    @Test func aResponseThatNeverComesIsCancellable() async throws {
         let stub = StubTransport(Stub().responds(.never))
         let (request, hasArrived) = (try request(.get, "/"), RecordedArrival())
         let task = Task { try await HTTPStack(stub).send(request.reporting(to: hasArrived)) }
@@ -263,7 +263,7 @@ import Testing
         }
     }
 
-    @Test func eachOfSeveralAnswersServesOneOfManyCallers() async throws {
+    @Test func eachOfSeveralResponsesServesOneOfManyCallers() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok), .status(.created), .status(.accepted)))
         let codes = await withTaskGroup(of: Int.self) { group in
             for _ in 0..<50 { group.addTask { (try? await stub.send(request(.get, "/")).status.code) ?? 0 } }

@@ -7,7 +7,7 @@ import Synchronization
 final class Narration: EventSink, Sendable {
     private struct State {
         /// The request that waits for its connection.
-        var pending: (@Sendable (_ version: String) -> String)?
+        var pending: (@Sendable (_ version: HTTPVersion) -> String)?
         var openedConnections = 0
     }
 
@@ -15,12 +15,12 @@ final class Narration: EventSink, Sendable {
     let last = LastExchange()
     private let state = Mutex(State())
     private let isShown: Bool
-    private let versionOfConnection: @Sendable (_ number: Int) -> String?
+    private let versionOfConnection: @Sendable (_ number: Int) -> HTTPVersion?
 
     /// - Parameters:
     ///   - isShown: whether anything is written.
     ///   - versionOfConnection: the version of HTTP that a connection speaks, by the connection's number.
-    init(isShown: Bool, versionOfConnection: @escaping @Sendable (_ number: Int) -> String?) {
+    init(isShown: Bool, versionOfConnection: @escaping @Sendable (_ number: Int) -> HTTPVersion?) {
         (self.isShown, self.versionOfConnection) = (isShown, versionOfConnection)
     }
 
@@ -28,7 +28,7 @@ final class Narration: EventSink, Sendable {
     var openedConnections: Int { state.withLock { $0.openedConnections } }
 
     /// Keeps the text of a request until there is a connection for it, whose version of HTTP the text names.
-    func announce(_ text: @escaping @Sendable (_ version: String) -> String) { state.withLock { $0.pending = text } }
+    func announce(_ text: @escaping @Sendable (_ version: HTTPVersion) -> HTTPVersion) { state.withLock { $0.pending = text } }
 
     func record(_ event: ExchangeEvent) {
         guard event.kind == .connectionAcquired, let connection = event.connection else { return }
@@ -38,7 +38,7 @@ final class Narration: EventSink, Sendable {
             return state.pending
         }
         guard isShown else { return }
-        let version = versionOfConnection(connection.number) ?? "1.1"
+        let version = versionOfConnection(connection.number) ?? .http1_1
         if let address = connection.peerAddress, let port = connection.peerPort {
             Terminal.say("* \(connection.isReused ? "reused the connection" : "connected") to \(address) port \(port)")
         }
@@ -55,7 +55,8 @@ struct ExchangeNarrator: HTTPMiddleware {
         let isForProxy = Self.isReadByProxy(request, proxy)
         narration.announce { version in Self.text(of: request, version: version, isForProxy: isForProxy) }
         let response = try await next.send(request)
-        var text = "< HTTP/\(response.metadata.httpVersion ?? "?") \(response.status.code) \(response.status.reasonPhrase.shownSafely())\n"
+        var text =
+            "< \(response.metadata.httpVersion?.rawValue ?? "HTTP/?") \(response.status.code) \(response.status.reasonPhrase.shownSafely())\n"
         for (name, value) in request.options.sensitivity.shown(response.headers) {
             text += "< \(name): \(value.shownSafely(limit: 4000))\n"
         }
@@ -70,10 +71,10 @@ struct ExchangeNarrator: HTTPMiddleware {
     }
 
     /// The head as the transport sends it, with the fields that it adds.
-    static func text(of request: Request, version: String, isForProxy: Bool) -> String {
+    static func text(of request: Request, version: HTTPVersion, isForProxy: Bool) -> String {
         let sensitivity = request.options.sensitivity
         let target = isForProxy ? request.redactedURL : sensitivity.redactedURL(request.head.path ?? "/")
-        var text = "> \(request.method.rawValue) \(target) HTTP/\(version)\n"
+        var text = "> \(request.method.rawValue) \(target) \(version)\n"
         let fields = request.headers
         if !fields.contains(where: { $0.name.canonicalName == "host" }) { text += "> Host: \(request.url?.authority ?? "")\n" }
         for (name, value) in sensitivity.shown(fields) where !["content-length", "transfer-encoding"].contains(name.lowercased()) {
@@ -84,7 +85,7 @@ struct ExchangeNarrator: HTTPMiddleware {
             if !["GET", "HEAD", "DELETE", "CONNECT", "TRACE"].contains(request.method.rawValue) { text += "> Content-Length: 0\n" }
         } else if let length = request.body.length {
             text += "> Content-Length: \(length)\n"
-        } else if version != "2" {
+        } else if version != .http2 {
             text += "> Transfer-Encoding: chunked\n"
         }
         return text + ">"
@@ -117,7 +118,7 @@ final class LastExchange: Sendable {
     private struct State {
         var request: Request?
         var head: HTTPResponse?
-        var httpVersion: String?
+        var httpVersion: HTTPVersion?
         var hops = 0
         var attempts = 0
     }

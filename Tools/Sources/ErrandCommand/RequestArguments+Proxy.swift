@@ -23,7 +23,7 @@ extension RequestArguments {
         }
         let policy = ProxyPolicy.environment(variables)
         let (adjust, isDirectHere) = (try proxyAuthentication(), connection.insecure)
-        return .each { (origin) throws(ProxySettingsError) in
+        return .byOrigin { (origin) throws(ProxySettingsError) in
             if isDirectHere, Loopback.contains(origin.host) { return nil }
             return try policy.proxy(for: origin).map(adjust)
         }

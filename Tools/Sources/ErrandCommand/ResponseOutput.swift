@@ -141,7 +141,7 @@ struct ResponseOutput {
         let reason = response.status.reasonPhrase
         let status = "\(response.status.code) \(isForTerminal ? reason.shownSafely(limit: .max) : reason)"
         let color = response.status.code >= 400 ? 91 : 92
-        let line = "HTTP/\(response.metadata.httpVersion ?? "1.1") \(colored(status, color, isColored))\r\n"
+        let line = "\(response.metadata.httpVersion ?? .http1_1) \(colored(status, color, isColored))\r\n"
         return Data((line + text(of: response.headers, isColored: isColored, isForTerminal: isForTerminal) + "\r\n").utf8)
     }
 

@@ -13,8 +13,8 @@ struct WriteOut {
     let request: Request
     /// The head of the last response; `nil` if there is none.
     let head: HTTPResponse?
-    /// The version of HTTP of the last response.
-    var httpVersion: String?
+    /// The HTTP version of the last response.
+    var httpVersion: HTTPVersion?
     var redirects = 0
     var retries = 0
     let bytes: Int
@@ -31,7 +31,7 @@ struct WriteOut {
         return switch name {
         // Without a response, the values are those of curl.
         case "http_code", "response_code": head.map { "\($0.status.code)" } ?? "000"
-        case "http_version": head == nil ? "0" : httpVersion ?? ""
+        case "http_version": head == nil ? "0" : httpVersion?.number ?? ""
         case "method": request.method.rawValue
         case "scheme": request.head.scheme ?? ""
         case "url_effective": request.url?.description ?? ""

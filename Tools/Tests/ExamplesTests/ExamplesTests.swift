@@ -323,7 +323,7 @@ import Testing
             #expect(
                 first == [Chat.Message(role: "user", content: "Buy tea"), Chat.Message(role: "assistant", content: "You said: Buy tea ")])
             let seen = states.withLock { $0 }
-            #expect(seen == [.connecting, .answering, .ready])
+            #expect(seen == [.connecting, .responding, .ready])
             await conversation.ask("break off")
             let last = await conversation.messages.last
             #expect(last == Chat.Message(role: "assistant", content: "You said: break off "))

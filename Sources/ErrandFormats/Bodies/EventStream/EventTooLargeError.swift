@@ -14,17 +14,17 @@ public struct EventTooLargeError: Error, Sendable, Hashable, CustomStringConvert
     init(_ limit: Limit) { self.limit = limit }
 
     /// The excess in words: `more than 1024 bytes`.
-    package var excess: String {
+    package var excessDescription: String {
         switch limit {
         case .bytes(let count): "more than \(count) bytes"
-        case .combiningMarks: MarkRun.excess
+        case .combiningMarks: MarkRun.excessDescription
         }
     }
 
     public var description: String {
         switch limit {
         case .bytes(let count): "an event of the stream is larger than the limit of \(count) bytes; maxEventBytes sets the limit"
-        case .combiningMarks: "an event of the stream has \(excess)"
+        case .combiningMarks: "an event of the stream has \(excessDescription)"
         }
     }
 }

@@ -16,7 +16,7 @@ public struct MultipartError: Error, Sendable, Hashable, CustomStringConvertible
         /// The media type of a body is not multipart, or has no valid boundary.
         public static let notMultipart = Reason(name: "notMultipart")
         /// The content of a part was read after the next part was requested.
-        public static let partIsOver = Reason(name: "partIsOver")
+        public static let readAfterNextPart = Reason(name: "readAfterNextPart")
         /// The media type of a part to be sent can't be the value of a field.
         public static let invalidContentType = Reason(name: "invalidContentType")
         /// A part to be sent contains the boundary.

@@ -185,7 +185,7 @@ final class SoakConnection: ChannelInboundHandler {
     private var hasEnded = false
     /// The last stream that has begun, and the last one that got a part of a response.
     private var lastStream = HTTP2StreamID.rootStream
-    private var lastAnswered = HTTP2StreamID.rootStream
+    private var lastResponded = HTTP2StreamID.rootStream
 
     fileprivate init(_ socket: SoakSocket, _ late: LateFrames, _ manner: SoakPlan.Manner, _ journal: SoakJournal) {
         (self.socket, self.late, self.manner, self.journal) = (socket, late, manner, journal)
@@ -221,14 +221,14 @@ final class SoakConnection: ChannelInboundHandler {
         if manner == .hole { socket.fallSilent() }
     }
 
-    func answers(_ stream: HTTP2StreamID) { lastAnswered = max(lastAnswered, stream) }
+    func responded(on stream: HTTP2StreamID) { lastResponded = max(lastResponded, stream) }
 
     /// Accepts no further streams. Open streams continue.
     func leave() { goAway(last: lastStream, .noError) }
 
     /// Refuses this stream and later streams. Returns `false` if one of them has got a part of its response.
     func leave(before stream: HTTP2StreamID) -> Bool {
-        guard !isLeaving, lastAnswered < stream else { return false }
+        guard !isLeaving, lastResponded < stream else { return false }
         return goAway(last: HTTP2StreamID(max(0, Int(stream) - 2)), .noError)
     }
 

@@ -97,7 +97,7 @@ final class SoakStream: ChannelInboundHandler {
     }
 
     private func writeHead(_ status: Int, endStream: Bool = false, _ context: ChannelHandlerContext) {
-        connection.answers(id)
+        connection.responded(on: id)
         var fields: HPACKHeaders = [":status": "\(status)", "x-number": "\(number)"]
         // For an echo, the received bytes and the length are not known yet.
         if reply != .echoes, status == 200 {

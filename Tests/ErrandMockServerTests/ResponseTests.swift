@@ -7,10 +7,10 @@ import TestSupport
 import Testing
 
 extension MockServerTests {
-    /// What is answered, and what is kept of the requests.
+    /// The responses, and the requests that the server keeps.
     @Suite
-    struct AnswerTests {
-        @Test func whatIsQueuedAnswersFirstAndInOrder() async throws {
+    struct ResponseTests {
+        @Test func queuedResponsesComeFirstAndInOrder() async throws {
             try await withMockServer { server in
                 server.dispatch { request in request.path == "/b" ? nil : .text("first dispatcher") }
                 server.dispatch { _ in .text("second dispatcher") }
@@ -51,7 +51,7 @@ extension MockServerTests {
             }
         }
 
-        @Test func whatNobodyAnswersIsNamed() async throws {
+        @Test func aRequestWithoutAResponseIsNamed() async throws {
             try await withMockServer { server in
                 server.dispatch { _ in nil }
                 try await withNIO { transport in
@@ -93,7 +93,7 @@ extension MockServerTests {
                     #expect(kept.headers[HTTPField.Name("Host")!] == nil)
                     #expect(kept.body == Data("content".utf8))
                     #expect(kept.bodyBytes == 7)
-                    #expect(kept.httpVersion == "1.1")
+                    #expect(kept.httpVersion == .http1_1)
                     #expect((kept.connectionIndex, kept.exchangeIndex) == (0, 0))
                     #expect(kept.failure == nil)
                     #expect(kept.serverName == nil)

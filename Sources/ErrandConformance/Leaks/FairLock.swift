@@ -2,7 +2,7 @@ internal import ErrandCore
 internal import Synchronization
 
 /// A lock for one holder at a time. Waiters get the lock in the order in which they asked. A cancelled waiter leaves the queue.
-final class Turns: Sendable {
+final class FairLock: Sendable {
     private typealias Waiter = CheckedContinuation<Void, any Error>
 
     private struct State {
@@ -15,10 +15,10 @@ final class Turns: Sendable {
     /// The number of waiters.
     var waiting: Int { state.withLock { $0.waiters.count } }
 
-    /// Returns when the caller has the lock. The caller must pass the lock on with ``pass()``.
+    /// Returns when the caller has the lock. The caller must release the lock with ``unlock()``.
     ///
     /// - Throws: `CancellationError`. The caller then does not have the lock.
-    func take() async throws {
+    func lock() async throws {
         try await parked { ticket, waiter in
             state.withLock { state -> Result<Void, any Error>? in
                 if Task.isCancelled { return .failure(CancellationError()) }
@@ -35,7 +35,7 @@ final class Turns: Sendable {
     }
 
     /// Passes the lock to the next waiter.
-    func pass() {
+    func unlock() {
         let next = state.withLock { state -> Waiter? in
             let next = state.waiters.popFirst()
             state.isTaken = next != nil

@@ -3,7 +3,7 @@ import ErrandTesting
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct StubAnswerTests {
+@Suite(.timeLimit(.minutes(5))) struct StubResponseTests {
     private func request(
         _ method: HTTPRequest.Method = .get, _ target: String = "/", headers: HTTPFields = HTTPFields(), body: RequestBody = .empty
     ) throws -> Request {
@@ -39,7 +39,7 @@ import Testing
         #expect(stub.requests.map(\.text) == ["again"], "what is streamed is recorded, too")
     }
 
-    @Test func theLastOfSeveralAnswersStaysWhereItIsToldTo() async throws {
+    @Test func theLastOfSeveralResponsesRepeatsIfAsked() async throws {
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .status(.ok), repeatingLast: true))
         var codes: [Int] = []
         for _ in 0..<4 { codes.append(try await stub.send(request()).status.code) }
@@ -141,7 +141,7 @@ import Testing
             sink.events.map(\.kind).filter { $0 != .requestBytesSent } == [.start, .requestHeadSent, .requestSent, .responseHead, .end])
     }
 
-    @Test func anAnswersOwnConditionsCount() async throws {
+    @Test func aResponsesOwnConditionsCount() async throws {
         let clock = ManualClock()
         let stub = StubTransport(Stub().responds(.status(.ok).over(NetworkConditions())), conditions: .edge, clock: clock)
         #expect(try await timed(on: clock) { try await stub.send(request()).status }.took == .zero)

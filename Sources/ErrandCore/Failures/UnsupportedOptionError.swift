@@ -1,6 +1,6 @@
 /// The error for a request with an option that the stack can't apply. Nothing was sent.
 ///
-/// Either no middleware of the stack serves the option, or the transport lacks a capability that the option needs.
+/// Either the stack lacks the middleware that the option requires, or the transport lacks a required capability.
 ///
 /// ```swift
 /// var request = try Request(.get, "/reports")
@@ -10,8 +10,8 @@
 ///
 /// The options are checked once, where a call enters its outermost ``HTTPStack``. An option that is `.off` needs nothing. A stack
 /// over a sender that is not a transport can't know the inner middleware and the transport. Such a stack never throws this error.
-public struct UnservedOptionError: RequestFailure {
-    /// The middleware or the capabilities that an option needs and the stack lacks.
+public struct UnsupportedOptionError: RequestFailure {
+    /// The middleware or the capabilities that an option requires and the stack lacks.
     enum Missing: Sendable {
         case middleware(MiddlewarePlace)
         case capabilities(Capabilities)
@@ -22,8 +22,8 @@ public struct UnservedOptionError: RequestFailure {
     /// letter.
     public let option: String
     /// The place of the missing middleware; ``MiddlewarePlace/unplaced`` if the transport lacks a capability.
-    public let missing: MiddlewarePlace
-    /// The capabilities that the option needs and the transport lacks; empty if a middleware is missing.
+    public let missingMiddleware: MiddlewarePlace
+    /// The capabilities that the option requires and the transport lacks; empty if a middleware is missing.
     public let missingCapabilities: Capabilities
     public var attempts: [AttemptRecord] = []
 
@@ -33,8 +33,8 @@ public struct UnservedOptionError: RequestFailure {
     init(_ key: any OptionKey.Type, missing: Missing, request: Request) {
         (option, self.request) = (Self.name(of: key), request)
         switch missing {
-        case .middleware(let place): (self.missing, missingCapabilities) = (place, [])
-        case .capabilities(let capabilities): (self.missing, missingCapabilities) = (.unplaced, capabilities)
+        case .middleware(let place): (missingMiddleware, missingCapabilities) = (place, [])
+        case .capabilities(let capabilities): (missingMiddleware, missingCapabilities) = (.unplaced, capabilities)
         }
     }
 
@@ -57,13 +57,14 @@ public struct UnservedOptionError: RequestFailure {
 
     private var need: String {
         missingCapabilities.isEmpty
-            ? "the middleware '\(missing)', which the stack does not have"
+            ? "the middleware '\(missingMiddleware)', which the stack does not have"
             : "a transport with '\(missingCapabilities)', which the stack's transport does not have"
     }
 
     private var remedy: String {
         if !missingCapabilities.isEmpty { return "use a transport that has it" }
         // The place of a third party's middleware is not the name of a modifier.
-        return missing.description.contains(".") ? "add a middleware with that place to the stack" : "add .\(missing) to the stack"
+        return missingMiddleware.description.contains(".")
+            ? "add a middleware with that place to the stack" : "add .\(missingMiddleware) to the stack"
     }
 }
