@@ -3,7 +3,7 @@
 struct TypedValues<Tag: Sendable>: Sendable {
     struct Entry: Sendable {
         let key: ObjectIdentifier
-        /// What the owner of the values keeps about the key.
+        /// The owner's own information about the key.
         let tag: Tag
         var value: any Sendable
     }

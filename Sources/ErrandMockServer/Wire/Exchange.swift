@@ -108,7 +108,7 @@ struct Exchange: Sendable {
     private func breakBeforeHead(_ response: MockResponse) async throws -> ExchangeEnd? {
         guard let (fault, point) = response.fault else { return nil }
         if case .slowDrip(let bytes, let pause) = fault.kind { body.slowDown(bytes: bytes, pause: pause) }
-        if try await goesOn(after: fault) { return nil }
+        if try await continues(after: fault) { return nil }
         var head = response.head
         body.fail("reading ended because of the fault \(fault) at \(point)")
         let content = Plan.bytes(of: response)
@@ -132,7 +132,7 @@ struct Exchange: Sendable {
     /// body that is not sent yet.
     private func breakBehindHead(_ response: MockResponse, rest: Data) async throws -> ExchangeEnd? {
         guard let (fault, point) = response.fault else { return nil }
-        if try await goesOn(after: fault) { return nil }
+        if try await continues(after: fault) { return nil }
         body.fail("reading ended because of the fault \(fault) at \(point)")
         switch fault.kind {
         case .truncatedChunk:
@@ -148,8 +148,8 @@ struct Exchange: Sendable {
         }
     }
 
-    /// Performs a fault after which the exchange goes on. Returns whether the fault is one of these.
-    private func goesOn(after fault: Fault) async throws -> Bool {
+    /// Performs a fault that does not end the exchange. Returns whether the fault is such a fault.
+    private func continues(after fault: Fault) async throws -> Bool {
         switch fault.kind {
         case .slowDrip(let bytes, let pause): wire.slowDown(bytes: bytes, pause: pause)
         case .goAway(let includesStream, let code) where includesStream && wire.majorVersion == 2:
