@@ -19,11 +19,11 @@ import Testing
         MiddlewareUnderTest("validateStatus", switchOff: { $0.options.validateStatus = .off }) { $0.validateStatus() },
         MiddlewareUnderTest("redirect", switchOff: { $0.options.redirect = .off }) { $0.redirect() },
         MiddlewareUnderTest("decompress", changes: .addedFields, switchOff: { $0.options.decompress = .off }) { $0.decompress() },
-        MiddlewareUnderTest("compressRequests", switchOff: { $0.options.compress = .off }) { $0.compressRequests(nil) },
-        MiddlewareUnderTest("authenticate", changes: .addedFields, switchOff: { $0.options.authentication = .off }) {
+        MiddlewareUnderTest("compressRequests", switchOff: { $0.options.compressRequests = .off }) { $0.compressRequests(nil) },
+        MiddlewareUnderTest("authenticate", changes: .addedFields, switchOff: { $0.options.authenticate = .off }) {
             $0.authenticate(.basic(user: "joe", password: "secret"))
         },
-        MiddlewareUnderTest("authenticate, which waits to be asked", switchOff: { $0.options.authentication = .off }) {
+        MiddlewareUnderTest("authenticate, which waits to be asked", switchOff: { $0.options.authenticate = .off }) {
             $0.authenticate(.digest(user: "joe", password: "secret"))
         },
         MiddlewareUnderTest("sign", changes: .addedFields, switchOff: { $0.options.sign = .off }) {

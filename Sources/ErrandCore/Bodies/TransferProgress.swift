@@ -60,7 +60,7 @@ final class ProgressMeter: Sendable {
     init(
         total: Int64?, interval: Duration, clock: any Clock<Duration>, _ report: @escaping @Sendable (TransferProgress) -> Void
     ) {
-        (self.total, self.interval, elapsed, self.report) = (total, interval, stopwatch(clock), report)
+        (self.total, self.interval, elapsed, self.report) = (total, interval, makeStopwatch(on: clock), report)
     }
 
     /// Returns `interval`, and stops the process if `interval` is negative.

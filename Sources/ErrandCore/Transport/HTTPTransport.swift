@@ -5,7 +5,7 @@
 /// `request.headers.markingSensitive(by: request.options.sensitivity)`.
 public protocol HTTPTransport: HTTPSender {
     /// The abilities of the transport, for which the stack needs no replacement.
-    var capabilities: Capabilities { get }
+    var capabilities: TransportCapabilities { get }
 
     /// Closes every connection. Exchanges in progress fail. Later calls of `send` throw ``TransportError`` with the code
     /// `shutDown`. A second call of this function is safe.

@@ -246,7 +246,7 @@ import Logging
         struct Mirror: HTTPMiddleware {
             let other: HTTPStack
             var mayBypassInnerLayers: Bool { true }
-            func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await other.send(withinCall: request) }
+            func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await other.sendWithinCall(request) }
         }
         let other = StubTransport(Stub().responds(.status(.internalServerError), repeatingLast: true))
         var request = try Request(.get, url: "https://a.example/")
