@@ -96,6 +96,7 @@ extension OptionRow {
         OptionRow("HedgeOptionKey", .value, requiredMiddleware: .hedge) { $0.hedge = .use(HedgePolicy(.fixed(.seconds(9)))) },
         OptionRow("HedgeOptionKey", .value) { $0.hedge = .off },
         OptionRow("IdempotencyKeyOption", .value, requiredMiddleware: .retry) { $0.idempotencyKey = .attached },
+        OptionRow("UserAgentOptionKey", outside, requiredMiddleware: .userAgent) { $0.userAgent = .use("Shop/2.1") },
         OptionRow("NumberOptionKey", outside) { $0.number = .off },
         OptionRow("ProfileOptionKey", outside, requiredMiddleware: .profile) { $0.profile = .use(CallProfile()) },
         OptionRow("RateLimitKey", .value) { $0.rateLimit = .off },
