@@ -42,10 +42,9 @@ public struct UserAgentMiddleware: HTTPMiddleware {
     }
 }
 
-private enum UserAgentOptionKey: OptionKey {
+private enum UserAgentOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<String> { .inherited }
-    static func identity(of value: OptionOverride<String>) -> OptionIdentity { .none }
-    static var crossesOrigins: Bool { true }
+    static func identity(of value: OptionOverride<String>) -> OptionIdentity { .ignored }
     static var requiredMiddleware: MiddlewarePlace { .userAgent }
 }
 
