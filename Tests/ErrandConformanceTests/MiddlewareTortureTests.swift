@@ -109,6 +109,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
 
     static let all: [Scenario] = [
         Scenario(name: "server") { $0.stub.server("https://a.example", headers: [.userAgent: "x"]) },
+        Scenario(name: "userAgent") { $0.stub.userAgent("Shop/2.1") },
         Scenario(name: "number") { $0.stub.number() },
         Scenario(name: "log") { $0.stub.log(to: quiet) },
         Scenario(name: "log of bodies") { $0.stub.log(to: recordingLogger().0, detail: .body()) },

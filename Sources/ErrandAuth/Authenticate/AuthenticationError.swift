@@ -72,7 +72,7 @@ public struct AuthenticationError: RequestFailure {
 
     public var description: String {
         var text = (request.map { "\($0): " } ?? "") + "cannot authenticate: \(reason)"
-        if let underlying { text += ": \(safeDescription(of: underlying))" }
+        if let underlying { text += ": \(SafeText.error(underlying))" }
         return text + " (\(response == nil ? Delivery.notSent.phrase : Delivery.sent.phrase))" + shownAttempts
     }
 
@@ -87,7 +87,7 @@ public struct AuthenticationError: RequestFailure {
         default: "Could not sign in to \(shownServer)."
         }
     }
-    public var failureReason: String? { reason.description.asSentence }
+    public var failureReason: String? { SafeText.sentence(reason.description) }
     /// The step that a person can take; `nil` if only a developer can help. If the credentials depend on another request, and that
     /// request failed, the suggestion of that failure.
     public var recoverySuggestion: String? {

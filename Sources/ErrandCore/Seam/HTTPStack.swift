@@ -40,7 +40,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     /// same stack, with its rule of order.
     ///
     /// Around a transport, the stack checks each request, adds the field for its priority, and enforces the deadlines and
-    /// timeouts that the transport does not enforce (``Capabilities``).
+    /// timeouts that the transport does not enforce (``TransportCapabilities``).
     public init(_ sender: some HTTPSender) {
         self = (sender as? HTTPStack) ?? HTTPStack(LayerList(around: LayerBase(sender), isSorted: false))
     }
@@ -95,7 +95,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     public var layers: [Layer] { list.layers }
 
     /// The capabilities of the transport at the bottom.
-    public var capabilities: Capabilities { list.base.capabilities }
+    public var capabilities: TransportCapabilities { list.base.capabilities }
 
     /// Sends `request` through every layer. Middleware never runs on the caller's actor.
     ///
@@ -111,7 +111,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
 
     /// Sends a request that belongs to a call of another stack. For a middleware with its own stack. The options of the
     /// request are not checked, because layers outside may obey them.
-    public func send(withinCall request: Request) async throws -> Response {
+    public func sendWithinCall(_ request: Request) async throws -> Response {
         var entered = request
         entered.options.call.hasEntered = true
         return try await request.restoringCall { [entered] in try await send(entered) }

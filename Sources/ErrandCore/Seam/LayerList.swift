@@ -166,7 +166,7 @@ struct LayerRank: Comparable {
 struct LayerBase: Sendable {
     let sender: any HTTPSender
     let layers: [HTTPStack.Layer]
-    let capabilities: Capabilities
+    let capabilities: TransportCapabilities
     /// Whether the innermost layer is a transport. The layers of any other sender are unknown.
     let endsInTransport: Bool
     let obeysTimeout: Bool

@@ -25,7 +25,7 @@ final class PhaseWatch: EventSink {
         let limits = limits.bounded
         self.limits = limits
         self.sink = sink
-        elapsed = stopwatch(limits.clock)
+        elapsed = makeStopwatch(on: limits.clock)
         var state = State(since: .zero)
         if reportsPhases {
             state.phase = limits.connect == nil ? .queue : .connect

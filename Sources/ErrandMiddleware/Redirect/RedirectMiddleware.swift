@@ -57,7 +57,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
             do {
                 response = try await next.send(request)
             } catch {
-                throw processed.finish(error)
+                throw processed.adding(to: error)
             }
             // If inner layers have declared values secret, such as a key in the query, these values are also secret in the next URL.
             request.options.sensitivity.formUnion(response.request.options.sensitivity)

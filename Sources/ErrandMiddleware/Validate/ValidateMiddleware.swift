@@ -41,10 +41,10 @@ public struct ValidateMiddleware: HTTPMiddleware {
             do {
                 response = try await next.send(request)
             } catch {
-                throw attempts.finish(error)
+                throw attempts.adding(to: error)
             }
             let received = response
-            response = attempts.finish(response)
+            response = attempts.adding(to: response)
             let ruling: (index: Int, delay: Duration)?
             do {
                 ruling = try await rule(on: &response, request: request, by: chain, retries: retries, next: next)
@@ -53,7 +53,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
                 // A cancelled call ends as cancelled, regardless of the validator's error.
                 try Task.checkCancellation()
                 request.reportRefusal(of: response.head, with: error)
-                throw CallAttempts(response.metadata.attempts).finish(error)
+                throw CallAttempts(response.metadata.attempts).adding(to: error)
             }
             guard let (index, delay) = ruling else { return response }
             retries[index] += 1
@@ -113,7 +113,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
     ) async throws {
         guard let deadline else { return try await work() }
         let before = deadline.remaining
-        try await racing(
+        try await withDeadline(
             deadline,
             onTimeout: {
                 TransportError(

@@ -371,6 +371,9 @@ final class Pool: Sendable {
 
     // MARK: - The end
 
+    /// Whether an exchange is queued or in progress.
+    var hasExchanges: Bool { state.withLock { $0.machine.waiterCount > 0 || $0.open.values.contains(where: \.isInUse) } }
+
     var isShutDown: Bool { state.withLock(\.machine.isShutDown) }
 
     /// Closes every connection. Exchanges in progress fail. The future succeeds when all connections have closed, including connections

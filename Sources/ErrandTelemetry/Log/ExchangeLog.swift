@@ -63,7 +63,7 @@ final class ExchangeLog: CallObserver {
 
     /// Logs a response immediately, and its body when the body was read. If the call ends with a reader, logs both at the end of the
     /// call.
-    func received(_ response: inout Response, isRefused: Bool, awaitsReader: Bool) {
+    func receive(_ response: inout Response, isRefused: Bool, awaitsReader: Bool) {
         // If no record will be written, the log must cost nothing. A call with a reader can still fail.
         guard wantsAll || (wantsFailures && (isRefused || awaitsReader)) else { return }
         let received = Received(response, isRefused: isRefused, by: request)
@@ -76,7 +76,7 @@ final class ExchangeLog: CallObserver {
         }
     }
 
-    func ended(_ outcome: CallOutcome, at mark: Duration) {
+    func end(_ outcome: CallOutcome, at mark: Duration) {
         if let error = outcome.statusError, let refused = outcome.response {
             logRefusal(error, Received(refused, isRefused: true, problem: error.shownProblem, by: request), outcome, elapsed: mark.inWords)
         } else if outcome.response != nil {

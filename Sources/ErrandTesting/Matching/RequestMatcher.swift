@@ -32,10 +32,10 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
     /// Matches requests that meet a condition, the kind that ``/ErrandCore/HTTPSender/wrapped(by:when:)`` takes.
     ///
     /// ```swift
-    /// .meeting(.host("*.example.com")) && .json(["paid": true])
+    /// .condition(.host("*.example.com")) && .json(["paid": true])
     /// ```
-    public static func meeting(_ condition: RequestCondition) -> RequestMatcher {
-        RequestMatcher(condition.description) { condition.holds($0.request) }
+    public static func condition(_ condition: RequestCondition) -> RequestMatcher {
+        RequestMatcher(condition.description) { condition.isMet(by: $0.request) }
     }
 
     /// Matches requests with this method.

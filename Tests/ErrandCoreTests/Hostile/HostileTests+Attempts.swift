@@ -33,7 +33,7 @@ extension HostileTests {
         await #expect(processExitsWith: .success) {
             let work = Task {
                 var response = Self.still
-                try await response.hold(within: .seconds(Int64.max))
+                try await response.bufferBody(within: .seconds(Int64.max))
             }
             try await Task.sleep(for: .milliseconds(300))
             work.cancel()
@@ -56,7 +56,7 @@ extension HostileTests {
             var response = Response(
                 head: HTTPResponse(status: .ok), body: ResponseBody(source), request: .sample(), exchange: ExchangeLifetime())
             kept.record(response)
-            try await response.hold(within: .seconds(100))
+            try await response.bufferBody(within: .seconds(100))
         }
         await source.reachedEnding.waitIgnoringCancellation()
         holding.cancel()
@@ -69,7 +69,7 @@ extension HostileTests {
         var held = Response(
             head: HTTPResponse(status: .ok), body: ResponseBody(ScriptedBodySource(["ab"]), expectedLength: 2), request: .sample(),
             exchange: ExchangeLifetime())
-        try await held.hold(within: .seconds(100 * 365 * 86_400))
+        try await held.bufferBody(within: .seconds(100 * 365 * 86_400))
         #expect(try await held.body.collect() == Data("ab".utf8))
     }
 
@@ -127,9 +127,9 @@ extension HostileTests {
                         response.discard()
                         response.discard()
                         try await response.release(within: .milliseconds(20))
-                    case .hold: try await response.hold(within: .milliseconds(20))
+                    case .hold: try await response.bufferBody(within: .milliseconds(20))
                     case .holdAndDiscard:
-                        try await response.hold(within: .milliseconds(20))
+                        try await response.bufferBody(within: .milliseconds(20))
                         response.discard()
                     case .followUp:
                         var attempts = CallAttempts()
@@ -162,7 +162,7 @@ extension HostileTests {
             let source = ScriptedBodySource(texts)
             var response = Response(
                 head: HTTPResponse(status: .unauthorized), body: ResponseBody(source), request: .sample(), exchange: ExchangeLifetime())
-            try await response.hold(within: .seconds(20))
+            try await response.bufferBody(within: .seconds(20))
             let data = try? await response.body.collect()
             #expect(sent <= 65_536 ? data?.count == sent : data == nil, "\(sent) in \(texts.count) pieces: \(data?.count ?? -1)")
         }
