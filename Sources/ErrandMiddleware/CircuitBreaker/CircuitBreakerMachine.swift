@@ -4,9 +4,9 @@ internal import ErrandCore
 ///
 /// A closed circuit counts calls within a window. The circuit opens when there were at least ``CircuitBreakerPolicy/minimumCalls`` calls,
 /// and the share of failed or slow calls reaches its limit. An open circuit refuses calls for ``CircuitBreakerPolicy/breakTime``, or for
-/// the wait that the server asked for. A half-open circuit allows ``CircuitBreakerPolicy/probeCount`` probeCount. The circuit closes when all
-/// probeCount succeed, and opens again when a probe fails. A probe without an outcome for ``CircuitBreakerPolicy/breakTime`` does not block
-/// the circuit: one more probe is allowed.
+/// the wait that the server asked for. A half-open circuit allows ``CircuitBreakerPolicy/probeCount`` probeCount. The circuit closes when
+/// all probeCount succeed, and opens again when a probe fails. A probe without an outcome for ``CircuitBreakerPolicy/breakTime`` does not
+/// block the circuit: one more probe is allowed.
 package struct CircuitBreakerMachine: Sendable {
     package enum State: Sendable, Hashable {
         case closed
