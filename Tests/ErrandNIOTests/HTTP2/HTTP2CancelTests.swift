@@ -83,7 +83,7 @@ extension NIOTransportTests {
                 heads.change { $0 += 1 }
                 return heads.value == 2 ? [] : FrameServer.ok(frame.stream, "next")
             }) { transport, server in
-                // The settings of the server have come before the request that is canceled.
+                // The settings of the server have come before the request that is cancelled.
                 _ = try await get(transport, server)
                 let task = Task { try await get(transport, server) }
                 try await heads.wait("the request") { $0 == 2 }
@@ -107,7 +107,7 @@ extension NIOTransportTests {
                     return frame.type == 1 && frame.stream != 3 ? FrameServer.ok(frame.stream, "next") : []
                 }, all: true, configure: { $0.maxConnectionsPerOrigin = 1 }
             ) { transport, server in
-                // The settings of the server have come before the request that is canceled.
+                // The settings of the server have come before the request that is cancelled.
                 _ = try await get(transport, server)
                 let task = Task { try await get(transport, server) }
                 try await server.frames.wait("the request") { frames in frames.contains { $0.type == 1 && $0.stream == 3 } }

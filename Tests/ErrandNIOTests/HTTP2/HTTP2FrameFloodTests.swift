@@ -62,7 +62,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// Nobody reads the stream: its call was canceled.
+        /// Nobody reads the stream: its call was cancelled.
         @Test(arguments: [
             H2Frame.data(1, [], ends: false), .data(1, [0], ends: false), .data(1, Array(repeating: 0, count: 16_000), ends: false),
             .headers(1), .headers(1, [0x88, 0x00, 0x01, 0x61, 0x7F, 0x81, 0x3E] + Array(repeating: 0x61, count: 8192)),
