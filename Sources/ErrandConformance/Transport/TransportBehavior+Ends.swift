@@ -107,8 +107,8 @@ extension TransportBehavior {
                 let response = try await subject.send()
                 var iterator = response.body.makeAsyncIterator()
                 #expect(try await iterator.next() != nil)
-                // Nothing tells that the server is held up: its pieces stop. On a busy machine, the look may come too early, which is
-                // no fault of the transport.
+                // No event reports that the server is held up: its pieces stop. On a busy machine, the loop may end too early; then
+                // fewer bytes are checked.
                 var last = -1
                 while produced.value != last, produced.value < pieces {
                     last = produced.value

@@ -102,7 +102,9 @@ import Tracing
             server.enqueue(.chunks([Data("one".utf8), Data("two".utf8)]).fault(.stall, at: .responseBody))
             try await withNIO { transport async throws in
                 let stack =
-                    isIdle ? observed(transport).phaseTimeouts(idleRead: .milliseconds(300)) : observed(transport).timeout(.milliseconds(500))
+                    isIdle
+                    ? observed(transport).phaseTimeouts(idleRead: .milliseconds(300))
+                    : observed(transport).timeout(.milliseconds(500))
                 await #expect(throws: TransportError.self) { () async throws -> Void in
                     _ = try await stack.send(Request(.get, url: server.url("/x"))).body.collect()
                 }
