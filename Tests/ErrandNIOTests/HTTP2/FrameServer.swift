@@ -17,8 +17,8 @@ struct FrameServer: Sendable {
     /// The certificate of all such servers: keys are made once.
     private static let certificate = Result { try TestAuthority().certificate() }
 
-    /// Starts a server that writes `opening` as soon as a connection is there, and writes the result of `answer` for each frame.
-    private init(_ opening: [ByteAction], _ answer: @escaping @Sendable (H2Frame) -> [ByteAction]) async throws {
+    /// Starts a server that writes `opening` as soon as a connection is there, and writes the result of `respond` for each frame.
+    private init(_ opening: [ByteAction], _ respond: @escaping @Sendable (H2Frame) -> [ByteAction]) async throws {
         let frames = frames
         server = try await ByteServer(certificate: try Self.certificate.get()) {
             FrameScript {

@@ -29,7 +29,7 @@ extension NIOTransportTests {
                 FrameServer.ok(frame.stream) + [.pause(milliseconds: 20)] + [H2Frame.maxStreams(3 + frame.stream)].together
                     + [H2Frame.maxStreams(2 + frame.stream)].together
             }
-            try await FrameServer.with(opening: Self.hello, responding: answer) { transport, server in
+            try await FrameServer.with(opening: Self.hello, responding: respond) { transport, server in
                 for count in 1...4 {
                     #expect(try await send(by: transport, to: server).status == .ok)
                     try await server.frames.wait("the settings to be accepted") { frames in
