@@ -1,18 +1,20 @@
+import ArgumentParser
+
 /// Rewrites the arguments into forms that the parser understands, as curl and httpie accept them.
 ///
 /// - Short options with their values, and several short options in one argument: `-XPOST` and `-sSofile` become `-X POST` and
-///   `-s -S -o file`. A letter that is not an option leaves the argument unchanged, and so does the name of a long option:
-///   `-data` means `--data`, not `-d ata`.
+///   `-s -S -o file`. A letter that is not an option leaves the argument unchanged.
 /// - Values that begin with a dash: `-r -5` becomes `-r=-5`. A long option of this command is not taken for a value.
 /// - Options before the subcommand: `-v post URL` becomes `post -v URL`.
 /// - Items before the URL: `post -j a=1 b=2 URL` becomes `post -j a=1 URL b=2`.
 ///
 /// Arguments after `--` are never options.
 enum ArgumentRewriter {
-    static func rewritten(_ arguments: [String]) -> [String] {
+    /// - Throws: `ValidationError` for the name of a long option after one dash: `-data` could mean `--data` or `-d ata`.
+    static func rewritten(_ arguments: [String]) throws -> [String] {
         // A shell asks for completions.
         guard arguments.first?.hasOctetPrefix("---") != true else { return arguments }
-        var pieces = pieces(of: arguments)
+        var pieces = try pieces(of: arguments)
         guard moveSubcommand(in: &pieces) else { return arguments }
         moveItems(in: &pieces)
         return pieces.flatMap(\.words)
@@ -33,7 +35,7 @@ enum ArgumentRewriter {
 
     // MARK: - Options
 
-    private static func pieces(of arguments: [String]) -> [Piece] {
+    private static func pieces(of arguments: [String]) throws -> [Piece] {
         var pieces: [Piece] = []
         var rest = arguments[...]
         while let word = rest.popFirst() {
@@ -44,7 +46,7 @@ enum ArgumentRewriter {
                 let takesNext = OptionTable.longOptionsWithValues.contains(String(word.dropFirst(2)))
                 pieces.append(.option(takesNext ? option(word, value: nextValue(&rest)) : [word]))
             } else if word.hasOctetPrefix("-"), word.utf8.count > 1 {
-                pieces.append(.option(shortOptions(word, &rest) ?? [word]))
+                pieces.append(.option(try shortOptions(word, &rest) ?? [word]))
             } else {
                 pieces.append(.positional(word))
             }
@@ -70,11 +72,12 @@ enum ArgumentRewriter {
         return value.hasOctetPrefix("-") && !value.isExactly("-") ? ["\(name)=\(value)"] : [name, value]
     }
 
-    /// The words for an argument of short options; `nil` for an argument that has a letter of no option, or is the name of a long option.
-    private static func shortOptions(_ word: String, _ rest: inout ArraySlice<String>) -> [String]? {
+    /// The words for an argument of short options; `nil` for an argument that has a letter of no option.
+    private static func shortOptions(_ word: String, _ rest: inout ArraySlice<String>) throws -> [String]? {
         let letters = word.utf8.dropFirst()
-        guard letters.count == 1 || !OptionTable.isLongName(String(word.cut(atOctet: UInt8(ascii: "=")).0.dropFirst())) else {
-            return nil
+        let name = String(word.cut(atOctet: UInt8(ascii: "=")).0.dropFirst())
+        guard letters.count == 1 || !OptionTable.isLongName(name) else {
+            throw ValidationError("Unknown option '-\(name)'. Did you mean '--\(name)'?")
         }
         var words: [String] = []
         var index = letters.startIndex

@@ -49,9 +49,8 @@ struct ErrandCommand: AsyncParsableCommand {
         // A file of the command must not become one of these.
         for descriptor in 0...2 as ClosedRange<Int32> where fcntl(descriptor, F_GETFD) < 0 { _ = open("/dev/null", O_RDWR) }
         Interrupt.listen()
-        let arguments = ArgumentRewriter.rewritten(Array(CommandLine.arguments.dropFirst()))
         do {
-            var command = try parsed(arguments)
+            var command = try parsed(Array(CommandLine.arguments.dropFirst()))
             let configuration = type(of: command).configuration
             do {
                 if var waiting = command as? any AsyncParsableCommand { try await waiting.run() } else { try command.run() }
@@ -66,21 +65,31 @@ struct ErrandCommand: AsyncParsableCommand {
     }
 
     private static func parsed(_ arguments: [String]) throws -> any ParsableCommand {
+        var arguments = arguments
+        func fail(_ text: String) -> ExitCode {
+            Terminal.say(usageError(text, of: configuration))
+            return ExitCode(64)
+        }
         let command: any ParsableCommand
         do {
+            arguments = try ArgumentRewriter.rewritten(arguments)
             command = try parseAsRoot(arguments)
+        } catch let error as ValidationError {
+            throw fail(error.message)
         } catch {
-            guard message(for: error).lowercased().contains("unexpected argument"), let hint = Misspelling.hint(for: arguments)
-            else { throw error }
-            Terminal.say(usageError(hint, of: configuration))
-            throw ExitCode(64)
+            let text = message(for: error)
+            if text.lowercased().contains("unexpected argument"), let hint = Misspelling.hint(for: arguments) { throw fail(hint) }
+            if text.contains("Unknown option '-X'"), let name = arguments.first, Misspelling.methods.contains(name) {
+                throw fail("'errand \(name)' sends \(name.uppercased()). For another method, write errand -X METHOD <url>")
+            }
+            throw error
         }
         // 'gett a.example:8080': the word would be the URL, and the URL would be a header field.
         guard let request = (command as? SendCommand)?.arguments, !request.items.isEmpty, !request.url.isExactlyIgnoringCase("localhost"),
             let hint = Misspelling.hint(for: [request.url])
         else { return command }
-        Terminal.say(usageError("\(hint). Before an item, write a host of that name as http://\(request.url)", of: configuration))
-        throw ExitCode(64)
+        let areItems = (try? request.requestItems) != nil
+        throw fail(hint + (areItems ? ". Before an item, write a host of that name as http://\(request.url)" : ""))
     }
 
     /// A message as the parser writes it.

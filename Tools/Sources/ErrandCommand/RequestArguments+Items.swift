@@ -9,23 +9,21 @@ extension RequestArguments {
         get throws { try items.map(RequestItem.init) }
     }
 
-    /// Refuses texts that are not items, and members of a JSON body beside another body.
-    func checkItems() throws {
-        guard let member = try requestItems.first(where: \.isMember) else { return }
-        let others = [
-            ("--json", "--json has the whole body", !content.json.isEmpty), ("--form", "repeat the option: -F", !content.form.isEmpty),
-            ("--data", "repeat the option: -d", !content.formData.isEmpty),
-            ("--upload-file", "-T has the whole body", content.uploadFile != nil),
-        ]
-        guard let (option, hint, _) = others.first(where: \.2) else { return }
+    /// Refuses members of a JSON body beside another body.
+    private func checkBody(beside member: RequestItem) throws {
         let label = member.label
-        throw ValidationError(
-            "'\(label)' is a member of a JSON body, and does not go with \(option); \(hint)\(hint.hasOctetPrefix("repeat") ? " '\(label)'" : "")")
+        let others = [
+            (content.json.isEmpty, "--json, which has the whole body"), (content.uploadFile == nil, "-T, which has the whole body"),
+            (content.form.isEmpty, "-F. Repeat the option: -F '\(label)'"), (content.formData.isEmpty, "-d. Repeat the option: -d '\(label)'"),
+        ]
+        guard let other = others.first(where: { !$0.0 })?.1 else { return }
+        throw ValidationError("'\(label)' is a member of a JSON body, and does not go with \(other)")
     }
 
-    /// Refuses members of a JSON body where a query item is more likely to be meant.
+    /// Refuses members of a JSON body beside another body, and where a query item is more likely to be meant.
     func checkMembers(of items: [RequestItem], method: String?) throws {
         guard let member = items.first(where: \.isMember) else { return }
+        try checkBody(beside: member)
         let label = member.label
         let query = "'\(label)' is a member of a JSON body. For a query item, write \(member.name.shownSafely())==…"
         if content.dataInQuery { throw ValidationError("\(query), or -d '\(label)'") }

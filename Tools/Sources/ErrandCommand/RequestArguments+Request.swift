@@ -11,8 +11,8 @@ extension RequestArguments {
     ///   - authentication: the authentication of the run.
     /// - Throws: `ValidationError` for an invalid argument, which is shown with the usage; ``InvalidURLError``, `FileReadError`.
     func request(method: String?, takesPipedBody: Bool = false, authentication: Authentication? = nil) throws -> Request {
-        if shown.head { try checkHead(method: method) }
         let items = try requestItems
+        if shown.head { try checkHead(method: method, hasMembers: items.contains(where: \.isMember)) }
         try checkMembers(of: items, method: method)
         let content = try content(with: items)
         var url = try httpURL()
@@ -60,12 +60,11 @@ extension RequestArguments {
     }
 
     /// `-I` sends HEAD, and never anything that may change something on the server.
-    private func checkHead(method: String?) throws {
+    private func checkHead(method: String?, hasMembers: Bool) throws {
         if let method, !["GET", "HEAD"].contains(method) {
             throw ValidationError(
                 "-I sends HEAD and does not go with \(method.shownSafely()). Use -i to see the status and the fields of its response")
         }
-        let hasMembers = try requestItems.contains(where: \.isMember)
         guard content.dataInQuery || !(content.namesBody || hasMembers) else {
             throw ValidationError("-I sends HEAD, which has no body. Leave out the data, or use -i to see the status and the fields")
         }

@@ -21,7 +21,6 @@ struct RequestArguments: ParsableArguments {
         if connection.insecure, connection.proxy?.isEmpty == false, let url = try? httpURL(), Loopback.contains(url.host) {
             throw ValidationError("--insecure and --proxy do not go together for a server of this machine")
         }
-        try checkItems()
         guard connection.unixSocket != nil else { return }
         guard connection.unixSocket?.isEmpty == false else { throw ValidationError("--unix-socket must be a path (is empty)") }
         let others = [("--proxy", connection.proxy != nil), ("--resolve", !connection.resolve.isEmpty)].filter(\.1).map(\.0)
@@ -122,8 +121,7 @@ struct ContentOptions: ParsableArguments {
         }
         guard continueAt == nil else {
             throw ValidationError(
-                "--continue-at is not supported yet. Ask for the rest with -r FIRST-, where FIRST is the size of the file so far, and add it to "
-                    + "the file: errand -f -r FIRST- URL >> FILE")
+                "--continue-at is not supported yet. To add the rest to a file of SIZE bytes, write errand -f -r SIZE- URL >> FILE")
         }
         for text in cookie {
             guard HTTPField.isValidValue(text.withoutOuterBlanks), text.containsOctet(UInt8(ascii: "=")) else {

@@ -1,3 +1,4 @@
+import ArgumentParser
 import Foundation
 import Testing
 
@@ -28,8 +29,7 @@ struct ArgumentRewriterTests {
         ("-d --verbose URL", "-d --verbose URL"), ("--json --data=x URL", "--json --data=x URL"), ("URL -o", "URL -o"),
         ("URL --data", "URL --data"), ("-A _ URL", "-A _ URL"), ("--proxy _ URL", "--proxy _ URL"),
         // What is not an option stays as it is.
-        ("-Zfoo URL", "-Zfoo URL"), ("-sZ URL", "-sZ URL"), ("-data x URL", "-data x URL"), ("-json={} URL", "-json={} URL"),
-        ("-verbose URL", "-verbose URL"), ("-dverbose URL", "-d verbose URL"), ("-é URL", "-é URL"), ("--no-such -5 URL", "--no-such -5 URL"),
+        ("-Zfoo URL", "-Zfoo URL"), ("-sZ URL", "-sZ URL"), ("-dverbose URL", "-d verbose URL"), ("-é URL", "-é URL"), ("--no-such -5 URL", "--no-such -5 URL"),
         ("---completion post -- URL -XPOST", "---completion post -- URL -XPOST"),
         // After "--", nothing is an option.
         ("-- -XPOST", "-- -XPOST"), ("-XPUT -- -XPOST", "-X PUT -- -XPOST"), ("-v -- post URL", "-v -- post URL"),
@@ -45,16 +45,23 @@ struct ArgumentRewriterTests {
         ("-j a=1 b=x -- URL", "-j a=1 -- URL b=x"), ("a=1 b=2", "a=1 b=2"), ("URL a=1 b:c", "URL a=1 b:c"),
         ("localhost:8080 a=1", "localhost:8080 a=1"), ("a.example/?b=c a=1", "a.example/?b=c a=1"), ("a=/x URL", "URL a=/x"),
         ("", ""), ("_ URL", "_ URL"), ("-", "-"), ("--", "--"),
-    ]) func argumentsBecomeFormsOfTheParser(arguments: String, expected: String) {
-        #expect(ArgumentRewriter.rewritten(Self.words(arguments)) == Self.words(expected))
+    ]) func argumentsBecomeFormsOfTheParser(arguments: String, expected: String) throws {
+        #expect(try ArgumentRewriter.rewritten(Self.words(arguments)) == Self.words(expected))
     }
 
     @Test(arguments: ["-XPOST -sSL --range -5 --curl post URL -j a=1 b=2", "-d -v -r-5 URL a=1", "-#o - URL", "-o=file -d=x URL"])
-    func whatIsRewrittenStaysSo(arguments: String) {
-        let once = ArgumentRewriter.rewritten(Self.words(arguments))
+    func whatIsRewrittenStaysSo(arguments: String) throws {
+        let once = try ArgumentRewriter.rewritten(Self.words(arguments))
         // `-d=-v` is a form of the parser alone.
         guard !once.contains(where: { $0.hasPrefix("-d=") || $0.hasPrefix("-r=") }) else { return }
-        #expect(ArgumentRewriter.rewritten(once) == once)
+        #expect(try ArgumentRewriter.rewritten(once) == once)
+    }
+
+    @Test(arguments: ["-data", "-json={}", "-verbose", "-user=joe:s3cret", "-head"]) func aLongNameAfterOneDashIsRefused(word: String) {
+        let name = word.dropFirst().prefix { $0 != "=" }
+        let error = #expect(throws: ValidationError.self) { try ArgumentRewriter.rewritten([word, "URL"]) }
+        #expect(error?.message == "Unknown option '-\(name)'. Did you mean '--\(name)'?")
+        #expect(throws: Never.self) { try ArgumentRewriter.rewritten(["--", word]) }
     }
 
     // MARK: - The options of the parser

@@ -110,7 +110,7 @@ import Testing
         (["-b", "cookies.txt"], "--cookie must be"), (["-b", ""], "--cookie must be"), (["-e", "http://r.example/;auto"], "';auto'"),
         (["-r", "x"], "--range must be"), (["-r", ""], "--range must be"), (["-r=-5"], "--range must be"),
         (["-X=POST"], "the method '=POST' is invalid"), (["-c", "jar"], "-H 'Cookie: name=value'"), (["-cjar"], "not supported yet"),
-        (["-b", "cookies.txt"], "-H 'Cookie: name=value'"), (["-C", "-"], "-r FIRST-"), (["-C-"], "not supported yet"),
+        (["-b", "cookies.txt"], "-H 'Cookie: name=value'"), (["-C", "-"], "-r SIZE-"), (["-C-"], "not supported yet"),
         (["-data", "x"], "-data"), (["-json={}"], "-json"), (["-verbose"], "-verbose"), (["-sSZ"], "-sSZ"), (["-H", "Host:"], "Host"), (["-H", "X-Empty; "], "invalid"),
         (["-H", "@no-such-file"], "cannot read"), (["-d", "@no-such-file"], "cannot read"),
         (["--data-urlencode", "a@no-such-file"], "cannot read"),

@@ -54,7 +54,7 @@ import Testing
             ["post", "a.example", "photo@x.jpg"], ["a.example", "http://b.example"], ["get", "a.example", "a=1"],
             ["a.example", "-q", "a=1", "b=2"], ["post", "a.example", "-d", "a=1", "b=2"], ["post", "a.example", "a:=x"],
             ["POST", "a.example", "a=1"], ["myhost", "a=1"], ["a.example", "a[b]=1"], ["post", "a.example", "-json", "{}"],
-            ["-v", "post"], ["serve", "-p", "70000"],
+            ["-v", "post"], ["post", "a.example", "-XPUT"], ["serve", "-p", "70000"],
         ] as [[String]] {
             let outcome = try await CommandProcess(arguments, through: ["env", "COLUMNS=100"]).outcome()
             #expect(outcome.status == 64)

@@ -76,7 +76,7 @@ struct RequestItemTests {
             (["a.example", "a=s3cret"], "GET", "write a==…"), (["a.example", "a=s3cret"], "HEAD", "write a==…"),
             (["a.example", "-q", "b=1", "a=s3cret"], nil, "name the method"), (["a.example", "a:=s3cret"], nil, "not JSON"),
             (["-I", "a.example", "a=s3cret"], nil, "-I sends HEAD"), (["a.example", "X Y:s3cret"], nil, "the field name 'X Y' is invalid"),
-            (["a.example", "-d", "b=1", "a=s3cret"], nil, "repeat the option: -d"), (["a.example", "-F", "b=1", "a=s3cret"], nil, "-F"),
+            (["a.example", "-d", "b=1", "a=s3cret"], nil, "Repeat the option: -d"), (["a.example", "-F", "b=1", "a=s3cret"], nil, "Repeat the option: -F"),
             (["a.example", "--json", "{}", "a=s3cret"], nil, "whole body"), (["a.example", "-T", "x", "a:=1"], nil, "whole body"),
             (["-G", "a.example", "a=s3cret"], nil, "write a==…"),
         ] as [([String], String?, String)])
