@@ -57,7 +57,7 @@ struct BusyTransport: Sendable {
     }
 
     /// Lets the server respond to all requests, and waits for the response to the first.
-    func answer() async throws {
+    func respond() async throws {
         mayAnswer.change { $0 = true }
         #expect(try await first.value == Data("ok".utf8))
     }
