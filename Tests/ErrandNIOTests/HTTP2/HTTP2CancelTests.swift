@@ -1,9 +1,10 @@
 #if NIO && MockServer
 import ErrandCore
-import ErrandNIO
 import Foundation
 import TestSupport
 import Testing
+
+@testable import ErrandNIO
 
 extension NIOTransportTests {
     /// Streams that end before their requests do, and connections that may be lost.
@@ -41,7 +42,11 @@ extension NIOTransportTests {
         /// A server that has accepted the request, and takes nothing more of it, keeps the stream for some seconds.
         @Test func aBodyThatMakesNoProgressAfterItsResponseIsReset() async throws {
             try await FrameServer.with(
-                opening: Self.small, responding: { FrameServer.ok($0.stream) }, configure: { $0.maxConnectionsPerOrigin = 1 }
+                opening: Self.small, responding: { FrameServer.ok($0.stream) },
+                configure: {
+                    $0.maxConnectionsPerOrigin = 1
+                    $0.restTimes = .init(withoutProgress: .seconds(1))
+                }
             ) { transport, server in
                 let response = try await post(transport, server)
                 #expect(response.status == .ok)

@@ -160,8 +160,7 @@ extension NIOTransportTests {
                 server.dispatch { request in
                     guard request.path == "/held" else { return .text("fine") }
                     asked.change { $0 += 1 }
-                    try? await Task.sleep(for: .seconds(30))
-                    return .text("late")
+                    try await untilCancelled()
                 }
                 let port = server.port
                 let ended = try RawServer { connection in
