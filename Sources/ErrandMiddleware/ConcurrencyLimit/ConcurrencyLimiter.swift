@@ -73,7 +73,7 @@ final class ConcurrencyLimiter: Sendable {
     }
 
     private func wait(_ key: RequestScope.Key, for request: Request) async throws {
-        try await parked { (ticket, continuation: CheckedContinuation<Void, any Error>) in
+        try await waitInQueue { (ticket, continuation: CheckedContinuation<Void, any Error>) in
             within(key) { line in
                 if ticket.isCancelled { return .failure(CancellationError()) }
                 if line.hasRoom {

@@ -160,7 +160,7 @@ final class RateLimiter: Sendable {
 
     /// Suspends the call until it has a grant or becomes the leader.
     private func enter(_ key: String, _ call: Call) async throws -> QueueOutcome {
-        try await parked { ticket, continuation in
+        try await waitInQueue { ticket, continuation in
             within(key) { line in
                 if ticket.isCancelled { return .failure(CancellationError()) }
                 if line.leader == nil {

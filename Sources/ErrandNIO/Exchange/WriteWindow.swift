@@ -38,7 +38,7 @@ final class WriteWindow: Sendable {
     /// - Throws: the error with which the window was closed; `CancellationError` if the task is cancelled.
     func wait(upTo limitBytes: Int = WriteWindow.limitBytes) async throws {
         if state.withLock({ $0.bytes <= limitBytes }) { return }
-        try await parked { ticket, continuation in
+        try await waitInQueue { ticket, continuation in
             state.withLock { state -> Result<Void, any Error>? in
                 if state.bytes <= limitBytes { return .success(()) }
                 if let failure = state.failure { return .failure(failure) }
