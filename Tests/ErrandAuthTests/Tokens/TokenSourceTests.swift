@@ -482,7 +482,10 @@ import Testing
             try await StubTransport().authenticate(.bearer(tokens)).send(try request())
         }
         #expect(
-            error?.reason == .signedOut && "\(error!)" == "GET https://a.example/x: cannot authenticate: nobody is signed in (not sent)")
+            error?.reason == .signedOut
+                && "\(error!)"
+                    == "GET https://a.example/x: cannot authenticate: nobody is signed in (not sent); a sign-in needs .with(\\.authenticate, .off)"
+        )
         #expect(error?.errorDescription == "You are not signed in to the server a.example.")
     }
 
