@@ -112,7 +112,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     ///   of ``HTTPSender/send(_:)``.
     @concurrent public func send(_ request: Request) async throws -> Response {
         try Task.checkCancellation()
-        if !list.hasReportedOrder.load(ordering: .relaxed) { list.reportOrderProblems() }
+        if list.mayReportOrder { list.reportOrderProblems() }
         return request.options.isEmpty || request.options.call.hasEntered ? try await top.send(request) : try await enter(request)
     }
 

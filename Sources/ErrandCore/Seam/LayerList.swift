@@ -13,7 +13,7 @@ final class LayerList: Sendable {
     let obeysTimeout: Bool
     private let reportsOrder: Bool
     /// Whether the order problems have been reported, or are not to be reported.
-    let hasReportedOrder: Atomic<Bool>
+    private let hasReportedOrder: Atomic<Bool>
 
     init(_ entries: [LayerEntry] = [], around base: LayerBase, isSorted: Bool, reportsOrder: Bool = true) {
         (self.entries, self.base, self.isSorted, self.reportsOrder) = (entries, base, isSorted, reportsOrder)
@@ -45,6 +45,12 @@ final class LayerList: Sendable {
         }
         return LayerList(entries, around: base, isSorted: isSorted, reportsOrder: reportsOrder)
     }
+
+    /// Whether the order problems may have to be reported.
+    var mayReportOrder: Bool { !hasReportedOrder.load(ordering: .relaxed) }
+
+    /// Returns whether the caller must report the order problems. Only the first call returns true.
+    func claimOrderReport() -> Bool { !hasReportedOrder.exchange(true, ordering: .relaxed) }
 
     /// The same layers in a list that does not sort.
     var keepingOrder: LayerList { LayerList(entries, around: base, isSorted: false, reportsOrder: reportsOrder) }

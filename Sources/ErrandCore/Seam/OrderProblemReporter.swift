@@ -14,7 +14,7 @@ extension LayerList {
     ///
     /// - Parameter writeLine: writes a line to standard error. It does nothing in release builds.
     func reportOrderProblems(writeLine: (String) -> Void = writeDebugLine) {
-        guard !hasReportedOrder.exchange(true, ordering: .relaxed) else { return }
+        guard claimOrderReport() else { return }
         let problems = MiddlewareOrder(layers, isSorted: isSorted).problems
         guard !problems.isEmpty else { return }
         if let reporter { return reporter.report(orderProblems: problems) }
