@@ -53,7 +53,7 @@ extension IntegrationTests {
                         #expect(EventGrammar.violations(sink.events) == [], "\(row)")
                         // What it held is free: the next request gets through, at the latest after the connections that are broken.
                         for attempt in 0... {
-                            let next = await FaultOutcome.of(try Request(.get, url: server.url("/fine")).within(.seconds(3)), by: stack)
+                            let next = await FaultOutcome.of(try Request(.get, url: server.url("/fine")).within(.seconds(1)), by: stack)
                             if case .whole = next { break }
                             guard attempt < 5 else {
                                 Issue.record("\(row): \(outcome), and then \(next)")
