@@ -47,9 +47,8 @@ public enum MultipartJudge {
         public let verdicts: [String: Verdict]
     }
 
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    private static let script = root.appending(path: "Tests/Servers/multipart_bodies.py").path
-    private static let python = root.appending(path: ".build/servers-venv/bin/python3").path
+    private static let script = Checkout.root.appending(path: "Tests/Servers/multipart_bodies.py").path
+    private static let python = Checkout.root.appending(path: ".build/servers-venv/bin/python3").path
 
     /// Returns whether the parsers are installed.
     public static func isHere() async -> Bool {
