@@ -43,7 +43,7 @@ extension IntegrationTests {
         ) async throws {
             let server = try await withMockServer(configuration) { server in
                 server.dispatch { request in request.path == "/broken" ? row.response : .data(FaultRow.responseBody) }
-                let deadline: Duration = expected.code == .timedOut ? .seconds(4) : .seconds(20)
+                let deadline: Duration = expected.code == .timedOut ? .seconds(6) : .seconds(20)
                 let start = ContinuousClock.now
                 let sink = RecordingEventSink()
                 let outcome = await FaultOutcome.of(
@@ -70,7 +70,7 @@ extension IntegrationTests {
             _ expected: FaultExpectation
         ) async throws {
             // A connection on which the server says nothing more is found by the limit.
-            let limit: Duration = expected.leavesBrokenConnection ? .seconds(2) : .seconds(15)
+            let limit: Duration = expected.leavesBrokenConnection ? .seconds(4) : .seconds(15)
             for attempt in 0... {
                 let next = await FaultOutcome.of(try Request(.get, url: server.url("/fine")).within(limit), by: transport)
                 if case .whole = next { break }

@@ -41,7 +41,7 @@ extension IntegrationTests {
                     try await withMockServer { server in
                         server.dispatch { request in request.path == "/broken" ? row.response : .data(FaultRow.responseBody) }
                         let stack = flow.wrap(transport)
-                        let deadline: Duration = expected.code == .timedOut ? .seconds(2) : .seconds(8)
+                        let deadline: Duration = expected.code == .timedOut ? .seconds(3) : .seconds(8)
                         let start = ContinuousClock.now
                         let sink = RecordingEventSink()
                         let outcome = await FaultOutcome.of(
@@ -53,7 +53,7 @@ extension IntegrationTests {
                         #expect(EventGrammar.violations(sink.events) == [], "\(row)")
                         // What it held is free: the next request gets through, at the latest after the connections that are broken.
                         for attempt in 0... {
-                            let next = await FaultOutcome.of(try Request(.get, url: server.url("/fine")).within(.seconds(1)), by: stack)
+                            let next = await FaultOutcome.of(try Request(.get, url: server.url("/fine")).within(.seconds(2)), by: stack)
                             if case .whole = next { break }
                             guard attempt < 5 else {
                                 Issue.record("\(row): \(outcome), and then \(next)")
