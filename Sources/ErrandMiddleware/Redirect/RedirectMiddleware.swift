@@ -79,12 +79,8 @@ public struct RedirectMiddleware: HTTPMiddleware {
             request.report(
                 .redirectDecision, decision: .init(continues: true, "\(response.status.code) to \(following.redactedURL)"))
             way.append(RedirectRecord(status: response.head.status, from: request.redactedURL, to: following.redactedURL))
-            try await response.release(on: clock)
-            request.countResend(after: .success(response))
-            if !request.method.isSafe, following.method != request.method { processed.append(.success(response)) }
-            let count = request.options.resendCount
-            request = following
-            request.options.resendCount = count
+            let becomesGET = !request.method.isSafe && following.method != request.method
+            request = try await processed.followUp(with: following, after: .success(response), counting: becomesGET, on: clock)
         }
     }
 }

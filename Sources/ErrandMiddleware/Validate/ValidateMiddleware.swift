@@ -57,9 +57,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
             }
             guard let (index, delay) = ruling else { return response }
             retries[index] += 1
-            attempts.append(.success(received), delay: delay)
-            try await request.wait(for: delay, on: clock)
-            request.countResend(after: .success(received))
+            request = try await attempts.followUp(with: request, after: .success(received), waiting: delay, on: clock)
         }
     }
 
