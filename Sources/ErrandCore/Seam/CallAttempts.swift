@@ -76,6 +76,17 @@ public struct CallAttempts: Sendable {
         count += 1
     }
 
+    /// Sends a request. If the attempt fails with a ``RequestFailure``, the earlier attempts are added to the failure.
+    ///
+    /// - Throws: the failure of the attempt.
+    public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        do {
+            return try await next.send(request)
+        } catch {
+            throw finish(error)
+        }
+    }
+
     /// Returns the response of the last attempt, or throws its failure, with the records of the earlier attempts.
     public func finish(_ result: Result<Response, any Error>) throws -> Response {
         switch result {

@@ -53,12 +53,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
         var processed = CallAttempts()
         while true {
             request.options.mayFollowRedirects = true
-            var response: Response
-            do {
-                response = try await next.send(request)
-            } catch {
-                throw processed.finish(error)
-            }
+            var response = try await processed.send(request, to: next)
             // If inner layers have declared values secret, such as a key in the query, these values are also secret in the next URL.
             request.options.sensitivity.formUnion(response.request.options.sensitivity)
             let decision: RedirectPolicy.Decision

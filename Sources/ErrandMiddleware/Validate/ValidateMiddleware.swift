@@ -37,14 +37,8 @@ public struct ValidateMiddleware: HTTPMiddleware {
         var retries = Array(repeating: 0, count: chain.count)
         var attempts = CallAttempts()
         while true {
-            var response: Response
-            do {
-                response = try await next.send(request)
-            } catch {
-                throw attempts.finish(error)
-            }
-            let received = response
-            response = attempts.finish(response)
+            let received = try await attempts.send(request, to: next)
+            var response = attempts.finish(received)
             let ruling: (index: Int, delay: Duration)?
             do {
                 ruling = try await rule(on: &response, request: request, by: chain, retries: retries, next: next)
