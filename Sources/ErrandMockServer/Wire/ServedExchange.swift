@@ -2,7 +2,7 @@
 internal import ErrandCore
 
 /// Handles one request: gets the response, then sends the response with its fault. The same code is used for both HTTP versions.
-struct Exchange: Sendable {
+struct ServedExchange: Sendable {
     let core: ServerCore
     let wire: any ExchangeWire
     let inbound: Inbound
