@@ -104,11 +104,9 @@ public struct RetryMiddleware: HTTPMiddleware {
                 uncounted += 1
                 if kind == .unprocessed { hasUsedFreeAttempt = true }
             }
-            try await result.release(on: clock)
-            attempts.append(result, delay: delay)
-            request.report(.retryDecision, decision: Self.reported(decision, result))
-            try await request.wait(for: delay, on: clock)
-            request.countResend(after: result)
+            request = try await attempts.followUp(with: request, after: result, waiting: delay, on: clock) {
+                request.report(.retryDecision, decision: Self.reported(decision, result))
+            }
         }
     }
 
