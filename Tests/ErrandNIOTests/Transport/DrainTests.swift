@@ -24,9 +24,9 @@ extension NIOTransportTests {
             defer { server.stop() }
             let transport = NIOTransport()
             let url = server.url()
-            async let first = transport.send(Request(.get, url: url).within(.seconds(30))).body.collect()
+            let first = Task { try await transport.send(Request(.get, url: url).within(.seconds(30))).body.collect() }
             try await received.wait { $0 == 1 }
-            async let end: Void = transport.shutdown(drainingFor: .seconds(30))
+            let end = Task { try await transport.shutdown(drainingFor: .seconds(30)) }
             var refused: TransportError?
             while refused == nil {
                 do {
@@ -37,8 +37,8 @@ extension NIOTransportTests {
             }
             #expect(refused?.delivery == .notSent)
             mayRespond.change { $0 = true }
-            #expect(try await first == Data("ok".utf8))
-            try await end
+            #expect(try await first.value == Data("ok".utf8))
+            try await end.value
             #expect(transport.openConnections.isEmpty)
         }
 
@@ -51,10 +51,10 @@ extension NIOTransportTests {
             }
             let transport = NIOTransport()
             let url = server.url()
-            async let first = transport.send(Request(.get, url: url).within(.seconds(30))).body.collect()
+            let first = Task { try await transport.send(Request(.get, url: url).within(.seconds(30))).body.collect() }
             try await received.wait { $0 == 1 }
             try await transport.shutdown(drainingFor: .milliseconds(50))
-            let error = await #expect(throws: TransportError.self) { try await first }
+            let error = await #expect(throws: TransportError.self) { try await first.value }
             #expect(error?.code == .shutDown)
         }
 
@@ -67,12 +67,12 @@ extension NIOTransportTests {
             }
             let transport = NIOTransport()
             let url = server.url()
-            async let first = transport.send(Request(.get, url: url).within(.seconds(30))).body.collect()
+            let first = Task { try await transport.send(Request(.get, url: url).within(.seconds(30))).body.collect() }
             try await received.wait { $0 == 1 }
             let end = Task { try await transport.shutdown(drainingFor: .seconds(3_600)) }
             end.cancel()
             try await end.value
-            await #expect(throws: TransportError.self) { try await first }
+            await #expect(throws: TransportError.self) { try await first.value }
         }
 
         @Test func anIdleTransportDoesNotWait() async throws {
