@@ -3,7 +3,7 @@
 struct TypedValues<Tag: Sendable>: Sendable {
     struct Entry: Sendable {
         let key: ObjectIdentifier
-        /// What the owner of the values keeps about the key.
+        /// A value about the key, for the owner of the values.
         let tag: Tag
         var value: any Sendable
     }

@@ -45,7 +45,7 @@ struct FileCalls: Sendable {
 
     init(write: @escaping @Sendable (_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int) { self.write = write }
 
-    /// Writes all octets of `data` at `offset`, or at the end of what was written if `offset` is `nil`.
+    /// Writes all octets of `data` at `offset`; after the octets that were written last if `offset` is `nil`.
     ///
     /// - Returns: 0, or the number of the error.
     func writeAll(_ data: Data, to descriptor: Int32, at offset: Int64?) -> Int32 {

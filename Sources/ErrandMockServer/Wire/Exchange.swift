@@ -148,7 +148,7 @@ struct Exchange: Sendable {
         }
     }
 
-    /// Performs a fault after which the exchange goes on. Returns whether the fault is one of these.
+    /// Performs a fault that does not end the exchange. Returns whether the exchange continues.
     private func goesOn(after fault: Fault) async throws -> Bool {
         switch fault.kind {
         case .slowDrip(let bytes, let pause): wire.slowDown(bytes: bytes, pause: pause)
