@@ -161,10 +161,11 @@ public struct RetryMiddleware: HTTPMiddleware {
     }
 }
 
-private enum RetryOptionKey: CrossOriginOptionKey {
+private enum RetryOptionKey: OptionKey {
     static var defaultValue: OptionOverride<RetryPolicy> { .inherited }
     static func identity(of value: OptionOverride<RetryPolicy>) -> OptionIdentity { .ofSwitch(value) }
     static var servedBy: MiddlewarePlace { .retry }
+    static var crossesOrigins: Bool { true }
 }
 
 extension RequestOptions {

@@ -43,9 +43,10 @@ final class SharedRetry: Sendable {
 }
 
 private enum SharedRetryMetadataKey: MetadataKey { static var defaultValue: SharedRetry? { nil } }
-private enum SharedRetryOptionKey: CrossOriginOptionKey {
+private enum SharedRetryOptionKey: OptionKey {
     static var defaultValue: SharedRetry? { nil }
     static func identity(of value: SharedRetry?) -> OptionIdentity { .none }
+    static var crossesOrigins: Bool { true }
 }
 
 extension ResponseMetadata {
