@@ -162,10 +162,11 @@ public struct RetryMiddleware: HTTPMiddleware {
     }
 }
 
-private enum RetryOptionKey: CrossOriginOptionKey {
+private enum RetryOptionKey: OptionKey {
     static var defaultValue: OptionOverride<RetryPolicy> { .inherited }
     static func identity(of value: OptionOverride<RetryPolicy>) -> OptionIdentity { .ofSwitch(value) }
     static var requiredMiddleware: MiddlewarePlace { .retry }
+    static var crossesOrigins: Bool { true }
 }
 
 extension RequestOptions {
