@@ -226,7 +226,7 @@ extension HTTP2Handler {
         if sentGoAway == nil, !isClosing {
             if keepHeadError(error) { return }
             let streamError = error as? NIOHTTP2Errors.StreamError
-            if let number = broken.popLast() { return fail(number, .streamError(HTTP2ErrorText.of(streamError?.baseError ?? error))) }
+            if let number = machine.takeBroken() { return fail(number, .streamError(HTTP2ErrorText.of(streamError?.baseError ?? error))) }
             // The error belongs to a stream whose exchange is over, or to a write after a reset.
             if streamError != nil || error is any NIOHTTP2Error && isReading { return }
             if error is NIOHTTP2Errors.StreamClosed || error is NIOHTTP2Errors.NoSuchStream { return }
