@@ -195,18 +195,3 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         for drain in drains { drain.resume() }
     }
 }
-
-extension SingleFlight {
-    /// The runs of one owner, such as a stack that refreshes in the background. When the last reference to the owner is released,
-    /// the runs are cancelled.
-    ///
-    /// A run keeps its ``SingleFlight`` until the run ends. Therefore the work must not keep the owner.
-    final class Owner: Sendable {
-        /// The table of the runs.
-        let flights: SingleFlight
-
-        init(executor: (any TaskExecutor)? = nil) { flights = SingleFlight(executor: executor) }
-
-        deinit { flights.cancelAll() }
-    }
-}

@@ -85,10 +85,7 @@ final class ConcurrencyLimiter: Sendable {
                 return nil
             }
         } leave: { [self] ticket in
-            within(key) { line in
-                ticket.isCancelled = true
-                return ticket.place.flatMap { line.queue.remove($0) }?.continuation
-            }
+            within(key) { $0.queue.cancel(ticket)?.continuation }
         }
     }
 
