@@ -14,7 +14,8 @@ extension RequestArguments {
         let label = member.label
         let others = [
             (content.json.isEmpty, "--json, which has the whole body"), (content.uploadFile == nil, "-T, which has the whole body"),
-            (content.form.isEmpty, "-F. Repeat the option: -F '\(label)'"), (content.formData.isEmpty, "-d. Repeat the option: -d '\(label)'"),
+            (content.form.isEmpty, "-F. Repeat the option: -F '\(label)'"),
+            (content.formData.isEmpty, "-d. Repeat the option: -d '\(label)'"),
         ]
         guard let other = others.first(where: { !$0.0 })?.1 else { return }
         throw ValidationError("'\(label)' is a member of a JSON body, and does not go with \(other)")

@@ -62,8 +62,10 @@ extension RequestArguments {
         guard connection.insecure, let url = try? httpURL(), !Loopback.contains(url.host),
             url.scheme == "https" || connection.followsRedirects
         else { return nil }
-        return "warning: the certificate of \(url.host.shownSafely()) is not checked (-k), so the server is not authenticated: others on the "
-            + "network can read and change what is exchanged. To check it, name the certificate of its authority with --cacert FILE"
+        return """
+            warning: the certificate of \(url.host.shownSafely()) is not checked (-k), so the server is not authenticated: others on the \
+            network can read and change what is exchanged. To check it, name the certificate of its authority with --cacert FILE
+            """
     }
 }
 

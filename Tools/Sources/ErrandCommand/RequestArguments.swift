@@ -120,7 +120,8 @@ struct ContentOptions: ParsableArguments {
         }
         guard cookieJar == nil else {
             throw ValidationError(
-                "--cookie-jar is not supported yet. -i shows the cookies of a response; -b 'name=value', or -H 'Cookie: name=value', sends them")
+                "--cookie-jar is not supported yet. -i shows the cookies of a response; -b 'name=value', or -H 'Cookie: name=value', sends them"
+            )
         }
         guard continueAt == nil else {
             throw ValidationError(
@@ -129,7 +130,8 @@ struct ContentOptions: ParsableArguments {
         for text in cookie {
             guard HTTPField.isValidValue(text.withoutOuterBlanks), text.containsOctet(UInt8(ascii: "=")) else {
                 throw ValidationError(
-                "--cookie must be 'name=value; …'. Files of cookies are not supported yet: write -b 'name=value', or -H 'Cookie: name=value'")
+                    "--cookie must be 'name=value; …'. Files of cookies are not supported yet: write -b 'name=value', or -H 'Cookie: name=value'"
+                )
             }
         }
         if let range,

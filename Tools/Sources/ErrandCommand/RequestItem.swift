@@ -47,7 +47,8 @@ struct RequestItem: Equatable {
         let name = name.shownSafely()
         if separator == .file {
             throw ValidationError(
-                "'\(name)@\(value.shownSafely())' names a file for a form. Write -F \(name)=@\(value.shownSafely()), and -F for each other field")
+                "'\(name)@\(value.shownSafely())' names a file for a form. Write -F \(name)=@\(value.shownSafely()), and -F for each other field"
+            )
         }
         if separator == .emptyHeader, !value.isEmpty {
             throw ValidationError("'\(label)' is not an item. '\(name);' sends a header field without a value")

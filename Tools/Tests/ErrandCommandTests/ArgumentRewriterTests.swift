@@ -29,7 +29,8 @@ struct ArgumentRewriterTests {
         ("-d --verbose URL", "-d --verbose URL"), ("--json --data=x URL", "--json --data=x URL"), ("URL -o", "URL -o"),
         ("URL --data", "URL --data"), ("-A _ URL", "-A _ URL"), ("--proxy _ URL", "--proxy _ URL"),
         // What is not an option stays as it is.
-        ("-Zfoo URL", "-Zfoo URL"), ("-sZ URL", "-sZ URL"), ("-dverbose URL", "-d verbose URL"), ("-é URL", "-é URL"), ("--no-such -5 URL", "--no-such -5 URL"),
+        ("-Zfoo URL", "-Zfoo URL"), ("-sZ URL", "-sZ URL"), ("-dverbose URL", "-d verbose URL"), ("-é URL", "-é URL"),
+        ("--no-such -5 URL", "--no-such -5 URL"),
         ("---completion post -- URL -XPOST", "---completion post -- URL -XPOST"),
         // After "--", nothing is an option.
         ("-- -XPOST", "-- -XPOST"), ("-XPUT -- -XPOST", "-X PUT -- -XPOST"), ("-v -- post URL", "-v -- post URL"),

@@ -296,7 +296,8 @@ import Testing
         }
     }
 
-    @Test(arguments: [["-#"], ["--progress-bar"], ["-#o", "/dev/null"], ["-s#"]]) func progressIsShownOnDemand(words: [String]) async throws {
+    @Test(arguments: [["-#"], ["--progress-bar"], ["-#o", "/dev/null"], ["-s#"]]) func progressIsShownOnDemand(words: [String]) async throws
+    {
         try await withDemoServer { (url: String) async throws in
             let outcome = try await CommandProcess(words + ["\(url)/zeros?bytes=2000000"]).outcome()
             #expect(outcome.status == 0)

@@ -187,7 +187,9 @@ import Testing
                 in: folder)
             defer { kill(server.process.processIdentifier, SIGKILL) }
             await server.waitForOutput(containing: "ACCEPT")
-            let (url, own) = ("https://staging.example:\(port)/", ["--resolve", "*:\(port):127.0.0.1", "-o", "/dev/null", "-w", "%{http_code}"])
+            let (url, own) = (
+                "https://staging.example:\(port)/", ["--resolve", "*:\(port):127.0.0.1", "-o", "/dev/null", "-w", "%{http_code}"]
+            )
             let checked = try await CommandProcess([url] + own).outcome()
             #expect(checked.status == 6 && checked.errors.contains("--cacert FILE. -k skips the check"), "\(checked.errors)")
             let trusted = try await CommandProcess(["-k", url] + own).outcome()

@@ -8,12 +8,16 @@ import Testing
 struct RequestItemTests {
     @Test(
         arguments: [
-            ("a=1", "a", .text, "1"), ("a:=1", "a", .json, "1"), ("a==1", "a", .query, "1"), ("A:1", "A", .header, "1"), ("A:", "A", .header, ""),
-            ("A;", "A", .emptyHeader, ""), ("a=@f", "a", .textOfFile, "f"), ("a:=@f", "a", .jsonOfFile, "f"), ("a==@f", "a", .queryOfFile, "f"),
+            ("a=1", "a", .text, "1"), ("a:=1", "a", .json, "1"), ("a==1", "a", .query, "1"), ("A:1", "A", .header, "1"),
+            ("A:", "A", .header, ""),
+            ("A;", "A", .emptyHeader, ""), ("a=@f", "a", .textOfFile, "f"), ("a:=@f", "a", .jsonOfFile, "f"),
+            ("a==@f", "a", .queryOfFile, "f"),
             ("A:@f", "A", .headerOfFile, "f"), ("a=", "a", .text, ""), ("a==", "a", .query, ""), ("a=b=c", "a", .text, "b=c"),
             ("a===b", "a", .query, "=b"), ("a=b:c", "a", .text, "b:c"), ("A:b=c", "A", .header, "b=c"), ("A:b:=c", "A", .header, "b:=c"),
-            (#"a\=b=c"#, "a=b", .text, "c"), (#"a\:b=c"#, "a:b", .text, "c"), (#"a\:=c"#, "a:", .text, "c"), (#"a=b\=c"#, "a", .text, "b=c"),
-            (#"a=C:\new"#, "a", .text, #"C:\new"#), (#"a=\"#, "a", .text, #"\"#), ("ä=ö", "ä", .text, "ö"), ("a=\u{301}b", "a", .text, "\u{301}b"),
+            (#"a\=b=c"#, "a=b", .text, "c"), (#"a\:b=c"#, "a:b", .text, "c"), (#"a\:=c"#, "a:", .text, "c"),
+            (#"a=b\=c"#, "a", .text, "b=c"),
+            (#"a=C:\new"#, "a", .text, #"C:\new"#), (#"a=\"#, "a", .text, #"\"#), ("ä=ö", "ä", .text, "ö"),
+            ("a=\u{301}b", "a", .text, "\u{301}b"),
             ("X-Tag: home", "X-Tag", .header, " home"), ("user.name=x", "user.name", .text, "x"),
         ] as [(String, String, RequestItem.Separator, String)])
     func anItemIsReadAsHTTPieReadsIt(text: String, name: String, separator: RequestItem.Separator, value: String) throws {
@@ -23,7 +27,8 @@ struct RequestItemTests {
 
     @Test(arguments: [
         ("extra", "unexpected argument 'extra'"), ("http://b.example", "one URL"), ("https://b.example/?a=b", "one URL"),
-        ("b.example:8080", "one URL"), ("localhost:8080/x", "one URL"), ("b.example/x?a=b", "one URL"), (":8080", "one URL"), ("=1", "one URL"),
+        ("b.example:8080", "one URL"), ("localhost:8080/x", "one URL"), ("b.example/x?a=b", "one URL"), (":8080", "one URL"),
+        ("=1", "one URL"),
         ("photo@x.jpg", "Write -F photo=@x.jpg"), ("a[b]=1", "a:='{…}'"), ("a[]:=1", "a:='{…}'"), ("A;b", "'A;' sends"),
         ("http://joe:s3cret@b.example", "one URL"), ("_", "unexpected argument '_'"),
     ]) func whatIsNoItemIsExplained(text: String, hint: String) {
@@ -33,7 +38,8 @@ struct RequestItemTests {
 
     @Test(arguments: [
         ("a=1", true), ("a:=1", true), ("a==1", true), ("a.b=1", true), ("a:1", false), ("a.example", false), ("localhost:80", false),
-        ("http://a.example/?b=c", false), ("a.example/?b=c", false), ("a.example?b=c", false), (":80/?a=b", false), ("=1", false), ("", false),
+        ("http://a.example/?b=c", false), ("a.example/?b=c", false), ("a.example?b=c", false), (":80/?a=b", false), ("=1", false),
+        ("", false),
         ("[::1]:80", false), ("a@b", false),
     ]) func onlyATextThatIsNoURLMayComeBeforeTheURL(text: String, isNoURL: Bool) {
         #expect(RequestItem.isNoURL(text) == isNoURL)
@@ -44,7 +50,9 @@ struct RequestItemTests {
     }
 
     @Test func itemsAreMembersQueriesAndFields() throws {
-        let request = try request(["a.example/x?y=1", "text=tea", "n:=1.5", "all:=[true, null]", "q==a b", "X-Tag: home", "X-Empty;", "-j", "z=0"])
+        let request = try request([
+            "a.example/x?y=1", "text=tea", "n:=1.5", "all:=[true, null]", "q==a b", "X-Tag: home", "X-Empty;", "-j", "z=0",
+        ])
         #expect(request.method == .post && request.head.path == "/x?y=1&q=a%20b")
         #expect(request.body.bufferedData == Data(#"{"all":[true,null],"n":1.5,"text":"tea","z":"0"}"#.utf8))
         #expect(request.headers[.contentType] == "application/json" && request.headers[.accept] == "application/json")
@@ -76,7 +84,8 @@ struct RequestItemTests {
             (["a.example", "a=s3cret"], "GET", "write a==…"), (["a.example", "a=s3cret"], "HEAD", "write a==…"),
             (["a.example", "-q", "b=1", "a=s3cret"], nil, "name the method"), (["a.example", "a:=s3cret"], nil, "not JSON"),
             (["-I", "a.example", "a=s3cret"], nil, "-I sends HEAD"), (["a.example", "X Y:s3cret"], nil, "the field name 'X Y' is invalid"),
-            (["a.example", "-d", "b=1", "a=s3cret"], nil, "Repeat the option: -d"), (["a.example", "-F", "b=1", "a=s3cret"], nil, "Repeat the option: -F"),
+            (["a.example", "-d", "b=1", "a=s3cret"], nil, "Repeat the option: -d"),
+            (["a.example", "-F", "b=1", "a=s3cret"], nil, "Repeat the option: -F"),
             (["a.example", "--json", "{}", "a=s3cret"], nil, "whole body"), (["a.example", "-T", "x", "a:=1"], nil, "whole body"),
             (["-G", "a.example", "a=s3cret"], nil, "write a==…"),
         ] as [([String], String?, String)])
