@@ -83,7 +83,7 @@ public struct CallAttempts: Sendable {
         do {
             return try await next.send(request)
         } catch {
-            throw finish(error)
+            throw adding(to: error)
         }
     }
 

@@ -1,5 +1,6 @@
 import Errand
 import ErrandTesting
+import Logging
 import TestSupport
 import Testing
 
