@@ -138,10 +138,11 @@ public struct APIClient: Sendable {
     func call<Output, Result>(
         _ endpoint: Endpoint<Output>, _ read: (Response) async throws -> Result
     ) async throws -> Result {
-        try await call(try request(for: endpoint), in: envelopeReader(for: endpoint), read)
+        try await mappedCall(try request(for: endpoint), in: envelopeReader(for: endpoint), read)
     }
 
-    func call<Result>(
+    /// Makes a call with `mapError`.
+    func mappedCall<Result>(
         _ request: Request, in envelope: EnvelopeReader?, _ read: (Response) async throws -> Result
     ) async throws -> Result {
         do {
