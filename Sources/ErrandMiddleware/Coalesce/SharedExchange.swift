@@ -155,7 +155,7 @@ final class SharedExchange: Sendable {
         SlowReaderError(limitBytes: limitBytes, request: nil, response: state.withLock(\.head))
     }
 
-    private func beginRead(_ number: Int, _ reader: ResponseBody.Reader) {
+    private func beginRead(_ number: Int, _ reader: ResponseBody.SharedIterator) {
         work.begin(number) { [self] in
             do {
                 received(try await reader.next())
