@@ -60,7 +60,10 @@ final class ProgressMeter: Sendable {
     init(
         total: Int64?, interval: Duration, clock: any Clock<Duration>, _ report: @escaping @Sendable (TransferProgress) -> Void
     ) {
-        (self.total, self.interval, elapsed, self.report) = (total, interval, stopwatch(clock), report)
+        self.total = total
+        self.interval = interval
+        elapsed = stopwatch(clock)
+        self.report = report
     }
 
     /// Returns `interval`, and stops the process if `interval` is negative.

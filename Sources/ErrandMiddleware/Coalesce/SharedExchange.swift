@@ -23,7 +23,10 @@ final class SharedExchange: Sendable {
         number: Int, sent: RequestID, priority: RequestPriority, limitBytes: Int, onClose: @escaping @Sendable () -> Void,
         onOver: @escaping @Sendable () -> Void
     ) {
-        (self.number, self.sent, self.priority, self.limitBytes) = (number, sent, priority, limitBytes)
+        self.number = number
+        self.sent = sent
+        self.priority = priority
+        self.limitBytes = limitBytes
         (self.onClose, self.onOver) = (onClose, onOver)
     }
 
