@@ -67,7 +67,11 @@ public struct APIClient: Sendable {
         mapError: (@Sendable (_ refused: StatusError) throws -> any Error)? = nil
     ) {
         precondition(bodyLimitBytes >= 0, "bodyLimitBytes must be at least 0 (is \(bodyLimitBytes))")
-        (self.stack, jsonCoding, self.envelope, self.bodyLimitBytes, self.mapError) = (stack, json, envelope, bodyLimitBytes, mapError)
+        self.stack = stack
+        jsonCoding = json
+        self.envelope = envelope
+        self.bodyLimitBytes = bodyLimitBytes
+        self.mapError = mapError
         envelopeReader = envelope.map { EnvelopeReader(envelope: $0, coding: json) }
         validated = stack.validatingStatus
     }
@@ -138,10 +142,11 @@ public struct APIClient: Sendable {
     func call<Output, Result>(
         _ endpoint: Endpoint<Output>, _ read: (Response) async throws -> Result
     ) async throws -> Result {
-        try await call(try request(for: endpoint), in: envelopeReader(for: endpoint), read)
+        try await mappedCall(try request(for: endpoint), in: envelopeReader(for: endpoint), read)
     }
 
-    func call<Result>(
+    /// Makes a call with `mapError`.
+    func mappedCall<Result>(
         _ request: Request, in envelope: EnvelopeReader?, _ read: (Response) async throws -> Result
     ) async throws -> Result {
         do {

@@ -52,7 +52,10 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
         accept: String?, wantsBody: Bool, _ make: @escaping @Sendable (Data, HTTPResponse, JSONCoding) throws -> Output,
         unwrap: Unwrapping? = nil
     ) {
-        (self.accept, self.wantsBody, self.make, self.unwrap) = (accept, wantsBody, make, unwrap)
+        self.accept = accept
+        self.wantsBody = wantsBody
+        self.make = make
+        self.unwrap = unwrap
     }
 
     /// Returns whether the body is read. With an envelope, the body of a call without an output is also read, because it may contain an

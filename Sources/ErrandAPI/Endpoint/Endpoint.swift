@@ -63,7 +63,10 @@ public struct Endpoint<Output: Sendable>: Sendable {
         _ method: HTTPRequest.Method, _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: EndpointBody = .none, decoding: ResponseDecoding<Output>
     ) {
-        (self.method, self.path, self.query, self.headers) = (method, path, query, headers)
+        self.method = method
+        self.path = path
+        self.query = query
+        self.headers = headers
         (self.body, self.decoding) = (body, decoding)
     }
 

@@ -39,7 +39,11 @@ public struct EventStreamError: RequestFailure {
     public var delivery: Delivery { response == nil ? .unknown : .sent }
 
     private init(_ code: Code, _ message: String, request: Request?, _ response: HTTPResponse?, attempts: [AttemptRecord] = []) {
-        (self.code, self.message, self.request, self.response, self.attempts) = (code, message, request, response, attempts)
+        self.code = code
+        self.message = message
+        self.request = request
+        self.response = response
+        self.attempts = attempts
     }
 
     init?(checking response: Response) {

@@ -68,7 +68,10 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
             silenceTimeout.map { $0 > .zero } ?? true,
             "silenceTimeout must be more than zero, or nil (is \((silenceTimeout ?? .zero).inWords))")
         precondition(maxEventBytes > 0, "maxEventBytes must be at least 1 (is \(maxEventBytes))")
-        (self.maxReconnects, self.reconnectionTime, self.backoff, self.jitter) = (maxReconnects, reconnectionTime, backoff, jitter)
+        self.maxReconnects = maxReconnects
+        self.reconnectionTime = reconnectionTime
+        self.backoff = backoff
+        self.jitter = jitter
         self.retryAfterCap = retryAfterCap
         (self.silenceTimeout, self.maxEventBytes) = (silenceTimeout, maxEventBytes)
         (self.retriedStatuses, self.resendsNonIdempotent) = (retriedStatuses, resendsNonIdempotent)

@@ -8,7 +8,7 @@ struct EventStreamReader: Sendable {
     private let observer: EventStreamObserver?
     private var machine: EventStreamMachine
     /// The body of the current connection; `nil` between connections.
-    private var body: ResponseBody.Reader?
+    private var body: ResponseBody.SharedIterator?
     private var parser = EventStreamParser()
     /// The last response.
     private(set) var response: Response?
@@ -93,7 +93,7 @@ struct EventStreamReader: Sendable {
     }
 
     /// Opens a connection. Returns `nil` for a response with the status 204.
-    private mutating func connect() async throws -> ResponseBody.Reader? {
+    private mutating func connect() async throws -> ResponseBody.SharedIterator? {
         observer?.report(.connecting)
         response = nil
         var request = request
@@ -118,7 +118,7 @@ struct EventStreamReader: Sendable {
         parser = EventStreamParser(
             maxEventBytes: stream.policy.maxEventBytes, reportsComments: stream.onComment != nil, lastEventID: machine.lastEventID)
         observer?.report(.open)
-        return response.body.makeReader()
+        return response.body.makeSharedIterator()
     }
 
     /// Returns the result of `operation`.

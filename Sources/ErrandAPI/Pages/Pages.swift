@@ -100,7 +100,7 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
             throw try invalid(error)
         }
         do {
-            return try await client.call(request, in: client.envelopeReader(for: endpoint)) { response in
+            return try await client.mappedCall(request, in: client.envelopeReader(for: endpoint)) { response in
                 TypedResponse(value: try await client.decode(response, as: endpoint.decoding), response: response)
             }
         } catch let error as InvalidURLError where position != .first && error.reason == .tooManyOctets {

@@ -36,7 +36,10 @@ public struct PaginationError: RequestFailure {
     public var attempts: [AttemptRecord] = []
 
     init(_ code: Code, _ message: String, request: Request, _ response: HTTPResponse?) {
-        (self.code, self.message, self.request, self.response) = (code, message, request, response)
+        self.code = code
+        self.message = message
+        self.request = request
+        self.response = response
     }
 
     public var phase: ExchangePhase { .response }

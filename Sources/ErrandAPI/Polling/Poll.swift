@@ -48,7 +48,11 @@ struct Poll: Sendable {
     /// - Throws: ``PollingError`` if there is no URL to poll.
     mutating func noteResponse(_ head: HTTPResponse, request sent: Request, _ policy: PollingPolicy) throws {
         originOfCall = sent.trustedOrigin(ofCall: statusURL != nil ? originOfCall : sent.originOfCall, allowing: policy.allowedOrigins)
-        (self.head, self.sent, failure, failures, hasBegun) = (head, sent, nil, 0, true)
+        self.head = head
+        self.sent = sent
+        failure = nil
+        failures = 0
+        hasBegun = true
         count += 1
         if head.status == .accepted, let location = try location(of: head, sent) {
             statusURL = try url(of: location, from: sent, head, policy)

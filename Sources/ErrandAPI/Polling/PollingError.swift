@@ -38,7 +38,11 @@ public struct PollingError: RequestFailure {
     public var attempts: [AttemptRecord] = []
 
     init(_ code: Code, _ message: String, request: Request?, _ response: HTTPResponse?, underlying: (any Error)? = nil) {
-        (self.code, self.message, self.request, self.response, self.underlying) = (code, message, request, response, underlying)
+        self.code = code
+        self.message = message
+        self.request = request
+        self.response = response
+        self.underlying = underlying
     }
 
     public var phase: ExchangePhase { .response }

@@ -30,7 +30,10 @@ public struct PollingPolicy: Sendable, CustomStringConvertible {
         precondition(timeout ?? .zero >= .zero, "timeout must be at least zero (is \(timeout ?? .zero))")
         precondition(retryAfterCap >= .zero, "retryAfterCap must be at least zero (is \(retryAfterCap))")
         precondition(maxFailures >= 0, "maxFailures must be at least 0 (is \(maxFailures))")
-        (self.backoff, self.jitter, self.timeout, self.retryAfterCap) = (backoff, jitter, timeout, retryAfterCap)
+        self.backoff = backoff
+        self.jitter = jitter
+        self.timeout = timeout
+        self.retryAfterCap = retryAfterCap
         (self.maxFailures, self.allowedOrigins) = (maxFailures, allowedOrigins)
     }
 

@@ -64,7 +64,10 @@ public struct AuthenticationError: RequestFailure {
     ///   - request: the request in its last form.
     ///   - response: the head of the response that asked for credentials.
     public init(_ reason: Reason, underlying: (any Error)? = nil, request: Request? = nil, response: HTTPResponse? = nil) {
-        (self.reason, self.underlying, self.request, self.response) = (reason, underlying, request, response)
+        self.reason = reason
+        self.underlying = underlying
+        self.request = request
+        self.response = response
     }
 
     public var phase: ExchangePhase { response == nil ? .queue : .response }

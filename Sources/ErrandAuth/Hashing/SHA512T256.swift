@@ -64,8 +64,14 @@ struct SHA512T256: Sendable {
             let sum0 = Self.rotated(a, 28) ^ Self.rotated(a, 34) ^ Self.rotated(a, 39)
             let majority = (a & b) ^ (a & c) ^ (b & c)
             let second = sum0 &+ majority
-            (h, g, f, e) = (g, f, e, d &+ first)
-            (d, c, b, a) = (c, b, a, first &+ second)
+            h = g
+            g = f
+            f = e
+            e = d &+ first
+            d = c
+            c = b
+            b = a
+            a = first &+ second
         }
         for (index, word) in [a, b, c, d, e, f, g, h].enumerated() { state[index] = state[index] &+ word }
     }

@@ -84,7 +84,10 @@ public struct OAuthClient: Sendable {
         now: @escaping @Sendable () -> Date,
         randomBytes: @escaping @Sendable (Int) -> [UInt8]
     ) {
-        (self.server, self.clientID, self.authentication, self.sender) = (server, clientID, authentication, HTTPStack(sender))
+        self.server = server
+        self.clientID = clientID
+        self.authentication = authentication
+        self.sender = HTTPStack(sender)
         (self.now, self.randomBytes) = (now, randomBytes)
         skew = ClockSkew()
     }

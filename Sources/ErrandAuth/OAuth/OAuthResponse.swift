@@ -34,12 +34,20 @@ struct OAuthResponse: Sendable {
 
     /// Creates a response with the status 2xx.
     init(_ status: HTTPResponse.Status, body: Data, sent: EchoedSecrets, to request: String? = nil) {
-        (self.status, self.body, failure, self.sent, self.request) = (status, body, nil, sent, request)
+        self.status = status
+        self.body = body
+        failure = nil
+        self.sent = sent
+        self.request = request
     }
 
     /// Creates a response with another status.
     init(_ failure: StatusError, sent: EchoedSecrets, to request: String? = nil) {
-        (status, body, self.failure, self.sent, self.request) = (failure.status, failure.bodyPrefix, failure, sent, request)
+        status = failure.status
+        body = failure.bodyPrefix
+        self.failure = failure
+        self.sent = sent
+        self.request = request
     }
 
     /// Returns the value in the body.

@@ -29,7 +29,10 @@ public struct BasicScheme: AuthenticationScheme {
     ///     in memory only. Pass a name only if a server has accepted the password: with any password, this name gives access to the
     ///     stored data.
     public init(user: String, password: String, isPreemptive: Bool = true, account: String? = nil) {
-        (self.user, self.password, self.isPreemptive, self.account) = (user, password, isPreemptive, account)
+        self.user = user
+        self.password = password
+        self.isPreemptive = isPreemptive
+        self.account = account
     }
 
     public var label: String { "basic" }

@@ -49,7 +49,10 @@ public struct DigestScheme: AuthenticationScheme {
     @Sendable static func randomClientNonce() -> String { hex(randomOctets(16)) }
 
     init(user: String, password: String, account: String? = nil, clientNonce: @escaping @Sendable () -> String) {
-        (self.user, self.password, self.account, self.clientNonce) = (user, password, account, clientNonce)
+        self.user = user
+        self.password = password
+        self.account = account
+        self.clientNonce = clientNonce
         sessions = DigestSessions()
     }
 

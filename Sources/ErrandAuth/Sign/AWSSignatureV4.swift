@@ -61,7 +61,12 @@ public struct AWSSignatureV4: RequestSigner {
     public init(
         region: String, service: String, now: @escaping @Sendable () -> Date = { Date() },
         credentials: @escaping @Sendable () async throws -> AWSCredentials
-    ) { (self.region, self.service, self.now, self.credentials) = (region, service, now, credentials) }
+    ) {
+        self.region = region
+        self.service = service
+        self.now = now
+        self.credentials = credentials
+    }
 
     public var label: String { "awsV4(\(region), \(service))" }
 

@@ -28,7 +28,10 @@ public struct RefreshPolicy: Sendable, Hashable {
         precondition((0...1).contains(jitter), "jitter must be from 0 to 1 (is \(jitter))")
         precondition(limit >= 1, "limit must be at least 1 (is \(limit))")
         precondition(window >= .zero, "window must be at least zero (is \(window))")
-        (self.leadTime, self.jitter, self.limit, self.window) = (leadTime, jitter, limit, window)
+        self.leadTime = leadTime
+        self.jitter = jitter
+        self.limit = limit
+        self.window = window
     }
 
     /// The default policy: refreshes 60 s or a tenth of the token's life before the token expires, at most 5 times in 30 s.

@@ -134,7 +134,11 @@ public final class TokenSource: Sendable {
         refresh: @escaping @Sendable (AccessToken?) async throws -> AccessToken
     ) {
         flights = SingleFlight(executor: executor)
-        (self.store, self.refresh, self.isFinal, self.now, self.random) = (store, refresh, isFinal, now, random)
+        self.store = store
+        self.refresh = refresh
+        self.isFinal = isFinal
+        self.now = now
+        self.random = random
         (self.executor, self.account, number) = (executor, account, Self.nextNumber())
         let machine = TokenMachine(source: number, policy: policy, obtainsWithoutToken: obtainsWithoutToken)
         var state = State(machine: machine, isLoaded: store == nil || token != nil)

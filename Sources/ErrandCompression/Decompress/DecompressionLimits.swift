@@ -28,7 +28,10 @@ public struct DecompressionLimits: Sendable, Hashable {
         precondition(maxRatio.map { $0 >= 1 } ?? true, "maxRatio must be at least 1 (is \(maxRatio ?? 0))")
         precondition(ratioThresholdBytes >= 0, "ratioThresholdBytes must be at least 0 (is \(ratioThresholdBytes))")
         precondition(maxCodings >= 1, "maxCodings must be at least 1 (is \(maxCodings))")
-        (self.maxBytes, self.maxRatio, self.ratioThresholdBytes, self.maxCodings) = (maxBytes, maxRatio, ratioThresholdBytes, maxCodings)
+        self.maxBytes = maxBytes
+        self.maxRatio = maxRatio
+        self.ratioThresholdBytes = ratioThresholdBytes
+        self.maxCodings = maxCodings
     }
 
     /// Returns the limit that a body exceeds; `nil` if the body exceeds no limit.

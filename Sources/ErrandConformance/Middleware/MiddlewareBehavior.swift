@@ -98,7 +98,11 @@ public struct MiddlewareUnderTest: Sendable, CustomTestStringConvertible {
         request: @escaping @Sendable () throws -> Request = { try Request(.get, url: "https://a.example/x") },
         switchOff: @escaping @Sendable (inout Request) -> Void, wrap: @escaping @Sendable (any HTTPSender) -> HTTPStack
     ) {
-        (self.name, self.changes, self.request, self.switchOff, self.wrap) = (name, changes, request, switchOff, wrap)
+        self.name = name
+        self.changes = changes
+        self.request = request
+        self.switchOff = switchOff
+        self.wrap = wrap
     }
 
     /// The name, for test reports.

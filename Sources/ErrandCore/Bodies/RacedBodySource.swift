@@ -14,7 +14,10 @@ struct RacedBodySource: BodySource {
         _ base: any BodySource, of exchange: ExchangeLifetime, deadline: Deadline? = nil,
         expiry: @escaping @Sendable () async throws -> TransportError
     ) {
-        (self.base, self.exchange, self.deadline, self.expiry) = (base, exchange, deadline, expiry)
+        self.base = base
+        self.exchange = exchange
+        self.deadline = deadline
+        self.expiry = expiry
         ready = base as? any ReadyBodySource
     }
 

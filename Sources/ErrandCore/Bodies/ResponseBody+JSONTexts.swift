@@ -82,7 +82,10 @@ extension ResponseBody {
                 body: ResponseBody.Iterator, splitter: any JSONTextSplitter, coding: JSONCoding,
                 onInvalid: (@Sendable (JSONTextError) -> Void)?
             ) {
-                (self.body, self.splitter, self.coding, self.onInvalid) = (body, splitter, coding, onInvalid)
+                self.body = body
+                self.splitter = splitter
+                self.coding = coding
+                self.onInvalid = onInvalid
             }
 
             /// Returns the next value; `nil` at the end.

@@ -175,8 +175,8 @@ public struct ResponseBody: Sendable, AsyncSequence {
         }
     }
 
-    /// Returns a reader for several tasks that read one after another.
-    package func makeReader() -> Reader { Reader(makeAsyncIterator()) }
+    /// Returns an iterator for several tasks that read one after another.
+    package func makeSharedIterator() -> SharedIterator { SharedIterator(makeAsyncIterator()) }
 
     /// Reads a body. If the iterator is released before the end, the rest of a stream is abandoned. A copy reads the same body.
     public struct Iterator: AsyncIteratorProtocol, Sendable {
@@ -259,7 +259,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
     package func asSource() -> any BodySource { ForwardedBodySource(self) }
 
     /// An iterator that several tasks use one after another.
-    package final class Reader: Sendable {
+    package final class SharedIterator: Sendable {
         private let iterator: Mutex<Iterator?>
 
         fileprivate init(_ iterator: Iterator) { self.iterator = Mutex(iterator) }
@@ -276,9 +276,9 @@ public struct ResponseBody: Sendable, AsyncSequence {
 /// A source that reads a response's body, for the body of another message.
 private struct ForwardedBodySource: BodySource {
     private let body: ResponseBody
-    private let reader: ResponseBody.Reader
+    private let reader: ResponseBody.SharedIterator
 
-    init(_ body: ResponseBody) { (self.body, reader) = (body, body.makeReader()) }
+    init(_ body: ResponseBody) { (self.body, reader) = (body, body.makeSharedIterator()) }
 
     func next() async throws -> Data? { try await reader.next() }
     func abandon() { body.abandon() }

@@ -7,8 +7,8 @@ final class StreamOwner: Sendable {
         var isClaimed = false
         var isGivenUp = false
         var trailers: HTTPFields?
-        /// The place of the owner of the body that replaced this body; `nil` if this body was not replaced.
-        var place: Place?
+        /// The latest of the owners that replaced one another; `nil` if this body was not replaced and replaces no body.
+        var latest: Latest?
 
         var phase: Phase { isGivenUp ? .givenUp : source == nil ? .over : .open }
     }
@@ -22,15 +22,16 @@ final class StreamOwner: Sendable {
         case givenUp
     }
 
-    /// A weak reference to the latest owner, shared by all owners that replaced one another.
-    private final class Place: Sendable {
-        struct Weak: Sendable {
-            weak var owner: StreamOwner?
-            init(_ owner: StreamOwner) { self.owner = owner }
-        }
+    /// A weak reference to the latest owner. All owners that replaced one another share it.
+    private final class Latest: Sendable {
+        private struct Weak: Sendable { weak var owner: StreamOwner? }
 
-        let owner = Mutex<Weak?>(nil)
-        var current: StreamOwner? { owner.withLock { $0?.owner } }
+        private let weak = Mutex(Weak())
+
+        var owner: StreamOwner? {
+            get { weak.withLock(\.owner) }
+            set { weak.withLock { $0.owner = newValue } }
+        }
     }
 
     private let state: Mutex<State>
@@ -76,14 +77,14 @@ final class StreamOwner: Sendable {
 
     /// Returns the owner of a body that replaces this body. Abandoning this body abandons the new body.
     func successor(over source: some BodySource, observers: [BodyObserver]) -> StreamOwner {
-        let successor = StreamOwner(source, request: request, observers: observers)
-        let place = state.withLock { state in
-            let place = state.place ?? Place()
-            state.place = place
-            return place
+        let latest = state.withLock { state in
+            let latest = state.latest ?? Latest()
+            state.latest = latest
+            return latest
         }
-        successor.state.withLock { $0.place = place }
-        place.owner.withLock { $0 = Place.Weak(successor) }
+        let successor = StreamOwner(source, request: request, observers: observers)
+        successor.state.withLock { $0.latest = latest }
+        latest.owner = successor
         return successor
     }
 
@@ -99,11 +100,11 @@ final class StreamOwner: Sendable {
     }
 
     func abandon() {
-        let (source, successor) = state.withLock { state in
+        let (source, latest) = state.withLock { state in
             if state.source != nil { state.isGivenUp = true }
-            return (release(&state), state.place?.current)
+            return (release(&state), state.latest?.owner)
         }
-        if let successor, successor !== self { successor.abandon() }
+        if let latest, latest !== self { latest.abandon() }
         guard let source else { return }
         // The observers are notified first. Abandoning may end the source, and the observers must not see that end as the end of
         // the body.

@@ -71,7 +71,10 @@ final class ProgressMeter: Sendable {
     init(
         total: Int64?, interval: Duration, clock: any Clock<Duration>, _ report: @escaping @Sendable (TransferProgress) -> Void
     ) {
-        (self.total, self.interval, elapsed, self.report) = (total, interval, makeStopwatch(on: clock), report)
+        self.total = total
+        self.interval = interval
+        elapsed = makeStopwatch(on: clock)
+        self.report = report
     }
 
     /// Returns `interval`, and stops the process if `interval` is negative.

@@ -64,7 +64,10 @@ private final class PairStorage {
     private var failure: EncodingError?
 
     init(coding: JSONCoding, bools: FormURLEncoded.BoolStyle = .words, nils: FormURLEncoded.NilStyle = .omitted) {
-        (self.coding, encoder, self.bools, self.nils) = (coding, coding.encoder, bools, nils)
+        self.coding = coding
+        encoder = coding.encoder
+        self.bools = bools
+        self.nils = nils
     }
 
     /// The pairs, with the members of dictionaries sorted by name.

@@ -53,7 +53,10 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     ) {
         precondition(limit >= 1, "limit must be at least 1 (is \(limit))")
         precondition((0...1 << 60).contains(weightLimit ?? 0), "weightLimit must be from 0 to 2^60 (is \(weightLimit ?? 0))")
-        (self.limit, self.weightLimit, self.weight, self.isPinned) = (limit, weightLimit, weight, isPinned)
+        self.limit = limit
+        self.weightLimit = weightLimit
+        self.weight = weight
+        self.isPinned = isPinned
     }
 
     /// The number of entries, including pinned ones.

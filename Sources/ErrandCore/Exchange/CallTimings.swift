@@ -87,7 +87,10 @@ public struct ExchangeTimings: Sendable, Hashable {
         switch event.kind {
         case .dnsStart:
             (dnsStart, dnsEnd) = (instant, nil)
-            (connectStart, connectEnd, tlsStart, tlsEnd) = (nil, nil, nil, nil)
+            connectStart = nil
+            connectEnd = nil
+            tlsStart = nil
+            tlsEnd = nil
         case .dnsEnd: dnsEnd = instant
         case .connectStart: (connectStart, connectEnd, tlsStart, tlsEnd) = (instant, nil, nil, nil)
         case .connectEnd: connectEnd = instant

@@ -172,7 +172,10 @@ public struct ExchangeEvent: Sendable {
         _ kind: Kind, request: RequestID, exchange: Int? = nil, bytes: Int64? = nil, response: HTTPResponse? = nil,
         connection: ConnectionInfo? = nil, decision: Decision? = nil, timings: Timings? = nil, failure: (any Error)? = nil
     ) {
-        (self.kind, self.request, self.exchange, self.bytes) = (kind, request, exchange, bytes)
+        self.kind = kind
+        self.request = request
+        self.exchange = exchange
+        self.bytes = bytes
         self.failure = failure
         let isPlain = response == nil && connection == nil && decision == nil && timings == nil
         details = isPlain ? nil : Details(response, connection, decision, timings)

@@ -73,7 +73,10 @@ public struct ServiceError: RequestFailure {
         _ code: Code, message: String = "", requestID: String? = nil, details: JSONValue = .null,
         equivalentStatus: HTTPResponse.Status? = nil
     ) {
-        (self.code, self.message, self.requestID, self.details) = (code, message, requestID, details)
+        self.code = code
+        self.message = message
+        self.requestID = requestID
+        self.details = details
         self.equivalentStatus = equivalentStatus
     }
 
@@ -115,7 +118,10 @@ extension ServiceError {
     /// Returns this error with the request, the head of the response, the earlier attempts and the reason why `retry` stopped.
     func completed(_ request: Request?, _ head: HTTPResponse, _ attempts: [AttemptRecord], _ retryStop: RetryStop?) -> ServiceError {
         var error = self
-        (error.request, error.response, error.attempts, error.retryStop) = (request, head, attempts, retryStop)
+        error.request = request
+        error.response = head
+        error.attempts = attempts
+        error.retryStop = retryStop
         return error
     }
 }

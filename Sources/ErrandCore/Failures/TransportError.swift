@@ -93,7 +93,11 @@ public struct TransportError: RequestFailure {
         _ code: Code, phase: ExchangePhase, message: String = "", elapsed: Duration? = nil, underlying: (any Error)? = nil,
         request: Request? = nil, response: HTTPResponse? = nil, delivery: Delivery = .unknown
     ) {
-        (self.code, self.phase, self.message, self.elapsed, self.underlying) = (code, phase, message, elapsed, underlying)
+        self.code = code
+        self.phase = phase
+        self.message = message
+        self.elapsed = elapsed
+        self.underlying = underlying
         (self.request, self.response, sentInThisAttempt) = (request, response, delivery)
     }
 

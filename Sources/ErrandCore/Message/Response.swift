@@ -19,7 +19,11 @@ public struct Response: Sendable {
     }
 
     package init(head: HTTPResponse, body: ResponseBody, request: Request, exchange: ExchangeLifetime, upgrade: (any DuplexStream)?) {
-        (self.head, self.body, self.request, self.exchange, self.upgrade) = (head, body, request, exchange, upgrade)
+        self.head = head
+        self.body = body
+        self.request = request
+        self.exchange = exchange
+        self.upgrade = upgrade
         metadata = ResponseMetadata()
     }
 

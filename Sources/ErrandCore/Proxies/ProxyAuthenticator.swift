@@ -58,7 +58,13 @@ public struct ProxyChallenge: Sendable, Hashable {
     public init(
         from proxy: ProxySettings, challenges: [AuthenticationChallenge], method: HTTPRequest.Method, target: String,
         refusals: Int = 0
-    ) { (self.proxy, self.challenges, self.method, self.target, self.refusals) = (proxy, challenges, method, target, refusals) }
+    ) {
+        self.proxy = proxy
+        self.challenges = challenges
+        self.method = method
+        self.target = target
+        self.refusals = refusals
+    }
 }
 
 extension ProxyChallenge: CustomStringConvertible, HidesStorage {

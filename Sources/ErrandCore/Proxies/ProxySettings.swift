@@ -57,7 +57,10 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesS
     public var authenticator: ProxyAuthenticator?
 
     init(_ kind: Kind, _ host: String, _ port: Int, _ credentials: Credentials? = nil) {
-        (self.kind, self.host, self.port, self.credentials) = (kind, host, port, credentials)
+        self.kind = kind
+        self.host = host
+        self.port = port
+        self.credentials = credentials
     }
 
     private init(_ kind: Kind, _ host: String, _ port: Int, _ credentials: (user: String, password: String)?) {

@@ -56,7 +56,10 @@ public struct IPAddress: Sendable, Hashable {
     }
 
     private init(isIPv4: Bool, interface: UInt32?, high: UInt64, low: UInt64) {
-        (self.isIPv4, self.interface, self.high, self.low) = (isIPv4, interface, high, low)
+        self.isIPv4 = isIPv4
+        self.interface = interface
+        self.high = high
+        self.low = low
     }
 
     /// The octets in network byte order: 4 octets for IPv4, 16 octets for IPv6.

@@ -17,7 +17,10 @@ public struct ClosedConnection: Sendable, Hashable {
     public init(
         number: Int, origin: Origin, peerAddress: String? = nil, httpVersion: HTTPVersion, exchangesStarted: Int, duration: Duration
     ) {
-        (self.number, self.origin, self.peerAddress, self.httpVersion) = (number, origin, peerAddress, httpVersion)
+        self.number = number
+        self.origin = origin
+        self.peerAddress = peerAddress
+        self.httpVersion = httpVersion
         (self.exchangesStarted, self.duration) = (exchangesStarted, duration)
     }
 }

@@ -14,7 +14,10 @@ public struct ConnectionInfo: Sendable, Hashable {
 
     /// Creates a value.
     public init(number: Int, isReused: Bool, peerAddress: String? = nil, peerPort: Int? = nil, openedFor: Origin? = nil) {
-        (self.number, self.isReused, self.peerAddress, self.peerPort) = (number, isReused, peerAddress, peerPort)
+        self.number = number
+        self.isReused = isReused
+        self.peerAddress = peerAddress
+        self.peerPort = peerPort
         self.openedFor = openedFor
     }
 

@@ -19,7 +19,10 @@ public struct InvalidURLError: LocalizedError, Sendable, Hashable, CustomStringC
         fileprivate private(set) var isMistakeOfTheApp: Bool
 
         init(_ problem: String, remedy: String? = nil, plain: String? = nil, isMistakeOfTheApp: Bool = false) {
-            (self.problem, self.remedy, self.plain, self.isMistakeOfTheApp) = (problem, remedy, plain, isMistakeOfTheApp)
+            self.problem = problem
+            self.remedy = remedy
+            self.plain = plain
+            self.isMistakeOfTheApp = isMistakeOfTheApp
         }
 
         /// The same reason, for a text that the app has built.

@@ -21,7 +21,10 @@ public struct Origin: Sendable {
         let authority: String
 
         init(scheme: String, host: String, port: Int?, authority: String) {
-            (self.scheme, self.host, self.port, self.authority) = (scheme, host, port, authority)
+            self.scheme = scheme
+            self.host = host
+            self.port = port
+            self.authority = authority
         }
     }
 

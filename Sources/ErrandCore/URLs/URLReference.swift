@@ -61,7 +61,10 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
 
     /// Creates a reference from a URL, which is already checked.
     public init(_ url: HTTPURL) {
-        (scheme, authority, path, query) = (url.scheme, url.authority, url.path.isEmpty ? "/" : url.path, url.query)
+        scheme = url.scheme
+        authority = url.authority
+        path = url.path.isEmpty ? "/" : url.path
+        query = url.query
     }
 
     private static func isScheme(_ text: Substring) -> Bool {

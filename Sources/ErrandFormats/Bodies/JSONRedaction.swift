@@ -65,7 +65,10 @@ private struct JSONScanner {
     var unconfirmedStart: Int?
 
     init(bytes: [UInt8], placeholder: [UInt8], isSensitive: @escaping (String) -> Bool, rewrite: @escaping (String) -> String?) {
-        (self.bytes, self.placeholder, self.isSensitive, self.rewrite) = (bytes, placeholder, isSensitive, rewrite)
+        self.bytes = bytes
+        self.placeholder = placeholder
+        self.isSensitive = isSensitive
+        self.rewrite = rewrite
     }
 
     /// Examines all bytes. Returns whether they are one complete JSON text.

@@ -42,10 +42,14 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
         )
         precondition(probeCount >= 1, "probeCount must be at least 1 (is \(probeCount))")
         precondition((0...1).contains(slowCallRatio), "slowCallRatio must be from 0 to 1 (is \(slowCallRatio))")
-        (self.failureRatio, self.minimumCalls, self.window, self.breakTime) = (failureRatio, minimumCalls, window, breakTime)
-        (self.longestBreak, self.probeCount, self.slowCallThreshold, self.slowCallRatio) = (
-            longestBreak, probeCount, slowCallThreshold, slowCallRatio
-        )
+        self.failureRatio = failureRatio
+        self.minimumCalls = minimumCalls
+        self.window = window
+        self.breakTime = breakTime
+        self.longestBreak = longestBreak
+        self.probeCount = probeCount
+        self.slowCallThreshold = slowCallThreshold
+        self.slowCallRatio = slowCallRatio
     }
 
     /// Opens for 5 s when half of at least 20 calls within 30 s fail, and closes after three successful probes.

@@ -23,7 +23,10 @@ final class SharedExchange: Sendable {
         number: Int, sent: RequestID, priority: RequestPriority, limitBytes: Int, onClose: @escaping @Sendable () -> Void,
         onOver: @escaping @Sendable () -> Void
     ) {
-        (self.number, self.sent, self.priority, self.limitBytes) = (number, sent, priority, limitBytes)
+        self.number = number
+        self.sent = sent
+        self.priority = priority
+        self.limitBytes = limitBytes
         (self.onClose, self.onOver) = (onClose, onOver)
     }
 
@@ -155,7 +158,7 @@ final class SharedExchange: Sendable {
         SlowReaderError(limitBytes: limitBytes, request: nil, response: state.withLock(\.head))
     }
 
-    private func beginRead(_ number: Int, _ reader: ResponseBody.Reader) {
+    private func beginRead(_ number: Int, _ reader: ResponseBody.SharedIterator) {
         work.begin(number) { [self] in
             do {
                 received(try await reader.next())

@@ -27,9 +27,9 @@ struct SharedExchangeState: Sendable {
         /// The member waits, because the chunk is being read.
         case wait
         /// The member reads the chunk for all members.
-        case read(number: Int, ResponseBody.Reader)
+        case read(number: Int, ResponseBody.SharedIterator)
         /// The member reads the chunk only for itself, because no other member can need the chunk.
-        case readAlone(ResponseBody.Reader)
+        case readAlone(ResponseBody.SharedIterator)
     }
 
     /// The result of the exchange for one member.
@@ -48,7 +48,7 @@ struct SharedExchangeState: Sendable {
         var isClosing = false
         /// The response, for the last member only. The caller must release it outside the lock, because releasing a body reports its end.
         var response: Response?
-        var reader: ResponseBody.Reader?
+        var reader: ResponseBody.SharedIterator?
     }
 
     /// The members to resume, and the lifetimes to end, after the lock is released.
@@ -71,7 +71,7 @@ struct SharedExchangeState: Sendable {
     /// Whether the last member has left.
     private(set) var isOver = false
     private var result: Result<Response, any Error>?
-    private var reader: ResponseBody.Reader?
+    private var reader: ResponseBody.SharedIterator?
     private var ended: ExchangeLifetime.Outcome?
     private var reads = 0
     private var isReading = false
@@ -139,7 +139,7 @@ struct SharedExchangeState: Sendable {
         guard !isOver else { return nil }
         self.result = result
         if case .success(let response) = result {
-            reader = response.body.bufferedData == nil ? response.body.makeReader() : nil
+            reader = response.body.bufferedData == nil ? response.body.makeSharedIterator() : nil
             // If the whole response is in memory, the exchange is no longer in progress.
             isOpen = reader != nil
         } else {

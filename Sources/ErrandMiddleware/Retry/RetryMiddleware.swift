@@ -49,7 +49,10 @@ public struct RetryMiddleware: HTTPMiddleware {
         _ policy: RetryPolicy = .standard, budget: RetryBudget? = RetryBudget(), clock: any Clock<Duration> = ContinuousClock(),
         random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }
     ) {
-        (self.policy, self.budget, self.clock, self.random) = (policy, budget, clock, random)
+        self.policy = policy
+        self.budget = budget
+        self.clock = clock
+        self.random = random
     }
 
     public var place: MiddlewarePlace { .retry }

@@ -27,7 +27,10 @@ extension RetryPolicy {
         ///   - result: the head of the response, or the error.
         ///   - decision: the decision of the policy.
         public init(request: Request, number: Int, result: Result<HTTPResponse, any Error>, decision: Decision) {
-            (self.request, self.number, self.result, self.decision) = (request, number, result, decision)
+            self.request = request
+            self.number = number
+            self.result = result
+            self.decision = decision
         }
     }
 

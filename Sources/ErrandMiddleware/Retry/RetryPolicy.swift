@@ -126,7 +126,11 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
             attempt: Int, uncounted: Int = 0, outcome: Outcome, method: HTTPRequest.Method, hasKey: Bool = false, canReplay: Bool = true,
             remaining: Duration? = nil, hasUsedFreeAttempt: Bool = false
         ) {
-            (self.attempt, self.uncounted, self.outcome, self.method, self.hasKey) = (attempt, uncounted, outcome, method, hasKey)
+            self.attempt = attempt
+            self.uncounted = uncounted
+            self.outcome = outcome
+            self.method = method
+            self.hasKey = hasKey
             (self.canReplay, self.remaining) = (canReplay, remaining)
             self.hasUsedFreeAttempt = hasUsedFreeAttempt
         }

@@ -15,7 +15,10 @@ final class HTTP2Wire: ExchangeWire {
     private let slow = Mutex<(bytes: Int, pause: Duration)?>(nil)
 
     init(_ stream: any Channel, id: HTTP2StreamID, on connection: any Channel, clock: any Clock<Duration>) {
-        (self.stream, self.streamID, self.connection, self.clock) = (stream, id, connection, clock)
+        self.stream = stream
+        self.streamID = id
+        self.connection = connection
+        self.clock = clock
     }
 
     var majorVersion: Int { 2 }

@@ -37,7 +37,10 @@ final class ConnectAttempt: Sendable {
     /// Records the request for a tunnel to a proxy.
     func enterTunnel(through proxy: String) {
         state.withLock {
-            ($0.progress.tunnel, $0.progress.proxyResponds, $0.progress.isWithinReply, $0.progress.step) = (proxy, false, false, .connect)
+            $0.progress.tunnel = proxy
+            $0.progress.proxyResponds = false
+            $0.progress.isWithinReply = false
+            $0.progress.step = .connect
         }
     }
 

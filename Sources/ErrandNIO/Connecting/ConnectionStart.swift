@@ -30,7 +30,10 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     private var failure: (any Error)?
 
     init(_ number: Int, to route: Route, of pool: Pool, isSecure: Bool) {
-        (self.number, self.route, self.pool, self.isSecure) = (number, route, pool, isSecure)
+        self.number = number
+        self.route = route
+        self.pool = pool
+        self.isSecure = isSecure
     }
 
     /// Completes `promise` with the connection when it can take an exchange.

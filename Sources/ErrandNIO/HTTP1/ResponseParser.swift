@@ -112,7 +112,10 @@ struct ResponseParser {
     }
 
     private mutating func beginHead() {
-        (state, sectionBytes, searched, hasSkippedEmptyLine) = (.statusLine, 0, 0, false)
+        state = .statusLine
+        sectionBytes = 0
+        searched = 0
+        hasSkippedEmptyLine = false
     }
 
     /// Reads the next event.

@@ -103,7 +103,10 @@ struct FrameAllowance: Sendable {
     /// Resets the counts when `time` is over.
     private mutating func beginTime(at now: Duration) {
         guard now - start >= limits.time else { return }
-        (start, frames, bytes, unreadBytes) = (now, 0, 0, 0)
+        start = now
+        frames = 0
+        bytes = 0
+        unreadBytes = 0
         (formerlyEarned, earned) = (earned, 0)
         (formerlyEarnedUnread, earnedUnread) = (earnedUnread, 0)
     }

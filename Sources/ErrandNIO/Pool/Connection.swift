@@ -29,7 +29,10 @@ final class Connection: Sendable {
         _ number: Int, to route: Route, _ channel: any Channel, version: HTTPVersion, streams: Int = 1, certificateNames: [String] = [],
         _ handler: any HTTPHandler
     ) {
-        (self.number, self.route, self.channel, loop) = (number, route, channel, channel.eventLoop)
+        self.number = number
+        self.route = route
+        self.channel = channel
+        loop = channel.eventLoop
         (self.version, self.streams, self.certificateNames) = (version, streams, certificateNames)
         opened = Pool.now()
         peer = channel.remoteAddress.flatMap { peer in peer.ipAddress.flatMap { address in peer.port.map { (address, $0) } } }

@@ -39,7 +39,11 @@ struct LinkTable<Key: Hashable & Sendable, Link: AnyObject & Sendable>: Sendable
         var guests: [Key] = []
 
         fileprivate init(_ link: Link, of key: Key, on loop: ObjectIdentifier, until end: Duration?, streams: Int) {
-            (self.link, self.key, self.loop, self.end, self.streams) = (link, key, loop, end, streams)
+            self.link = link
+            self.key = key
+            self.loop = loop
+            self.end = end
+            self.streams = streams
         }
 
         var hasRoom: Bool { inUse < streams && !isDraining }

@@ -20,7 +20,10 @@ struct Route: Sendable, Hashable {
 
     /// Creates a direct route.
     init(_ origin: Origin, needsHTTP1: Bool = false) {
-        (self.origin, proxy, isTunnel, self.needsHTTP1) = (origin, nil, false, needsHTTP1)
+        self.origin = origin
+        proxy = nil
+        isTunnel = false
+        self.needsHTTP1 = needsHTTP1
     }
 
     /// Creates a route through a proxy.

@@ -4,21 +4,8 @@ internal import ErrandFormats
 
 /// The changes that a proxy requires of a request.
 extension Exchange {
-    /// Returns the head to write; `nil` if the request's own head is written.
-    ///
-    /// The request's own `Proxy-Authorization` is sent only to a proxy that reads the request. For other servers, ``RequestEncoder``
-    /// omits the field. If the request has no such field, the proxy gets the value of ``ProxyDialog``.
-    func changedHead() throws(ProxyAuthorizationError) -> HTTPRequest? {
-        if let upgrade { return upgrade.added(to: request.head) }
-        guard let proxy = route.proxy, route.isForwarded, !request.headers.contains(.proxyAuthorization),
-            let value = try authorization(for: proxy)
-        else { return hasLostExpect ? sentRequest.head : nil }
-        var head = sentRequest.head
-        head.headerFields[.proxyAuthorization] = value
-        return head
-    }
-
-    private func authorization(for proxy: ProxyServer) throws(ProxyAuthorizationError) -> String? {
+    /// Returns the value of `Proxy-Authorization`; `nil` if the proxy has no credentials.
+    func authorization(for proxy: ProxyServer) throws(ProxyAuthorizationError) -> String? {
         if proxy.settings.credentials == nil, proxy.settings.authenticator == nil { return nil }
         return try withDialog { (dialog) throws(ProxyAuthorizationError) in
             try dialog.authorization(for: proxy, request.method, absoluteTarget)

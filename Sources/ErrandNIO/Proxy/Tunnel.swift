@@ -38,7 +38,12 @@ struct ProxyFailure: Error {
     /// - Parameter code: the code of the failure, `proxy` by default.
     init(
         _ message: String, _ code: TransportError.Code = .proxy, credentials: ProxyCredentialsProblem? = nil, underlying: (any Error)? = nil
-    ) { (self.message, self.code, self.credentials, self.underlying) = (message, code, credentials, underlying) }
+    ) {
+        self.message = message
+        self.code = code
+        self.credentials = credentials
+        self.underlying = underlying
+    }
 }
 
 /// An error after which a new connection is opened. The credentials that the proxy has asked for are sent over the new connection.

@@ -31,7 +31,10 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
     private var received = ByteBuffer()
 
     init(_ tunnel: any Tunnel, on route: Route, _ tls: TLSIdentity, _ attempt: ConnectAttempt, serverMaySendFirst: Bool) {
-        (self.tunnel, self.route, self.tls, self.attempt) = (tunnel, route, tls, attempt)
+        self.tunnel = tunnel
+        self.route = route
+        self.tls = tls
+        self.attempt = attempt
         self.serverMaySendFirst = serverMaySendFirst
     }
 

@@ -40,7 +40,11 @@ final class HandshakeWatch: ChannelInboundHandler, RemovableChannelHandler {
         _ tls: NIOSSLClientHandler, of origin: Origin, _ identity: Identity, pins: CertificatePins?, chain: ValidatedChain?,
         minimumVersion: TLSSettings.Version, roots: [NIOSSLCertificate]
     ) {
-        (self.tls, self.origin, self.identity, self.pins, self.chain) = (tls, origin, identity, pins, chain)
+        self.tls = tls
+        self.origin = origin
+        self.identity = identity
+        self.pins = pins
+        self.chain = chain
         (self.minimumVersion, self.roots) = (minimumVersion, roots)
     }
 

@@ -19,7 +19,11 @@ final class UpgradedStream: DuplexStream, ReadyBodySource {
     private let isClosed = Atomic(false)
 
     init(_ exchange: Exchange, on connection: Connection, _ input: ExchangeBodySource, _ output: UpgradedOutput, head: HTTPResponse) {
-        (self.exchange, self.connection, self.input, self.output, self.head) = (exchange, connection, input, output, head)
+        self.exchange = exchange
+        self.connection = connection
+        self.input = input
+        self.output = output
+        self.head = head
     }
 
     deinit {

@@ -83,7 +83,11 @@ public struct HAREntry: Codable, Sendable, Hashable {
 
     /// Creates an entry.
     public init(startedDateTime: String, time: Double, request: HARRequest, response: HARResponse, timings: HARTimings) {
-        (self.startedDateTime, self.time, self.request, self.response, self.timings) = (startedDateTime, time, request, response, timings)
+        self.startedDateTime = startedDateTime
+        self.time = time
+        self.request = request
+        self.response = response
+        self.timings = timings
     }
 }
 
@@ -146,7 +150,10 @@ public struct HARRequest: Codable, Sendable, Hashable {
         method: String, url: String, httpVersion: String = "unknown", headers: [HARField] = [], queryString: [HARField] = [],
         postData: HARPostData? = nil, bodySize: Int = -1
     ) {
-        (self.method, self.url, self.httpVersion, self.headers) = (method, url, httpVersion, headers)
+        self.method = method
+        self.url = url
+        self.httpVersion = httpVersion
+        self.headers = headers
         (self.queryString, self.postData, self.bodySize) = (queryString, postData, bodySize)
     }
 }
@@ -212,7 +219,10 @@ public struct HARResponse: Codable, Sendable, Hashable {
         status: Int, statusText: String = "", httpVersion: String = "unknown", headers: [HARField] = [], content: HARContent,
         bodySize: Int = -1
     ) {
-        (self.status, self.statusText, self.httpVersion, self.headers) = (status, statusText, httpVersion, headers)
+        self.status = status
+        self.statusText = statusText
+        self.httpVersion = httpVersion
+        self.headers = headers
         (self.content, self.bodySize) = (content, bodySize)
     }
 

@@ -90,7 +90,10 @@ public final class Recording: Sendable, CustomStringConvertible {
         for secret in secrets {
             precondition(secret.utf8.count >= 4, "each of secrets must be at least 4 bytes long (is \(secret.utf8.count))")
         }
-        (self.path, self.mode, self.matcher, self.allowsRepeats) = (path, mode, matcher, allowsRepeats)
+        self.path = path
+        self.mode = mode
+        self.matcher = matcher
+        self.allowsRepeats = allowsRepeats
         (self.bodyLimitBytes, self.clock, self.date) = (bodyLimitBytes, clock, date)
         (self.keepsCodedBodies, self.keepsUnknownText) = (keepsCodedBodies, keepsUnknownText)
         self.secrets = secrets.isEmpty ? nil : SecretScrubber(secrets)

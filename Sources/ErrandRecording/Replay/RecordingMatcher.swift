@@ -47,6 +47,10 @@ public struct RecordingMatcher: Sendable, Hashable {
     public init(
         method: Bool = true, url: Bool = true, query: QueryRule = .anyOrder, headers: [HTTPField.Name] = [], body: BodyRule = .ignored
     ) {
-        (self.method, self.url, self.query, self.headers, self.body) = (method, url, query, headers, body)
+        self.method = method
+        self.url = url
+        self.query = query
+        self.headers = headers
+        self.body = body
     }
 }

@@ -112,7 +112,11 @@ private final class ReplayedBodySource: BodySource {
         let counted = chunks.reduce(0) { $0 &+ max(0, $1.bytes) }
         let extra = counted < bytes.count ? [HARChunk(bytes: bytes.count - counted, time: chunks.last?.time ?? 0)] : []
         state = Mutex(State(rest: bytes, chunks: (chunks + extra)[...]))
-        (allTrailers, self.failure, self.endTime, self.pace, self.lifetime) = (trailers, failure, endTime, pace, lifetime)
+        allTrailers = trailers
+        self.failure = failure
+        self.endTime = endTime
+        self.pace = pace
+        self.lifetime = lifetime
     }
 
     var trailers: HTTPFields? { state.withLock(\.trailers) }

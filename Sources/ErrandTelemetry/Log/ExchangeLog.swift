@@ -22,8 +22,14 @@ final class ExchangeLog: CallObserver {
         logger: Logger, level: Logger.Level, detail: LogDetail, style: LogStyle, carriedMetadata: LogMetadata, carriesCURL: Bool,
         request: Request, time: @escaping @Sendable () -> Duration
     ) {
-        (self.logger, self.level, self.detail, self.style) = (logger, level, detail, style)
-        (self.carriedMetadata, self.carriesCURL, self.request, self.time) = (carriedMetadata, carriesCURL, request, time)
+        self.logger = logger
+        self.level = level
+        self.detail = detail
+        self.style = style
+        self.carriedMetadata = carriedMetadata
+        self.carriesCURL = carriesCURL
+        self.request = request
+        self.time = time
     }
 
     private var elapsed: String { time().inWords }
@@ -127,8 +133,11 @@ final class ExchangeLog: CallObserver {
             head.metadata.retryStop = response.metadata.retryStop
             var sensitivity = request.options.sensitivity
             sensitivity.formUnion(response.request.options.sensitivity)
-            (self.response, self.isRefused, self.sensitivity) = (head, isRefused, sensitivity)
-            (self.problem, self.excerpt) = (problem, excerpt)
+            self.response = head
+            self.isRefused = isRefused
+            self.problem = problem
+            self.excerpt = excerpt
+            self.sensitivity = sensitivity
         }
 
         /// The text of the error after the status.

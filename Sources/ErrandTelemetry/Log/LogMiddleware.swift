@@ -77,7 +77,11 @@ public struct LogMiddleware: HTTPMiddleware {
         if case .body(let limitBytes) = detail {
             precondition(limitBytes >= 0, "limitBytes must be at least 0 (is \(limitBytes))")
         }
-        (self.logger, self.level, self.detail, self.style, self.metadata) = (logger, level, detail, style, metadata)
+        self.logger = logger
+        self.level = level
+        self.detail = detail
+        self.style = style
+        self.metadata = metadata
         (carriesCURL, self.clock) = (curl, clock)
     }
 

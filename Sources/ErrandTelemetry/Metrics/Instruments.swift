@@ -135,7 +135,10 @@ final class Series: Sendable {
     private let recorders = Mutex<[Key: Recorder]>([:])
 
     init(factory: any MetricsFactory, dimensions: [(String, String)], active: Meter, connections: ConnectionMeters?) {
-        (self.factory, self.dimensions, self.active, self.connections) = (factory, dimensions, active, connections)
+        self.factory = factory
+        self.dimensions = dimensions
+        self.active = active
+        self.connections = connections
     }
 
     /// Records the end of an attempt.
@@ -190,7 +193,10 @@ struct ConnectionMeters: Sendable {
         func meter(_ state: String) -> Meter {
             Meter(label: "http.client.open_connections", dimensions: dimensions + [("http.connection.state", state)], factory: factory)
         }
-        (self.origin, self.count, active, idle) = (origin, count, meter("active"), meter("idle"))
+        self.origin = origin
+        self.count = count
+        active = meter("active")
+        idle = meter("idle")
     }
 
     func update() {

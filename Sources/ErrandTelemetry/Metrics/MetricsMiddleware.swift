@@ -132,7 +132,10 @@ private struct MeasuredAttempt: CallObserver {
     let declared: Int64?
 
     init(series: Series, elapsed: @escaping @Sendable () -> Duration, body: RequestBody) {
-        (self.series, self.elapsed, sendsBody, declared) = (series, elapsed, !body.isEmpty, body.length)
+        self.series = series
+        self.elapsed = elapsed
+        sendsBody = !body.isEmpty
+        declared = body.length
     }
 
     func mark() -> Duration { elapsed() }

@@ -448,7 +448,7 @@ private final class Seen: Sendable {
     }
 
     @Test func severalTasksReadOneAfterAnother() async throws {
-        let reader = ResponseBody(ScriptedBodySource(["ab", "cd"])).transformed(by: Pairs()).makeReader()
+        let reader = ResponseBody(ScriptedBodySource(["ab", "cd"])).transformed(by: Pairs()).makeSharedIterator()
         for expected in ["aabb", "ccdd", nil] {
             let chunk = try await Task { try await reader.next() }.value
             #expect(chunk.map { String(decoding: $0, as: UTF8.self) } == expected)

@@ -60,7 +60,7 @@ import Testing
         let (stack, body) = (stack, RecordingBodySource())
         let slow = simulation.begin { () -> (bytes: Int, fellBehind: Bool) in
             let response = try await stack.send(try request())
-            let reader = response.body.makeReader()
+            let reader = response.body.makeSharedIterator()
             var bytes = 0
             do {
                 while let chunk = try await reader.next() { bytes += chunk.count }

@@ -61,7 +61,10 @@ public struct EventStreamParser: Sendable {
     ///   - lastEventID: the last event ID of an earlier connection, which events without an ID keep; empty by default.
     public init(maxEventBytes: Int = defaultMaxEventBytes, reportsComments: Bool = false, lastEventID: String = "") {
         precondition(maxEventBytes > 0, "maxEventBytes must be at least 1 (is \(maxEventBytes))")
-        (self.maxEventBytes, self.reportsComments, self.lastEventID, id) = (maxEventBytes, reportsComments, lastEventID, lastEventID)
+        self.maxEventBytes = maxEventBytes
+        self.reportsComments = reportsComments
+        self.lastEventID = lastEventID
+        id = lastEventID
     }
 
     /// Adds the next bytes of the stream. Before you add more, call ``next()`` until it returns `nil`, because unparsed bytes take

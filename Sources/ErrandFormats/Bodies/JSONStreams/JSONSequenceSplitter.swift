@@ -111,7 +111,11 @@ public struct JSONSequenceSplitter: Sendable {
         number += 1
         let item = Item(number: number, bytes: text, isCutOff: !isWhole)
         text = []
-        (depth, isInString, isEscaped, hasValue, isClosed) = (0, false, false, false, false)
+        depth = 0
+        isInString = false
+        isEscaped = false
+        hasValue = false
+        isClosed = false
         return item
     }
 }
