@@ -115,7 +115,7 @@ func signIn(over api: APIClient, _ credentials: Credentials) async throws -> Acc
     try await api.value(ClubAPI.signIn(credentials).with(\.authentication, .off)).token
 }
 
-@Test func aMemberSignsInAndOut() async throws {
+@MainActor @Test func aMemberSignsInAndOut() async throws {
     let first = IssuedTokens(accessToken: "a1", refreshToken: "r1", expiresIn: 3600)
     let second = IssuedTokens(accessToken: "a2", refreshToken: "r2", expiresIn: 3600)
     let stub = StubTransport(
@@ -126,16 +126,16 @@ func signIn(over api: APIClient, _ credentials: Credentials) async throws -> Acc
         Stub(.get, "/v1/me").header(.authorization, "Bearer a2").responds(.json(Member(name: "Ada"))),
         Stub(.get, "/v1/me").responds(.status(.unauthorized)))
     let store = MemoryTokenStore()
-    let account = await AccountModel(Club(over: .ordered(around: stub), store: store))
+    let account = AccountModel(Club(over: .ordered(around: stub), store: store))
     await account.start()
-    #expect(await account.screen == .signIn)
+    #expect(account.screen == .signIn)
     await account.signIn(email: "ada@club.example", password: "wrong")
-    #expect(await account.message == "The email address or the password is wrong.")
+    #expect(account.message == "The email address or the password is wrong.")
     await account.signIn(email: "ada@club.example", password: "right")
     #expect(await account.loadMember() == Member(name: "Ada"))  // after one refresh
     #expect(store.load()?.value == "a2")
     await account.signOut()
-    #expect(await account.screen == .signIn)
+    #expect(account.screen == .signIn)
     #expect(store.load() == nil)
 }
 #endif
