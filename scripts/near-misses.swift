@@ -10,10 +10,7 @@ struct User: Codable, Sendable { var name = "Ann" }
 
 func paths(_ client: APIClient, _ path: String, _ url: URL, _ id: Int?) async throws {
     let _: User = try await client.get(path)  // write PathTemplate(verbatim: path)
-    try await client.get(path)  // write PathTemplate(verbatim: path)
     let _: User = try await client.get("/users/" + path)  // write PathTemplate(verbatim: path)
-    let _: User = try await client.post(path)  // write PathTemplate(verbatim: path)
-    try await client.post(path)  // write PathTemplate(verbatim: path)
     let _: Endpoint<User> = .get(path)  // write PathTemplate(verbatim: path)
     _ = try Request(.get, path)  // write PathTemplate(verbatim: path)
     let _: User = try await client.get("/users/\(id)")  // unwrap the value
@@ -29,10 +26,6 @@ func queriesAndFields(_ client: APIClient, _ filter: User, _ request: Request) a
 func bodies(_ client: APIClient, _ user: User, _ data: Data, _ text: String, _ file: URL) async throws {
     let _: User = try await client.post("/x", body: user)  // write body: .json(value)
     try await client.post("/x", body: ["a": 1])  // write body: .json(value)
-    let _: User = try await client.put("/x", body: user)  // write body: .json(value)
-    try await client.put("/x", body: ["a": 1])  // write body: .json(value)
-    let _: User = try await client.patch("/x", body: user)  // write body: .json(value)
-    try await client.patch("/x", body: ["a": 1])  // write body: .json(value)
     let _: Endpoint<User> = .post("/x", body: user)  // write body: .json(value)
     try await client.post("/x", body: data)  // write body: .json(value), or .data(data)
     try await client.post("/x", body: text)  // write body: .json(value), or .data(data), .text(text)

@@ -14,10 +14,10 @@ import Testing
 
     // MARK: None is forgotten
 
-    /// The types in Sources that conform to `OptionKey`.
+    /// The types in Sources that conform to `OptionKey`, or to a protocol that refines it.
     private static func declaredKeys() throws -> [String] {
         let declaration = try Regex(
-            #"^[ \t]*(?:[a-z@]+[ \t]+)*(?:enum|struct|class|actor|extension)[ \t]+(\w+)[^{\n]*:[^{\n]*\bOptionKey\b"#
+            #"^[ \t]*(?:[a-z@]+[ \t]+)*(?:enum|struct|class|actor|extension)[ \t]+(\w+)[^{\n]*:[^{\n]*\b(?:CrossOrigin|Switch)?OptionKey\b"#
         )
         .anchorsMatchLineEndings()
         var keys: [String] = []

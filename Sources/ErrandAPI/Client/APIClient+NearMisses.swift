@@ -17,39 +17,6 @@ extension APIClient {
         as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
     ) async throws -> Value { throw Unavailable() }
 
-    /// Not available. For a path in a variable, use `PathTemplate(verbatim: path)`.
-    @available(
-        *, unavailable,
-        message: "write PathTemplate(verbatim: path) for a path in a variable; a value stands in a literal: \"/users/\\(id)\""
-    )
-    @_disfavoredOverload
-    public func get(
-        _ path: String, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), timeout: Duration? = nil,
-        options: @Sendable (inout RequestOptions) -> Void = { _ in }
-    ) async throws { throw Unavailable() }
-
-    /// Not available. For a path in a variable, use `PathTemplate(verbatim: path)`.
-    @available(
-        *, unavailable,
-        message: "write PathTemplate(verbatim: path) for a path in a variable; a value stands in a literal: \"/users/\\(id)\""
-    )
-    @_disfavoredOverload
-    public func post<Value: Decodable & Sendable>(
-        _ path: String, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
-        timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
-    ) async throws -> Value { throw Unavailable() }
-
-    /// Not available. For a path in a variable, use `PathTemplate(verbatim: path)`.
-    @available(
-        *, unavailable,
-        message: "write PathTemplate(verbatim: path) for a path in a variable; a value stands in a literal: \"/users/\\(id)\""
-    )
-    @_disfavoredOverload
-    public func post(
-        _ path: String, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
-        timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
-    ) async throws { throw Unavailable() }
-
     /// Not available: a whole URL is sent as a `Request`.
     @available(*, unavailable, message: "write client.send(Request(.get, url: url)).json(as: …): a typed call takes a path")
     @_disfavoredOverload
@@ -89,38 +56,6 @@ extension APIClient {
     @available(*, unavailable, message: "write body: .json(value), or .data(data), .text(text) or .file(url)")
     @_disfavoredOverload
     public func post(
-        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: some Encodable,
-        timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
-    ) async throws { throw Unavailable() }
-
-    /// Not available: a value as a body is `.json(value)`.
-    @available(*, unavailable, message: "write body: .json(value), or .data(data), .text(text) or .file(url)")
-    @_disfavoredOverload
-    public func put<Value: Decodable & Sendable>(
-        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: some Encodable,
-        timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
-    ) async throws -> Value { throw Unavailable() }
-
-    /// Not available: a value as a body is `.json(value)`.
-    @available(*, unavailable, message: "write body: .json(value), or .data(data), .text(text) or .file(url)")
-    @_disfavoredOverload
-    public func put(
-        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: some Encodable,
-        timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
-    ) async throws { throw Unavailable() }
-
-    /// Not available: a value as a body is `.json(value)`.
-    @available(*, unavailable, message: "write body: .json(value), or .data(data), .text(text) or .file(url)")
-    @_disfavoredOverload
-    public func patch<Value: Decodable & Sendable>(
-        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: some Encodable,
-        timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
-    ) async throws -> Value { throw Unavailable() }
-
-    /// Not available: a value as a body is `.json(value)`.
-    @available(*, unavailable, message: "write body: .json(value), or .data(data), .text(text) or .file(url)")
-    @_disfavoredOverload
-    public func patch(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: some Encodable,
         timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
     ) async throws { throw Unavailable() }

@@ -64,9 +64,10 @@ public struct ResponseDecodingError: RequestFailure {
         self.underlying = underlying
         bodyPrefix = Data(body.prefix(Self.bodyLimitBytes))
         let keys = Self.context(of: underlying)?.codingPath ?? []
-        let (names, found) = Self.names(of: keys, in: body, underlying, coding)
-        codingPath = shownPath(keys, named: names)
-        let problem = Self.problem(underlying, in: body, head) + (found.map { Self.remark(on: $0, for: keys.last, coding) } ?? "") + remark
+        let place = Self.place(of: keys, in: body, underlying, coding)
+        codingPath = shownPath(keys, named: place.names)
+        let similar = place.similar.map { Self.remark(on: $0, for: keys.last, coding) } ?? ""
+        let problem = Self.problem(underlying, at: place, in: body, head) + similar + remark
         self.problem =
             part.map { part in
                 guard let place = problem.utf8.firstRange(of: "the body".utf8) else { return "\(problem), in \(part)" }
@@ -93,42 +94,53 @@ public struct ResponseDecodingError: RequestFailure {
         }
     }
 
-    /// Returns the names of the keys in the body. A key strategy converts names: `created_at` in the body becomes `createdAt`. For a
-    /// missing key, the name is the name that the coding would write. If the body has a member with a similar name, that name is
-    /// `found`, and the name of the missing key is that of the property.
-    private static func names(
-        of path: [any CodingKey], in body: Data, _ error: any Error, _ coding: JSONCoding
-    ) -> (names: [String], found: String?) {
-        var names = path.map(\.stringValue)
-        let isMissing = if case .keyNotFound? = error as? DecodingError { true } else { false }
-        if case .keyNotFound(let key, _) = error as? DecodingError, let name = try? coding.name(of: key) {
-            names[names.endIndex - 1] = name
-        }
+    /// The place of a problem in the body.
+    private struct Place {
+        /// The names of the keys in the body. A key strategy converts names: `created_at` in the body becomes `createdAt`.
+        ///
+        /// For a missing key, the name is the name that the coding would write. If the body has a member with a similar name, the name of
+        /// the missing key is that of the property.
+        var names: [String]
+        /// The name of a member that is similar to that of the missing key.
+        var similar: String?
+        /// The value at the place; `nil` if the body has no such place, or was not searched.
+        var value: JSONValue?
+    }
+
+    private static func place(of path: [any CodingKey], in body: Data, _ error: any Error, _ coding: JSONCoding) -> Place {
+        var place = Place(names: path.map(\.stringValue))
+        let error = error as? DecodingError
+        let isMissing = if case .keyNotFound? = error { true } else { false }
+        let isMismatch = if case .typeMismatch? = error { true } else { false }
+        guard body.count <= inspectionLimitBytes, isMismatch || path.contains(where: { $0.intValue == nil }),
+            var value = try? JSONValue(parsing: body)
+        else { return place }
+        if case .keyNotFound(let key, _) = error, let name = try? coding.name(of: key) { place.names[path.count - 1] = name }
         func plain(_ name: String) -> String {
             String(decoding: name.utf8.filter { $0 != UInt8(ascii: "_") && $0 != UInt8(ascii: "-") }, as: UTF8.self).lowercased()
         }
-        guard body.count <= inspectionLimitBytes, path.contains(where: { $0.intValue == nil }), var value = try? JSONValue(parsing: body)
-        else { return (path.map(\.stringValue), nil) }
         for (index, key) in path.enumerated() {
             switch value {
             case .array(let elements):
-                guard let place = key.intValue, elements.indices.contains(place) else { return (names, nil) }
-                value = elements[place]
+                guard let position = key.intValue, elements.indices.contains(position) else { return place }
+                value = elements[position]
             case .object(let members):
                 let name = key.stringValue
                 // The name is converted only once, because it may be as long as the body.
                 let plainName = plain(name)
                 let near = members[name] == nil ? members.keys.filter { plain($0).isExactly(plainName) }.min() : name
-                guard let near, let member = members[near] else { return (names, nil) }
+                guard let near, let member = members[near] else { return place }
                 if isMissing, index == path.count - 1 {
-                    names[index] = name
-                    return (names, isOfData(key) ? nil : near)
+                    place.names[index] = name
+                    place.similar = isOfData(key) ? nil : near
+                    return place
                 }
-                (names[index], value) = (near, member)
-            default: return (names, nil)
+                (place.names[index], value) = (near, member)
+            default: return place
             }
         }
-        return (names, nil)
+        place.value = value
+        return place
     }
 
     /// Decodes the name that a coding reads for the name of a member.
@@ -160,14 +172,13 @@ public struct ResponseDecodingError: RequestFailure {
 
 extension ResponseDecodingError {
     /// Returns the problem in words. Uses only texts of the decoder that contain no values of the body.
-    private static func problem(_ error: any Error, in body: Data, _ head: HTTPResponse) -> String {
+    private static func problem(_ error: any Error, at place: Place, in body: Data, _ head: HTTPResponse) -> String {
         if body.isEmpty { return "the body is empty; make the output optional, or Void" }
         if case .missingData(let path)? = error as? EnvelopeProblem {
             return "the envelope has no '\(path.joined(separator: "."))', or it is null; make the output optional if that is no failure"
         }
         switch error as? DecodingError {
-        case .typeMismatch(let type, let context):
-            return "expected \(named(type))" + (found(start(of: context)).map { ", found \($0)" } ?? "")
+        case .typeMismatch(let type, _): return "expected \(named(type))" + (place.value.map { ", found \(kind(of: $0))" } ?? "")
         case .valueNotFound(let type, _): return "expected \(named(type)), found null"
         case .keyNotFound: return "no such key"
         case .dataCorrupted(let context):
@@ -244,16 +255,15 @@ extension ResponseDecodingError {
         }
     }
 
-    /// Returns the kind of value that the decoder found, from its text.
-    private static func found(_ text: String) -> String? {
-        let kinds = [
-            "a string": "a string", "number": "a number", "a number": "a number", "bool": "a Boolean", "an array": "an array",
-            "a dictionary": "an object", "null": "null",
-        ]
-        guard let start = text.utf8.firstRange(of: "but found ".utf8), let end = text.utf8.firstRange(of: " instead".utf8) else {
-            return nil
+    private static func kind(of value: JSONValue) -> String {
+        switch value {
+        case .null: "null"
+        case .bool: "a Boolean"
+        case .number: "a number"
+        case .string: "a string"
+        case .array: "an array"
+        case .object: "an object"
         }
-        return start.upperBound <= end.lowerBound ? kinds[String(text[start.upperBound..<end.lowerBound])] : nil
     }
 }
 

@@ -6,25 +6,57 @@ struct PageStep<Output: Sendable>: Sendable {
     let failure: (any Error)?
 }
 
-/// The state of an iteration over a list. One task at a time uses it.
-final class PageWalk<Output: Sendable> {
-    private enum Step {
+/// The pages of a list that were read so far, and the decision about the next page.
+struct PageSequence: Sendable {
+    enum Step: Sendable {
         case beginning
         case page(PagePosition, originOfCall: Origin?)
         case failure(any Error)
         case end
     }
 
-    private let pages: Pages<Output>
-    private var step = Step.beginning
-    /// The prefetch of the next page. This task is the only unstructured task, and this object cancels it.
-    private var ahead: Task<PageStep<Output>, any Error>?
-    /// The positions of the pages read so far and the URL of the first page, as octets, because texts that differ only in Unicode
-    /// composition are equal.
+    let maxPages: Int
+    /// The positions of the pages and the URL of the first page, as octets, because texts that differ only in Unicode composition are
+    /// equal.
     private var seen: Set<[UInt8]> = []
     private var count = 0
 
-    init(_ pages: Pages<Output>) { self.pages = pages }
+    init(maxPages: Int) { self.maxPages = maxPages }
+
+    /// Records a page, and returns the next step. The page itself is valid. Therefore an error is thrown only after the page.
+    mutating func next<Output>(after found: PageStep<Output>) -> Step {
+        let page = found.page
+        let (request, head) = (page.response.request, page.response.head)
+        seen.insert(page.position.octets)
+        // A later page may name the first page by its URL.
+        if count == 0, let url = request.url { seen.insert(PagePosition.url(url.description).octets) }
+        count += 1
+        if let failure = found.failure { return .failure(failure) }
+        guard let next = page.next else { return .end }
+        if seen.contains(next.octets) {
+            let message = "\(next.shown(by: request.options.sensitivity)) was read already"
+            return .failure(PaginationError(.loop, message, request: request, head))
+        }
+        if count >= maxPages {
+            return .failure(
+                PaginationError(.tooManyPages, "more than \(maxPages), the maxPages of the policy", request: request, head))
+        }
+        return .page(next, originOfCall: page.originOfCall)
+    }
+}
+
+/// The state of an iteration over a list. One task at a time uses it.
+final class PageWalk<Output: Sendable> {
+    private let pages: Pages<Output>
+    private var sequence: PageSequence
+    private var step = PageSequence.Step.beginning
+    /// The prefetch of the next page. This task is the only unstructured task, and this object cancels it.
+    private var ahead: Task<PageStep<Output>, any Error>?
+
+    init(_ pages: Pages<Output>) {
+        self.pages = pages
+        sequence = PageSequence(maxPages: pages.policy.maxPages)
+    }
 
     deinit { ahead?.cancel() }
 
@@ -50,37 +82,14 @@ final class PageWalk<Output: Sendable> {
             } else {
                 page = try await pages.step(at: position, originOfCall: originOfCall)
             }
-            return noting(page)
+            self.step = sequence.next(after: page)
+            if case .page(let next, let originOfCall) = self.step, pages.policy.prefetches, !Task.isCancelled {
+                ahead = Task { [pages] in try await pages.step(at: next, originOfCall: originOfCall) }
+            }
+            return page.page
         } catch {
             task?.cancel()
             throw error
         }
-    }
-
-    /// Decides the next step after a page. The page itself is valid. Therefore an error is thrown only after the page.
-    private func noting(_ found: PageStep<Output>) -> ResultPage<Output> {
-        let page = found.page
-        let (request, head, originOfCall) = (page.response.request, page.response.head, page.originOfCall)
-        seen.insert(page.position.octets)
-        // A later page may name the first page by its URL.
-        if count == 0, let url = request.url { seen.insert(PagePosition.url(url.description).octets) }
-        count += 1
-        if let failure = found.failure {
-            step = .failure(failure)
-        } else if let next = page.next {
-            if seen.contains(next.octets) {
-                let message = "\(next.shown(by: request.options.sensitivity)) was read already"
-                step = .failure(PaginationError(.loop, message, request: request, head))
-            } else if count >= pages.policy.maxPages {
-                let message = "more than \(pages.policy.maxPages), the maxPages of the policy"
-                step = .failure(PaginationError(.tooManyPages, message, request: request, head))
-            } else {
-                step = .page(next, originOfCall: originOfCall)
-                if pages.policy.prefetches, !Task.isCancelled {
-                    ahead = Task { [pages] in try await pages.step(at: next, originOfCall: originOfCall) }
-                }
-            }
-        }
-        return page
     }
 }

@@ -94,12 +94,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
         // The scheme that made the proof. The request's handler may have chosen another scheme.
         var author = scheme
         while true {
-            var response: Response
-            do {
-                response = try await next.send(proof.map { current.carrying($0) } ?? current)
-            } catch {
-                throw attempts.adding(to: error)
-            }
+            var response = try await attempts.send(proof.map { current.carrying($0) } ?? current, to: next)
             guard author.isChallenge(response.head) else {
                 if let proof { author.noteAccepted(proof, for: request, by: response.head) }
                 response = attempts.adding(to: response)

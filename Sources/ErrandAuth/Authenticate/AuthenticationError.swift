@@ -4,7 +4,7 @@ public import ErrandCore
 /// The error for a request that can't be authenticated.
 ///
 /// ```
-/// GET https://a.example/me: cannot authenticate: nobody is signed in (not sent)
+/// GET https://a.example/me: cannot authenticate: nobody is signed in (not sent); a sign-in needs .with(\.authenticate, .off)
 /// GET https://a.example/me: cannot authenticate: no new token could be obtained: POST https://auth.example/token: … (not sent)
 /// ```
 public struct AuthenticationError: RequestFailure {
@@ -73,8 +73,11 @@ public struct AuthenticationError: RequestFailure {
     public var description: String {
         var text = (request.map { "\($0): " } ?? "") + "cannot authenticate: \(reason)"
         if let underlying { text += ": \(SafeText.error(underlying))" }
-        return text + " (\(response == nil ? Delivery.notSent.phrase : Delivery.sent.phrase))" + shownAttempts
+        return text + " (\(response == nil ? Delivery.notSent.phrase : Delivery.sent.phrase))" + hint + shownAttempts
     }
+
+    /// The option that a request without credentials needs, such as a sign-in over the same client.
+    private var hint: String { reason == .signedOut && response == nil ? "; a sign-in needs .with(\\.authenticate, .off)" : "" }
 
     /// A sentence for people. If the credentials depend on another request, such as a refresh, and that request failed, the
     /// sentence of that failure: `Could not connect to the server auth.example.`

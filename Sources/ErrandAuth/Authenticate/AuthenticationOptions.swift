@@ -61,7 +61,7 @@ extension RequestOptions {
 extension RequestOptions {
     /// Whether the request has its own scheme or handler.
     var hasAuthenticationOption: Bool {
-        if case .inherited = authentication { onChallenge != nil } else { true }
+        if case .inherited = authenticate { onChallenge != nil } else { true }
     }
 }
 

@@ -119,28 +119,18 @@ public final class TokenSource: Sendable {
     ///     ``isFinalRefreshError(_:)``.
     ///   - now: returns the current date.
     ///   - random: returns a number from 0 up to, but not including, 1, for the jitter.
+    ///   - executor: the executor of the refreshes, with which a test can choose the order of tasks. `nil`, the default, means the
+    ///     default executor.
     ///   - refresh: returns a new token for the old token. If there is no old token, the argument is `nil`. If the new token has no
     ///     refresh token, the source keeps the old refresh token
     ///     ([RFC 6749, section 6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
-    public convenience init(
+    public init(
         _ token: AccessToken? = nil, store: (any TokenStore)? = nil, account: String? = nil, policy: RefreshPolicy = .standard,
         obtainsWithoutToken: Bool = false,
         isFinal: @escaping @Sendable (any Error) -> Bool = TokenSource.isFinalRefreshError,
         now: @escaping @Sendable () -> Date = { Date() },
         random: @escaping @Sendable () -> Double = { .random(in: 0..<1) },
-        refresh: @escaping @Sendable (AccessToken?) async throws -> AccessToken
-    ) {
-        self.init(
-            token, store: store, account: account, policy: policy, obtainsWithoutToken: obtainsWithoutToken, isFinal: isFinal, now: now,
-            random: random, executor: nil, refresh: refresh)
-    }
-
-    /// - Parameter executor: runs the refreshes, so that tests can choose the order of tasks.
-    init(
-        _ token: AccessToken?, store: (any TokenStore)?, account: String? = nil, policy: RefreshPolicy = .standard,
-        obtainsWithoutToken: Bool = false,
-        isFinal: @escaping @Sendable (any Error) -> Bool = TokenSource.isFinalRefreshError, now: @escaping @Sendable () -> Date,
-        random: @escaping @Sendable () -> Double, executor: (any TaskExecutor)?,
+        executor: (any TaskExecutor)? = nil,
         refresh: @escaping @Sendable (AccessToken?) async throws -> AccessToken
     ) {
         flights = SingleFlight(executor: executor)

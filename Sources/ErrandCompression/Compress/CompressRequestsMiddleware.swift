@@ -99,11 +99,7 @@ public struct CompressRequestsMiddleware: HTTPMiddleware {
         var request = request
         request.options.resendCount = compressed.options.resendCount
         request = try await attempts.followUp(with: request, after: .success(refusal), on: clock)
-        do {
-            return attempts.adding(to: try await next.send(request))
-        } catch {
-            throw attempts.adding(to: error)
-        }
+        return attempts.adding(to: try await attempts.send(request, to: next))
     }
 }
 

@@ -38,8 +38,8 @@ public struct TransferProgress: Sendable, Hashable, CustomStringConvertible {
 /// Runs `operation`, and calls `progress` with each report of the operation, in order, on the caller's actor.
 ///
 /// - Parameters:
-///   - progress: `nil` for no reports.
-///   - operation: gets a function that takes a report and never waits; `nil` for no reports.
+///   - progress: gets each report. If it is `nil`, nothing is reported.
+///   - operation: gets a function that takes a report and never waits. If there are no reports, it gets `nil`.
 package func withProgress<Value: Sendable>(
     _ progress: ((TransferProgress) -> Void)?,
     _ operation: @concurrent @escaping @Sendable ((@Sendable (TransferProgress) -> Void)?) async throws -> Value

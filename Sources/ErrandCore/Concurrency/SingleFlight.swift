@@ -105,7 +105,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     ///
     /// - Throws: `CancellationError` if the caller is cancelled.
     public func drained() async throws {
-        try await parked { (ticket, continuation: CheckedContinuation<Void, any Error>) in
+        try await waitInQueue { (ticket, continuation: CheckedContinuation<Void, any Error>) in
             state.withLock { state -> Result<Void, any Error>? in
                 if Task.isCancelled { return .failure(CancellationError()) }
                 if state.flights.isEmpty { return .success(()) }
@@ -193,20 +193,5 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         continuation?.resume(throwing: CancellationError())
         task?.cancel()
         for drain in drains { drain.resume() }
-    }
-}
-
-extension SingleFlight {
-    /// The runs of one owner, such as a stack that refreshes in the background. When the last reference to the owner is released,
-    /// the runs are cancelled.
-    ///
-    /// A run keeps its ``SingleFlight`` until the run ends. Therefore the work must not keep the owner.
-    final class Owner: Sendable {
-        /// The table of the runs.
-        let flights: SingleFlight
-
-        init(executor: (any TaskExecutor)? = nil) { flights = SingleFlight(executor: executor) }
-
-        deinit { flights.cancelAll() }
     }
 }

@@ -53,6 +53,13 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
         return waiter
     }
 
+    /// Records that the caller of a ticket has left, removes its waiter, and returns it; `nil` if the caller was not queued. For the
+    /// `leave` of ``parked(_:leave:)``.
+    public mutating func cancel(_ ticket: Ticket) -> Waiter? {
+        ticket.isCancelled = true
+        return ticket.place.flatMap { remove($0) }
+    }
+
     /// Returns a waiter without removing it; `nil` if the waiter was removed.
     public func peek(_ id: Int) -> Waiter? { waiters[id]?.waiter }
 

@@ -38,7 +38,7 @@ final class ObservedCall: CallObservation {
         let error: any Error.Type
     }
 
-    private struct Exchange {
+    private struct EndedExchange {
         let end: ExchangeLifetime.Outcome
         let sizes: ExchangeLifetime.BodySizes
     }
@@ -60,7 +60,7 @@ final class ObservedCall: CallObservation {
         var (isRefused, isUpgraded) = (false, false)
         var statusError: StatusError?
         var refusal: Refusal?
-        var exchange: Exchange?
+        var exchange: EndedExchange?
         /// The observer's mark at the end of the exchange, if reading ends later.
         var exchangeMark: (any Sendable)?
         /// The end of reading; `nil` while a reader that ends the call reads the response.
@@ -154,7 +154,7 @@ final class ObservedCall: CallObservation {
 
     private func exchangeEnded(_ end: ExchangeLifetime.Outcome, _ sizes: ExchangeLifetime.BodySizes) {
         report { state, now in
-            state.exchange = Exchange(end: end, sizes: sizes)
+            state.exchange = EndedExchange(end: end, sizes: sizes)
             if state.reading == nil { state.exchangeMark = now }
         }
     }

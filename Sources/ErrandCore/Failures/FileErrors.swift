@@ -2,14 +2,15 @@
 ///
 /// The description names the path and the reason: `cannot read '/tmp/report.pdf': no such file or folder (errno 2)`.
 public struct FileReadError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+    private let problem: FileProblem
+
     /// The file's path.
-    public let path: String
+    public var path: String { problem.path }
     /// The failed operation, as a verb: `open` or `read`.
-    public let operation: String
+    public var operation: String { problem.operation }
     /// The system's error number (`errno`). If a file is refused before the system is asked, the code is the error number that fits
     /// best.
-    public let code: Int32
-    private let reason: String?
+    public var code: Int32 { problem.code }
 
     /// Creates an error.
     ///
@@ -21,9 +22,11 @@ public struct FileReadError: LocalizedError, Sendable, Hashable, CustomStringCon
         self.init(path: path, operation: operation, code: code, reason: nil)
     }
 
+    private init(problem: FileProblem) { self.problem = problem }
+
     /// - Parameter reason: the reason in words; `nil` if the system's text for `code` says enough.
     package init(path: String, operation: String, code: Int32, reason: String?) {
-        (self.path, self.operation, self.code, self.reason) = (path, operation, code, reason)
+        problem = FileProblem(path: path, operation: operation, code: code, reason: reason)
     }
 
     /// Returns the error for a file that has changed since the request declared its length.
@@ -37,19 +40,17 @@ public struct FileReadError: LocalizedError, Sendable, Hashable, CustomStringCon
     ///
     /// - Throws: ``FileReadError`` for any other URL, because the path of such a URL names something on a server.
     package static func path(of url: URL) throws -> String {
-        if let problem = problem(ofFileURL: url) {
-            throw FileReadError(path: url.path, operation: "read", code: invalidArgument, reason: problem)
-        }
+        guard url.isFileURL else { throw FileReadError(problem: FileProblem(notAFile: url, operation: "read")) }
         return url.path
     }
 
     /// The operation, the path and the reason, with the system's error in words and as a number.
-    public var description: String { shownFileFailure(operation, path, code, reason) }
+    public var description: String { problem.description }
 
     /// A sentence for people, with the path.
     public var errorDescription: String? { "The file '\(path.shownSafely())' cannot be read." }
     /// The reason, such as the system's error in words.
-    public var failureReason: String? { (reason ?? systemErrorText(code)).asSentence }
+    public var failureReason: String? { problem.words.asSentence }
     /// The advice for a person.
     public var recoverySuggestion: String? { "Check that the file exists and may be read." }
 }
@@ -60,33 +61,34 @@ public struct FileReadError: LocalizedError, Sendable, Hashable, CustomStringCon
 /// the operation is `synchronize the folder of`, the new file is complete and has its name, but a loss of power may undo the new
 /// name. The description then says so.
 public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+    private let problem: FileProblem
+
     /// The path of the destination file.
-    public let path: String
+    public var path: String { problem.path }
     /// The failed operation: `write`, `replace`, `create a file beside`, `close`, `move the finished file to`, `synchronize` and
     /// the like.
-    public let operation: String
+    public var operation: String { problem.operation }
     /// The system's error number (`errno`): `ENOSPC` for a full disk, `ENOENT` for a missing folder, `EEXIST` for a file that must
     /// not be replaced. If a path is refused before the system is asked, the code is the error number that fits best.
-    public let code: Int32
-    private let reason: String?
+    public var code: Int32 { problem.code }
 
     /// Creates an error.
     public init(path: String, operation: String, code: Int32) {
         self.init(path: path, operation: operation, code: code, reason: nil)
     }
 
+    private init(problem: FileProblem) { self.problem = problem }
+
     /// - Parameter reason: the reason in words; `nil` if the system's text for `code` says enough.
     package init(path: String, operation: String, code: Int32, reason: String?) {
-        (self.path, self.operation, self.code, self.reason) = (path, operation, code, reason)
+        problem = FileProblem(path: path, operation: operation, code: code, reason: reason)
     }
 
     /// Returns the path of a file URL.
     ///
     /// - Throws: ``FileWriteError`` for any other URL.
     package static func path(of url: URL) throws -> String {
-        if let problem = problem(ofFileURL: url) {
-            throw FileWriteError(path: url.path, operation: "write", code: invalidArgument, reason: problem)
-        }
+        guard url.isFileURL else { throw FileWriteError(problem: FileProblem(notAFile: url, operation: "write")) }
         return url.path
     }
 
@@ -109,7 +111,7 @@ public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringCo
     /// The operation, the path and the reason, with the system's error in words and as a number:
     /// `cannot write '/data/a.zip': no space left on the disk (errno 28)`.
     public var description: String {
-        shownFileFailure(operation, path, code, reason) + (isInPlace ? "; the file is complete and has its name" : "")
+        problem.description + (isInPlace ? "; the file is complete and has its name" : "")
     }
 
     /// A sentence for people, with the path. An alert shows it as `localizedDescription`.
@@ -119,25 +121,36 @@ public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringCo
     }
 
     /// The reason, such as the system's error in words.
-    public var failureReason: String? { (reason ?? systemErrorText(code)).asSentence }
+    public var failureReason: String? { problem.words.asSentence }
     /// The advice for a person about a full disk, a missing folder, missing permission or an existing file; `nil` for other errors.
     public var recoverySuggestion: String? { fileWriteAdvice(code) }
 }
 
-/// The number of `EINVAL`, which is the same on all systems.
-private let invalidArgument: Int32 = 22
+/// A failed operation on a file, which both errors store.
+private struct FileProblem: Sendable, Hashable, CustomStringConvertible {
+    let path: String
+    let operation: String
+    let code: Int32
+    /// The reason in words; `nil` if the system's text for `code` says enough.
+    let reason: String?
 
-/// Returns the reason why a URL is not a file URL; `nil` for a file URL.
-private func problem(ofFileURL url: URL) -> String? {
-    guard !url.isFileURL else { return nil }
-    return "the URL is not a file URL (its scheme is \(url.scheme?.shownSafely(limit: 40) ?? "missing")); URL(filePath:) makes one"
+    var words: String { reason ?? systemErrorText(code) }
+
+    /// The operation, the path and the reason: `cannot write '/data/a.zip': no space left on the disk (errno 28)`.
+    var description: String {
+        let isNumbered = reason != nil || words.hasSuffix("(errno \(code))")
+        return "cannot \(operation) '\(path.shownSafely())': \(words)" + (isNumbered ? "" : " (errno \(code))")
+    }
 }
 
-/// Returns the description of a failure: `cannot write '/data/a.zip': no space left on the disk (errno 28)`.
-private func shownFileFailure(_ operation: String, _ path: String, _ code: Int32, _ reason: String?) -> String {
-    let words = reason ?? systemErrorText(code)
-    let isNumbered = reason != nil || words.hasSuffix("(errno \(code))")
-    return "cannot \(operation) '\(path.shownSafely())': \(words)" + (isNumbered ? "" : " (errno \(code))")
+extension FileProblem {
+    /// The problem of a URL that is not a file URL. The code is EINVAL, which is 22 on all systems.
+    init(notAFile url: URL, operation: String) {
+        let scheme = url.scheme?.shownSafely(limit: 40) ?? "missing"
+        self.init(
+            path: url.path, operation: operation, code: 22,
+            reason: "the URL is not a file URL (its scheme is \(scheme)); URL(filePath:) makes one")
+    }
 }
 
 extension FileReadError: SafelyDescribedError {}

@@ -1,6 +1,6 @@
 /// The attempts that a middleware makes for one call.
 ///
-/// Between two attempts, ``followUp(with:after:waiting:on:)`` releases the response of the first attempt, so that its connection
+/// Between two attempts, ``followUp(with:after:counting:waiting:on:onDecision:)`` releases the response of the first attempt, so that its connection
 /// is free. The function records the attempt for observers and for the caller, waits, and returns the request to send next.
 ///
 /// ```swift
@@ -38,16 +38,19 @@ public struct CallAttempts: Sendable {
     /// - Parameters:
     ///   - request: the request to send next: the same request, or a changed copy.
     ///   - result: the response or the failure of the attempt.
+    ///   - counts: whether the attempt is recorded in ``records`` and ``count``; true by default. A hop of a redirect is no attempt.
     ///   - delay: the wait before the next attempt; zero by default.
     ///   - clock: the clock that measures the waits.
+    ///   - onDecision: runs after the attempt was recorded, and before the wait: for a report of the decision. Nothing by default.
     /// - Returns: `request`, with the count of attempts in ``RequestOptions/resendCount``.
     /// - Throws: `CancellationError`.
     public mutating func followUp(
-        with request: Request, after result: Result<Response, any Error>, waiting delay: Duration = .zero,
-        on clock: any Clock<Duration> = ContinuousClock()
+        with request: Request, after result: Result<Response, any Error>, counting counts: Bool = true,
+        waiting delay: Duration = .zero, on clock: any Clock<Duration> = ContinuousClock(), onDecision: () -> Void = {}
     ) async throws -> Request {
         try await result.release(on: clock)
-        append(result, delay: delay)
+        if counts { append(result, delay: delay) }
+        onDecision()
         try await request.wait(for: delay, on: clock)
         var next = request
         next.countResend(after: result)
@@ -71,6 +74,17 @@ public struct CallAttempts: Sendable {
         }
         records.append(AttemptRecord(number: records.count + 1, outcome: outcome, delay: delay))
         count += 1
+    }
+
+    /// Sends a request. If the attempt fails with a ``RequestFailure``, the earlier attempts are added to the failure.
+    ///
+    /// - Throws: the failure of the attempt.
+    public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        do {
+            return try await next.send(request)
+        } catch {
+            throw finish(error)
+        }
     }
 
     /// Returns the response of the last attempt, or throws its failure, with the records of the earlier attempts.
@@ -125,6 +139,11 @@ extension Result where Success == Response, Failure == any Error {
     public func release(on clock: any Clock<Duration> = ContinuousClock()) async throws {
         if case .success(let response) = self { try await response.release(on: clock) }
     }
+
+    /// Abandons the response, if there is one: see ``Response/discard()``.
+    public func discard() {
+        if case .success(let response) = self { response.discard() }
+    }
 }
 
 extension Response {
@@ -152,13 +171,14 @@ extension Response {
 extension Request {
     /// Counts an attempt of this call, and the attempts of layers inside.
     ///
-    /// - Parameter result: the response or the failure of the attempt.
-    public mutating func countResend(after result: Result<Response, any Error>) {
+    /// - Parameter result: the response or the failure of the attempt; `nil` if the attempt is still in progress.
+    public mutating func countResend(after result: Result<Response, any Error>?) {
         options.call.observation?.sentAgain()
         let last: Request? =
             switch result {
             case .success(let response): response.request
             case .failure(let error): (error as? any RequestFailure)?.request
+            case nil: nil
             }
         let count = max(options.resendCount, last?.id == id ? last?.options.resendCount ?? 0 : 0)
         options.resendCount = min(count, .max - 1) + 1

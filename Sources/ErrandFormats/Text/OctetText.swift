@@ -34,7 +34,8 @@ extension StringProtocol {
     }
 
     /// The members of a comma-separated list ([RFC 9110, section 5.6.1](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.1)),
-    /// without white space around them. Empty members are left out.
+    /// without white space around them. Empty members are left out. The HTTP/1.1 parser has its own function, `forEachListElement`, which
+    /// allocates no strings.
     package var listMembers: [String] {
         split(atOctet: UInt8(ascii: ",")).map { String($0).trimmingOptionalWhitespace() }.filter { !$0.isEmpty }
     }

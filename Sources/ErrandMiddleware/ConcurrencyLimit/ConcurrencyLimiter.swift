@@ -73,7 +73,7 @@ final class ConcurrencyLimiter: Sendable {
     }
 
     private func wait(_ key: RequestScope.Key, for request: Request) async throws {
-        try await parked { (ticket, continuation: CheckedContinuation<Void, any Error>) in
+        try await waitInQueue { (ticket, continuation: CheckedContinuation<Void, any Error>) in
             within(key) { line in
                 if ticket.isCancelled { return .failure(CancellationError()) }
                 if line.hasRoom {
@@ -85,10 +85,7 @@ final class ConcurrencyLimiter: Sendable {
                 return nil
             }
         } leave: { [self] ticket in
-            within(key) { line in
-                ticket.isCancelled = true
-                return ticket.place.flatMap { line.queue.remove($0) }?.continuation
-            }
+            within(key) { $0.queue.cancel(ticket)?.continuation }
         }
     }
 

@@ -92,9 +92,9 @@ public struct HedgeMiddleware: HTTPMiddleware {
         _ request: Request, after delay: Duration, _ policy: HedgePolicy, origin: Origin?, _ next: some HTTPSender
     ) async throws -> Response {
         try await withThrowingTaskGroup(of: Finisher.self) { group in
+            var attempt = request
             func begin(_ number: Int) {
-                var attempt = request
-                if number > 0 { attempt.options.resendCount += number }
+                if number > 0 { attempt.countResend(after: nil) }
                 group.addTask { [attempt] in .attempt(number, await Result(of: { try await next.send(attempt) })) }
             }
             func wait() {
@@ -109,7 +109,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
             var last: (number: Int, result: Result<Response, any Error>)?
             while let finisher = try await group.next() {
                 if Task.isCancelled {
-                    if case .attempt(_, let result) = finisher { Self.abandon(result) }
+                    if case .attempt(_, let result) = finisher { result.discard() }
                     break
                 }
                 let event: HedgeRace.Event
@@ -117,7 +117,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
                 case .time:
                     event = .timeUp
                 case .attempt(let number, let result):
-                    if let last { Self.abandon(last.result) }
+                    last?.result.discard()
                     last = (number, result)
                     event = Self.event(of: result, policy)
                 }
@@ -137,10 +137,10 @@ public struct HedgeMiddleware: HTTPMiddleware {
             }
             group.cancelAll()
             for try await late in group {
-                if case .attempt(_, let result) = late { Self.abandon(result) }
+                if case .attempt(_, let result) = late { result.discard() }
             }
             guard !Task.isCancelled, let last else {
-                if let last { Self.abandon(last.result) }
+                last?.result.discard()
                 throw CancellationError()
             }
             var response = try last.result.get()
@@ -156,10 +156,6 @@ public struct HedgeMiddleware: HTTPMiddleware {
             .failed(isPushback: response.head.headerFields[.retryAfter] != nil)
         case .success: .responded
         }
-    }
-
-    private static func abandon(_ result: Result<Response, any Error>) {
-        if case .success(let response) = result { response.discard() }
     }
 }
 

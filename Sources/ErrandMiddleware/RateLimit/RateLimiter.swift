@@ -126,7 +126,8 @@ final class RateLimiter: Sendable {
     }
 
     private func waitForGrant(_ key: String, _ call: Call) async throws -> RateLimitGrant? {
-        if settings.maxWait == .zero { return try await askOnce(key, call) }
+        // If `maxWait` is zero, there is no queue, and each request asks the store once.
+        if settings.maxWait == .zero { return try await lead(key, call) }
         switch try await enter(key, call) {
         case .go(let grant):
             guard Task.isCancelled else { return grant }
@@ -142,25 +143,9 @@ final class RateLimiter: Sendable {
         }
     }
 
-    /// Asks the store once. If `maxWait` is zero, there is no queue.
-    private func askOnce(_ key: String, _ call: Call) async throws -> RateLimitGrant? {
-        let decision: RateLimitDecision
-        do {
-            decision = try await store.take(key, limit: settings.limit)
-        } catch {
-            if Task.isCancelled { throw CancellationError() }
-            guard settings.storeFailure == .failOpen else { throw RateLimitStoreError(request: call.request, underlying: error) }
-            return nil
-        }
-        switch decision {
-        case .granted(let grant): return grant
-        case .wait(let wait, let cause): throw RateLimitError(request: call.request, retryAfter: wait, cause: cause)
-        }
-    }
-
     /// Suspends the call until it has a grant or becomes the leader.
     private func enter(_ key: String, _ call: Call) async throws -> QueueOutcome {
-        try await parked { ticket, continuation in
+        try await waitInQueue { ticket, continuation in
             within(key) { line in
                 if ticket.isCancelled { return .failure(CancellationError()) }
                 if line.leader == nil {
@@ -172,10 +157,7 @@ final class RateLimiter: Sendable {
                 return nil
             }
         } leave: { [self] ticket in
-            within(key) { line in
-                ticket.isCancelled = true
-                return ticket.place.flatMap { line.queue.remove($0) }?.continuation
-            }
+            within(key) { $0.queue.cancel(ticket)?.continuation }
         }
     }
 
@@ -199,7 +181,7 @@ final class RateLimiter: Sendable {
     /// Returns the error of a call that must not wait that long; `nil` if the call may wait.
     func refusal(_ call: Call, _ wait: Duration, _ cause: RateLimitDecision.Cause) -> RateLimitError? {
         let isTooLong =
-            settings.maxWait.map { elapsed() - call.arrived + wait > $0 } ?? false
+            settings.maxWait.map { $0 == .zero || elapsed() - call.arrived + wait > $0 } ?? false
             || call.request.deadline.map { wait > $0.remaining } ?? false
             || cause == .server && wait > settings.longestServerWait
         return isTooLong ? RateLimitError(request: call.request, retryAfter: wait, cause: cause) : nil

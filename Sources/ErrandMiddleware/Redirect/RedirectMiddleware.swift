@@ -53,12 +53,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
         var processed = CallAttempts()
         while true {
             request.options.mayFollowRedirects = true
-            var response: Response
-            do {
-                response = try await next.send(request)
-            } catch {
-                throw processed.adding(to: error)
-            }
+            var response = try await processed.send(request, to: next)
             // If inner layers have declared values secret, such as a key in the query, these values are also secret in the next URL.
             request.options.sensitivity.formUnion(response.request.options.sensitivity)
             let decision: RedirectPolicy.Decision
@@ -79,19 +74,16 @@ public struct RedirectMiddleware: HTTPMiddleware {
             request.report(
                 .redirectDecision, decision: .init(continues: true, "\(response.status.code) to \(following.redactedURL)"))
             way.append(RedirectRecord(status: response.head.status, from: request.redactedURL, to: following.redactedURL))
-            try await response.release(on: clock)
-            request.countResend(after: .success(response))
-            if !request.method.isSafe, following.method != request.method { processed.append(.success(response)) }
-            let count = request.options.resendCount
-            request = following
-            request.options.resendCount = count
+            let becomesGET = !request.method.isSafe && following.method != request.method
+            request = try await processed.followUp(with: following, after: .success(response), counting: becomesGET, on: clock)
         }
     }
 }
 
-private enum RedirectOptionKey: CrossOriginOptionKey {
+private enum RedirectOptionKey: OptionKey {
     static var defaultValue: OptionOverride<RedirectPolicy> { .inherited }
     static var requiredMiddleware: MiddlewarePlace { .redirect }
+    static var crossesOrigins: Bool { true }
 }
 
 extension RequestOptions {

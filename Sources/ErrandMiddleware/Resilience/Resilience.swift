@@ -54,8 +54,8 @@ public struct Resilience: Sendable, CustomStringConvertible {
             "totalTimeout and attemptTimeout must be more than zero (are \(totalTimeout.inWords) and \(attemptTimeout.inWords))")
         expect(
             attemptTimeout < totalTimeout,
-            "attemptTimeout must be less than totalTimeout (are \(attemptTimeout.inWords) and \(totalTimeout.inWords)): no time would be left for another attempt"
-        )
+            "attemptTimeout must be less than totalTimeout (are \(attemptTimeout.inWords) and \(totalTimeout.inWords)): "
+                + "no time would be left for another attempt")
         expect(
             circuitBreaker.window >= attemptTimeout * 2,
             "circuitBreaker.window must be at least twice attemptTimeout (are \(circuitBreaker.window.inWords) and \(attemptTimeout.inWords)): "

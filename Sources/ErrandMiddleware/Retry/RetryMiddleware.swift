@@ -104,11 +104,9 @@ public struct RetryMiddleware: HTTPMiddleware {
                 uncounted += 1
                 if kind == .unprocessed { hasUsedFreeAttempt = true }
             }
-            try await result.release(on: clock)
-            attempts.append(result, delay: delay)
-            request.report(.retryDecision, decision: Self.reported(decision, result))
-            try await request.wait(for: delay, on: clock)
-            request.countResend(after: result)
+            request = try await attempts.followUp(with: request, after: result, waiting: delay, on: clock) {
+                request.report(.retryDecision, decision: Self.reported(decision, result))
+            }
         }
     }
 
@@ -164,10 +162,11 @@ public struct RetryMiddleware: HTTPMiddleware {
     }
 }
 
-private enum RetryOptionKey: CrossOriginOptionKey {
+private enum RetryOptionKey: OptionKey {
     static var defaultValue: OptionOverride<RetryPolicy> { .inherited }
     static func identity(of value: OptionOverride<RetryPolicy>) -> OptionIdentity { .ofSwitch(value) }
     static var requiredMiddleware: MiddlewarePlace { .retry }
+    static var crossesOrigins: Bool { true }
 }
 
 extension RequestOptions {

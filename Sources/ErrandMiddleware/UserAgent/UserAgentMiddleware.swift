@@ -21,7 +21,8 @@ public struct UserAgentMiddleware: HTTPMiddleware {
 
     /// Creates the middleware.
     ///
-    /// - Parameter value: product names with versions, the most important first, such as `Shop/2.1 Errand/0.1`; `nil` for no field.
+    /// - Parameter value: product names with versions, the most important first, such as `Shop/2.1 Errand/0.1`. If it is
+    ///   `nil`, the field is not sent.
     /// - Precondition: `value` has no control character, except tabs.
     public init(_ value: String? = standard) {
         precondition(value.map(HTTPField.isValidValue) != false, "the value of User-Agent must have no control character, except tabs")
@@ -59,7 +60,7 @@ extension RequestOptions {
 extension HTTPSender {
     /// Adds the field `User-Agent`. See ``UserAgentMiddleware``.
     ///
-    /// - Parameter value: product names with versions, such as `Shop/2.1`; `nil` for no field.
+    /// - Parameter value: product names with versions, such as `Shop/2.1`. If it is `nil`, the field is not sent.
     /// - Precondition: `value` has no control character, except tabs.
     public func userAgent(_ value: String?) -> HTTPStack { wrapped(by: UserAgentMiddleware(value)) }
 }

@@ -37,14 +37,8 @@ public struct ValidateMiddleware: HTTPMiddleware {
         var retries = Array(repeating: 0, count: chain.count)
         var attempts = CallAttempts()
         while true {
-            var response: Response
-            do {
-                response = try await next.send(request)
-            } catch {
-                throw attempts.adding(to: error)
-            }
-            let received = response
-            response = attempts.adding(to: response)
+            let received = try await attempts.send(request, to: next)
+            var response = attempts.adding(to: received)
             let ruling: (index: Int, delay: Duration)?
             do {
                 ruling = try await rule(on: &response, request: request, by: chain, retries: retries, next: next)
@@ -57,9 +51,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
             }
             guard let (index, delay) = ruling else { return response }
             retries[index] += 1
-            attempts.append(.success(received), delay: delay)
-            try await request.wait(for: delay, on: clock)
-            request.countResend(after: .success(received))
+            request = try await attempts.followUp(with: request, after: .success(received), waiting: delay, on: clock)
         }
     }
 

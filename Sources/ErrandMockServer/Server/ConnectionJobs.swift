@@ -54,7 +54,7 @@ struct HTTP1Connection: Sendable {
         let wire = HTTP1Wire(connection.channel, clock: core.configuration.clock, isLast: Self.isLast(head, version: version))
         let body = IncomingBody(request, inbound: inbound, core: core, wire: wire)
         do {
-            let end = try await Exchange(core: core, wire: wire, inbound: inbound, body: body).run()
+            let end = try await ServedExchange(core: core, wire: wire, inbound: inbound, body: body).run()
             await body.close("the request was not read to its end")
             return end
         } catch {
@@ -132,7 +132,7 @@ struct HTTP2Stream: Sendable {
         let wire = HTTP2Wire(stream, id: id, on: connection.channel, clock: core.configuration.clock)
         let body = IncomingBody(request, inbound: inbound, core: core, wire: wire)
         do {
-            let end = try await Exchange(core: core, wire: wire, inbound: inbound, body: body).run()
+            let end = try await ServedExchange(core: core, wire: wire, inbound: inbound, body: body).run()
             await body.close("the request was not read to its end")
             await finish(by: end, wire: wire)
         } catch {

@@ -8,7 +8,7 @@ enum UploadSource {
     case pump(Task<Void, Never>, UploadQueue)
     case upgraded(UpgradedOutput)
 
-    /// Starts to read the body of an exchange. The connection's handler gets the pieces by ``ExchangeHandler/writeQueued(_:of:)``.
+    /// Starts to read the body of an exchange. The connection's handler gets the pieces by ``HTTPHandler/writeQueued(_:of:)``.
     static func pump(_ exchange: Exchange, _ attempt: AttemptID, on connection: Connection) -> Self {
         let queue = UploadQueue()
         let pump = UploadPump(exchange: exchange, attempt: attempt, connection: connection, queue: queue)

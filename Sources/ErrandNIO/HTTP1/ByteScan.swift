@@ -80,6 +80,8 @@ extension UnsafeBufferPointer<UInt8> {
     }
 
     /// Calls `body` with each element of a comma-separated list, without the whitespace around it. An empty list has one empty element.
+    ///
+    /// `StringProtocol.listMembers` does the same for a text. This function reads the received bytes, and allocates nothing.
     func forEachListElement(_ body: (Self) -> Void) {
         var start = 0
         for index in 0..<count where self[index] == UInt8(ascii: ",") {

@@ -126,24 +126,17 @@ extension HTTP2Handler {
 
     /// Sends a request again if the server has not processed it, at most once for each reason.
     func moveOn(_ number: Int32, _ error: HTTP2ConnectionError) {
-        guard let connection, var done = remove(number) else { return }
+        guard let current = active[number] else { return }
         let phase = machine.position(of: number)?.phase ?? .response
         // A server that has sent a part of its response has processed the request, even if the frame says otherwise.
-        let delivery: Delivery = done.head == nil ? .notSent : .sent
-        let failure = done.failure(
+        let delivery: Delivery = current.head == nil ? .notSent : .sent
+        let failure = current.failure(
             .connectionLost, at: ExchangePosition(phase: phase, delivery: delivery, mayBeStale: false), message: "\(error)",
             underlying: error)
-        _ = leave(number)
-        // The upload stops first, so that its task can't open the body for this connection any more.
-        done.takeUpload().stop()
-        if done.head == nil, error.needsHTTP1 ? done.exchange.moveOnToHTTP1() : done.exchange.moveOnAsUnprocessed() {
-            done.exchange.events?.beginAgain(after: failure)
-            release(connection)
-            pool.send(done.exchange)
-        } else {
-            done.settle(failure, on: connection)
-            release(connection)
+        let isRepeated = repeatElsewhere(number, after: failure, code: nil) { exchange, _ in
+            current.head == nil && (error.needsHTTP1 ? exchange.moveOnToHTTP1() : exchange.moveOnAsUnprocessed())
         }
+        if !isRepeated { settle(number, failure, code: nil) }
     }
 
     /// Handles a refusal of the request as misdirected (421).
@@ -151,37 +144,44 @@ extension HTTP2Handler {
     /// - Returns: whether the request is sent again. Then no further exchange begins on this connection, and the other exchanges
     ///   continue. If the connection belongs to another origin, exchanges of that origin may still begin.
     func moveOnAsMisdirected(_ number: Int32) -> Bool {
-        guard let connection, let exchange = active[number]?.exchange else { return false }
-        let isGuest = exchange.origin != connection.origin
-        if isGuest { pool.keepApart(exchange.route) }
-        // The upload stops first, so that its task can't open the body for this connection any more. The rest is not needed, whether or
-        // not the request is sent again.
-        stopUpload(of: AttemptID(number))
-        guard exchange.moveOnAsMisdirected() else { return false }
-        _ = remove(number)
-        if leave(number) { reset(number, .cancel) }
-        if !isGuest {
-            machine.drain()
-            pool.drain(connection)
+        repeatElsewhere(number, isFresh: true) { exchange, connection in
+            let isGuest = exchange.origin != connection.origin
+            if isGuest { pool.keepApart(exchange.route) }
+            guard exchange.moveOnAsMisdirected() else { return false }
+            if !isGuest {
+                machine.drain()
+                pool.drain(connection)
+            }
+            return true
         }
-        exchange.events?.beginAgain(after: CancellationError())
-        release(connection)
-        pool.send(exchange, isFresh: true)
-        return true
     }
 
     /// Handles a refusal of the request's expectation (417). The body of the request was not sent.
     ///
     /// - Returns: whether the request is sent again without `Expect`.
-    func moveOnWithoutExpect(_ number: Int32) -> Bool {
+    func moveOnWithoutExpect(_ number: Int32) -> Bool { repeatElsewhere(number) { exchange, _ in exchange.moveOnWithoutExpect() } }
+
+    /// Sends a request again, on another stream or another connection.
+    ///
+    /// - Parameters:
+    ///   - failure: the failure of the attempt, for the events of the exchange.
+    ///   - isFresh: whether the request needs a new connection.
+    ///   - code: the code of the RST_STREAM; `nil`: no RST_STREAM is sent.
+    ///   - mayMoveOn: returns whether the request may be sent again.
+    private func repeatElsewhere(
+        _ number: Int32, after failure: any Error = CancellationError(), isFresh: Bool = false, code: HTTP2Code? = .cancel,
+        _ mayMoveOn: (Exchange, Connection) -> Bool
+    ) -> Bool {
         guard let connection, let exchange = active[number]?.exchange else { return false }
+        // The upload stops first, so that its task can't open the body for this connection any more. The rest is not needed, whether or
+        // not the request is sent again.
         stopUpload(of: AttemptID(number))
-        guard exchange.moveOnWithoutExpect() else { return false }
+        guard mayMoveOn(exchange, connection) else { return false }
         _ = remove(number)
-        if leave(number) { reset(number, .cancel) }
-        exchange.events?.beginAgain(after: CancellationError())
+        if leave(number), let code { reset(number, code) }
+        exchange.events?.beginAgain(after: failure)
         release(connection)
-        pool.send(exchange)
+        pool.send(exchange, isFresh: isFresh)
         return true
     }
 
@@ -226,7 +226,7 @@ extension HTTP2Handler {
         if sentGoAway == nil, !isClosing {
             if keepHeadError(error) { return }
             let streamError = error as? NIOHTTP2Errors.StreamError
-            if let number = broken.popLast() { return fail(number, .streamError(HTTP2ErrorText.of(streamError?.baseError ?? error))) }
+            if let number = machine.takeBroken() { return fail(number, .streamError(HTTP2ErrorText.of(streamError?.baseError ?? error))) }
             // The error belongs to a stream whose exchange is over, or to a write after a reset.
             if streamError != nil || error is any NIOHTTP2Error && isReading { return }
             if error is NIOHTTP2Errors.StreamClosed || error is NIOHTTP2Errors.NoSuchStream { return }

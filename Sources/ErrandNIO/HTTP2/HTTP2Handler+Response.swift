@@ -34,13 +34,9 @@ extension HTTP2Handler {
         case let event as NIOHTTP2WindowUpdatedEvent:
             if let bytes = event.inboundWindowSize { machine.receiveWindow(Int32(event.streamID), bytes: bytes) }
         case let event as NIOHTTP2StreamCreatedEvent:
-            guard machine.open(Int32(event.streamID)) else { return }
-            opened.append(Int32(event.streamID))
-            flushLater()
-        case let event as StreamClosedEvent where active[Int32(event.streamID)] != nil:
-            guard machine.isReceived(Int32(event.streamID)) else { return broken.append(Int32(event.streamID)) }
-            finished.append(Int32(event.streamID))
-            flushLater()
+            if machine.open(Int32(event.streamID)) { flushLater() }
+        case let event as StreamClosedEvent:
+            if machine.receiveClose(Int32(event.streamID)) { flushLater() }
         case let event as NIOHTTP2BulkStreamWindowChangeEvent: machine.changeStreamWindows(by: event.delta)
         default: context.fireUserInboundEventTriggered(event)
         }
@@ -48,22 +44,30 @@ extension HTTP2Handler {
 
     /// Delivers the data received in this turn, once for each stream, and then allows the server to send more.
     func channelReadComplete(context: ChannelHandlerContext) {
-        let streams = touched
-        touched.removeAll(keepingCapacity: true)
-        for number in streams where active[number] != nil {
-            deliver(number)
-            growWindow(number)
-        }
-        while let number = broken.popLast() { fail(number, .streamError("the server broke the rules of HTTP/2 on the stream")) }
-        growConnectionWindow()
-        startWaitingUploads()
-        completeFinished()
+        performEffects(hasRead: true)
         isReading = false
         flushNow()
         context.fireChannelReadComplete()
     }
 
-    private func touch(_ number: Int32) { if touched.last != number { touched.append(number) } }
+    /// Performs the effects of this turn of the loop. Effects may cause further effects.
+    func performEffects(hasRead: Bool) {
+        if hasRead { growConnectionWindow() }
+        while let effect = machine.nextEffect(hasRead: hasRead) {
+            switch effect {
+            case .deliver(let streams):
+                for number in streams where active[number] != nil {
+                    deliver(number)
+                    growWindow(number)
+                }
+            case .fail(let number): fail(number, .streamError("the server broke the rules of HTTP/2 on the stream"))
+            case .startUpload(let number): startUpload(number)
+            case .complete(let number):
+                _ = machine.end(number)
+                complete(number)
+            }
+        }
+    }
 
     // MARK: - The head
 
@@ -100,7 +104,7 @@ extension HTTP2Handler {
                 $0.endLimit()
             }
             if stopsUpload { stopUpload(of: AttemptID(number)) }
-            if headers.endStream { try finish(number, nil) } else { touch(number) }
+            if headers.endStream { try finish(number, nil) } else { machine.touch(number) }
         } catch {
             refuse(number, error)
         }
@@ -120,7 +124,7 @@ extension HTTP2Handler {
                     guard isActive(exchange, number) else { return }  // a sink has ended it
                 }
             }
-            if data.endStream { try finish(number, nil) } else { touch(number) }
+            if data.endStream { try finish(number, nil) } else { machine.touch(number) }
         } catch {
             refuse(number, error)
         }
@@ -166,15 +170,6 @@ extension HTTP2Handler {
         case .complete(let resets):
             if resets { reset(number, .cancel) }
             complete(number, trailers)
-        }
-    }
-
-    /// Completes exchanges whose requests have left after their whole responses.
-    func completeFinished() {
-        while let number = finished.popLast() {
-            guard machine.isReceived(number) else { continue }
-            _ = machine.end(number)
-            complete(number)
         }
     }
 

@@ -22,22 +22,19 @@ extension HTTP2Handler {
     func endUpload(of attempt: AttemptID, because error: any Error) { settle(attempt.stream, error, code: .cancel) }
 
     func startUpload(_ body: OutgoingBody, of exchange: Exchange, _ number: Int32, on connection: Connection) {
-        guard machine.startUpload(number) else { return }  // see startWaitingUploads()
+        guard machine.startUpload(number) else { return }  // see HTTP2Machine.open(_:)
         sendBody(body, of: exchange, AttemptID(number), on: connection)
     }
 
-    /// Starts the uploads whose heads have left in this turn.
-    func startWaitingUploads() {
-        while let number = opened.popLast() {
-            guard let exchange = active[number]?.exchange, let connection, machine.isUploading(number) else { continue }
-            startUpload(exchange.outgoingBody, of: exchange, number, on: connection)
-        }
+    /// Starts the upload of a stream whose head has left.
+    func startUpload(_ number: Int32) {
+        guard let exchange = active[number]?.exchange, let connection, machine.isUploading(number) else { return }
+        startUpload(exchange.outgoingBody, of: exchange, number, on: connection)
     }
 
     func continueUpload(_ number: Int32) {
         active.change(number) { $0.continueDue = nil }
-        guard machine.continueUpload(number), let exchange = active[number]?.exchange, let connection else { return }
-        startUpload(exchange.outgoingBody, of: exchange, number, on: connection)
+        if machine.continueUpload(number) { startUpload(number) }
     }
 
     /// Writes piece by piece. The pieces are ahead of the network by no more than ``HTTP2Limits/unsentBytes`` and one piece.

@@ -32,14 +32,6 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
     var pings: PingWatch?
     /// Whether frames are being received. Frames that are written meanwhile are flushed after the last received frame.
     var isReading = false
-    /// The streams that have received frames in this turn. A stream may be listed twice.
-    var touched: [Int32] = []
-    /// The streams whose heads have left in this turn, and whose bodies must still be sent.
-    var opened: [Int32] = []
-    /// The streams that `NIOHTTP2Handler` has reset because of an error. `NIOHTTP2Handler` reports the error later.
-    var broken: [Int32] = []
-    /// The streams whose requests have left in this turn, and whose whole responses were received before.
-    var finished: [Int32] = []
     /// The time at which the wait for the response to a ping ends. The ping was sent with a reset.
     var probeDue: NIODeadline?
     /// Whether the head of a request is being written.
@@ -106,8 +98,7 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
 
     func endTurn() {
         isFlushScheduled = false
-        startWaitingUploads()
-        completeFinished()
+        performEffects(hasRead: false)
         flushNow()
     }
 
@@ -201,7 +192,6 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
     func remove(_ number: Int32) -> ActiveExchange? {
         guard let done = active.removeValue(forKey: number) else { return nil }
         numbers[ObjectIdentifier(done.exchange)] = nil
-        if !broken.isEmpty { broken.removeAll { $0 == number } }
         connection?.countEnd()
         return done
     }

@@ -56,6 +56,26 @@ struct HTTP2Machine: Sendable {
         fileprivate let isFirst: Bool
     }
 
+    /// The work that is left for the end of a turn of the loop.
+    struct Turn: Sendable {
+        enum Effect: Sendable, Equatable {
+            /// Delivers what these streams have received, and lets the server send more. A stream may be listed twice.
+            case deliver([Int32])
+            /// Fails a stream that `NIOHTTP2Handler` has reset because of an error, and whose error was not reported.
+            case fail(Int32)
+            /// Starts the upload of a stream whose head has left.
+            case startUpload(Int32)
+            /// Completes an exchange whose request has left after its whole response.
+            case complete(Int32)
+        }
+
+        fileprivate var touched: [Int32] = []
+        fileprivate var opened: [Int32] = []
+        fileprivate var broken: [Int32] = []
+        fileprivate var finished: [Int32] = []
+    }
+
+    private var turn = Turn()
     private(set) var streams = StreamTable<Stream>()
     /// The number of streams that the server allows at a time.
     private(set) var streamLimit = HTTP2Limits.firstStreams
@@ -104,10 +124,11 @@ struct HTTP2Machine: Sendable {
         }
     }
 
-    /// Records that the head has left. Returns whether the body waits for the head.
+    /// Records that the head has left. Returns whether the body waits for the head. Then the body follows at the end of the turn.
     mutating func open(_ number: Int32) -> Bool {
         guard let stream = streams[number] else { return false }
         streams.change(number) { ($0.isOpen, $0.isUploadWaiting) = (true, false) }
+        if stream.isUploadWaiting { turn.opened.append(number) }
         return stream.isUploadWaiting
     }
 
@@ -239,6 +260,39 @@ struct HTTP2Machine: Sendable {
     mutating func countMalformedResponse() -> Bool {
         malformedResponses += 1
         return malformedResponses > HTTP2Limits.malformedResponses
+    }
+
+    // MARK: - The end of a turn
+
+    /// Records that a stream has received a part of its response.
+    mutating func touch(_ number: Int32) { if turn.touched.last != number { turn.touched.append(number) } }
+
+    /// Records that `NIOHTTP2Handler` has closed a stream: because its request has left after its response, or because of an error, which
+    /// `NIOHTTP2Handler` reports later. Returns whether the exchange is complete at the end of the turn.
+    mutating func receiveClose(_ number: Int32) -> Bool {
+        guard let stream = streams[number] else { return false }
+        if stream.download == .ended { turn.finished.append(number) } else { turn.broken.append(number) }
+        return stream.download == .ended
+    }
+
+    /// Returns the stream whose error `NIOHTTP2Handler` reports now; `nil` if no exchange is in progress on such a stream.
+    mutating func takeBroken() -> Int32? {
+        while let number = turn.broken.popLast() { if streams.contains(number) { return number } }
+        return nil
+    }
+
+    /// Returns the next effect at the end of a turn; `nil` if no work is left.
+    ///
+    /// - Parameter hasRead: whether the turn has received frames.
+    mutating func nextEffect(hasRead: Bool) -> Turn.Effect? {
+        if hasRead, !turn.touched.isEmpty {
+            defer { turn.touched = [] }
+            return .deliver(turn.touched)
+        }
+        if hasRead, let number = takeBroken() { return .fail(number) }
+        if let number = turn.opened.popLast() { return .startUpload(number) }
+        while let number = turn.finished.popLast() { if isReceived(number) { return .complete(number) } }
+        return nil
     }
 
     // MARK: - Windows

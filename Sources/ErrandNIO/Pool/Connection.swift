@@ -19,7 +19,7 @@ final class Connection: Sendable {
     private let certificateNames: [String]
     /// The HTTP version.
     private let version: HTTPVersion
-    private let handler: NIOLoopBound<any ExchangeHandler>
+    private let handler: NIOLoopBound<any HTTPHandler>
     /// The number of exchanges that have begun, in the upper 40 bits, and the number of exchanges in progress, in the lower 24 bits.
     private let usage = Atomic<UInt64>(0)
     private static let oneBegun: UInt64 = 1 << 24
@@ -27,7 +27,7 @@ final class Connection: Sendable {
     /// Creates a connection. Must be called on the channel's event loop.
     init(
         _ number: Int, to route: Route, _ channel: any Channel, version: HTTPVersion, streams: Int = 1, certificateNames: [String] = [],
-        _ handler: any ExchangeHandler
+        _ handler: any HTTPHandler
     ) {
         (self.number, self.route, self.channel, loop) = (number, route, channel, channel.eventLoop)
         (self.version, self.streams, self.certificateNames) = (version, streams, certificateNames)
@@ -63,7 +63,7 @@ final class Connection: Sendable {
 
     func close() { onLoop { $0.close() } }
 
-    func onLoop(_ body: @escaping @Sendable (any ExchangeHandler) -> Void) {
+    func onLoop(_ body: @escaping @Sendable (any HTTPHandler) -> Void) {
         if loop.inEventLoop {
             body(handler.value)
         } else {
@@ -72,13 +72,16 @@ final class Connection: Sendable {
     }
 
     /// Runs `body` on the event loop in a later turn, even if the caller runs on the event loop.
-    func onNextTurn(_ body: @escaping @Sendable (any ExchangeHandler) -> Void) { loop.execute { [handler] in body(handler.value) } }
+    func onNextTurn(_ body: @escaping @Sendable (any HTTPHandler) -> Void) { loop.execute { [handler] in body(handler.value) } }
 
     // MARK: - State
 
     /// Counts an exchange that begins. Returns whether the connection was used before.
     func countBegin() -> Bool { usage.wrappingAdd(Self.oneBegun + 1, ordering: .relaxed).oldValue > 0 }
     func countEnd() { usage.wrappingSubtract(1, ordering: .relaxed) }
+
+    /// Whether an exchange is in progress.
+    var isInUse: Bool { exchanges.inProgress > 0 }
 
     private var exchanges: (begun: Int, inProgress: Int) {
         let usage = usage.load(ordering: .relaxed)

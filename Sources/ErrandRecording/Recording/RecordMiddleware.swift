@@ -57,8 +57,8 @@ public struct RecordMiddleware: HTTPMiddleware {
             }
             read.abandon()
             let (recording, timing) = (recording, timing)
-            return try await RecordedResponseTransport { try await recording.response(entry, to: $0, timing: timing) }.send(
-                withinCall: request)
+            return try await RecordedResponseTransport { try await recording.response(entry, to: $0, timing: timing) }
+                .sendWithinCall(request)
         }
     }
 

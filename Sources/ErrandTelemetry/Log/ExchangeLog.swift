@@ -78,7 +78,9 @@ final class ExchangeLog: CallObserver {
 
     func end(_ outcome: CallOutcome, at mark: Duration) {
         if let error = outcome.statusError, let refused = outcome.response {
-            logRefusal(error, Received(refused, isRefused: true, problem: error.shownProblem, by: request), outcome, elapsed: mark.inWords)
+            let received = Received(
+                refused, isRefused: true, problem: error.shownProblem, excerpt: error.bodyExcerpt, by: request)
+            logRefusal(error, received, outcome, elapsed: mark.inWords)
         } else if outcome.response != nil {
             if let awaited = awaited.withLock({ $0.take() }) { logAtEnd(awaited, outcome, elapsed: mark.inWords) }
         } else if let failure = outcome.failure {
@@ -113,9 +115,11 @@ final class ExchangeLog: CallObserver {
         let isRefused: Bool
         /// The server's description of a failure, in parentheses. Empty if the server describes no failure.
         let problem: String
+        /// The first bytes of the body of a refused response; `nil` if they are not known.
+        let excerpt: String?
         let sensitivity: Sensitivity
 
-        init(_ response: Response, isRefused: Bool, problem: String = "", by request: Request) {
+        init(_ response: Response, isRefused: Bool, problem: String = "", excerpt: String? = nil, by request: Request) {
             // The copy has neither the body nor the exchange. The log waits for the end of the exchange, and must not keep the exchange
             // in memory.
             var head = Response(head: response.head, request: response.request)
@@ -123,7 +127,8 @@ final class ExchangeLog: CallObserver {
             head.metadata.retryStop = response.metadata.retryStop
             var sensitivity = request.options.sensitivity
             sensitivity.formUnion(response.request.options.sensitivity)
-            (self.response, self.isRefused, self.problem, self.sensitivity) = (head, isRefused, problem, sensitivity)
+            (self.response, self.isRefused, self.sensitivity) = (head, isRefused, sensitivity)
+            (self.problem, self.excerpt) = (problem, excerpt)
         }
 
         /// The text of the error after the status.
@@ -153,6 +158,9 @@ final class ExchangeLog: CallObserver {
         var text = LogText(headline: headline, notes: isOneRecord ? requestNotes : [])
         text.notes += notes(received.response.headers, of: .response, sensitivity: received.sensitivity)
         if let body { text.notes.append(body) }
+        if detail.bodyLimitBytes == nil, let excerpt = received.excerpt {
+            text.notes.append(LogText.Note(title: "body: \(excerpt)", side: .response))
+        }
         if received.isRefused, carriesCURL, let command = try? received.response.request.curl() {
             text.notes.append(LogText.Note(title: command.onOneLine))
         }
@@ -338,7 +346,8 @@ final class ExchangeLog: CallObserver {
     ) -> LogText.Note {
         guard count > 0 else { return LogText.Note(title: "body " + title, side: side) }
         let shown = BodyText(
-            front, isWhole: isWhole ?? (front.count == count), contentType: contentType, sensitivity: sensitivity, style: style)
+            front, isWhole: isWhole ?? (front.count == count), contentType: contentType, sensitivity: sensitivity,
+            isPretty: style == .pretty)
         if let summary = shown.summary { return LogText.Note(title: "body \(title), \(summary)", side: side) }
         return LogText.Note(
             title: "body " + title + (front.count < count ? ", the first \(front.count)" : ""), lines: shown.lines, side: side)

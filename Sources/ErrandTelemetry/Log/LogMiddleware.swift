@@ -111,6 +111,12 @@ public struct LogMiddleware: HTTPMiddleware {
     }
 }
 
+extension LogMiddleware: OrderProblemReporter {
+    package func report(orderProblems: [String]) {
+        for problem in orderProblems { logger.warning("order: \(problem)") }
+    }
+}
+
 private enum LogOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<Logger.Level> { .inherited }
     static func identity(of value: OptionOverride<Logger.Level>) -> OptionIdentity { .ignored }

@@ -93,23 +93,6 @@ struct SingleFlightTests {
         try await staying.value
     }
 
-    // MARK: Owners
-
-    @Test func theRunsOfAnOwnerEndWithTheLastReference() async throws {
-        let (begun, cancelled) = (Signal(), Signal())
-        var owner: SingleFlight<String, Int>.Owner? = SingleFlight<String, Int>.Owner()
-        let flights = try #require(owner?.flights)
-        flights.begin("key", endless(begun, cancelled: cancelled))
-        let caller = Task { try await flights.run("key") { 1 } }
-        await begun.waitIgnoringCancellation()
-        try await poll("the caller to join", value: { flights.waiterCount(of: "key") }) { $0 == 1 }
-        #expect(flights.count == 1 && owner != nil)
-        owner = nil
-        await cancelled.waitIgnoringCancellation()
-        await #expect(throws: CancellationError.self) { try await caller.value }
-        #expect(flights.count == 0)
-    }
-
     @Test func anErrorReachesEveryCaller() async throws {
         let go = Signal()
         let tasks = try await callers(5) {

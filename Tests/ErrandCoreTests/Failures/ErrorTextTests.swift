@@ -360,7 +360,7 @@ import Testing
         let response = Response(head: HTTPResponse(status: .ok), request: Self.get)
         check(
             Row(
-                ResponseDecodingError([Int].self, underlying: error, body: Data("hunter2".utf8), of: response),
+                ResponseDecodingError([Int].self, underlying: error, body: Data(#""hunter2""#.utf8), of: response),
                 "GET https://a.example/x?token=REDACTED: cannot decode [Int]: expected an Int, found a string (status 200)",
                 "The response of the server a.example could not be read.", "Cannot decode [Int]: expected an Int, found a string.",
                 "The app and the server do not agree on the format: update the app, or try again later."))

@@ -15,15 +15,21 @@ import Glibc
 extension HostileTests {
     // MARK: Attempts
 
+    private static let silent = ScriptedBodySource(then: .stall)
     private static let still = Response(
-        head: HTTPResponse(status: .ok), body: ResponseBody(ScriptedBodySource(then: .stall), expectedLength: 2), request: .sample(),
-        exchange: ExchangeLifetime())
+        head: HTTPResponse(status: .ok), body: ResponseBody(silent, expectedLength: 2), request: .sample(), exchange: ExchangeLifetime())
+
+    /// Waits until the body is read, and a moment for the crash of a timer that begins beside the read.
+    private static func bodyIsRead() async throws {
+        try await silent.reachedEnding.wait()
+        try await Task.sleep(for: .milliseconds(50))
+    }
 
     /// The body does not come before the limit, which is a long limit and no crash.
     @Test func aHugeLimitOfReleaseIsALongOneAndNotACrash() async {
         await #expect(processExitsWith: .success) {
             let work = Task { try await Self.still.release(within: .seconds(Int64.max)) }
-            try await Task.sleep(for: .milliseconds(300))
+            try await Self.bodyIsRead()
             work.cancel()
             _ = try? await work.value
         }
@@ -35,7 +41,7 @@ extension HostileTests {
                 var response = Self.still
                 try await response.bufferBody(within: .seconds(Int64.max))
             }
-            try await Task.sleep(for: .milliseconds(300))
+            try await Self.bodyIsRead()
             work.cancel()
             _ = try? await work.value
         }

@@ -42,20 +42,39 @@ import Testing
 
     /// The command's own messages about arguments, one after the other.
     @Test func theUsageErrorsAreAsRecorded() async throws {
+        try await expectUsageErrors(
+            "usage-errors",
+            [
+                ["gett", "http://a.example"], ["options", "http://a.example"], ["post", "-I", "a.example"], ["-I", "-d", "x", "a.example"],
+                ["get"], ["get", "a.example", "--max-time", "0"], ["get", "a.example", "--retry", "101"],
+                ["get", "a.example", "-d", "a", "-F", "b=c"], ["get", "a.example", "-H", "no colon"], ["get", "a.example", "--cert", "x"],
+                ["-X", "B AD", "a.example"], ["get", "-O", "a.example"], ["get", "-k", "https://localhost", "-x", "p.example"],
+                ["get", "a.example", "--resolve", "x"], ["get", "a.example", "--unix-socket", "/s", "-x", "http://b.example", "--http2"],
+                ["get", "a.example", "--color", "red"], ["get", "a.example", "--no-such-option"],
+                ["serve", "-p", "70000"],
+            ])
+    }
+
+    /// What people write who know curl or httpie.
+    @Test func theUsageErrorsOfOtherHabitsAreAsRecorded() async throws {
+        try await expectUsageErrors(
+            "usage-errors-habits",
+            [
+                ["a.example", "-c", "jar"], ["a.example", "-C", "-"], ["a.example", "-b", "cookies.txt"], ["a.example", "extra"],
+                ["post", "a.example", "photo@x.jpg"], ["a.example", "http://b.example"], ["get", "a.example", "a=1"],
+                ["a.example", "-q", "a=1", "b=2"], ["post", "a.example", "-d", "a=1", "b=2"], ["post", "a.example", "a:=x"],
+                ["POST", "a.example", "a=1"], ["myhost", "a=1"], ["a.example", "a[b]=1"], ["post", "a.example", "-json", "{}"],
+                ["-v", "post"], ["post", "a.example", "-XPUT"],
+            ])
+    }
+
+    private func expectUsageErrors(_ name: String, _ lines: [[String]]) async throws {
         var texts: [String] = []
-        for arguments in [
-            ["gett", "http://a.example"], ["options", "http://a.example"], ["post", "-I", "a.example"], ["-I", "-d", "x", "a.example"],
-            ["get"], ["get", "a.example", "--max-time", "0"], ["get", "a.example", "--retry", "101"],
-            ["get", "a.example", "-d", "a", "-F", "b=c"], ["get", "a.example", "-H", "no colon"], ["get", "a.example", "--cert", "x"],
-            ["-X", "B AD", "a.example"], ["get", "-O", "a.example"], ["get", "-k", "https://a.example"],
-            ["get", "a.example", "--resolve", "x"], ["get", "a.example", "--unix-socket", "/s", "-x", "http://b.example", "--http2"],
-            ["get", "a.example", "--color", "red"], ["get", "a.example", "--no-such-option"],
-            ["serve", "-p", "70000"],
-        ] as [[String]] {
+        for arguments in lines {
             let outcome = try await CommandProcess(arguments, through: ["env", "COLUMNS=100"]).outcome()
             #expect(outcome.status == 64)
             texts.append("$ errand \(arguments.joined(separator: " "))\n\(outcome.errors)")
         }
-        try expectSnapshot("usage-errors", texts.joined(separator: "\n"))
+        try expectSnapshot(name, texts.joined(separator: "\n"))
     }
 }

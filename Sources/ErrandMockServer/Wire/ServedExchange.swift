@@ -2,7 +2,7 @@
 internal import ErrandCore
 
 /// Handles one request: gets the response, then sends the response with its fault. The same code is used for both HTTP versions.
-struct Exchange: Sendable {
+struct ServedExchange: Sendable {
     let core: ServerCore
     let wire: any ExchangeWire
     let inbound: Inbound
@@ -24,10 +24,10 @@ struct Exchange: Sendable {
             response = .text("the mock server's dispatcher threw: \(error)\n", status: .internalServerError)
         }
         let fault = response.fault
-        if fault?.point == .requestStart, let end = try await breakBeforeHead(response) { return end }
+        if fault?.point == .requestStart, let end = try await applyFault(of: response) { return end }
         if fault?.point == .requestBody {
             _ = try await body.next()
-            if let end = try await breakBeforeHead(response) { return end }
+            if let end = try await applyFault(of: response) { return end }
         }
         if response.startsEarly {
             if case .echo = response.body.kind { try await body.grantContinue() }
@@ -35,7 +35,7 @@ struct Exchange: Sendable {
             try await readToEnd()
         }
         if response.headDelay > .zero { try await clock.sleep(for: response.headDelay.bounded) }
-        if fault?.point == .responseStart, let end = try await breakBeforeHead(response) { return end }
+        if fault?.point == .responseStart, let end = try await applyFault(of: response) { return end }
         for head in response.informational { try await wire.inform(head) }
         let end = try await send(response)
         guard case .done = end else { return end }
@@ -78,7 +78,7 @@ struct Exchange: Sendable {
                 try await send(chunk.prefix(breakAt - sent), limit: response.bytesPerSecond)
                 var rest = Data(chunk.dropFirst(breakAt - sent))
                 while plan.length != nil, rest.count < 64 * 1024, let more = try await plan.source.next() { rest.append(more) }
-                if let end = try await breakBehindHead(response, rest: rest) { return end }
+                if let end = try await applyFault(of: response, rest: rest) { return end }
                 try await send(rest, limit: response.bytesPerSecond)
                 sent += rest.count
             } else {
@@ -86,7 +86,7 @@ struct Exchange: Sendable {
             }
             sent += chunk.count
         }
-        if hasFault, !hasBroken, let end = try await breakBehindHead(response, rest: Data()) { return end }
+        if hasFault, !hasBroken, let end = try await applyFault(of: response, rest: Data()) { return end }
         if !endsHere || hasFault { try await wire.end(trailers: response.trailers ?? plan.source.trailers) }
         return framing == .untilClose && wire.majorVersion == 1 ? .closeGracefully : .done
     }
@@ -104,47 +104,47 @@ struct Exchange: Sendable {
 
     // MARK: - Faults
 
-    /// Applies a fault before the head of the response. Returns `nil` if the exchange continues.
-    private func breakBeforeHead(_ response: MockResponse) async throws -> ExchangeEnd? {
+    /// Applies the fault of the response. Returns `nil` if the exchange continues.
+    ///
+    /// - Parameter rest: the known part of the body that is not sent yet; `nil` before the head of the response.
+    private func applyFault(of response: MockResponse, rest: Data? = nil) async throws -> ExchangeEnd? {
         guard let (fault, point) = response.fault else { return nil }
-        if case .slowDrip(let bytes, let pause) = fault.kind { body.slowDown(bytes: bytes, pause: pause) }
+        if rest == nil, case .slowDrip(let bytes, let pause) = fault.kind { body.slowDown(bytes: bytes, pause: pause) }
         if try await continues(after: fault) { return nil }
+        body.fail("reading ended because of the fault \(fault) at \(point)")
+        let content = rest ?? Plan.bytes(of: response)
+        let isHTTP2 = wire.majorVersion == 2
         var head = response.head
-        body.fail("reading ended because of the fault \(fault) at \(point)")
-        let content = Plan.bytes(of: response)
+        head.headerFields[.contentLength] = nil
         switch fault.kind {
         case .truncatedChunk:
-            head.headerFields[.contentLength] = nil
-            try await wire.start(head, framing: .chunked, endsHere: false)
-            try await wire.sendTruncated(content.prefix((content.count + 1) / 2), announcedBytes: content.count + 1024)
-            return .close
-        case .wrongContentLength(let missing):
-            head.headerFields[.contentLength] = nil
-            try await wire.start(head, framing: .length(max(0, content.count + missing)), endsHere: false)
-            try await wire.send(missing > 0 ? content.prefix(content.count / 2) : content)
-            if wire.majorVersion == 2 { try await wire.end(trailers: nil) }
-            return wire.majorVersion == 2 ? .done : .close
-        default: return try await breakHere(fault)
-        }
-    }
-
-    /// Applies a fault after the head of the response. Returns `nil` if the exchange continues. `rest` is the known part of the
-    /// body that is not sent yet.
-    private func breakBehindHead(_ response: MockResponse, rest: Data) async throws -> ExchangeEnd? {
-        guard let (fault, point) = response.fault else { return nil }
-        if try await continues(after: fault) { return nil }
-        body.fail("reading ended because of the fault \(fault) at \(point)")
-        switch fault.kind {
-        case .truncatedChunk:
-            if point == .responseBody || wire.majorVersion == 2 {
-                try await wire.sendTruncated(rest.prefix((rest.count + 1) / 2), announcedBytes: rest.count + 1024)
+            if rest == nil { try await wire.start(head, framing: .chunked, endsHere: false) }
+            if point != .responseEnd || isHTTP2 {
+                try await wire.sendTruncated(content.prefix((content.count + 1) / 2), announcedBytes: content.count + 1024)
             }
             return .close
         case .wrongContentLength(let missing):
-            if missing < 0 { try await wire.send(rest.isEmpty ? Data(repeating: UInt8(ascii: "+"), count: -missing) : rest) }
-            if wire.majorVersion == 2 { try await wire.end(trailers: nil) }
-            return wire.majorVersion == 2 ? .done : .close
-        default: return try await breakHere(fault)
+            if rest == nil {
+                try await wire.start(head, framing: .length(max(0, content.count + missing)), endsHere: false)
+                try await wire.send(missing > 0 ? content.prefix(content.count / 2) : content)
+            } else if missing < 0 {
+                try await wire.send(content.isEmpty ? Data(repeating: UInt8(ascii: "+"), count: -missing) : content)
+            }
+            if isHTTP2 { try await wire.end(trailers: nil) }
+            return isHTTP2 ? .done : .close
+        case .reset: return .reset
+        case .stall: return .hold
+        case .halfClose: return .halfClose
+        case .garbage(let octets):
+            try await wire.sendOctets(octets)
+            return .hold
+        case .goAway(_, let code) where isHTTP2:
+            try await wire.goAway(includesStream: false, code: code)
+            return .hold
+        case .resetStream(let code) where isHTTP2:
+            try await wire.resetStream(code: code)
+            return .done
+        default: return .close
         }
     }
 
@@ -157,24 +157,6 @@ struct Exchange: Sendable {
         default: return false
         }
         return true
-    }
-
-    private func breakHere(_ fault: Fault) async throws -> ExchangeEnd {
-        switch fault.kind {
-        case .reset: return .reset
-        case .stall: return .hold
-        case .halfClose: return .halfClose
-        case .garbage(let octets):
-            try await wire.sendOctets(octets)
-            return .hold
-        case .goAway(_, let code) where wire.majorVersion == 2:
-            try await wire.goAway(includesStream: false, code: code)
-            return .hold
-        case .resetStream(let code) where wire.majorVersion == 2:
-            try await wire.resetStream(code: code)
-            return .done
-        default: return .close
-        }
     }
 }
 #endif
