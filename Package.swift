@@ -324,8 +324,9 @@ let package = Package(
         .testTarget(
             name: "MainActorSamplesTests",
             dependencies: [
-                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandTesting",
+                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandRecording", "ErrandTesting",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
+                .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
                 .product(name: "_CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Auth"])),
             ],
             swiftSettings: [.defaultIsolation(MainActor.self)]
@@ -333,8 +334,9 @@ let package = Package(
         .testTarget(
             name: "ReadmeTests",
             dependencies: [
-                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandTesting", "TestSupport",
+                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandRecording", "ErrandTesting", "TestSupport",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
+                .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
                 .product(name: "_CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Auth"])),
             ]
         ),

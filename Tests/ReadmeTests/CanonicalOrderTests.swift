@@ -39,6 +39,23 @@ import Testing
         #expect(count >= 1, "no text shows the order")
     }
 
+    /// The first words of the lines of a picture, between the two arrows.
+    private static func picture(in path: String) throws -> [String] {
+        let rest = try ReadmeTests.text(of: path).components(separatedBy: "```\n request ").dropFirst().first ?? ""
+        return rest.components(separatedBy: "\n```")[0].split(separator: "\n").dropFirst().compactMap { line in
+            line.split(separator: " ").dropFirst().first.map(String.init)
+        }
+    }
+
+    private static func names(_ stack: HTTPStack) -> [String] { stack.layers.map { String($0.label.prefix { $0 != "(" }) } }
+
+    @Test func thePicturesShowTheLayersOfTheirStacks() throws {
+        let github = HTTPStack.default.retry().timeout(.seconds(30)).server("https://api.github.com")
+        #expect(try Self.picture(in: "README.md") == Self.names(github))
+        let tenant = HTTPStack.default.wrapped(by: TenantMiddleware(tenant: "blue")).retry()
+        #expect(try Self.picture(in: ReadmeTests.guides + "WritingMiddleware.md") == Self.names(tenant))
+    }
+
     @Test func theOrderOfATextIsRead() {
         let text = "The canonical order, outermost first: `server`, middleware of your own\nwithout rules, `retry`, transport. The rest."
         #expect(Self.orders(in: text) == [["server", "unplaced", "retry", "transport"]])

@@ -107,10 +107,10 @@ func stubbed() async throws {
 }
 
 #if MockServer
-func served(by transport: some HTTPSender) async throws {
+func served() async throws {
     let stub = Stub(.get, "/users/{id}").responds(.json(["name": "Ada"]))
     let name = try await withMockServer(serving: [stub]) { server in
-        let client = APIClient(transport.server(server.url()))
+        let client = APIClient(HTTPStack.default.server(server.url()))
         return try await client.get("/users/7", as: [String: String].self)["name"]
     }
     assert(name == "Ada")

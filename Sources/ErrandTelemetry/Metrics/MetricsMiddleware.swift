@@ -12,7 +12,8 @@ public import Metrics
 /// ```
 ///
 /// **Place:** next to the transport, inside `retry`, `redirect`, the cache and the limits: each attempt is measured on its own, without the
-/// time in which it was queued. `HTTPStack.default` already follows redirects; therefore begin with `HTTPStack.bare`.
+/// time in which it was queued. `HTTPStack.default` puts it there, wherever you write it. Around a transport and `HTTPStack.bare`, write
+/// it before `redirect` and `retry`.
 ///
 /// The metrics:
 ///
@@ -41,9 +42,9 @@ public import Metrics
 /// `connection_lost`), or the name of the error's type. A call that its caller cancelled, or a response that was abandoned, has none.
 ///
 /// **Bounds:** backends keep each series forever, and servers choose names and statuses. After 1,000 sets of the common attributes, further
-/// servers are counted together with the `server.address` `_OTHER`, without a port and optional attributes. After 100 sets of the other
-/// attributes of one server, further sets are counted together with the `error.type` `_OTHER`, without a status. After 1,000 sets of
-/// the attributes of connections, further servers are counted together, too.
+/// servers are counted together with the `server.address` `_OTHER`, without a port and optional attributes. For each such set,
+/// after 100 instruments (up to three for each outcome), further outcomes are counted together with the `error.type` `_OTHER`, without a
+/// status. After 1,000 sets of the attributes of connections, further servers are counted together, too.
 ///
 /// swift-metrics can't pass buckets or units to a backend: configure ``durationBuckets`` in yours.
 ///

@@ -6,8 +6,8 @@ public import Tracing
 /// middleware uses swift-distributed-tracing.
 ///
 /// **Place:** next to the transport, inside `retry`, `redirect`, the cache and the limits: each attempt has its own span and its own
-/// context, also after each redirect. `HTTPStack.default` already follows redirects; therefore begin with `HTTPStack.bare`. For a span
-/// around the whole call, see ``TraceCallMiddleware``.
+/// context, also after each redirect. `HTTPStack.default` puts it there, wherever you write it. Around a transport and `HTTPStack.bare`,
+/// write it before `redirect` and `retry`. For a span around the whole call, see ``TraceCallMiddleware``.
 ///
 /// ```swift
 /// let stack = HTTPStack.bare.metrics().trace().redirect().retry().log(to: logger).traceCall()

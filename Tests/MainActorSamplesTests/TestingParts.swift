@@ -1,0 +1,1 @@
+../ReadmeTests/TestingParts.swift

@@ -1,0 +1,1 @@
+../ReadmeTests/ValidatingResponses.swift

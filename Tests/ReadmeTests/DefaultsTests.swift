@@ -1,0 +1,164 @@
+#if Auth && NIO && Telemetry
+import Errand
+import Foundation
+import Testing
+
+@testable import ErrandAPI
+@testable import ErrandAuth
+@testable import ErrandCore
+@testable import ErrandFormats
+@testable import ErrandNIO
+@testable import ErrandRecording
+@testable import ErrandTelemetry
+@testable import ErrandTesting
+
+/// The article "Defaults and limits" has each value as the code has it.
+@Suite struct DefaultsTests {
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    private static func number(_ number: Int) -> String {
+        var (digits, groups) = (Substring("\(number)"), [Substring]())
+        while !digits.isEmpty {
+            groups.insert(digits.suffix(3), at: 0)
+            digits = digits.dropLast(3)
+        }
+        return groups.joined(separator: ",")
+    }
+
+    private static func bytes(_ count: Int) -> String {
+        for (unit, size) in [("MiB", 1 << 20), ("KiB", 1 << 10)] where count % size == 0 { return "\(number(count / size)) \(unit)" }
+        return "\(number(count)) bytes"
+    }
+
+    /// A value that only the declaration of a parameter has.
+    private static func stated(_ value: String, in path: String, by declaration: String) throws -> String {
+        let text = try String(contentsOf: root.appendingPathComponent("Sources/\(path)"), encoding: .utf8)
+        return text.contains(declaration) ? value : "not '\(declaration)'"
+    }
+
+    /// The values of the code, by the name of the row.
+    private static func values() throws -> [String: String] {
+        let configuration = NIOTransport.Configuration()
+        var values: [String: String] = [:]
+        values["timeout(_:)"] = HTTPStack.default.layers.contains { $0.label.hasPrefix("timeout") } ? "some" : "none"
+        values["NIOTransport.Configuration.connectTimeout"] = configuration.connectTimeout.inWords
+        values["PhaseTimeouts"] = Mirror(reflecting: PhaseTimeouts()).children.contains { $0.value is Duration } ? "some" : "none"
+        values["Resilience.totalTimeout"] = Resilience.standard.totalTimeout.inWords
+        values["Resilience.attemptTimeout"] = Resilience.standard.attemptTimeout.inWords
+        values["Response.releaseLimit"] = Response.releaseLimit.inWords
+        values["TransferProgress"] = try stated(
+            "100 ms", in: "ErrandCore/Bodies/TransferProgress.swift", by: "every interval: Duration = .milliseconds(100)")
+        values["RedirectPolicy.maxHops"] = number(RedirectPolicy.standard.maxHops)
+        values["RetryPolicy.maxAttempts"] = number(RetryPolicy.standard.maxAttempts)
+        values["RetryPolicy.backoff"] = "\(RetryPolicy.standard.backoff)"
+        values["RetryPolicy.retryAfterCap"] = RetryPolicy.standard.retryAfterCap.inWords
+        values["RetryPolicy.defaultStatuses"] = RetryPolicy.defaultStatuses.sorted().map(String.init).joined(separator: ", ")
+        values["RetryBudget.reserve"] = RetryBudget().reserve.inWords
+        values["RetryBudget.perSuccess"] = RetryBudget().perSuccess.inWords
+        values["RetryBudget.perSecond"] = RetryBudget().perSecond.inWords
+        values["FallbackMiddleware.deadlineShare"] = try stated(
+            "25 %", in: "ErrandMiddleware/Fallback/FallbackMiddleware.swift", by: "statuses: Set<Int> = [], deadlineShare: Double = 0.25) {"
+        )
+        values["APIClient.bodyLimitBytes"] = bytes(APIClient(.bare).bodyLimitBytes)
+        values["ResponseBody.defaultCollectLimitBytes"] = bytes(ResponseBody.defaultCollectLimitBytes)
+        values["StatusError.bodyLimitBytes"] = bytes(StatusError.bodyLimitBytes)
+        values["ResponseDecodingError.bodyLimitBytes"] = bytes(ResponseDecodingError.bodyLimitBytes)
+        values["JSONDepth.limit"] = number(JSONDepth.limit)
+        values["JSONValue.depthLimit"] = number(JSONValue.depthLimit)
+        values["FormURLEncoded.memberLimit"] = number(FormURLEncoded.memberLimit)
+        values["ResponseBody.lines"] = bytes(LineSplitter.defaultMaxLineBytes)
+        values["ResponseBody.defaultJSONTextLimitBytes"] = bytes(ResponseBody.defaultJSONTextLimitBytes)
+        values["MultipartReader.defaultMaxParts"] = number(MultipartReader.defaultMaxParts)
+        values["MultipartReader.defaultMaxHeadBytes"] = bytes(MultipartReader.defaultMaxHeadBytes)
+        values["DecompressionLimits.maxBytes"] = DecompressionLimits.standard.maxBytes.map(bytes) ?? "none"
+        values["DecompressionLimits.maxRatio"] = DecompressionLimits.standard.maxRatio.map(number) ?? "none"
+        values["DecompressionLimits.maxCodings"] = number(DecompressionLimits.standard.maxCodings)
+        values["NIOTransport.Configuration.maxConnectionsPerOrigin"] = number(configuration.maxConnectionsPerOrigin)
+        values["NIOTransport.Configuration.maxConnections"] = number(configuration.maxConnections)
+        values["NIOTransport.Configuration.idleTimeout"] = configuration.idleTimeout.inWords
+        values["NIOTransport.Configuration.maxConnectionAge"] = configuration.maxConnectionAge?.inWords ?? "none"
+        values["NIOTransport.Configuration.pingInterval"] = configuration.pingInterval?.inWords ?? "none"
+        values["HTTP2Limits.mostStreams"] = number(HTTP2Limits.mostStreams)
+        values["HTTP2Limits.streamWindowBytes"] = bytes(HTTP2Limits.streamWindowBytes)
+        values["ResponseLimits.headBytes"] = bytes(ResponseLimits().headBytes)
+        values["ResponseLimits.fieldCount"] = number(ResponseLimits().fieldCount)
+        values["ResponseLimits.interimResponseCount"] = number(ResponseLimits().interimResponseCount)
+        values["RequestTarget.limitBytes"] = bytes(RequestTarget.limitBytes)
+        values["UserAgentMiddleware.standard"] = UserAgentMiddleware.standard
+        values["CachedHostResolver.timeToLive"] = try stated(
+            "30 s", in: "ErrandCore/Resolving/CachedHostResolver.swift", by: "for timeToLive: Duration = .seconds(30)")
+        values["PollingPolicy.timeout"] = PollingPolicy.standard.timeout?.inWords ?? "none"
+        values["PollingPolicy.backoff"] = "\(PollingPolicy.standard.backoff)"
+        values["PollingPolicy.retryAfterCap"] = PollingPolicy.standard.retryAfterCap.inWords
+        values["PollingPolicy.maxFailures"] = number(PollingPolicy.standard.maxFailures)
+        values["PaginationPolicy.maxPages"] = number(PaginationPolicy.standard.maxPages)
+        values["EventStreamPolicy.maxReconnects"] = EventStreamPolicy.standard.maxReconnects.map(number) ?? "none"
+        values["EventStreamPolicy.reconnectionTime"] = EventStreamPolicy.standard.reconnectionTime.inWords
+        values["EventStreamPolicy.backoff"] = "\(EventStreamPolicy.standard.backoff)"
+        values["EventStreamPolicy.retryAfterCap"] = EventStreamPolicy.standard.retryAfterCap.inWords
+        values["EventStreamPolicy.silenceTimeout"] = EventStreamPolicy.standard.silenceTimeout?.inWords ?? "none"
+        values["EventStreamPolicy.maxEventBytes"] = bytes(EventStreamPolicy.standard.maxEventBytes)
+        values["AuthenticateMiddleware.roundLimit"] = number(AuthenticateMiddleware.roundLimit)
+        values["RefreshPolicy.leadTime"] = RefreshPolicy.standard.leadTime.inWords
+        values["RefreshPolicy.limit"] = number(RefreshPolicy.standard.limit)
+        values["RefreshPolicy.window"] = RefreshPolicy.standard.window.inWords
+        values["OAuthClient.responseLimitBytes"] = bytes(OAuthClient.responseLimitBytes)
+        values["CircuitBreakerPolicy.failureRatio"] = CircuitBreakerPolicy.standard.failureRatio.inPercent
+        values["CircuitBreakerPolicy.minimumCalls"] = number(CircuitBreakerPolicy.standard.minimumCalls)
+        values["CircuitBreakerPolicy.window"] = CircuitBreakerPolicy.standard.window.inWords
+        values["CircuitBreakerPolicy.breakTime"] = CircuitBreakerPolicy.standard.breakTime.inWords
+        values["CircuitBreakerPolicy.longestBreak"] = CircuitBreakerPolicy.standard.longestBreak.inWords
+        values["CircuitBreakerPolicy.probeCount"] = number(CircuitBreakerPolicy.standard.probeCount)
+        values["HedgePolicy.maxAttempts"] = number(HedgePolicy().maxAttempts)
+        values["HedgePolicy.delay"] = "\(HedgePolicy().delay)"
+        values["ConcurrencyLimit.adaptive()"] = "\(ConcurrencyLimit.adaptive())"
+        values["RateLimitMiddleware.longestServerWait"] = try stated(
+            "1 h", in: "ErrandMiddleware/RateLimit/RateLimitMiddleware.swift", by: "longestServerWait: Duration = .seconds(3600)")
+        values["CoalesceMiddleware.defaultViewLimitBytes"] = bytes(CoalesceMiddleware.defaultViewLimitBytes)
+        values["LogDetail.body()"] = bytes(LogDetail.body().bodyLimitBytes ?? 0)
+        values["Instruments.seriesLimit"] = number(Instruments.seriesLimit)
+        values["Instruments.outcomeLimit"] = number(Series.outcomeLimit)
+        values["Recording.bodyLimitBytes"] = bytes(try Recording(path: "/nowhere.har", mode: .all).bodyLimitBytes)
+        values["StubTransport.bodyLimitBytes"] = bytes(StubTransport.bodyLimitBytes)
+        return values
+    }
+
+    /// The rows of the article: the name and the default.
+    private static func rows() throws -> [(name: String, value: String)] {
+        let article = try String(
+            contentsOf: root.appendingPathComponent("Sources/Errand/Errand.docc/DefaultsAndLimits.md"), encoding: .utf8)
+        return article.split(separator: "\n").filter { $0.hasPrefix("| `") }.map { line in
+            let cells = line.components(separatedBy: " | ")
+            return (cells[0].trimmingCharacters(in: CharacterSet(charactersIn: "| `")), cells[1])
+        }
+    }
+
+    @Test func eachRowHasTheValueOfTheCode() throws {
+        let (rows, values) = (try Self.rows(), try Self.values())
+        for row in rows { #expect(values[row.name] == row.value, "\(row.name)") }
+        #expect(Set(rows.map(\.name)) == Set(values.keys) && rows.count == values.count)
+        #expect(rows.count >= 60)
+    }
+
+    /// A policy has no setting that the article leaves out.
+    @Test func eachNumberOfAPolicyIsInTheArticle() throws {
+        let names = Set(try Self.rows().map(\.name))
+        let policies: [(String, Any)] = [
+            ("RetryPolicy", RetryPolicy.standard), ("RedirectPolicy", RedirectPolicy.standard), ("PollingPolicy", PollingPolicy.standard),
+            ("PaginationPolicy", PaginationPolicy.standard), ("EventStreamPolicy", EventStreamPolicy.standard),
+            ("RefreshPolicy", RefreshPolicy.standard), ("CircuitBreakerPolicy", CircuitBreakerPolicy.standard),
+            ("ResponseLimits", ResponseLimits()), ("DecompressionLimits", DecompressionLimits.standard),
+        ]
+        // Shares and free amounts that the text beside another row has.
+        let elsewhere: Set = ["RefreshPolicy.jitter", "CircuitBreakerPolicy.slowCallRatio", "DecompressionLimits.ratioThresholdBytes"]
+        for (type, policy) in policies {
+            for child in Mirror(reflecting: policy).children {
+                guard let label = child.label, child.value is Int || child.value is Double || child.value is Duration else { continue }
+                let name = "\(type).\(label)"
+                #expect(names.contains(name) != elsewhere.contains(name), "\(name)")
+            }
+        }
+    }
+}
+#endif

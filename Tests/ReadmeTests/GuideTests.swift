@@ -1,0 +1,179 @@
+import Errand
+import ErrandRecording
+import ErrandTesting
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+/// The samples of the guides to tests, exports, validators, metrics and repeated requests do what the guides say. The tests of the guides
+/// to tests and to a sign-in run as they are.
+@Suite(.timeLimit(.minutes(5))) struct GuideTests {
+    /// Checks that an article shows a text in a block of its own.
+    private static func show(_ text: String, in article: String, _ location: SourceLocation = #_sourceLocation) throws {
+        let isShown = try ReadmeTests.text(of: ReadmeTests.guides + article).contains("```\n\(text)\n```")
+        #expect(isShown, "\(text)", sourceLocation: location)
+    }
+
+    @Test func theGuideToTestsShowsTheErrorOfAMissingStub() async throws {
+        let stub = StubTransport(Stub(.patch, "/tickets/{id}").responds(.json(Ticket(id: 7))))
+        let api = APIClient(stub.server("https://desk.example"))
+        let error = await #expect(throws: UnmatchedRequestError.self) { try await api.get("/tickets/7", as: Ticket.self) }
+        try Self.show("\(try #require(error))", in: "Testing.md")
+    }
+
+    @Test func ticketsAreRecordedOnceAndReplayed() async throws {
+        let folder = try TestFolder("guide")
+        let stub = StubTransport(Stub(.get, "/tickets").responds(.json([Ticket(id: 7)])))
+        for _ in 0..<2 {
+            let found = try await tickets(over: HTTPStack(stub), recordedIn: folder.file("tickets.har"), token: "a-long-token")
+            #expect(found == [Ticket(id: 7)] && stub.requests.count == 1)
+        }
+        #expect(try !String(contentsOfFile: folder.file("tickets.har"), encoding: .utf8).contains("a-long-token"))
+    }
+
+    @Test func aSessionIsExported() async throws {
+        let folder = try TestFolder("guide")
+        let stub = StubTransport(Stub().responds(.json(["secret": 7, "card": 8])))
+        for count in 1...2 {
+            try await exportSession(over: .ordered(around: stub), to: folder.file("session.har")) { api in
+                _ = try await api.data(Endpoint<Void>.get("/tickets", query: ["api_key": "k"]))
+            }
+            #expect(stub.requests.count == count, "the mode all sends each request")
+        }
+        let recording = try Recording(path: folder.file("session.har"), mode: .newEpisodes)
+        printSession(recording)
+        let entry = try #require(recording.log.entries.first)
+        let shown = try ReadmeTests.text(of: ReadmeTests.guides + "ExportingHAR.md")
+            .contains("// \(entry.request.method) \(entry.request.url) \(entry.response.status)\n")
+        #expect(shown && recording.log.entries.count == 1)
+        #expect(entry.response.content.text?.contains(#""secret":0"#) == true)
+
+        let diagnostics = Diagnostics(network: HTTPStack(stub))
+        try await diagnostics.start(path: folder.file("diagnostics.har"))
+        _ = try await diagnostics.api.data(Endpoint<Void>.get("/a"))
+        try await diagnostics.stop()
+        _ = try await diagnostics.api.data(Endpoint<Void>.get("/b"))
+        #expect(try HARLog(fileContent: Data(contentsOf: URL(fileURLWithPath: folder.file("diagnostics.har")))).entries.count == 1)
+
+        let some = try Recording(path: folder.file("some.har"), mode: .all)
+        let api = makeRecorded(HTTPStack(stub), on: some)
+        for path in ["/tickets/1", "/other"] { _ = try await api.data(Endpoint<Void>.get(PathTemplate(verbatim: path))) }
+        #expect(some.log.entries.map(\.request.url) == ["https://desk.example/tickets/1"])
+
+        let all = try Recording(path: folder.file("all.har"), mode: .all)
+        let recorded = APIClient(stub.record(on: all).server("https://desk.example"))
+        try await signInUnrecorded(recorded, "a-password")
+        try await hideCards(recorded, "4111-1111")
+        #expect(all.log.entries.map(\.request.postData?.text) == [#"{"card":"REDACTED"}"#])
+        try await signInUnrecorded(APIClient(stub.server("https://desk.example")), "a-password")
+    }
+
+    @Test func responsesAreValidated() async throws {
+        let stub = StubTransport(
+            Stub(.get, "/seats/1").responds(.json(Seat(row: 1))), Stub(.get, "/seats/2").responds(.status(.noContent)),
+            Stub(.get, "/seats/3").responds(.status(.ok, headers: [.contentType: "text/html"], text: "<html>Sign in</html>")))
+        let hall = makeHall(.ordered(around: stub))
+        #expect(try await findSeat(1, with: hall) == Seat(row: 1))
+        #expect(try await findSeat(2, with: hall) == nil)
+        await #expect(throws: WrongContentError.self) { try await findSeat(3, with: hall) }
+        #expect(hall.stack.orderProblems.isEmpty)
+
+        let clock = ManualClock()
+        let busy = StubTransport(
+            Stub(.post, "/seats").json(["row": 1]).responds(.json(["code": 50_300]), .json(["code": 0])),
+            Stub(.post, "/seats").json(["row": 2]).responds(.json(["reason": "Taken."], status: .conflict)),
+            Stub(.post, "/seats").responds(.json(["code": 50_300])))
+        let open = makeOpenHall(.ordered(around: busy), clock: clock)
+        try await clock.advancingToSleepers { try await open.post("/seats", body: .json(Seat(row: 1))) }
+        #expect(busy.requests.count == 2)
+        let problem = await #expect(throws: HallProblem.self) { try await open.post("/seats", body: .json(Seat(row: 2))) }
+        #expect(problem?.localizedDescription == "Taken.")
+        let refused = await #expect(throws: ResponseValidationError.self) {
+            try await clock.advancingToSleepers { try await open.post("/seats", body: .json(Seat(row: 3))) }
+        }
+        try Self.show("\(try #require(refused))", in: "ValidatingResponses.md")
+    }
+
+    @Test func requestsAreRepeated() async throws {
+        let stub = StubTransport(
+            Stub(.post, "/articles").header(.idempotencyKey).responds(.status(.serviceUnavailable), .status(.created)),
+            Stub(.post, "/articles").responds(.status(.serviceUnavailable)),
+            Stub(.put, "/locked").responds(.status(.init(code: 423)), .status(.noContent)),
+            Stub(.put, "/press").responds(.json(["code": 50_300]), .json(["code": 0])),
+            Stub(.get, "/printings/{id}").responds(
+                .json(["isDone": false], headers: [.retryAfter: "1"]), .json(["isDone": true])))
+        let network = HTTPStack.ordered(around: stub)
+        let patient = makePatient(network)
+        try await send("text", with: patient)
+        #expect(stub.requests.count == 2)
+        let error = await #expect(throws: StatusError.self) { try await patient.post("/articles", body: .text("text")) }
+        try Self.show("\(try #require(error))", in: "RepeatingRequests.md")
+        try await makeWaitingForLocks(network).put("/locked")
+        try await makeWaitingForThePress(network).put("/press")
+        try await waitForPrinting(7, with: patient)
+        #expect(stub.unusedStubs.isEmpty)
+        for client in [patient, makeWaitingForLocks(network), makeWaitingForThePress(network)] {
+            #expect(client.stack.orderProblems.isEmpty)
+        }
+        let mirror = StubTransport(Stub().responds(.json(["isDone": true])))
+        let down = StubTransport(Stub(.get).responds(.untrustedCertificate))
+        let mirrored = makeMirrored(HTTPStack(down), HTTPStack(mirror))
+        try await waitForPrinting(7, with: mirrored)
+        #expect(down.requests.count == 1 && mirror.requests.map { $0.request.url?.description } == ["https://mirror.example/printings/7"])
+        #expect(mirrored.stack.orderProblems.isEmpty)
+    }
+
+    #if Auth
+    @Test func aSignInOverTheClientThatAuthenticatesNeedsAnOption() async throws {
+        let issued = IssuedTokens(accessToken: "a1", refreshToken: "r1", expiresIn: 3600)
+        let stub = StubTransport(Stub(.post, "/v1/session").responds(.json(issued)))
+        let club = Club(over: .ordered(around: stub), store: MemoryTokenStore())
+        let credentials = Credentials(email: "ada@club.example", password: "right")
+        let error = await #expect(throws: AuthenticationError.self) { try await club.api.value(ClubAPI.signIn(credentials)) }
+        try Self.show("\(try #require(error))", in: "SigningIn.md")
+        #expect(try await signIn(over: club.api, credentials).value == "a1")
+        #expect(club.api.stack.orderProblems.isEmpty && club.open.stack.orderProblems.isEmpty)
+    }
+
+    @Test func aServerEndsASession() async throws {
+        let issued = IssuedTokens(accessToken: "a1", refreshToken: "r1", expiresIn: 3600)
+        let stub = StubTransport(Stub(.post, "/v1/session").responds(.json(issued)), Stub().responds(.status(.unauthorized)))
+        let account = await AccountModel(Club(over: .ordered(around: stub), store: MemoryTokenStore()))
+        let following = Task { await account.followAccount() }
+        await account.signIn(email: "ada@club.example", password: "right")
+        #expect(await account.loadMember() == nil)
+        #expect(await account.screen == .signIn)
+        #expect(await account.message == "Sign in again.")
+        following.cancel()
+        await following.value
+    }
+
+    @Test func anOfflineMemberStaysSignedIn() async throws {
+        let stub = StubTransport(Stub(.get, "/v1/me").responds(.offline))
+        let store = MemoryTokenStore(AccessToken("a1"))
+        let account = await AccountModel(Club(over: .ordered(around: stub), store: store))
+        await account.start()
+        #expect(await account.loadMember() == nil)
+        #expect(await account.screen == .member)
+    }
+    #endif
+
+    #if Telemetry && NIO
+    @Test func eachEndpointHasItsMetrics() async throws {
+        let metrics = TextMetrics()
+        let stub = StubTransport(Stub().responds(.json(["id": 7])))
+        let api = measuredByEndpoint(.ordered(around: stub), factory: metrics)
+        for id in 1...2 { _ = try await api.data(Endpoint<Void>.get("/notes/\(id, "id")")) }
+        let line = try #require(metrics.text.split(separator: "\n").first { $0.hasPrefix("http_client_request_duration_count") })
+        try Self.show("\(line)", in: "MetricsPerEndpoint.md")
+        try Self.show("\(measuredByEndpoint(.default, factory: metrics).stack)", in: "MetricsPerEndpoint.md")
+        #expect(HTTPStack.default.metrics(factory: metrics).redirect().retry().orderProblems.isEmpty)
+        #expect(HTTPStack.bare.metrics(factory: metrics).redirect().retry().orderProblems.isEmpty)
+        #expect(!HTTPStack.bare.redirect().retry().metrics(factory: metrics).orderProblems.isEmpty)
+        // Recording changes nothing about the place.
+        let recording = try Recording(path: "/nowhere.har", mode: .all)
+        #expect(HTTPStack.default.record(on: recording).metrics(factory: metrics).orderProblems.isEmpty)
+    }
+    #endif
+}

@@ -1,0 +1,48 @@
+import Errand
+
+// The samples of the article "RepeatingRequests", to the letter: `ReadmeTests` holds each block of it against this file.
+
+func makePatient(_ network: HTTPStack) -> APIClient {
+    APIClient(network.retry().timeout(.seconds(30)).server("https://press.example"))
+}
+
+func send(_ article: String, with api: APIClient) async throws {
+    try await api.post("/articles", body: .text(article)) { $0.idempotencyKey = .attached }
+}
+
+func makeWaitingForLocks(_ network: HTTPStack) -> APIClient {
+    let policy = RetryPolicy.standard.deciding { attempt in
+        switch attempt.result {
+        case .success(let response) where response.status.code == 423: .retry(after: .milliseconds(200))  // locked by another user
+        case .failure(let error as TransportError) where error.code == .cannotFindHost: .stop
+        default: .byPolicy
+        }
+    }
+    return APIClient(network.retry(policy).server("https://press.example"))
+}
+
+nonisolated struct PressState: Decodable, Sendable {
+    var code: Int
+}
+
+func makeWaitingForThePress(_ network: HTTPStack) -> APIClient {
+    let isReady = ResponseValidator("is ready") { _, response, _ in
+        guard response.status == .ok, let state = try? await response.json(as: PressState.self) else { return .next }
+        return state.code == 50_300 ? .retry(.constant(.milliseconds(200)), atMost: 5) : .next
+    }
+    return APIClient(network.retry().validate(isReady).server("https://press.example"))
+}
+
+nonisolated struct Printing: Decodable, Sendable {
+    var isDone: Bool
+}
+
+func waitForPrinting(_ id: Int, with api: APIClient) async throws {
+    let printing = Endpoint<Printing>.get("/printings/\(id, "id")")
+    _ = try await api.poll(printing) { response in response.value.isDone }
+}
+
+func makeMirrored(_ network: HTTPStack, _ mirror: HTTPStack) -> APIClient {
+    let main = network.server("https://press.example").retry()
+    return APIClient(main.fallback(to: mirror.server("https://mirror.example"), statuses: [503]).timeout(.seconds(10)))
+}
