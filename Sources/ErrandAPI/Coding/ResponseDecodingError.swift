@@ -94,8 +94,8 @@ public struct ResponseDecodingError: RequestFailure {
     }
 
     /// Returns the names of the keys in the body. A key strategy converts names: `created_at` in the body becomes `createdAt`. For a
-    /// missing key, the name is the name that the coding would write. If the body has a member with a similar name, that name is
-    /// `found`, and the name of the missing key is that of the property.
+    /// missing key, the name is the name that the coding would write. If the body has a member with a similar name, `found` is the
+    /// name of that member, and the name of the missing key is the name of the property.
     private static func names(
         of path: [any CodingKey], in body: Data, _ error: any Error, _ coding: JSONCoding
     ) -> (names: [String], found: String?) {

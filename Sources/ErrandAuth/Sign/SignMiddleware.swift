@@ -106,8 +106,8 @@ private enum SignOptionKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// Another signer for this request, or `.off`. With `.inherited`, the default, the stack's signer signs. A redirect to another
-    /// origin removes the signer.
+    /// Replaces the stack's signer for this request. `.off`: the request is not signed. Default: `.inherited`, the stack's signer.
+    /// A redirect to another origin removes this option.
     public var sign: OptionOverride<any RequestSigner> {
         get { self[SignOptionKey.self] }
         set { self[SignOptionKey.self] = newValue }

@@ -138,8 +138,8 @@ private enum CompressRequestsOptionKey: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// How the body of this request is compressed, such as `.gzip`, or `.off`. `.inherited` (the default) uses the compression of the
-    /// stack.
+    /// Replaces the stack's compression for the body of this request, for example with `.gzip`. `.off`: the body is not compressed.
+    /// Default: `.inherited`, the stack's compression.
     ///
     /// If the stack has no `compressRequests`, the request fails with ``/ErrandCore/UnsupportedOptionError``.
     public var compressRequests: OptionOverride<RequestCompression> {

@@ -87,7 +87,8 @@ private enum DecompressOptionKey: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// Other limits for this request. `.off`: the body is returned as the server sent it.
+    /// Replaces the stack's decompression limits for this request. `.off`: the body is returned as the server sent it. Default:
+    /// `.inherited`, the stack's limits.
     public var decompress: OptionOverride<DecompressionLimits> {
         get { self[DecompressOptionKey.self] }
         set { self[DecompressOptionKey.self] = newValue }

@@ -184,7 +184,7 @@ public struct RateLimitStoreError: RequestFailure {
 private enum RateLimitKey: SwitchOptionKey {}
 
 extension RequestOptions {
-    /// Whether rate limits apply to this request: `.off` bypasses every rate limit.
+    /// Whether rate limits apply to this request. `.off`: the request bypasses every rate limit.
     public var rateLimit: OptionOverride<Never> {
         get { self[RateLimitKey.self] }
         set { self[RateLimitKey.self] = newValue }

@@ -86,7 +86,8 @@ private enum RedirectOptionKey: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// Another policy for this request, or `.off`.
+    /// Replaces the stack's redirect policy for this request. `.off`: redirects are returned, not followed. Default:
+    /// `.inherited`, the stack's policy.
     public var redirect: OptionOverride<RedirectPolicy> {
         get { self[RedirectOptionKey.self] }
         set { self[RedirectOptionKey.self] = newValue }

@@ -100,7 +100,7 @@ private struct RecordedResponseTransport: HTTPTransport {
 private enum RecordingOptionKey: SwitchOptionKey {}
 
 extension RequestOptions {
-    /// Whether recording applies to this request: `.off` neither records nor replays the request.
+    /// Whether recording applies to this request. `.off`: the request is neither recorded nor replayed.
     public var record: OptionOverride<Never> {
         get { self[RecordingOptionKey.self] }
         set { self[RecordingOptionKey.self] = newValue }

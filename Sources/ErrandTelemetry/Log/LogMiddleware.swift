@@ -130,13 +130,15 @@ private enum LogDetailOptionKey: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// Another level for the log of this request, or `.off`. The stack needs `log(to:)`.
+    /// Replaces the stack's log level for this request. `.off`: the request is not logged. Default: `.inherited`, the stack's
+    /// level. The option requires `log(to:)` in the stack.
     public var log: OptionOverride<Logger.Level> {
         get { self[LogOptionKey.self] }
         set { self[LogOptionKey.self] = newValue }
     }
 
-    /// How much is logged of this request; `.off` is the same as ``LogDetail/none``. The stack needs `log(to:)`.
+    /// Replaces the stack's log detail for this request. `.off` means ``LogDetail/none``. Default: `.inherited`, the stack's
+    /// detail. The option requires `log(to:)` in the stack.
     public var logDetail: OptionOverride<LogDetail> {
         get { self[LogDetailOptionKey.self] }
         set { self[LogDetailOptionKey.self] = newValue }

@@ -154,7 +154,7 @@ private enum MetricsOptionKey: SwitchOptionKey {
 }
 
 extension RequestOptions {
-    /// Whether this request is measured: `.off` leaves it out.
+    /// Whether this request is measured. `.off`: no metric includes the request.
     public var metrics: OptionOverride<Never> {
         get { self[MetricsOptionKey.self] }
         set { self[MetricsOptionKey.self] = newValue }

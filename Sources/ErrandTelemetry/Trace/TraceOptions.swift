@@ -50,7 +50,8 @@ private enum TraceOptionKey: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// The options of this request. `.off`: the request has no span, and its header fields are not changed.
+    /// Replaces the stack's trace options for this request. `.off`: the request has no span, and its header fields are not
+    /// changed. Default: `.inherited`, the stack's options.
     public var trace: OptionOverride<TraceOptions> {
         get { self[TraceOptionKey.self] }
         set { self[TraceOptionKey.self] = newValue }
