@@ -33,7 +33,7 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     /// `bodyTooLarge`.
     public var maxEventBytes: Int
     /// The statuses after which the stream connects again. After any other status except 200 and 204, the stream does not connect
-    /// again. A status 2xx other than 200 and 204 always ends the stream, even if the rule accepts the status.
+    /// again. Any other status 2xx, such as 202, fails the stream even if the rule accepts the status.
     public var retriedStatuses: StatusRule
     /// Whether a request that is not idempotent, such as a POST, may be processed twice. The question arises if the server may have
     /// processed the request, and the stream has no event ID after which the server could continue.

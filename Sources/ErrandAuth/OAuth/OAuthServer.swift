@@ -9,7 +9,7 @@ internal import ErrandFormats
 /// let known = OAuthServer(tokenEndpoint: "https://auth.example/token", authorizationEndpoint: "https://auth.example/authorize")
 /// ```
 public struct OAuthServer: Sendable, Hashable {
-    /// The URL that identifies the server. `nil` if the URL is not known: the issuer of a redirect is then not checked.
+    /// The URL that identifies the server. `nil` if the URL is not known. The issuer of a redirect is then not checked.
     public var issuer: String?
     /// The URL that issues tokens.
     public var tokenEndpoint: String

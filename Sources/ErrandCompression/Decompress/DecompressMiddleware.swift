@@ -10,8 +10,8 @@ public import ErrandCore
 ///
 /// The middleware adds `Accept-Encoding: gzip, deflate`. With the package's trait `Brotli`, the field also has `br`
 /// ([RFC 7932](https://www.rfc-editor.org/rfc/rfc7932)). With the trait `Zstandard`, the field also has `zstd`, with a window of at
-/// most 8 MiB ([RFC 9659](https://www.rfc-editor.org/rfc/rfc9659)). Several codings are decoded in reverse order, the last one first
-/// ([RFC 9110, section 8.4](https://www.rfc-editor.org/rfc/rfc9110#section-8.4)).
+/// most 8 MiB ([RFC 9659](https://www.rfc-editor.org/rfc/rfc9659)). Several codings are decoded in reverse order, the last coding
+/// first ([RFC 9110, section 8.4](https://www.rfc-editor.org/rfc/rfc9110#section-8.4)).
 ///
 /// A decoded response has no `Content-Encoding` and no `Content-Length`. Its metadata has the codings of the body
 /// (``/ErrandCore/ResponseMetadata/contentCoding``) and both fields as the server sent them

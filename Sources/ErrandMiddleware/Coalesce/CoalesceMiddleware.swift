@@ -68,11 +68,11 @@ public struct CoalesceMiddleware: HTTPMiddleware {
         [
             .inside(.server, because: "requests to two servers with equal paths would share an exchange"),
             .inside(.cache, because: "a hit would wait for a shared exchange"),
-            .inside(.timeout, because: "the callers would have the timeout of one of them"),
-            .inside(.validateStatus, because: "the callers would have the rule of one of them"),
-            .inside(.validate, because: "the callers would have the validators of one of them"),
-            .inside(.retry, because: "the callers would have the retries of one of them"),
-            .inside(.redirect, because: "the callers would have the redirects of one of them"),
+            .inside(.timeout, because: "all callers would get the timeout of the first caller"),
+            .inside(.validateStatus, because: "all callers would get the status rule of the first caller"),
+            .inside(.validate, because: "all callers would get the validators of the first caller"),
+            .inside(.retry, because: "all callers would get the retries of the first caller"),
+            .inside(.redirect, because: "all callers would get the redirects of the first caller"),
             .inside(.authenticate, because: "the credentials would not be compared"),
             .inside(.cookies, because: "the cookies would not be compared"),
         ]

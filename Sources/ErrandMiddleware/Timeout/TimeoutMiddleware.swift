@@ -22,7 +22,7 @@ public struct TimeoutMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     ///
     /// - Parameters:
-    ///   - duration: the time limit, which begins when the request passes this layer; more than zero.
+    ///   - duration: the timeout, which begins when the request passes this layer; more than zero.
     ///   - clock: the clock of the deadline.
     public init(_ duration: Duration, clock: any Clock<Duration> = ContinuousClock()) {
         precondition(duration > .zero, "duration must be more than zero (is \(duration.inWords))")
@@ -59,7 +59,7 @@ extension HTTPSender {
     /// ```
     ///
     /// - Parameters:
-    ///   - duration: the time limit; more than zero.
+    ///   - duration: the timeout; more than zero.
     ///   - clock: the clock of the deadline.
     /// - Throws: (when sending) ``/ErrandCore/TransportError`` with the code `timedOut`, the phase, and how long it took.
     public func timeout(_ duration: Duration, clock: any Clock<Duration> = ContinuousClock()) -> HTTPStack {

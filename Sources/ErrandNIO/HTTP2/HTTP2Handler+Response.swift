@@ -169,7 +169,7 @@ extension HTTP2Handler {
         }
     }
 
-    /// Completes exchanges whose requests have left after their whole responses.
+    /// Completes exchanges whose requests were completely sent after their whole responses were received.
     func completeFinished() {
         while let number = finished.popLast() {
             guard machine.isReceived(number) else { continue }
@@ -178,7 +178,7 @@ extension HTTP2Handler {
         }
     }
 
-    /// Completes an exchange, and starts the next one.
+    /// Completes an exchange, and starts the next exchange.
     func complete(_ number: Int32, _ trailers: HTTPFields? = nil) {
         guard let connection, var done = remove(number) else { return }
         // The connection is released first, because the waiting task may send the next request immediately.
@@ -195,7 +195,7 @@ extension HTTP2Handler {
         if values.contains(where: { $0.parameter == .enablePush && $0.value != 0 }) {
             return breakConnection(.protocolError, .pushSetting)
         }
-        // Values are processed in their order. Therefore the last value counts (RFC 9113, section 6.5.3).
+        // Values are processed in their order. Therefore the last value applies (RFC 9113, section 6.5.3).
         guard let limit = values.last(where: { $0.parameter == .maxConcurrentStreams })?.value else { return }
         if let count = machine.receiveStreamLimit(limit), let connection { pool.setStreams(of: connection, to: count) }
     }

@@ -6,7 +6,7 @@ internal import NIOHPACK
 internal import NIOHTTP2
 
 /// The part of the handler that sends the bodies of requests. `NIOHTTP2Handler` holds DATA back until the server's windows have room. A
-/// write is complete when its bytes have left.
+/// write is complete when its bytes were sent.
 extension HTTP2Handler {
     func takes(_ callback: AttemptCallback, of attempt: AttemptID) -> Bool { machine.takes(callback, of: attempt) }
 
@@ -26,7 +26,7 @@ extension HTTP2Handler {
         sendBody(body, of: exchange, AttemptID(number), on: connection)
     }
 
-    /// Starts the uploads whose heads have left in this turn.
+    /// Starts the uploads whose heads were sent in this turn.
     func startWaitingUploads() {
         while let number = opened.popLast() {
             guard let exchange = active[number]?.exchange, let connection, machine.isUploading(number) else { continue }

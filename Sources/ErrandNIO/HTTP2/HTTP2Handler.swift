@@ -34,11 +34,11 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
     var isReading = false
     /// The streams that have received frames in this turn. A stream may be listed twice.
     var touched: [Int32] = []
-    /// The streams whose heads have left in this turn, and whose bodies must still be sent.
+    /// The streams whose heads were sent in this turn, and whose bodies must still be sent.
     var opened: [Int32] = []
     /// The streams that `NIOHTTP2Handler` has reset because of an error. `NIOHTTP2Handler` reports the error later.
     var broken: [Int32] = []
-    /// The streams whose requests have left in this turn, and whose whole responses were received before.
+    /// The streams whose requests were completely sent in this turn, and whose whole responses were received before.
     var finished: [Int32] = []
     /// The time at which the wait for the response to a ping ends. The ping was sent with a reset.
     var probeDue: NIODeadline?
@@ -214,7 +214,7 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
 }
 
 extension HTTP2Handler: NIOHTTP2FrameDelegate {
-    /// Counts a frame that has left `NIOHTTP2Handler`, which may hold DATA back long after the write.
+    /// Counts a frame that `NIOHTTP2Handler` has sent. `NIOHTTP2Handler` may hold DATA back long after the write.
     func wroteFrame(_ frame: HTTP2Frame) {
         switch frame.payload {
         case .data(let data):

@@ -101,7 +101,7 @@ enum HTTP2ConnectionError: SafelyDescribedError, Equatable {
         case .tooManyFrames(.resets(let limit)):
             "the server reset too many streams: more than \(limit); the connection was closed with ENHANCE_YOUR_CALM"
         case .tooManyFrames(.unread(let limit)):
-            "the server sent more than \(limit) bytes on streams that the client has left within "
+            "the server sent more than \(limit) bytes on streams that the client has reset within "
                 + "\(HTTP2Limits.otherFrames.time.inWords); the connection was closed with ENHANCE_YOUR_CALM"
         case .slowField:
             "the server sent a field whose name is longer than \(SlowFieldScan.nameBytes) bytes, or an invalid ':status'; "

@@ -40,7 +40,7 @@ public struct TraceOptions: Sendable, Hashable {
         (self.baggage, self.knownMethods) = (baggage, knownMethods ?? Conventions.knownMethods)
     }
 
-    /// No optional attributes; baggage for the first origin.
+    /// The standard options: no optional attributes, and baggage for the first origin only.
     public static let standard = TraceOptions()
 }
 
