@@ -70,7 +70,7 @@ extension APIClient {
             if let timeout = policy.timeout, elapsed() + pause >= timeout {
                 let message =
                     "not done after \(elapsed().inWords) and \(poll.count) \(poll.count == 1 ? "request" : "requests")"
-                    + (elapsed() < timeout ? ", and the next one would come after the timeout of \(timeout.inWords)" : "")
+                    + (elapsed() < timeout ? ", and the next request would be after the timeout of \(timeout.inWords)" : "")
                 throw PollingError(.timedOut, message, request: poll.sent ?? request, poll.head, underlying: poll.failure)
             }
             try await clock.sleep(for: pause)

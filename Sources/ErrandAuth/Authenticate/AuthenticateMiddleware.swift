@@ -53,7 +53,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
     public var neighbors: [MiddlewareNeighbor] {
         [
             .inside(.server, because: "authenticate would not know the origin"),
-            .once(because: "the inner one would never add credentials"),
+            .once(because: "the inner authenticate would never add credentials"),
             .inside(.validateStatus, because: "a challenge would be refused before it is responded to"),
             .inside(.retry, because: "a retried request would carry an expired token"),
             .inside(.redirect, because: "credentials would not be chosen again for the next origin"),

@@ -38,7 +38,7 @@ public struct AuthenticationError: RequestFailure {
         /// Another account has signed in since the request began. The request was not sent with the token of that account.
         public static let accountChanged = Reason("accountChanged", "another account has signed in meanwhile")
         /// The refresh of a token, or the store, asked for the same token.
-        public static let withinRefresh = Reason("withinRefresh", "the refresh of the token asked for that token")
+        public static let withinRefresh = Reason("withinRefresh", "the refresh of the token requested the same token")
 
         /// Returns whether the names of two reasons are equal.
         public static func == (first: Reason, second: Reason) -> Bool { first.name == second.name }

@@ -45,7 +45,7 @@ public struct OAuthServer: Sendable, Hashable {
     /// - Throws: ``OAuthError`` if the description is missing, is invalid, or names another issuer; the errors of `sender`.
     public static func discover(issuer: String, via sender: some HTTPSender) async throws -> OAuthServer {
         guard let url = try? HTTPURL(issuer), url.query == nil else {
-            throw OAuthError(.unsupported, "the issuer '\(issuer.shownSafely(limit: 200))' is not a URL with https, and without a query")
+            throw OAuthError(.unsupported, "the issuer '\(issuer.shownSafely(limit: 200))' is not an https URL without a query")
         }
         try checkSecure(issuer)
         let path = url.path.hasOctetSuffix("/") ? String(url.path.dropLast()) : url.path

@@ -46,7 +46,7 @@ public struct DecompressMiddleware: HTTPMiddleware {
         [
             .inside(.validateStatus, because: "the body of a refused response would be kept encoded"),
             .outside(.cache, because: "the cache would store decoded bytes with the validators of encoded ones"),
-            .once(because: "the inner one would decode nothing, and its limits would not apply"),
+            .once(because: "the inner decompress would decode nothing, and its limits would not apply"),
         ]
     }
 

@@ -60,13 +60,13 @@ public struct PreparationError: RequestFailure {
     init(request: Request) { self.request = request }
 
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")the request cannot be prepared: a middleware returned a response of its own and "
+        "\(request.map { "\($0): " } ?? "")the request cannot be prepared: a middleware returned a response and "
             + "did not pass the request on; send the request, or prepare it without that middleware (not sent)"
     }
 
     /// A sentence for people.
     public var errorDescription: String? { "The request to \(shownServer) cannot be shown before it is sent." }
-    public var failureReason: String? { "A middleware returned a response of its own and did not pass the request on." }
+    public var failureReason: String? { "A middleware returned a response and did not pass the request on." }
 }
 
 /// Stores the prepared request that reaches the end of a stack.

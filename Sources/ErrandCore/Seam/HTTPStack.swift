@@ -229,6 +229,6 @@ extension HTTPSender {
     }
 
     private static func otherOrder(_ label: String) -> String {
-        "wrapped(by:\(label):) asks for the other order, and sorts by places of the canonical order alone"
+        "wrapped(by:\(label):) requires the other order, and sorts only by places of the canonical order"
     }
 }

@@ -150,7 +150,7 @@ public struct SlowReaderError: RequestFailure {
 
     public var description: String {
         "\(request.map { "\($0): " } ?? "")another caller reads the shared body so fast that more than \(limitBytes) bytes "
-            + "were to be kept; read the body without pauses, or set request.options.coalesce to off (sent)" + shownAttempts
+            + "would have to be kept; read the body without pauses, or set request.options.coalesce to off (sent)" + shownAttempts
     }
 
     /// A sentence for people.

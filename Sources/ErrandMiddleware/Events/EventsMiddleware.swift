@@ -38,8 +38,8 @@ public struct EventsMiddleware: HTTPMiddleware {
     public var neighbors: [MiddlewareNeighbor] {
         [
             .inside(.number, because: "the events would not have the number"),
-            .outside(.retry, because: "each attempt would be a call of its own"),
-            .outside(.redirect, because: "each hop would be a call of its own"),
+            .outside(.retry, because: "each attempt would be a separate call"),
+            .outside(.redirect, because: "each hop would be a separate call"),
         ]
     }
 

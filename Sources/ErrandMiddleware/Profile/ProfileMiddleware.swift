@@ -34,8 +34,8 @@ public struct ProfileMiddleware: HTTPMiddleware {
 
     public var neighbors: [MiddlewareNeighbor] {
         [
-            .outside(.redirect, because: "each hop would have a profile of its own"),
-            .outside(.retry, because: "each attempt would have a profile of its own"),
+            .outside(.redirect, because: "each hop would have a separate profile"),
+            .outside(.retry, because: "each attempt would have a separate profile"),
         ]
     }
 

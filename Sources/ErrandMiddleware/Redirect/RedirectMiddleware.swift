@@ -37,7 +37,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
             .outside(.cache, because: "a redirected response would be stored under the first URL"),
             .outside(.cookies, because: "cookies that a redirect sets would be lost"),
             .outside(.authenticate, because: "credentials would not be chosen again for the next origin"),
-            .once(because: "the inner one would follow every redirect before the outer one"),
+            .once(because: "the inner redirect would follow every redirect before the outer redirect"),
         ]
     }
 

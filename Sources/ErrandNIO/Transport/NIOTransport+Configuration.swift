@@ -135,8 +135,8 @@ extension NIOTransport {
         private var reasonNotToShare: String? {
             guard sharesConnectionsAcrossHosts else { return nil }
             if !allowsHTTP2 { return "it must be false if allowsHTTP2 is false (is true)" }
-            if tls.clientCertificate != nil { return "connections with a client certificate are not shared; set only one of both" }
-            if unixSocketPath != nil { return "connections to a Unix domain socket are not shared; set only one of both" }
+            if tls.clientCertificate != nil { return "connections with a client certificate are not shared; set only one of the two" }
+            if unixSocketPath != nil { return "connections to a Unix domain socket are not shared; set only one of the two" }
             return nil
         }
 
@@ -170,11 +170,11 @@ extension NIOTransport {
                     "unixSocketPath", "'\(unixSocketPath.shownSafely())' has \(unixSocketPath.utf8.count) bytes; at most 103 are possible")
             }
             guard proxy.isNone else {
-                throw UnusableSettingError("proxy", "connections to a Unix domain socket go through no proxy; set only one of both")
+                throw UnusableSettingError("proxy", "connections to a Unix domain socket go through no proxy; set only one of the two")
             }
             guard localAddress == nil else {
                 throw UnusableSettingError(
-                    "localAddress", "connections to a Unix domain socket come from no IP address; set only one of both")
+                    "localAddress", "connections to a Unix domain socket come from no IP address; set only one of the two")
             }
         }
     }

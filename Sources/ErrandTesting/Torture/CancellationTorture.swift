@@ -114,7 +114,7 @@ public struct CancellationTorture: Sendable {
                     throw TortureError(
                         jobNumber: k, moment: moment,
                         what: "only \(counts.cancelled) of \(counts.runs) runs ended in CancellationError, and at least \(leastCancelled) "
-                            + "must: the scenario ignores cancellation, works in tasks of its own, or has too few jobs (lower "
+                            + "must: the scenario ignores cancellation, works in unstructured tasks, or has too few jobs (lower "
                             + "`leastCancelled`)", underlying: nil, isOfOneRun: false)
                 }
                 return TortureReport(counts: counts, value: value, jobs: run.jobs)
