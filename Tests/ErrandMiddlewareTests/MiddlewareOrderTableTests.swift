@@ -119,7 +119,7 @@ import Testing
             (stub.number().log(to: logger), "log is outside number: the records would not have the number"),
             (
                 stub.decompress().decompress(),
-                "decompress is outside another decompress: the inner one would decode nothing, and its limits would not apply"
+                "decompress is outside another decompress: the inner decompress would decode nothing, and its limits would not apply"
             ),
             (stub.retry().retry(), "retry is outside another retry: the numbers of their attempts would be multiplied"),
             (

@@ -21,7 +21,8 @@ extension APIClient {
     ///
     /// - Parameters:
     ///   - url: a file URL, in a folder that exists.
-    ///   - options: by default, replaces an existing file and gives permissions to the owner alone.
+    ///   - options: the options for writing. Default: ``/ErrandCore/FileWriteOptions/standard``, which replaces an existing file,
+    ///     and lets only the owner read and write the file.
     ///   - progress: called on the caller's actor when the head has arrived, then at most every 100 ms, and at the end of the body. A slow
     ///     closure does not slow the download, but the call returns after the last report. The total of a compressed body is not known.
     /// - Returns: the file, its length, and the head of the response.
@@ -104,7 +105,7 @@ extension APIClient {
     ///
     /// - Parameters:
     ///   - path: a template; its values are escaped.
-    ///   - method: POST by default.
+    ///   - method: the method of the request; POST by default.
     /// - Throws: the errors of ``value(_:)``.
     public func upload<Value: Decodable & Sendable>(
         _ path: PathTemplate, method: HTTPRequest.Method = .post, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),

@@ -8,8 +8,9 @@ public import ErrandCore
 /// let user: User = try await github.get("/users/\(name, "name")")
 /// ```
 ///
-/// Every status except 2xx is an error, unless the stack or the options of the call say otherwise: if a stack has no `validateStatus`,
-/// the client adds one. The added layer checks only responses that no conditional `validateStatus` inside has checked.
+/// Every status except 2xx is an error, unless the stack or the options of the call accept other statuses. If a stack has no
+/// `validateStatus`, the client adds one. The added layer checks only responses that no conditional `validateStatus` inside has
+/// checked.
 ///
 /// ## Errors of the API
 ///
@@ -34,8 +35,8 @@ public import ErrandCore
 /// ``decode(_:as:)``. No step runs on the caller's actor.
 ///
 /// Decoding is part of a call: log, spans, metrics, events and the profile include its time, and report a decoding failure as the failure
-/// of the call. If you make a call step by step, it ends for these observers when the body of its response was read, was abandoned, or
-/// failed.
+/// of the call. If you make a call step by step, these observers see the end of the call when the body of its response was read, was
+/// abandoned, or failed.
 public struct APIClient: Sendable {
     /// The stack that sends the requests.
     public let stack: HTTPStack
@@ -54,10 +55,11 @@ public struct APIClient: Sendable {
     ///
     /// - Parameters:
     ///   - stack: a stack with a base URL by `server`, because an endpoint has only a path.
-    ///   - json: ISO 8601 dates, and members named as the properties, by default.
-    ///   - envelope: the wrapper that the back end puts around each JSON body: ``ResponseEnvelope``. `nil`, the default, if there is no
-    ///     wrapper.
-    ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
+    ///   - json: the JSON coding of bodies. Default: ``/ErrandCore/JSONCoding/standard``, with ISO 8601 dates, and members named
+    ///     as the properties.
+    ///   - envelope: the wrapper that the back end puts around each JSON body: ``ResponseEnvelope``. Default: `nil`, no wrapper.
+    ///   - bodyLimitBytes: the largest size of a body to decode, in bytes; at least 0, 64 MiB by default. A larger body throws a
+    ///     ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
     ///   - mapError: returns the error to throw for a refused response, such as an error decoded from the body. If you need the status
     ///     later, keep the `StatusError` in your error. If the closure throws, the client throws the `StatusError`. `nil`, the default,
     ///     keeps every `StatusError`. The closure is not called for a response whose body is an envelope with an error.
@@ -80,10 +82,11 @@ public struct APIClient: Sendable {
     ///
     /// - Parameters:
     ///   - sender: the sender of the requests.
-    ///   - json: ISO 8601 dates, and members named as the properties, by default.
-    ///   - envelope: the wrapper that the back end puts around each JSON body: ``ResponseEnvelope``. `nil`, the default, if there is no
-    ///     wrapper.
-    ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
+    ///   - json: the JSON coding of bodies. Default: ``/ErrandCore/JSONCoding/standard``, with ISO 8601 dates, and members named
+    ///     as the properties.
+    ///   - envelope: the wrapper that the back end puts around each JSON body: ``ResponseEnvelope``. Default: `nil`, no wrapper.
+    ///   - bodyLimitBytes: the largest size of a body to decode, in bytes; at least 0, 64 MiB by default. A larger body throws a
+    ///     ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
     ///   - mapError: returns the error to throw for a refused response; `nil` by default.
     public init(
         _ sender: some HTTPSender, json: JSONCoding = .standard, envelope: (any ResponseEnvelope.Type)? = nil,
@@ -212,8 +215,8 @@ public struct APIClient: Sendable {
         return try await validated.send(request)
     }
 
-    /// Returns the error to throw for a refused response: the error of the back end, or the error of the app. An error of another request,
-    /// which a middleware or a validator has sent, is not changed.
+    /// Returns the error to throw for a refused response: the error of the back end, or the error of the app. If a middleware or a
+    /// validator has sent another request, the error of that request is not changed.
     func mapped(_ error: any Error, of request: Request) -> any Error {
         guard let refused = error as? StatusError, refused.request?.id == request.id else { return error }
         // The request of the call carries the reader of the envelope.

@@ -14,7 +14,7 @@ extension Response {
     /// Reads the whole body and returns it as text.
     ///
     /// The `charset` of `Content-Type` selects the encoding: UTF-8, ISO-8859-1, windows-1252 or UTF-16. Without a `charset`, or with an
-    /// unknown one, the text is read as UTF-8. Invalid bytes become U+FFFD.
+    /// unknown `charset`, the text is read as UTF-8. Invalid bytes become U+FFFD.
     ///
     /// - Parameter limitBytes: the largest accepted size of the body: 64 MiB by default.
     /// - Throws: ``/ErrandCore/TransportError`` with the code `bodyTooLarge`, and the errors of reading the body.
@@ -32,9 +32,10 @@ extension Response {
     /// The status is not checked: add `validateStatus` to the stack, or send the request through a client.
     ///
     /// - Parameters:
-    ///   - type: `JSONValue.self` for a body of any shape. An optional type is `nil` for an empty body.
-    ///   - coding: `nil`, the default, uses the coding of the client that sent the request; without a client,
-    ///     ``/ErrandCore/JSONCoding/standard``.
+    ///   - type: the type of the value. For a body of any shape, pass `JSONValue.self`. If the type is optional and the body is
+    ///     empty, the result is `nil`.
+    ///   - coding: the rules for decoding. Default: `nil`, the coding of the client that sent the request, or
+    ///     ``/ErrandCore/JSONCoding/standard`` without a client.
     ///   - limitBytes: the largest accepted size of the body: 64 MiB by default.
     /// - Throws: ``ResponseDecodingError``; ``/ErrandCore/TransportError`` with the code `bodyTooLarge`; the errors of reading the body.
     @concurrent public func json<Value: Decodable & Sendable>(
@@ -49,12 +50,12 @@ extension Response {
     /// for try await entry in response.ndjson(as: LogEntry.self, onInvalid: { print($0) }) { print(entry.message) }
     /// ```
     ///
-    /// Equal to ``/ErrandCore/ResponseBody/ndjson(as:coding:upTo:onInvalid:)`` with the coding of the client.
+    /// Has the same result as ``/ErrandCore/ResponseBody/ndjson(as:coding:upTo:onInvalid:)`` with the coding of the client.
     ///
     /// - Parameters:
     ///   - type: the type of the values.
-    ///   - coding: `nil`, the default, uses the coding of the client that sent the request; without a client,
-    ///     ``/ErrandCore/JSONCoding/standard``.
+    ///   - coding: the rules for decoding. Default: `nil`, the coding of the client that sent the request, or
+    ///     ``/ErrandCore/JSONCoding/standard`` without a client.
     ///   - limitBytes: the largest length of a line, in bytes; at least 1, 1 MiB by default.
     ///   - onInvalid: called with the error of each line that is not a `Value`. The line is then skipped. `nil`, the default, throws the
     ///     error.
@@ -67,12 +68,12 @@ extension Response {
 
     /// Returns the body as the values of a JSON text sequence (`application/json-seq`, [RFC 7464](https://www.rfc-editor.org/rfc/rfc7464)).
     ///
-    /// Equal to ``/ErrandCore/ResponseBody/jsonSequence(as:coding:upTo:onInvalid:)`` with the coding of the client.
+    /// Has the same result as ``/ErrandCore/ResponseBody/jsonSequence(as:coding:upTo:onInvalid:)`` with the coding of the client.
     ///
     /// - Parameters:
     ///   - type: the type of the values.
-    ///   - coding: `nil`, the default, uses the coding of the client that sent the request; without a client,
-    ///     ``/ErrandCore/JSONCoding/standard``.
+    ///   - coding: the rules for decoding. Default: `nil`, the coding of the client that sent the request, or
+    ///     ``/ErrandCore/JSONCoding/standard`` without a client.
     ///   - limitBytes: the largest length of a text, in bytes; at least 1, 1 MiB by default.
     ///   - onInvalid: called with the error of each text that is not a `Value`. The text is then skipped. `nil`, the default, throws the
     ///     error.
@@ -87,8 +88,8 @@ extension Response {
     ///
     /// - Parameters:
     ///   - decoding: the decoding of the body, such as the decoding of an ``Endpoint``.
-    ///   - coding: the JSON coding for the decoding. `nil`, the default, uses the coding of the client that sent the request; without a
-    ///     client, ``/ErrandCore/JSONCoding/standard``.
+    ///   - coding: the rules for decoding JSON. Default: `nil`, the coding of the client that sent the request, or
+    ///     ``/ErrandCore/JSONCoding/standard`` without a client.
     ///   - limitBytes: the largest accepted size of the body: 64 MiB by default.
     /// - Throws: ``ResponseDecodingError`` for a `DecodingError`, any other error of the decoding unchanged, and the errors of reading
     ///   the body.

@@ -32,7 +32,7 @@ public struct RequestEncodingError: RequestFailure {
         .init(
             codingPath: [],
             debugDescription:
-                "the Content-Type of the request does not have the boundary of the form; leave the field out, as the form brings it"))
+                "the Content-Type of the request does not have the boundary of the form; leave the field out, because the form sets it"))
 
     init(_ typeName: String, underlying: EncodingError, request: Request) {
         (self.typeName, self.underlying, self.request) = (typeName, underlying, request)

@@ -22,9 +22,9 @@ internal import ErrandFormats
 /// let table = try await client.value(Endpoint(.get, "/table", decoding: .tabSeparated))
 /// ```
 public struct ResponseDecoding<Output: Sendable>: Sendable {
-    /// The value of `Accept` for requests that have none; `nil` adds no field.
+    /// The value of the field `Accept` for requests without this field; `nil` adds no field.
     public let accept: String?
-    /// Whether the body is needed. Of a body that is not needed, at most 64 KiB are read.
+    /// Whether the body is needed. If the body is not needed, at most 64 KiB of it are read.
     let wantsBody: Bool
     private let make: @Sendable (Data, HTTPResponse, JSONCoding) throws -> Output
     /// Makes the value of a body in the client's envelope; `nil` for a decoding without an envelope.
@@ -41,7 +41,7 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
     /// Creates your own decoding, for example for XML.
     ///
     /// - Parameters:
-    ///   - accept: the value of `Accept` for requests that have none; `nil` (the default) adds no field.
+    ///   - accept: the value of the field `Accept` for requests without this field. Default: `nil`, no field is added.
     ///   - decode: returns the value for the body, the head of the response and the client's JSON coding. A `DecodingError` becomes a
     ///     ``ResponseDecodingError``; any other error reaches the caller unchanged.
     public init(accept: String? = nil, _ decode: @escaping @Sendable (Data, HTTPResponse, JSONCoding) throws -> Output) {
@@ -156,7 +156,8 @@ extension ResponseDecoding where Output: Decodable {
             })
     }
 
-    /// Returns a decoding of JSON by another coding than the client's, for an endpoint whose dates or names differ.
+    /// Returns a decoding of JSON with the given coding in place of the client's coding, for an endpoint whose dates or names
+    /// differ.
     ///
     /// ```swift
     /// Endpoint<Audit>(.get, "/audit", decoding: .json(coding: JSONCoding(dates: .secondsSince1970)))

@@ -29,15 +29,16 @@ internal import ErrandFormats
 /// - a call without an output succeeds;
 /// - any other call fails with ``ResponseDecodingError``.
 ///
-/// `Data`, ``APIClient/data(_:)`` and downloads are the body itself, unless the body is JSON of at most 64 KiB in an envelope with an
-/// error. Property lists, forms, your own decodings and the responses of ``APIClient/send(_:)-(Endpoint<_>)`` have no envelope.
+/// `Data`, ``APIClient/data(_:)`` and downloads return the body itself, with its envelope. If the body is JSON of at most 64 KiB in
+/// an envelope with an error, they throw that error. Property lists, forms, your own decodings and the responses of
+/// ``APIClient/send(_:)-(Endpoint<_>)`` have no envelope.
 public protocol ResponseEnvelope: Decodable, Sendable {
     /// The error that the response describes; `nil` if the call succeeded.
     var failure: ServiceError? { get }
 
     /// The names of the members that lead to the data, as the client's coding reads them: with `.snakeCase`, the member `response_data` is
-    /// `responseData`. `["data"]` by default. Empty if the data's members are beside the members of the envelope: the output declares the
-    /// members that it needs.
+    /// `responseData`. `["data"]` by default. Empty if the members of the data are beside the members of the envelope. The output then
+    /// declares the members that it needs.
     static var dataPath: [String] { get }
 }
 
@@ -90,7 +91,7 @@ extension ResponseEnvelope {
     }
 }
 
-/// An output that needs nothing of the body.
+/// An output that is not read from the body.
 private struct Nothing: Decodable {
     init(from decoder: any Decoder) {}
 }

@@ -4,7 +4,8 @@ public import ErrandCore
 
 // MARK: - With a value
 
-// The output is decoded from JSON, unless `decoding` says otherwise: `.get("/health", decoding: .json.withoutEnvelope)`.
+// The output is decoded from JSON by default. `decoding` sets another decoding: `.get("/health", decoding:
+// .json.withoutEnvelope)`.
 
 extension Endpoint where Output: Decodable {
     /// Gets a value: `.get("/users/\(id, "id")")`, or `.get("/users/7", as: User.self)` if the compiler can't infer the type.

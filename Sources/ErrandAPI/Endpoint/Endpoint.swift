@@ -53,12 +53,12 @@ public struct Endpoint<Output: Sendable>: Sendable {
     /// Creates a call with any method and any decoding.
     ///
     /// - Parameters:
-    ///   - method: any method, such as `.get`.
+    ///   - method: the method of the request, such as `.get`.
     ///   - path: a template; its values are escaped. A path in a variable of the type `String` is `PathTemplate(verbatim:)`.
-    ///   - query: none by default.
-    ///   - headers: none by default.
-    ///   - body: none by default.
-    ///   - decoding: `.json`, `.none` for an output of `Void`, or your own decoding.
+    ///   - query: the query of the call; empty by default.
+    ///   - headers: the header fields of the call; none by default.
+    ///   - body: the body of the request; empty by default.
+    ///   - decoding: the decoding of the response's body: `.json`, `.none` for an output of `Void`, or your own decoding.
     public init(
         _ method: HTTPRequest.Method, _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: EndpointBody = .none, decoding: ResponseDecoding<Output>

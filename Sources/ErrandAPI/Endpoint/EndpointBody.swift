@@ -30,8 +30,8 @@ public struct EndpointBody: Sendable {
     ///
     /// - Parameters:
     ///   - value: any JSON.
-    ///   - coding: the JSON coding. `nil`, the default, uses the client's ``/ErrandCore/JSONCoding``.
-    ///   - contentType: `application/json` by default.
+    ///   - coding: the rules for encoding. Default: `nil`, the client's ``/ErrandCore/JSONCoding``.
+    ///   - contentType: the value of the field `Content-Type`; `application/json` by default.
     public static func json(
         _ value: JSONValue, coding: JSONCoding? = nil, contentType: String = "application/json"
     ) -> EndpointBody {
@@ -42,8 +42,8 @@ public struct EndpointBody: Sendable {
     ///
     /// - Parameters:
     ///   - value: the value.
-    ///   - coding: the JSON coding. `nil`, the default, uses the client's ``/ErrandCore/JSONCoding``.
-    ///   - contentType: `application/json` by default.
+    ///   - coding: the rules for encoding. Default: `nil`, the client's ``/ErrandCore/JSONCoding``.
+    ///   - contentType: the value of the field `Content-Type`; `application/json` by default.
     public static func json(
         _ value: some Encodable & Sendable, coding: JSONCoding? = nil, contentType: String = "application/json"
     ) -> EndpointBody {
@@ -123,7 +123,7 @@ public struct EndpointBody: Sendable {
     ///
     /// - Parameters:
     ///   - value: an array, a dictionary, or a value that is encoded as an array or a dictionary.
-    ///   - format: XML by default.
+    ///   - format: the format of the property list; XML by default.
     public static func propertyList(
         _ value: some Encodable & Sendable, format: PropertyListFormat = .xml
     ) -> EndpointBody {

@@ -64,8 +64,8 @@ extension APIClient {
     ///
     /// - Parameters:
     ///   - path: a template; its values are escaped.
-    ///   - query: none by default.
-    ///   - headers: fields of this call; none by default.
+    ///   - query: the query of the call; empty by default.
+    ///   - headers: the header fields of the call; none by default.
     ///   - lastEventID: the ID of the last event that the app has seen. The stream resumes after this event. Empty: from the start. `nil`,
     ///     the default: the `Last-Event-ID` field in `headers`, if present.
     ///   - policy: when the stream connects again, and its limits; ``EventStreamPolicy/standard`` by default.

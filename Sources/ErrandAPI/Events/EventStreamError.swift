@@ -102,6 +102,7 @@ public struct EventStreamError: RequestFailure {
     }
     /// The details.
     public var failureReason: String? { happened.asSentence }
-    /// `nil` for a response that is not an event stream, because another attempt would get the same response.
+    /// The advice for a person; `nil` for a response that is not an event stream, because another attempt would get the same
+    /// response.
     public var recoverySuggestion: String? { code == .notAnEventStream ? nil : "Try again later." }
 }

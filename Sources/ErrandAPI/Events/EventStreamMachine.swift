@@ -29,12 +29,12 @@ struct EventStreamMachine: Sendable {
     }
 
     private let policy: EventStreamPolicy
-    /// Whether the method of the request lets it be sent again.
+    /// Whether the method of the request is idempotent.
     private let isIdempotent: Bool
     /// The value of `Last-Event-ID` for the next connection. If the value is empty, the field is not sent. An ID of more than 8192 bytes
     /// is not sent.
     private(set) var lastEventID: String
-    /// The reconnection time that the server has set, or else that of the policy.
+    /// The reconnection time that the server has set, or else the reconnection time of the policy.
     private(set) var reconnectionTime: Duration
     /// Whether a byte arrived on any connection.
     private(set) var hasReceived = false
@@ -42,7 +42,7 @@ struct EventStreamMachine: Sendable {
     private(set) var reconnects = 0
 
     /// - Parameters:
-    ///   - isIdempotent: whether the method of the request lets it be sent again.
+    ///   - isIdempotent: whether the method of the request is idempotent.
     ///   - lastEventID: the value of `Last-Event-ID` for the first connection. If the value is empty, the default, the field is not sent.
     init(_ policy: EventStreamPolicy, isIdempotent: Bool, lastEventID: String = "") {
         (self.policy, self.isIdempotent, self.lastEventID) = (policy, isIdempotent, lastEventID)

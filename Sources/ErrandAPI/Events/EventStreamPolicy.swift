@@ -32,14 +32,14 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     /// The largest size of an event in bytes. A larger event fails the stream with a ``/ErrandCore/TransportError`` with the code
     /// `bodyTooLarge`.
     public var maxEventBytes: Int
-    /// The statuses after which the stream connects again. Every other status but 200 and 204 is final. Other statuses of success, such
-    /// as 202, are final even if the rule accepts them.
+    /// The statuses after which the stream connects again. After any other status except 200 and 204, the stream does not connect
+    /// again. Any other status 2xx, such as 202, fails the stream even if the rule accepts the status.
     public var retriedStatuses: StatusRule
-    /// Whether a request that is not idempotent, such as a POST, is sent again even if the server may have processed the request and the
-    /// stream has no event ID from which the server could continue.
+    /// Whether a request that is not idempotent, such as a POST, may be processed twice. The question arises if the server may have
+    /// processed the request, and the stream has no event ID after which the server could continue.
     ///
-    /// If false, the request is sent again only if the server has not processed it. The server has not processed the request if the
-    /// request was not sent, if the server says so over HTTP/2, or if the response has the status 429, or 503 with `Retry-After`.
+    /// If true, the request is sent again in this case. If false, the request is sent again only if the server has not processed
+    /// it: the request was not sent, the server said so over HTTP/2, or the response has the status 429, or 503 with `Retry-After`.
     public var resendsNonIdempotent: Bool
 
     /// Creates a policy. For each parameter, see the property of the same name.
@@ -53,7 +53,7 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     ///   - silenceTimeout: more than zero; 5 minutes by default.
     ///   - maxEventBytes: at least 1, 1 MiB by default.
     ///   - retriedStatuses: 429 and 500 to 599 by default.
-    ///   - resendsNonIdempotent: `false` by default, because a second POST to a language model returns a different text.
+    ///   - resendsNonIdempotent: false by default, because a second POST to a language model returns a different text.
     public init(
         maxReconnects: Int? = nil, reconnectionTime: Duration = .seconds(3), retryAfterCap: Duration = .seconds(3_600),
         backoff: Backoff = .exponential(base: .seconds(1), factor: 2, cap: .seconds(30)), jitter: Backoff.Jitter = .full,

@@ -97,7 +97,7 @@ struct EventStreamReader: Sendable {
         observer?.report(.connecting)
         response = nil
         var request = request
-        // No server takes a longer field.
+        // No server accepts a longer field.
         let isSent = !machine.lastEventID.isEmpty && machine.lastEventID.utf8.count <= FieldLimits.valueBytes
         request.headers[.lastEventID] = isSent ? machine.lastEventID : nil
         let (client, sent) = (stream.client, request)
@@ -152,7 +152,8 @@ extension EventStream {
         // A proxy that compresses a stream may delay the events until a buffer is full or the stream ends.
         if request.headers[.acceptEncoding] == nil {
             request.headers[.acceptEncoding] = "identity"
-            // Some servers and proxies compress the stream nevertheless. Browsers decode it, by the Fetch standard.
+            // Some servers and proxies compress the stream nevertheless. Browsers decode a compressed stream, as the Fetch
+            // standard requires.
             request.options.call.decodesUnrequestedCodings = true
         }
         (request.options.timeout, request.options.attemptTimeout) = (.off, .off)

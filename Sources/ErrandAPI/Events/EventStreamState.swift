@@ -23,7 +23,7 @@ public enum EventStreamState: Sendable, CustomStringConvertible {
     }
 }
 
-/// Reports the states of one reader's stream. The last state is `closed`, also if the reader is released before the end.
+/// Reports the states of one reader's stream. The last state is `closed`, even if the reader is released before the end.
 final class EventStreamObserver: Sendable {
     private let observe: @Sendable (EventStreamState) -> Void
     private let isClosed = Atomic(false)

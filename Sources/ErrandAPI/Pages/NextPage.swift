@@ -1,7 +1,7 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// The way in which a list names its next page.
+/// A rule that finds the next page of a list in a page or in its response.
 ///
 /// ```swift
 /// client.pages(Repositories.list(of: "apple"), next: .link())
@@ -13,17 +13,17 @@ internal import ErrandFormats
 public struct NextPage<Output: Sendable>: Sendable {
     let find: @Sendable (ResultPage<Output>) throws -> PagePosition?
 
-    /// Creates your own way to the next page.
+    /// Creates your own rule.
     ///
-    /// - Parameter find: returns the position of the next page; `nil` at the end. If it throws, the page is returned, and the next call
-    ///   of `next()` throws that error.
+    /// - Parameter find: returns the position of the next page; `nil` at the end of the list. If the closure throws, the page is
+    ///   returned, and the next call of `next()` throws the error.
     public init(_ find: @escaping @Sendable (ResultPage<Output>) throws -> PagePosition?) { self.find = find }
 
-    /// Returns a way by a cursor in the page, which becomes a query item of the next request.
+    /// Reads a cursor from the page. The cursor becomes a query item of the next request.
     ///
     /// - Parameters:
     ///   - name: the name of the query item; `cursor` by default.
-    ///   - cursor: the cursor in a page; `nil` or empty at the end.
+    ///   - cursor: returns the cursor in a page; `nil` or empty at the end of the list.
     public static func cursor(named name: String = "cursor", _ cursor: @escaping @Sendable (Output) -> String?) -> NextPage {
         NextPage { page in
             guard let cursor = cursor(page.value), !cursor.isEmpty else { return nil }
@@ -31,34 +31,34 @@ public struct NextPage<Output: Sendable>: Sendable {
         }
     }
 
-    /// Returns a way by a numeric cursor in the page, which becomes a query item of the next request.
+    /// Reads a numeric cursor from the page. The cursor becomes a query item of the next request.
     ///
     /// - Parameters:
     ///   - name: the name of the query item; `cursor` by default.
-    ///   - cursor: the cursor in a page; `nil` at the end.
+    ///   - cursor: returns the cursor in a page; `nil` at the end of the list.
     @_disfavoredOverload
     public static func cursor(named name: String = "cursor", _ cursor: @escaping @Sendable (Output) -> Int?) -> NextPage {
         .cursor(named: name) { cursor($0).map { "\($0)" } }
     }
 
-    /// Returns a way by page numbers in the query.
+    /// Counts pages by a number in the query.
     ///
     /// - Parameters:
     ///   - name: the name of the query item; `page` by default.
-    ///   - first: the number of the first page if the call does not name one; 1 by default.
-    ///   - hasMore: whether there is a page after this page.
+    ///   - first: the number of the first page if the query of the call has no page number; 1 by default.
+    ///   - hasMore: returns whether there is a page after the given page.
     public static func number(
         named name: String = "page", first: Int = 1, hasMore: @escaping @Sendable (Output) -> Bool
     ) -> NextPage { counted(name, first: first, step: 1, hasMore) }
 
-    /// Returns a way by offsets in the query.
+    /// Counts elements by an offset in the query.
     ///
     /// - Parameters:
     ///   - name: the name of the query item; `offset` by default.
     ///   - step: the distance between the offsets of two pages: the number of elements that the call requests, at least 1. If the server
     ///     sends fewer elements in a page that is not the last, some elements of the list are not read.
-    ///   - first: the offset of the first page if the call does not name one; 0 by default.
-    ///   - hasMore: whether there is a page after this page.
+    ///   - first: the offset of the first page if the query of the call has no offset; 0 by default.
+    ///   - hasMore: returns whether there is a page after the given page.
     public static func offset(
         named name: String = "offset", step: Int, first: Int = 0, hasMore: @escaping @Sendable (Output) -> Bool
     ) -> NextPage {
@@ -81,10 +81,11 @@ public struct NextPage<Output: Sendable>: Sendable {
         }
     }
 
-    /// Returns a way by the `Link` field of the response ([RFC 8288](https://www.rfc-editor.org/rfc/rfc8288)), as GitHub sends it.
+    /// Reads the next page from the `Link` field of the response ([RFC 8288](https://www.rfc-editor.org/rfc/rfc8288)), as GitHub
+    /// sends it.
     ///
-    /// If no link has the relation, the list ends. If also a part of the field is unreadable, the list fails with ``PaginationError``,
-    /// because that part may have been the next page.
+    /// If no link has the relation, the list ends. If no link has the relation and a part of the field is unreadable, the list fails
+    /// with ``PaginationError``, because the unreadable part may name the next page.
     ///
     /// - Parameter relation: the relation of the link; `next` by default.
     public static func link(_ relation: String = "next") -> NextPage {
@@ -108,9 +109,9 @@ public struct NextPage<Output: Sendable>: Sendable {
         }
     }
 
-    /// Returns a way by the URL of the next page, which the page contains.
+    /// Reads the URL of the next page from the page.
     ///
-    /// - Parameter url: the URL in a page, which may be relative; `nil` or empty at the end.
+    /// - Parameter url: returns the URL in a page, which may be relative; `nil` or empty at the end of the list.
     public static func url(_ url: @escaping @Sendable (Output) -> String?) -> NextPage {
         NextPage { page in
             guard let url = url(page.value), !url.isEmpty else { return nil }
@@ -118,9 +119,9 @@ public struct NextPage<Output: Sendable>: Sendable {
         }
     }
 
-    /// Returns a way by the URL of the next page, which the page contains as a `URL` of Foundation.
+    /// Reads the URL of the next page from the page, as a `URL` of Foundation.
     ///
-    /// - Parameter url: the URL in a page, which may be relative; `nil` at the end.
+    /// - Parameter url: returns the URL in a page, which may be relative; `nil` at the end of the list.
     @_disfavoredOverload
     public static func url(_ url: @escaping @Sendable (Output) -> URL?) -> NextPage { .url { url($0)?.relativeString } }
 }

@@ -1,7 +1,7 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// The position of a page in a list: the changes to the call that request the page.
+/// The position of a page in a list: the changes that turn the call into the request for the page.
 ///
 /// To continue a list later, even in another run of the app, save ``ResultPage/next`` of the last page that you have read, and pass the
 /// saved position as `from`. A position is `Codable`, as `{"query": {"cursor": "a"}}` or `{"url": "https://a.example/items?cursor=a"}`.
@@ -17,23 +17,23 @@ public struct PagePosition: Sendable, Hashable {
     /// The first page: the unchanged call.
     public static let first = PagePosition.query([:])
 
-    /// Returns a position by query items, which replace the items of the same names in the call.
+    /// Returns a position with query items, which replace the items of the same names in the call.
     public static func query(_ items: [String: String]) -> PagePosition { PagePosition(kind: .query(items)) }
 
-    /// Returns a position by a URL, which replaces the path and the query of the call. The URL may be relative to the URL of the previous
-    /// page, or to the URL of the call if a list begins with this position.
+    /// Returns a position with a URL, which replaces the path and the query of the call. A relative URL is resolved against the URL of
+    /// the previous page. If a list begins with this position, a relative URL is resolved against the URL of the call.
     public static func url(_ url: String) -> PagePosition { PagePosition(kind: .url(url)) }
 
-    /// The query items; empty for the first page, and for a page by its URL.
+    /// The query items; empty for the first page, and for a position with a URL.
     public var query: [String: String] { if case .query(let items) = kind { items } else { [:] } }
 
-    /// The URL; `nil` for a page by query items.
+    /// The URL; `nil` for a position with query items.
     public var url: String? { if case .url(let url) = kind { url } else { nil } }
 
     /// Returns the request for this page.
     ///
     /// - Parameter originOfCall: the origin of the call, the only origin that gets its credentials; `nil` if the origin is not known.
-    /// - Precondition: a URL is whole.
+    /// - Precondition: if the position has a URL, the URL is absolute.
     /// - Throws: the errors of ``APIClient/request(for:)``.
     func request<Output>(for endpoint: Endpoint<Output>, by client: APIClient, originOfCall: Origin?) throws -> Request {
         var endpoint = endpoint

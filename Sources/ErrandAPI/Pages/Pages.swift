@@ -15,7 +15,7 @@ extension APIClient {
     ///
     /// - Parameters:
     ///   - endpoint: the call for the first page.
-    ///   - next: the way in which a page names the next page.
+    ///   - next: the rule that finds the next page.
     ///   - position: the position to begin at, such as ``ResultPage/next`` of the last page that was read. The first page by default.
     ///   - policy: the limits of the list; ``PaginationPolicy/standard`` by default.
     public func pages<Output>(
@@ -31,15 +31,17 @@ extension APIClient {
     /// (rows, position) = (rows + page.value, page.next)           // nil at the end
     /// ```
     ///
-    /// Loops and the number of pages are not checked.
+    /// This function checks neither the number of pages nor whether a page was read before.
     ///
     /// - Parameters:
     ///   - endpoint: the call for the first page.
-    ///   - next: the way in which a page names the next page.
-    ///   - position: ``ResultPage/next`` of the previous page; the first page by default.
-    ///   - allowedOrigins: see ``PaginationPolicy/allowedOrigins``; none by default.
-    /// - Throws: ``PaginationError``; the errors of ``value(_:)``. The error of ``NextPage`` is thrown in place of the page, and so is
-    ///   the error of a forbidden next page if, after a redirect, an origin that is not allowed has named it.
+    ///   - next: the rule that finds the next page.
+    ///   - position: the position of the page, such as ``ResultPage/next`` of the previous page. Default: the first page.
+    ///   - allowedOrigins: the further origins to which the position may lead: see ``PaginationPolicy/allowedOrigins``. Default:
+    ///     none.
+    /// - Throws: ``PaginationError``; the errors of ``value(_:)``; the error of ``NextPage``, in place of the page. If a redirect led
+    ///   to an origin that is not allowed, and that origin names a forbidden next page, the error of the next page is thrown in place
+    ///   of this page.
     @concurrent public func page<Output>(
         _ endpoint: Endpoint<Output>, next: NextPage<Output>, at position: PagePosition = .first, allowedOrigins: Set<Origin> = []
     ) async throws -> ResultPage<Output> {
@@ -78,12 +80,13 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
             ofCall: position.url != nil ? originOfCall : response.request.originOfCall, allowing: policy.allowedOrigins)
         var page = ResultPage(value: response.value, response: response, position: position, originOfCall: originOfCall)
         do {
-            // A forbidden position is kept unchanged. If it were removed, the list would seem to end here.
+            // A forbidden position is kept unchanged. If the position were removed, the list would seem to end here.
             page.next = try nextPage.find(page)
             page.next = try self.position(after: page)
             return PageStep(page: page, failure: nil)
         } catch {
-            // Later, the position would be checked against the origin of the call, which a foreign page may have named.
+            // A later check would compare the position with the origin of the call. A foreign page may have named exactly that
+            // origin.
             if originOfCall == nil { page.next = nil }
             return PageStep(page: page, failure: error)
         }

@@ -11,8 +11,9 @@ public struct ResultPage<Output: Sendable>: Sendable {
     /// The position of the next page; `nil` at the end of the list, and if ``NextPage`` has failed. To continue later, pass the position as
     /// `from`.
     ///
-    /// If the server has named a page that must not be requested, the position is the position of the forbidden page, and a request for
-    /// that page fails. If, after a redirect, an origin that is not allowed has named the forbidden page, the position is `nil`.
+    /// If the server has named a page that must not be requested, this property has the position of the forbidden page, and a request
+    /// for that page fails. If a redirect led to an origin that is not allowed, and that origin has named the forbidden page, this
+    /// property is `nil`.
     public internal(set) var next: PagePosition?
     /// The origin of the call, the only origin that gets its credentials; `nil` if the origin is not known.
     let originOfCall: Origin?

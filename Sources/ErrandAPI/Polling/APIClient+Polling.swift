@@ -15,8 +15,8 @@ extension APIClient {
     ///   a GET for the `Location` of the response ([RFC 9110, section 15.3.3](https://www.rfc-editor.org/rfc/rfc9110#section-15.3.3));
     ///   without a `Location`, a GET or HEAD is repeated.
     /// - Any other response is decoded, and `isDone` decides.
-    /// - The next request is sent after `Retry-After`, or else after the backoff. If that time is after the timeout, the call fails
-    ///   immediately.
+    /// - The next request is sent after `Retry-After`, or else after the backoff. If the timeout would pass before the next
+    ///   request, the call fails immediately.
     /// - If a response with the status 200 had an `ETag`, the next request has `If-None-Match`, and 304 means that nothing has changed.
     /// - Lost connections, timeouts, and the statuses 408, 425, 429, 500, 502, 503 and 504 are tolerated: polling continues. A first
     ///   request that is not idempotent is repeated only if no part of it was sent.
@@ -26,8 +26,8 @@ extension APIClient {
     /// - Parameters:
     ///   - endpoint: the call; its output is decoded from every response whose status is not 202.
     ///   - policy: the waits and the timeout; ``PollingPolicy/standard`` by default.
-    ///   - isDone: returns whether the work is done; by default, the first response with another status than 202 ends the polling. If the
-    ///     work has failed, throw: the call fails with that error.
+    ///   - isDone: returns whether the work is done. If the work has failed, throw an error: the call fails with that error. Default: the
+    ///     first response with another status than 202 ends the polling.
     ///   - clock: measures the waits and the timeout.
     ///   - random: returns the random number for the jitter: at least 0 and less than 1.
     /// - Throws: ``PollingError``; the errors of ``value(_:)``; `CancellationError`.
@@ -70,7 +70,7 @@ extension APIClient {
             if let timeout = policy.timeout, elapsed() + pause >= timeout {
                 let message =
                     "not done after \(elapsed().inWords) and \(poll.count) \(poll.count == 1 ? "request" : "requests")"
-                    + (elapsed() < timeout ? ", and the next one would come after the timeout of \(timeout.inWords)" : "")
+                    + (elapsed() < timeout ? ", and the next request would be after the timeout of \(timeout.inWords)" : "")
                 throw PollingError(.timedOut, message, request: poll.sent ?? request, poll.head, underlying: poll.failure)
             }
             try await clock.sleep(for: pause)

@@ -2,8 +2,8 @@ public import ErrandCore
 
 /// The waits between the requests of a polling, and its timeout.
 public struct PollingPolicy: Sendable, CustomStringConvertible {
-    /// The wait before each further request. By default, the waits grow by a factor of 1.5 from 1 s to 30 s. `Retry-After` of the
-    /// response takes precedence unless it is zero or has passed.
+    /// The wait before each further request. By default, the waits grow by a factor of 1.5 from 1 s to 30 s. If the response has
+    /// a `Retry-After` that is neither zero nor in the past, it replaces the wait.
     public var backoff: Backoff
     /// The random part of the wait: by default, the wait is between half and all of the backoff.
     public var jitter: Backoff.Jitter

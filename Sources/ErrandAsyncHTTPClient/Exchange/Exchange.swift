@@ -147,7 +147,7 @@ final class Exchange: ReadyBodySource {
     }
 
     private func cancel() {
-        // Only an observer of the events needs to know whether a part of the request was sent.
+        // Whether a part of the request was sent is of interest only to an observer of the events.
         let (withdrawal, task) = machine.withLock { machine in (machine.cancel(isTracked: events != nil), machine.held?.task) }
         switch withdrawal {
         case .nothing: break
@@ -185,7 +185,7 @@ final class Exchange: ReadyBodySource {
     /// Ends the exchange by an error that the client reports.
     func end(by error: any Error) { end(by: error) { $0.fail($1) } }
 
-    /// Applies an event to the machine. The event may end the exchange by `error`.
+    /// Applies an event to the machine. The event may end the exchange with `error`.
     func end(by error: any Error, _ event: (inout Machine, (Machine.Position) -> any Error) -> Machine.Ending?) {
         if let ending = deciding(error, event) { conclude(ending) }
     }
@@ -213,7 +213,7 @@ final class Exchange: ReadyBodySource {
             }
         ending.held?.deadline?.cancel()
         ending.held?.upload?.cancel()
-        // Fails before the task does. If the client did not get this failure first, it would never complete a waiting write.
+        // The promise fails before the task fails. Otherwise, the client would never complete a waiting write.
         ending.held?.sent?.fail(error ?? CancellationError())
         if let error {
             ending.held?.task?.0.fail(reason: error)

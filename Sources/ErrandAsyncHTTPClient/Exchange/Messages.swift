@@ -23,7 +23,7 @@ extension HTTPClient.Request {
         headers.reserveCapacity(fields.count)
         for field in fields {
             if field.name.canonicalName == "host" { hosts += 1 }
-            // The body decides its framing.
+            // The client derives the framing from the body.
             if field.name == .contentLength || field.name == .transferEncoding { continue }
             // AsyncHTTPClient sends the credentials of its own proxy. The credentials of a request must never reach an origin.
             if field.name == .proxyAuthorization { continue }
@@ -104,7 +104,7 @@ extension HTTPResponse {
             default: break
             }
         }
-        // Several declarations are not a number, not even if they are equal.
+        // Several declarations are not a number, even if they are equal.
         let length = declarations == 1 ? declared.flatMap { Int64($0) } : nil
         return (isCoded ? nil : length, length)
     }

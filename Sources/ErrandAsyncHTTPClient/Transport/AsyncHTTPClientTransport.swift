@@ -11,12 +11,13 @@ internal import Synchronization
 /// }
 /// ```
 ///
-/// An app without such a client needs `NIOTransport`, the default on Linux. This module needs the trait `AsyncHTTPClient`, and
-/// `import Errand` does not bring it.
+/// An app without such a client needs `NIOTransport`, the default on Linux. This module needs the trait `AsyncHTTPClient`.
+/// `import Errand` does not include this module.
 ///
 /// Deadlines apply until the end of the body. Bodies are streamed with back-pressure in both directions. Up to 64 KiB of a response are
 /// read ahead. The transport does not support trailers, 1xx responses and upgrades, and does not report connections. If the client follows
-/// redirects or decodes content, as `HTTPClient.shared` does, the transport can't see these steps. Pass a client that does neither.
+/// redirects or decodes content, as `HTTPClient.shared` does, the transport can't see these steps. Pass a client that neither follows
+/// redirects nor decodes content.
 ///
 /// AsyncHTTPClient 1.37 has defects that only the client itself could prevent. Three things can make requests hang until their deadline, or
 /// end the process: a response that is complete before its request, a status below 100, and an HTTP/2 connection that breaks the rules.
@@ -28,7 +29,8 @@ public struct AsyncHTTPClientTransport: HTTPTransport, CustomStringConvertible, 
 
     /// Creates a transport that uses a client of the app.
     ///
-    /// - Parameter client: the client to use. The app shuts it down, after ``shutdown()`` and after the last exchange.
+    /// - Parameter client: the client to use. The app must shut the client down, after ``shutdown()`` and after the last
+    ///   exchange.
     public init(borrowing client: HTTPClient) { loan = ClientLoan(client) }
 
     /// The transport enforces deadlines, streams response bodies and reports the phases of an exchange.

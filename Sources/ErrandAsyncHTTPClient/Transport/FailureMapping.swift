@@ -53,8 +53,8 @@ struct FailureMapping {
             let message = error == .truncatedData ? "the compressed body ends too early" : "bytes follow the compressed body"
             return made(.invalidResponse, message: message, underlying: error)
         case let error as NIOHTTP2Errors.StreamClosed where error.errorCode == .refusedStream:
-            // RFC 9113, 8.7: the request was not processed. Here, a GOAWAY that excludes the stream can't be distinguished from a
-            // cancellation.
+            // RFC 9113, 8.7: the request was not processed. At this point, a GOAWAY that excludes the stream can't be
+            // distinguished from a cancellation.
             var failure = made(.connectionLost, message: "the server refused the stream", underlying: error)
             // A server that has sent a part of its response has processed the request, although it reports the opposite.
             if head == nil { failure.delivery = .notSent }
@@ -115,7 +115,8 @@ struct FailureMapping {
             : made(.connectionLost, message: Self.text(of: error), underlying: error)
     }
 
-    /// The text of an error for messages: its own text if that is known to have no secrets, otherwise the name of its type.
+    /// The text of an error for messages: the error's own text if this text certainly has no secrets, otherwise the name of its
+    /// type.
     static func text(of error: any Error) -> String {
         switch error {
         case let error as HTTPClientError: text(of: error)

@@ -15,10 +15,10 @@ internal import ErrandFormats
 /// the new proof. The request's body must allow a second send. The challenge is then one of the `attempts` in the metadata.
 ///
 /// If the scheme has no other proof, the response is returned, and `metadata.authenticationStop` says why. A refused proof is never
-/// sent twice in a call. A call has at most 20 rounds.
+/// sent twice in a call. A call responds to at most 20 challenges.
 ///
-/// **Origins that get the credentials:** the origins in `origins`, if there are any. Otherwise, each origin that a request names
-/// itself. Without `origins`, these origins get no credentials:
+/// **Origins that get the credentials:** the origins in `origins`, if there are any. Otherwise, the origin that each request
+/// itself names. Without `origins`, these origins get no credentials:
 /// - the target of a redirect to another origin
 /// - an absolute URL of another origin than the origin of the outer ``/ErrandMiddleware/ServerMiddleware``
 ///
@@ -42,8 +42,8 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - scheme: authenticates all requests. With `nil`, only requests with an authentication option are authenticated.
-    ///   - origins: the only origins that get credentials. `nil`, the default: each origin that a request names itself.
-    ///   - clock: measures the wait for a challenge's own body, at most 100 ms.
+    ///   - origins: the only origins that get credentials. `nil`, the default: the origin that each request itself names.
+    ///   - clock: measures the wait for the body of a challenge, at most 100 ms.
     public init(_ scheme: (any AuthenticationScheme)?, origins: Set<Origin>? = nil, clock: any Clock<Duration> = ContinuousClock()) {
         (self.scheme, scope, self.clock) = (scheme, CredentialScope(origins: origins), clock)
     }
@@ -53,7 +53,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
     public var neighbors: [MiddlewareNeighbor] {
         [
             .inside(.server, because: "authenticate would not know the origin"),
-            .once(because: "the inner one would never add credentials"),
+            .once(because: "the inner authenticate would never add credentials"),
             .inside(.validateStatus, because: "a challenge would be refused before it is responded to"),
             .inside(.retry, because: "a retried request would carry an expired token"),
             .inside(.redirect, because: "credentials would not be chosen again for the next origin"),
@@ -251,8 +251,8 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - scheme: authenticates all requests.
-    ///   - origins: the only origins that get credentials. `nil`, the default: each origin that a request names itself.
-    ///   - clock: measures the wait for a challenge's own body, at most 100 ms.
+    ///   - origins: the only origins that get credentials. `nil`, the default: the origin that each request itself names.
+    ///   - clock: measures the wait for the body of a challenge, at most 100 ms.
     public func authenticate(
         _ scheme: some AuthenticationScheme, origins: Set<Origin>? = nil, clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack { wrapped(by: AuthenticateMiddleware(scheme, origins: origins, clock: clock)) }

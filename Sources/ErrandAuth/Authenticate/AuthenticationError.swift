@@ -38,7 +38,7 @@ public struct AuthenticationError: RequestFailure {
         /// Another account has signed in since the request began. The request was not sent with the token of that account.
         public static let accountChanged = Reason("accountChanged", "another account has signed in meanwhile")
         /// The refresh of a token, or the store, asked for the same token.
-        public static let withinRefresh = Reason("withinRefresh", "the refresh of the token asked for that token")
+        public static let withinRefresh = Reason("withinRefresh", "the refresh of the token requested the same token")
 
         /// Returns whether the names of two reasons are equal.
         public static func == (first: Reason, second: Reason) -> Bool { first.name == second.name }
@@ -82,8 +82,8 @@ public struct AuthenticationError: RequestFailure {
     /// The option that a request without credentials needs, such as a sign-in over the same client.
     private var hint: String { reason == .signedOut && response == nil ? "; a sign-in needs .with(\\.authenticate, .off)" : "" }
 
-    /// A sentence for people. If the credentials depend on another request, such as a refresh, and that request failed, the
-    /// sentence of that failure: `Could not connect to the server auth.example.`
+    /// A sentence for people. If another request for the credentials failed, such as a refresh, the sentence describes the
+    /// failure of that request: `Could not connect to the server auth.example.`
     public var errorDescription: String? {
         if let decidingFailure { return decidingFailure.errorDescription }
         return switch reason {
@@ -94,8 +94,8 @@ public struct AuthenticationError: RequestFailure {
         }
     }
     public var failureReason: String? { SafeText.sentence(reason.description) }
-    /// The step that a person can take; `nil` if only a developer can help. If the credentials depend on another request, and that
-    /// request failed, the suggestion of that failure.
+    /// The step that a person can take; `nil` if only a developer can help. If another request for the credentials failed, such as
+    /// a refresh, the step for the failure of that request.
     public var recoverySuggestion: String? {
         if let decidingFailure { return decidingFailure.recoverySuggestion }
         return switch reason {
@@ -123,7 +123,7 @@ extension AuthenticationError {
 
 extension AuthenticationError: DependentFailure {
     /// The failure of the refresh, or of a request of the store. `nil` for the reasons `signedOut`, `refreshRefused` and
-    /// `accountChanged`, which decide alone.
+    /// `accountChanged`: for these reasons, the properties describe this error itself.
     public var decidingFailure: (any RequestFailure)? {
         switch reason {
         case .signedOut, .refreshRefused, .accountChanged: nil

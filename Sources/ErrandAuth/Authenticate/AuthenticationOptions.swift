@@ -3,7 +3,7 @@ public import ErrandCore
 
 /// A decision about a challenge: the result of a request's own handler.
 public enum ChallengeDisposition: Sendable {
-    /// The scheme of the stack responds, as if there were no handler.
+    /// The scheme of the stack responds, as without a handler.
     case useScheme
     /// This scheme responds, only for this challenge.
     case use(any AuthenticationScheme)
@@ -25,14 +25,14 @@ private enum OnChallengeKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// The credentials of this request, or `.off` for no credentials. With `.inherited`, the default, the stack's scheme decides. A
-    /// redirect to another origin removes the credentials.
+    /// Replaces the stack's authentication scheme for this request. `.off`: no credentials are added. Default: `.inherited`, the
+    /// stack's scheme. A redirect to another origin removes this option.
     ///
     /// ```swift
     /// request.options.authenticate = .use(.basic(user: "joe", password: password))
     /// ```
     ///
-    /// The stack must have `authenticate`: ``/ErrandCore/UnsupportedOptionError`` otherwise.
+    /// If the stack has no `authenticate`, the request fails with ``/ErrandCore/UnsupportedOptionError``.
     public var authenticate: OptionOverride<any AuthenticationScheme> {
         get { self[AuthenticateOptionKey.self] }
         set { self[AuthenticateOptionKey.self] = newValue }
@@ -51,7 +51,7 @@ extension RequestOptions {
     /// }
     /// ```
     ///
-    /// The stack must have `authenticate`: ``/ErrandCore/UnsupportedOptionError`` otherwise.
+    /// If the stack has no `authenticate`, the request fails with ``/ErrandCore/UnsupportedOptionError``.
     public var onChallenge: ChallengeHandler? {
         get { self[OnChallengeKey.self] }
         set { self[OnChallengeKey.self] = newValue }

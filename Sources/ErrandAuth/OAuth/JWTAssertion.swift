@@ -7,7 +7,7 @@ internal import ErrandHashing
 public struct JWTSigner: Sendable, CustomStringConvertible, HidesStorage {
     /// The name of the algorithm ([RFC 7518, section 3.1](https://www.rfc-editor.org/rfc/rfc7518#section-3.1)): `RS256`, `ES256`.
     public let algorithm: String
-    /// The identifier of the key (`kid`); `nil` to leave `kid` out.
+    /// The identifier of the key (`kid`); `nil` if the token has no `kid`.
     public let keyID: String?
     let sign: @Sendable (Data) async throws -> Data
 
@@ -15,7 +15,7 @@ public struct JWTSigner: Sendable, CustomStringConvertible, HidesStorage {
     ///
     /// - Parameters:
     ///   - algorithm: the name of the algorithm.
-    ///   - keyID: the identifier of the key (`kid`). `nil`, the default, leaves it out.
+    ///   - keyID: the identifier of the key (`kid`). `nil`, the default: the token has no `kid`.
     ///   - sign: returns the signature of the bytes, in the form of RFC 7518: for ES256, 64 bytes.
     public init(algorithm: String, keyID: String? = nil, sign: @escaping @Sendable (Data) async throws -> Data) {
         (self.algorithm, self.keyID, self.sign) = (algorithm, keyID, sign)
@@ -25,7 +25,7 @@ public struct JWTSigner: Sendable, CustomStringConvertible, HidesStorage {
     ///
     /// - Parameters:
     ///   - pem: the key, as PEM.
-    ///   - keyID: the identifier of the key (`kid`). `nil`, the default, leaves it out.
+    ///   - keyID: the identifier of the key (`kid`). `nil`, the default: the token has no `kid`.
     /// - Throws: ``AuthenticationError`` if `pem` is not such a key. For an RSA key, use ``init(algorithm:keyID:sign:)``.
     public static func es256(pem: String, keyID: String? = nil) throws(AuthenticationError) -> JWTSigner {
         guard let key = try? P256.Signing.PrivateKey(pemRepresentation: pem) else {
@@ -53,7 +53,7 @@ public struct JWTAssertion: Sendable, CustomStringConvertible, HidesStorage {
     public var issuer: String
     /// The account that the token is for: `sub`. By default, the issuer.
     public var subject: String
-    /// The server that reads the assertion: `aud`; `nil`, the default, for the token endpoint.
+    /// The server that reads the assertion: `aud`; `nil`, the default: the token endpoint.
     public var audience: String?
     /// The time for which the assertion is valid: 1 s to 1 h.
     public let lifetime: Duration
@@ -66,7 +66,7 @@ public struct JWTAssertion: Sendable, CustomStringConvertible, HidesStorage {
     /// - Parameters:
     ///   - issuer: the signer's name: `iss`.
     ///   - subject: the account that the token is for: `sub`; `nil`, the default, for the issuer.
-    ///   - audience: the server that reads the assertion: `aud`; `nil`, the default, for the token endpoint.
+    ///   - audience: the server that reads the assertion: `aud`; `nil`, the default: the token endpoint.
     ///   - lifetime: the time for which the assertion is valid: 5 minutes by default. Values below 1 s become 1 s, and values above
     ///     1 h become 1 h.
     ///   - claims: further claims, such as `scope`. A claim with the name of a standard claim is ignored.

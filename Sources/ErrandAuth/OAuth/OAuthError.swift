@@ -86,7 +86,7 @@ public struct OAuthError: Error, LocalizedError, CustomStringConvertible, HidesS
     /// Creates an error.
     public init(_ code: Code, _ message: String = "", uri: String? = nil) { (self.code, self.message, self.uri) = (code, message, uri) }
 
-    /// Whether a person must sign in again: the server refused the refresh token, or there is no refresh token.
+    /// Whether a person must sign in again, because the server refused the refresh token, or because there is no refresh token.
     ///
     /// True for `invalidGrant`, `noRefreshToken` and `expiredToken`, and for the codes that GitHub and Slack send in place of
     /// `invalid_grant`: `bad_refresh_token`, `invalid_refresh_token`, `token_expired` and `token_revoked`.

@@ -9,7 +9,7 @@ internal import ErrandFormats
 /// let known = OAuthServer(tokenEndpoint: "https://auth.example/token", authorizationEndpoint: "https://auth.example/authorize")
 /// ```
 public struct OAuthServer: Sendable, Hashable {
-    /// The URL that identifies the server. `nil` if the URL is not known: the issuer of a redirect is then not checked.
+    /// The URL that identifies the server. `nil` if the URL is not known. The issuer of a redirect is then not checked.
     public var issuer: String?
     /// The URL that issues tokens.
     public var tokenEndpoint: String
@@ -45,7 +45,7 @@ public struct OAuthServer: Sendable, Hashable {
     /// - Throws: ``OAuthError`` if the description is missing, is invalid, or names another issuer; the errors of `sender`.
     public static func discover(issuer: String, via sender: some HTTPSender) async throws -> OAuthServer {
         guard let url = try? HTTPURL(issuer), url.query == nil else {
-            throw OAuthError(.unsupported, "the issuer '\(issuer.shownSafely(limit: 200))' is not a URL with https, and without a query")
+            throw OAuthError(.unsupported, "the issuer '\(issuer.shownSafely(limit: 200))' is not an https URL without a query")
         }
         try checkSecure(issuer)
         let path = url.path.hasOctetSuffix("/") ? String(url.path.dropLast()) : url.path

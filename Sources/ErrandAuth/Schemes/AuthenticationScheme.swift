@@ -45,8 +45,9 @@ public protocol AuthenticationScheme: Sendable {
     /// Whether the scheme may send a request, or wait for a request, before it responds to a challenge. An example is the refresh
     /// of a token. By default true.
     ///
-    /// If true, the body of the challenge is read first. The connection and the queue slot of the challenge are then free for the
-    /// requests of the scheme. If the body takes more than 100 ms, the bytes read so far are kept, and the connection is closed.
+    /// If true, the body of the challenge is read before the scheme responds. The connection and the queue slot of the challenge
+    /// are then free for the requests of the scheme. If the body takes more than 100 ms, the bytes read so far are kept, and the
+    /// connection is closed.
     ///
     /// If false, the body is read only if the request is sent again. A challenge that is returned to the caller then has a
     /// streaming body.
@@ -120,7 +121,8 @@ public struct AuthenticationProof: Sendable, CustomStringConvertible, HidesStora
 public struct AuthenticationFingerprint: Sendable, Hashable, CustomStringConvertible, HidesStorage {
     private let parts: [OctetKey]
 
-    /// Creates a fingerprint of texts. The order of the texts counts, and texts are compared octet by octet.
+    /// Creates a fingerprint of texts. Two fingerprints are equal if they have the same texts in the same order. Texts are
+    /// compared octet by octet.
     public init(_ parts: [String]) { self.parts = parts.map { OctetKey($0) } }
 
     /// `fingerprint`.
@@ -145,7 +147,7 @@ public struct ServerChallenge: Sendable, CustomStringConvertible, HidesStorage {
         challenges = AuthenticationChallenge.parse(response.headerFields[values: .wwwAuthenticate])
     }
 
-    /// Returns the challenges of a scheme. The case of the scheme's name does not count.
+    /// Returns the challenges of a scheme. The scheme's name is compared without regard to case.
     public func challenges(of scheme: String) -> [AuthenticationChallenge] { challenges.filter { $0.isScheme(scheme) } }
 
     /// `401, Basic realm, Digest realm, nonce`.

@@ -44,7 +44,7 @@ extension RequestSigner {
 ///
 /// **Place:** innermost, directly around the transport. Each attempt is signed anew, so that the time in the signature is right.
 ///
-/// **Origins that get a signature:** the origins in `origins`, or each origin that a request names itself, as with
+/// **Origins that get a signature:** the origins in `origins`, or else the origin that each request itself names, as with
 /// ``AuthenticateMiddleware``.
 ///
 /// **Per request:** with `request.options.sign = .off`, a request is not signed. With `.use(signer)`, another signer signs.
@@ -56,7 +56,7 @@ public struct SignMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - signer: signs all requests.
-    ///   - origins: the only origins whose requests are signed; `nil`, the default, for each origin that a request names itself.
+    ///   - origins: the only origins whose requests are signed; `nil`, the default: the origin that each request itself names.
     public init(_ signer: any RequestSigner, origins: Set<Origin>? = nil) {
         (self.signer, scope) = (signer, CredentialScope(origins: origins))
     }
@@ -106,8 +106,8 @@ private enum SignOptionKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// Another signer for this request, or `.off`. With `.inherited`, the default, the stack's signer signs. A redirect to another
-    /// origin removes the signer.
+    /// Replaces the stack's signer for this request. `.off`: the request is not signed. Default: `.inherited`, the stack's signer.
+    /// A redirect to another origin removes this option.
     public var sign: OptionOverride<any RequestSigner> {
         get { self[SignOptionKey.self] }
         set { self[SignOptionKey.self] = newValue }
@@ -119,7 +119,7 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - signer: signs all requests.
-    ///   - origins: the only origins whose requests are signed; `nil`, the default, for each origin that a request names itself.
+    ///   - origins: the only origins whose requests are signed; `nil`, the default: the origin that each request itself names.
     public func sign(with signer: some RequestSigner, origins: Set<Origin>? = nil) -> HTTPStack {
         wrapped(by: SignMiddleware(signer, origins: origins))
     }

@@ -4,9 +4,9 @@ internal import Synchronization
 
 /// A change of the account of a ``TokenSource``.
 public enum TokenChange: Sendable, CustomStringConvertible, HidesStorage {
-    /// An account has signed in, or its token was loaded from the store.
+    /// An account has signed in, or its token was loaded from the store. The value is the token.
     case signedIn(AccessToken)
-    /// A newer token of the same account has replaced the token.
+    /// The account's token was refreshed. The value is the new token.
     case refreshed(AccessToken)
     /// Nobody is signed in. The error is `nil` if the app has signed out, and the error of the refresh if a server has refused a
     /// refresh.

@@ -36,7 +36,7 @@ internal import Synchronization
 /// fails with the reason `storeFailed`.
 ///
 /// With a ``FileTokenStore``, processes that share the file refresh one after the other. Each process uses the token that another
-/// process has obtained. If another process has signed in or out, this source does the same at its next refresh.
+/// process has obtained. If another process has signed in or out, this source signs in or out too at its next refresh.
 ///
 /// **Signing out** cancels a refresh in progress: the result of the refresh is dropped, and the waiting requests fail immediately.
 /// A request that began for one account never gets the token of another account: the request fails with ``AuthenticationError`` and

@@ -6,7 +6,7 @@ internal import Synchronization
 ///
 /// A store keeps the whole token, with ``AccessToken/signInID``. By this identifier, a source detects that another process has
 /// signed in with another account. A store that several processes share needs both locks: ``exclusively(_:)`` and
-/// ``atomically(_:)``. With both locks, the rules of ``FileTokenStore`` for several processes hold for the store too.
+/// ``atomically(_:)``. With both locks, the rules of ``FileTokenStore`` for several processes also apply to the store.
 ///
 /// A source saves or removes one token at a time.
 public protocol TokenStore: Sendable {
@@ -42,8 +42,8 @@ public protocol TokenStore: Sendable {
     ///
     /// - Throws: the errors of `work`, and an error if other processes hold the lock too long.
     func exclusively(_ work: @Sendable () async throws -> Void) async throws
-    /// Runs `work`, which loads the token and then saves or removes the token, while no other process does the same. By default,
-    /// runs `work` without a lock.
+    /// Runs `work` while no other process runs its `work` of this function. `work` loads the token, and then saves or removes the
+    /// token. By default, `work` runs without a lock.
     ///
     /// `work` sends no request. A sign-in or a sign-out waits here for the writes of other processes, and not for their refreshes.
     /// Use a different lock than in ``exclusively(_:)``.

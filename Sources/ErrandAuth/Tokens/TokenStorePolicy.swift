@@ -65,7 +65,7 @@ struct TokenStorePolicy: Sendable, Hashable {
         case remove
         /// Nothing is written.
         case keep
-        /// Nothing is written. Another process has signed in or out, and this source does the same.
+        /// Nothing is written. Another process has signed in or out, and this source follows.
         case follow(AccessToken?)
     }
 
@@ -157,7 +157,7 @@ struct TokenStorePolicy: Sendable, Hashable {
     func beforeRefresh(stored: AccessToken?, own: AccessToken?, isSaved: Bool, hasUnsaved: Bool, at now: Date) -> Start {
         if hasUnsaved { return .save }
         guard let signIn else {
-            // The record may be left from a sign-out that could not remove it.
+            // A sign-out may have failed to remove this record.
             guard isSaved, let stored else { return .refresh(nil) }
             return .follow(stored)
         }

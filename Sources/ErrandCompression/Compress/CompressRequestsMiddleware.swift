@@ -23,16 +23,16 @@ internal import ErrandFormats
 /// - A field describes the bytes of the body: `Content-Range`, `Content-Digest`, `Repr-Digest`, `Digest` or `Content-MD5`.
 ///
 /// **Refusals:** a server responds with status 415 to an unknown coding, and should list the known codings in `Accept-Encoding`
-/// ([RFC 7694, section 3](https://www.rfc-editor.org/rfc/rfc7694#section-3)). If the body can be sent again, the request is then sent
-/// once more, uncompressed. The first response is in the `attempts` of the metadata. If `Accept-Encoding` lists the coding, the
-/// status has a different reason, and the response is returned.
+/// ([RFC 7694, section 3](https://www.rfc-editor.org/rfc/rfc7694#section-3)). If the body can be sent again, the request is sent once
+/// more, uncompressed. The first response is in the `attempts` of the metadata. If `Accept-Encoding` lists the coding, the coding is
+/// not the reason for the status, and the response is returned.
 ///
 /// An origin that refuses a coding gets uncompressed bodies for an hour, or until one of its responses lists the coding in
 /// `Accept-Encoding`. A 415 without `Accept-Encoding` may have a different reason. Such a 415 counts as a refusal only if the
 /// uncompressed request gets a different status, or can't be sent. At most 1,000 refusals are remembered.
 ///
-/// **Place:** inside `validateStatus`. Inside `redirect` and `retry`, each hop and each attempt is compressed for its own origin.
-/// Middleware that signs a body, computes its digest, or counts bytes on the wire belongs inside.
+/// **Place:** inside `validateStatus`. Inside `redirect` and `retry`, each hop and each attempt is compressed as its origin
+/// requires. Middleware that signs a body, computes its digest, or counts bytes on the wire belongs inside.
 ///
 /// **Per request:** `request.options.compressRequests = .gzip` compresses this request. `.off` sends it uncompressed.
 public struct CompressRequestsMiddleware: HTTPMiddleware {
@@ -49,7 +49,7 @@ public struct CompressRequestsMiddleware: HTTPMiddleware {
     /// - Parameters:
     ///   - compression: the compression of all requests; ``RequestCompression/gzip`` by default. `nil`: only requests with an option
     ///     are compressed.
-    ///   - clock: measures how long refusals are remembered, and the wait for a refusal's own body, at most 100 ms.
+    ///   - clock: measures how long refusals are remembered, and the wait for the body of a refusal, at most 100 ms.
     public init(_ compression: RequestCompression? = .gzip, clock: any Clock<Duration> = ContinuousClock()) {
         (self.compression, self.clock) = (compression, clock)
         refused = RefusedCodings(clock)
@@ -138,8 +138,8 @@ private enum CompressRequestsOptionKey: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// How the body of this request is compressed, such as `.gzip`, or `.off`. `.inherited` (the default) uses the compression of the
-    /// stack.
+    /// Replaces the stack's compression for the body of this request, for example with `.gzip`. `.off`: the body is not compressed.
+    /// Default: `.inherited`, the stack's compression.
     ///
     /// If the stack has no `compressRequests`, the request fails with ``/ErrandCore/UnsupportedOptionError``.
     public var compressRequests: OptionOverride<RequestCompression> {
@@ -157,7 +157,7 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - compression: the compression of all requests; gzip by default. `nil`: only requests with an option are compressed.
-    ///   - clock: measures how long refusals are remembered, and the wait for a refusal's own body, at most 100 ms.
+    ///   - clock: measures how long refusals are remembered, and the wait for the body of a refusal, at most 100 ms.
     public func compressRequests(
         _ compression: RequestCompression? = .gzip, clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack { wrapped(by: CompressRequestsMiddleware(compression, clock: clock)) }

@@ -10,8 +10,8 @@ public import ErrandCore
 ///
 /// The middleware adds `Accept-Encoding: gzip, deflate`. With the package's trait `Brotli`, the field also has `br`
 /// ([RFC 7932](https://www.rfc-editor.org/rfc/rfc7932)). With the trait `Zstandard`, the field also has `zstd`, with a window of at
-/// most 8 MiB ([RFC 9659](https://www.rfc-editor.org/rfc/rfc9659)). Several codings are decoded in reverse order, the last one first
-/// ([RFC 9110, section 8.4](https://www.rfc-editor.org/rfc/rfc9110#section-8.4)).
+/// most 8 MiB ([RFC 9659](https://www.rfc-editor.org/rfc/rfc9659)). Several codings are decoded in reverse order, the last coding
+/// first ([RFC 9110, section 8.4](https://www.rfc-editor.org/rfc/rfc9110#section-8.4)).
 ///
 /// A decoded response has no `Content-Encoding` and no `Content-Length`. Its metadata has the codings of the body
 /// (``/ErrandCore/ResponseMetadata/contentCoding``) and both fields as the server sent them
@@ -46,7 +46,7 @@ public struct DecompressMiddleware: HTTPMiddleware {
         [
             .inside(.validateStatus, because: "the body of a refused response would be kept encoded"),
             .outside(.cache, because: "the cache would store decoded bytes with the validators of encoded ones"),
-            .once(because: "the inner one would decode nothing, and its limits would not apply"),
+            .once(because: "the inner decompress would decode nothing, and its limits would not apply"),
         ]
     }
 
@@ -87,7 +87,8 @@ private enum DecompressOptionKey: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// Other limits for this request. `.off`: the body is returned as the server sent it.
+    /// Replaces the stack's decompression limits for this request. `.off`: the body is returned as the server sent it. Default:
+    /// `.inherited`, the stack's limits.
     public var decompress: OptionOverride<DecompressionLimits> {
         get { self[DecompressOptionKey.self] }
         set { self[DecompressOptionKey.self] = newValue }

@@ -19,10 +19,10 @@ public struct DecompressionLimits: Sendable, Hashable {
     /// Creates limits.
     ///
     /// - Parameters:
-    ///   - maxBytes: see ``maxBytes``.
-    ///   - maxRatio: see ``maxRatio``.
-    ///   - ratioThresholdBytes: see ``ratioThresholdBytes``.
-    ///   - maxCodings: see ``maxCodings``.
+    ///   - maxBytes: the largest number of bytes that each coding may produce: see ``maxBytes``.
+    ///   - maxRatio: the largest number of decoded bytes for each received byte: see ``maxRatio``.
+    ///   - ratioThresholdBytes: the number of decoded bytes up to which the ratio is not checked: see ``ratioThresholdBytes``.
+    ///   - maxCodings: the largest number of content codings of one body: see ``maxCodings``.
     public init(maxBytes: Int? = nil, maxRatio: Int? = 100, ratioThresholdBytes: Int = 1024 * 1024, maxCodings: Int = 5) {
         precondition(maxBytes.map { $0 >= 0 } ?? true, "maxBytes must be at least 0 (is \(maxBytes ?? 0))")
         precondition(maxRatio.map { $0 >= 1 } ?? true, "maxRatio must be at least 1 (is \(maxRatio ?? 0))")

@@ -36,7 +36,7 @@ public enum EventGrammar {
             }
         }
         if zip(events, events.dropFirst()).contains(where: { $0.instant > $1.instant }) {
-            found.append("an event is earlier than the one before it")
+            found.append("an event is earlier than the previous event")
         }
         if Set(events.map(\.request)).count > 1 { found.append("the events belong to more than one request") }
         for (start, end) in pairs {

@@ -47,7 +47,7 @@ extension TransportBehavior {
             expectItCame(try await subject.failure())
         },
         TransportBehavior(
-            "204WithContentLength", "A 204 has no body, whatever its length says (RFC 9112, 6.3).",
+            "204WithContentLength", "A 204 has no body, even if it declares a length (RFC 9112, 6.3).",
             [Stub().responds(.raw("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n"))]
         ) { subject in
             let (response, body) = try await subject.exchange()
@@ -55,7 +55,7 @@ extension TransportBehavior {
             #expect(try await response.end().isComplete)
         },
         TransportBehavior(
-            "304WithContentLength", "A 304 has no body; its length is that of the stored response (RFC 9110, section 8.6).",
+            "304WithContentLength", "A 304 has no body; its length is the length of the stored response (RFC 9110, section 8.6).",
             [Stub().responds(.raw("HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\nContent-Length: 5\r\n\r\n"))]
         ) { subject in
             let (response, body) = try await subject.exchange(headers: [.ifNoneMatch: "\"a\""])
@@ -63,7 +63,7 @@ extension TransportBehavior {
             #expect(try await response.end().isComplete)
         },
         TransportBehavior(
-            "HeadWithContentLength", "A response to HEAD has no body, whatever its Content-Length is (RFC 9110, section 9.3.2).",
+            "HeadWithContentLength", "A response to HEAD has no body, even if it has a Content-Length (RFC 9110, section 9.3.2).",
             [Stub(.head).responds(.status(.ok, headers: [.contentLength: "1000"]))]
         ) { subject in
             let (response, body) = try await subject.exchange(.head)

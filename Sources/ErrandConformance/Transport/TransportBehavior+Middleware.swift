@@ -13,7 +13,7 @@ extension TransportBehavior {
             let reason = subject.reason(without: .redirect)
             #expect(response.status == .ok, "the redirect was not followed\(reason)")
             guard response.status == .ok else { return response.body.abandon() }
-            #expect(response.request.head.path == "/end?x=1", "the request of a response is the last one of the chain")
+            #expect(response.request.head.path == "/end?x=1", "the request of a response is the last request of the chain")
             #expect(try await response.body.collect() == Data("there".utf8))
         },
         TransportBehavior(

@@ -1,6 +1,6 @@
 /// The error for a body that is read a second time although it can be read only once.
 ///
-/// The body was read, abandoned, or moved into another body before. Keep the bytes that you read, or use
+/// The body was already read, abandoned, or moved into another body. Keep the bytes that you read, or use
 /// ``ResponseBody/bufferedData``.
 public struct BodyAlreadyUsedError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
     /// Creates the error. For your own body sources.

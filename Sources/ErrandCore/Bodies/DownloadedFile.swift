@@ -51,7 +51,8 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - url: a file URL, in a folder that exists.
-    ///   - options: by default, an existing file is replaced, and only the owner may read and write the file.
+    ///   - options: the options for writing. Default: ``FileWriteOptions/standard``, which replaces an existing file, and lets
+    ///     only the owner read and write the file.
     ///   - progress: called on the caller's actor when the head has arrived, then at most every 100 ms, and at the end of the body.
     ///     A slow closure does not slow the download, but the call returns after the last report. The total of a compressed body is not known.
     /// - Returns: the file, its length, and the head of the response.

@@ -9,8 +9,8 @@ public struct FileWriteOptions: Sendable, Hashable {
     /// If `false` and the file exists, writing throws a ``FileWriteError`` with the code `EEXIST` before anything is read. The same
     /// error is thrown if another process creates the file in the meantime. `false` requires a file system with hard links.
     public var replacesExistingFile: Bool
-    /// The exact permissions of the new file, from 0 to `0o777`, whatever the process's umask is. `0o600` by default: only the
-    /// owner can read and write the file.
+    /// The exact permissions of the new file, from 0 to `0o777`. The umask of the process does not change them. `0o600` by
+    /// default: only the owner can read and write the file.
     ///
     /// The permissions of a replaced file do not matter. On a file system without permissions, the default has no effect, and other
     /// permissions may throw a ``FileWriteError``.

@@ -116,7 +116,7 @@ private actor PartReader {
     func nextChunk(ofPart part: Int) async throws -> Data? {
         try await exclusively {
             guard part == number else {
-                throw MultipartError(.readAfterNextPart, "the content of a part can be read only before the next part is asked for")
+                throw MultipartError(.readAfterNextPart, "the content of a part can be read only before the next part is requested")
             }
             guard isInPart, let event = try await nextEvent() else { return nil }
             if case .content(let bytes) = event { return Data(bytes) }

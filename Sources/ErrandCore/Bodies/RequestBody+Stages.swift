@@ -9,8 +9,8 @@ extension RequestBody {
     ///
     /// - Parameters:
     ///   - transform: makes the new body.
-    ///   - length: the length of the new body, in bytes; `nil`, the default, if the length is unknown. Bytes in memory have the
-    ///     length of the output, whatever `length` is. If a stream has another length, the request fails.
+    ///   - length: the length of the new body, in bytes; `nil`, the default, if the length is unknown. For bytes in memory,
+    ///     `length` is ignored: the length is the length of the output. If a stream has another length, the request fails.
     public func transformed(by transform: some BodyTransform, length: Int64? = nil) -> RequestBody {
         if let data = bufferedData, let output = transform.output(of: data, upTo: ResponseBody.transformedInMemoryLimitBytes) {
             return .data(output)

@@ -21,7 +21,8 @@ extension ResponseBody {
     ///
     /// - Parameters:
     ///   - url: a file URL, in a folder that exists.
-    ///   - options: by default, an existing file is replaced, and only the owner may read and write the file.
+    ///   - options: the options for writing. Default: ``FileWriteOptions/standard``, which replaces an existing file, and lets
+    ///     only the owner read and write the file.
     /// - Returns: the number of bytes written, after content decoding.
     /// - Throws: ``FileWriteError``, also if `url` is not a file URL; ``TransportError`` if the body breaks off, or is longer than
     ///   ``FileWriteOptions/limitBytes``; ``BodyAlreadyUsedError``; `CancellationError`.

@@ -7,8 +7,8 @@ extension ResponseBody {
     /// for try await line in response.body.lines { print(line) }
     /// ```
     ///
-    /// A line ends with LF, CR LF or CR, however the chunks divide the text. The last line needs no ending. Octets that are not
-    /// valid UTF-8 become U+FFFD.
+    /// A line ends with LF, CR LF or CR. The end of a chunk does not end a line. The last line needs no ending. Octets that are
+    /// not valid UTF-8 become U+FFFD.
     ///
     /// A line longer than 1 MiB is an error: see ``lines(upTo:)``. A line with more than 128 combining marks in a row is also an
     /// error, because Swift takes quadratic time to compare such text.

@@ -57,7 +57,8 @@ public struct ResponseBody: Sendable, AsyncSequence {
         self.expectedLength = expectedLength
     }
 
-    /// Creates a body that is a stream over `source`. The source is abandoned when the body can't be read any more.
+    /// Creates a body that is a stream over `source`. The source is abandoned if the body is abandoned, fails, or is released
+    /// before its end.
     ///
     /// - Parameters:
     ///   - source: the bytes.
@@ -70,7 +71,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
 
     /// Returns a stream of the chunks of `sequence`, such as an `AsyncStream` of data.
     ///
-    /// The sequence's iterator is released when the body can't be read any more.
+    /// The sequence's iterator is released at the end of the body, or when the body is abandoned, fails or is released.
     ///
     /// - Parameter length: the length in bytes, for ``expectedLength``; `nil`, the default, if the length is not known.
     public static func stream<Chunks: AsyncSequence & Sendable>(
@@ -79,7 +80,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
         ResponseBody(SequenceBodySource(sequence), expectedLength: length.flatMap { $0 >= 0 ? $0 : nil })
     }
 
-    /// The bytes of a body in memory; `nil` for a stream. Getting the bytes does not count as reading.
+    /// The bytes of a body in memory; `nil` for a stream. Access to this property does not read the body.
     public var bufferedData: Data? {
         if case .buffered(let bytes) = storage { bytes.data } else { nil }
     }

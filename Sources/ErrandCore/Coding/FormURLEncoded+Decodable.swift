@@ -7,7 +7,7 @@ extension FormURLEncoded {
     /// The beginning of an error's description if the cause is the body as a whole.
     package static let problem = "the body is not a form"
 
-    /// The problem of a member that must occur only once.
+    /// The problem of a member that occurs more than once.
     package static let repeatedName = "the name comes more than once"
 
     /// Returns the value that a form contains.
@@ -31,7 +31,7 @@ extension FormURLEncoded {
     ///   - coding: the form in which property names, dates and data are read. By default, names stay unchanged, dates are in ISO
     ///     8601, and data is Base64.
     /// - Throws: `DecodingError`, also for a plain value whose name occurs more than once, and for more than 10,000 members. A
-    ///   name that is longer than 256 bytes and not ASCII is refused too, because it is slow to compare. The error contains no
+    ///   name that is longer than 256 bytes and not ASCII is refused too, because comparing it is slow. The error contains no
     ///   text of the form, except that the error of an enumeration shows the text that is not a case.
     public static func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, from data: Data, coding: JSONCoding = .standard

@@ -152,7 +152,7 @@ private final class PairStorage {
         if case .member(let name) = position {
             pairs.append(EncodedPair(name: name, texts: [], isArray: true))
         } else {
-            fail("an array has no name of its own: queries and forms hold arrays only as members", at: path)
+            fail("the array has no name: queries and forms hold arrays only as members", at: path)
             pairs.append(EncodedPair(name: "", texts: [], isArray: true))
         }
         return pairs.count - 1

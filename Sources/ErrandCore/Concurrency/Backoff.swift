@@ -41,7 +41,7 @@ public struct Backoff: Sendable, CustomStringConvertible {
         precondition(factor >= 1, "factor must be at least 1 (is \(factor))")
         precondition(cap >= .zero, "cap must be at least zero (is \(cap.inWords))")
         return Backoff(description: "\(base.inWords) to \(cap.inWords)") { attempt in
-            // Any larger product is above the cap, and might not be a number any more.
+            // Any larger product is above the cap, and might be infinite.
             let power = (0..<min(attempt - 1, 64)).reduce(1.0) { power, _ in min(power * factor, 1e12) }
             return base / .seconds(1) * power >= cap / .seconds(1) ? cap : base * power
         }

@@ -4,11 +4,11 @@
 /// number of entries and, if a weight is given, a total weight, such as a number of bytes. The entry that was used last stays, even
 /// if it alone is too heavy. The next use of another entry evicts it.
 ///
-/// An entry whose value is pinned is never evicted, and counts toward neither bound. Such an entry has a decision made by hand, or
-/// work in progress.
+/// An entry whose value is pinned is never evicted, and counts toward neither bound. A pinned entry has, for example, a setting of
+/// the app, or work in progress.
 ///
-/// Every operation takes constant time on average, whatever the number of entries and pins. The methods are inlinable, so that they
-/// are specialized for the types of each user: unspecialized methods cost thousands of instructions.
+/// Every operation takes constant time on average. The methods are inlinable, so that they are specialized for the types of each
+/// user: unspecialized methods cost thousands of instructions.
 public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     @usableFromInline struct Slot: Sendable {
         @usableFromInline var key: Key

@@ -100,8 +100,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
 
     /// Waits until no run is in progress.
     ///
-    /// Runs that begin during the wait count too. A run that all callers have left, or that ``cancelAll(where:)`` has cancelled,
-    /// does not count any more.
+    /// The wait includes runs that begin during the wait. It ignores a run that no caller waits for any more, and a run that
+    /// ``cancelAll(where:)`` has cancelled.
     ///
     /// - Throws: `CancellationError` if the caller is cancelled.
     public func drained() async throws {

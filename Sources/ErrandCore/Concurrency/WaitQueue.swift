@@ -1,5 +1,4 @@
-/// A queue of waiters, by priority, then first in, first out. Every operation takes constant time on average, whatever the number
-/// of waiters.
+/// A queue of waiters, by priority, then first in, first out. Every operation takes constant time on average.
 ///
 /// Removal is immediate. Vacated places are skipped, and compacted before they outnumber the waiters.
 ///
@@ -83,10 +82,10 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
         return popOldest()
     }
 
-    /// Removes and returns the longest waiter, whatever its lane.
+    /// Removes and returns the waiter of any lane that has waited longest.
     public mutating func popOldest() -> Waiter? { oldestPlace().flatMap { take($0.id, from: $0.lane) } }
 
-    /// Returns the longest waiter without removing it.
+    /// Returns the waiter that has waited longest, without removing it.
     public mutating func oldest() -> Waiter? { oldestPlace().flatMap { waiters[$0.id]?.waiter } }
 
     private mutating func oldestPlace() -> (id: Int, lane: Int)? {

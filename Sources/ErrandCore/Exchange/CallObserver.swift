@@ -95,12 +95,13 @@ public struct CallOutcome: Sendable {
     /// Whether the call was cancelled. If true, ``failure`` is a `CancellationError`, or the error that an inner layer threw
     /// instead.
     public let isCancelled: Bool
-    /// The error of a `validateStatus` inside the observer; `nil` if there is none, or if it has refused nothing.
+    /// The error with which a `validateStatus` inside the observer has refused the response; `nil` if no such middleware has
+    /// refused the response.
     public let statusError: StatusError?
     /// The error that the body of a refused response describes in the envelope of the client; `nil` for any other response.
     public let serviceError: ServiceError?
-    /// The head of the response that a middleware has refused with an error of the app, such as a validator's error; `nil` if there
-    /// is none, or if the error has the head. See ``Request/reportRefusal(of:with:)``.
+    /// The head of the response that a middleware has refused with an error of the app, such as a validator's error. `nil` if no
+    /// middleware has refused a response, or if the error itself has the head. See ``Request/reportRefusal(of:with:)``.
     public let refusedHead: HTTPResponse?
 }
 

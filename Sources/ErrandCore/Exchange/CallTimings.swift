@@ -33,7 +33,7 @@ public struct ExchangeTimings: Sendable, Hashable {
     public internal(set) var dnsEnd: Duration?
     /// When opening the connection began.
     public internal(set) var connectStart: Duration?
-    /// When the connection was open, without TLS, or opening it had failed.
+    /// When the connection was open (before TLS), or when opening the connection had failed.
     public internal(set) var connectEnd: Duration?
     /// When the TLS handshake began.
     public internal(set) var tlsStart: Duration?

@@ -229,8 +229,8 @@ public enum ConnectStep: Sendable, Hashable {
 /// If two logs are nested, the outer log drops the beginning and the end that the inner log reports, and reports all other events.
 package final class CallEventLog: EventSink, CallObserver {
     private struct Progress: Sendable {
-        /// The number of exchanges and waits in progress. A coalesced exchange may continue after the end of the call whose log it
-        /// has.
+        /// The number of exchanges and waits in progress. A coalesced exchange may continue after the end of the call whose log
+        /// records the exchange.
         var open = 0
         var end: ExchangeEvent?
         var isOver = false

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// An event in a call or in one of its exchanges: what happened, and when.
+/// An event in a call or in one of its exchanges: the kind of the event, its time and its details.
 ///
 /// ```swift
 /// struct Uploads: EventSink {
@@ -24,14 +24,14 @@ internal import Synchronization
 /// If a connection is opened for the exchange, the events of its steps come between `start` and `connectionAcquired`, in this
 /// order: `dnsStart` and `dnsEnd`, `connectStart` and `connectEnd`, `tlsStart` and `tlsEnd`. After the start of a step, the next
 /// event of the exchange is the end of that step. A step that is not needed has no events: `dns` for a host that is an address,
-/// `tls` for `http`. Another attempt to connect may repeat the events. If another connection is free earlier than the opened
-/// connection, the exchange may use that other connection.
+/// `tls` for `http`. Another attempt to connect may repeat the events. If another connection becomes free before the new
+/// connection is open, the exchange may use the free connection.
 ///
 /// A transport that learns the steps only at the end reports all of them with `timings`, once for each exchange and directly before
 /// `end`.
 ///
 /// A reused connection may be lost before a byte of the response was received. If the transport then sends the request over another
-/// connection, that is another exchange, with its own number.
+/// connection, a new exchange begins, with a new number.
 public struct ExchangeEvent: Sendable {
     /// The kind of an event. An open set: a transport or a middleware can have its own kinds.
     public struct Kind: Sendable, Hashable, CustomStringConvertible {
@@ -47,7 +47,7 @@ public struct ExchangeEvent: Sendable {
         public static let callEnd = Kind("callEnd")
         /// The request queues under a limit.
         public static let queueStart = Kind("queueStart")
-        /// The request has left the queue: it continues, or has failed.
+        /// The request no longer queues: it continues, or has failed.
         public static let queueEnd = Kind("queueEnd")
         /// The call waits before it sends the request again.
         public static let waitStart = Kind("waitStart")

@@ -10,7 +10,7 @@ extension ExchangeEvent {
         public var dnsEnd: ContinuousClock.Instant?
         /// When opening the connection began.
         public var connectStart: ContinuousClock.Instant?
-        /// When the connection was open, without TLS.
+        /// When the connection was open (before TLS).
         public var connectEnd: ContinuousClock.Instant?
         /// When the TLS handshake began.
         public var tlsStart: ContinuousClock.Instant?

@@ -49,7 +49,7 @@ public struct ExchangeLifetime: Sendable {
     /// is released.
     public init() { storage = .running(Running()) }
 
-    /// Creates the lifetime of an exchange that is already over, such as that of a response from memory.
+    /// Creates the lifetime of an exchange that is already over, such as the exchange of a response from memory.
     ///
     /// - Parameter sizes: the sizes of the bodies, if they are known.
     public init(outcome: Outcome, sizes: BodySizes = BodySizes()) { storage = .over(outcome, sizes) }

@@ -6,7 +6,7 @@
 /// }
 /// ```
 public enum Delivery: String, Sendable, Hashable, Comparable {
-    /// No server processed the request: the request can be sent again, whatever its method.
+    /// No server processed the request: the request can be sent again with any method.
     ///
     /// Either nothing was sent, or the server reported that it did not process the request. Over HTTP/2, a server reports this by
     /// `REFUSED_STREAM`, or by GOAWAY with a lower stream
@@ -23,7 +23,7 @@ public enum Delivery: String, Sendable, Hashable, Comparable {
 
     /// Creates the delivery of a request that failed with `error`.
     ///
-    /// The delivery is that of a ``RequestFailure``, `notSent` for an invalid URL, and `unknown` for any other error.
+    /// The delivery is the property of a ``RequestFailure``, `notSent` for an invalid URL, and `unknown` for any other error.
     init(of error: any Error) {
         self =
             switch error {

@@ -1,5 +1,5 @@
-// Properties of any error, for a `catch … where` clause. If a token could not be refreshed, the failure of the refresh decides the
-// properties.
+// Properties of any error, for a `catch … where` clause. If a token could not be refreshed, the properties describe the failure of
+// the refresh.
 
 extension Error {
     /// Whether the server could not be reached, or the connection to it was lost.
@@ -70,18 +70,18 @@ extension Error {
     /// Whether the server requires credentials, or refused the credentials of the request: the status 401.
     ///
     /// True for ``StatusError`` with that status, and for ``ServiceError`` with that status or ``ServiceError/equivalentStatus``.
-    /// True for a token that the server refuses to refresh after that status. False for a token that could not be refreshed because
-    /// of the network or of another status.
+    /// Also true if a token could not be refreshed because of that status. False if a token could not be refreshed because of the
+    /// network or of another status.
     public var isUnauthorized: Bool { refusedStatus == .unauthorized }
 
     /// Whether a person must sign in before the call can succeed.
     ///
     /// True for:
-    /// - the status 401 as in ``isUnauthorized``
+    /// - an error for which ``isUnauthorized`` is true
     /// - a request that was not sent because nobody is signed in
     /// - a token that the server refuses to refresh
     ///
-    /// False for a token that could not be refreshed for a temporary reason, such as a network that was down.
+    /// False if a token could not be refreshed for a temporary reason, such as a lost network.
     ///
     /// ```swift
     /// } catch where error.needsSignIn {
@@ -107,14 +107,14 @@ extension Error {
 }
 
 extension Error {
-    /// The error that decides these properties. If a token could not be refreshed, the failure of the refresh; in all other
-    /// cases, this error.
+    /// The error that decides these properties: the failure of the refresh if a token could not be refreshed, otherwise this
+    /// error.
     private var decidingError: any Error { (self as? any DependentFailure)?.decidingFailure?.decidingError ?? self }
 }
 
 /// A failure that the failure of another call may have caused. For the errors of other modules.
 ///
-/// The failure of the other call then decides `isTransient`, `isTimeout` and the other properties of an error.
+/// `isTransient`, `isTimeout` and the other properties of the error then describe the failure of the other call.
 public protocol DependentFailure: RequestFailure {
     /// The failure of the other call; `nil` if no other call caused this failure.
     var decidingFailure: (any RequestFailure)? { get }

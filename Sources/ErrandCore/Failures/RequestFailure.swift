@@ -24,7 +24,7 @@ package import ErrandFormats
 ///
 /// Cancellation is never a failure: it stays `CancellationError`.
 public protocol RequestFailure: LocalizedError, CustomStringConvertible, CustomReflectable {
-    /// The request, with the changes that layers had made by then; `nil` if a body failed whose request is not known.
+    /// The request, with the changes that layers had made by then; `nil` if a body failed and its request is not known.
     ///
     /// A layer sets the request to restore the deadline and the event sink that the request had outside the layer. If a body fails,
     /// the request keeps the deadline and the event sink of its exchange.

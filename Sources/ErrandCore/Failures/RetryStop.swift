@@ -35,7 +35,7 @@ public enum RetryStop: String, Sendable, Hashable {
         case .attemptsUsedUp: "all attempts are used up"
         case .bodyCannotBeReplayed: "the body of the request can be read once only"
         case .retryAfterTooLong: "the server asks for a longer wait than the policy allows"
-        case .deadlineTooNear: "the wait before it would pass the deadline"
+        case .deadlineTooNear: "the wait before a further attempt would pass the deadline"
         case .budgetUsedUp: "the retry budget of this origin is used up"
         }
     }

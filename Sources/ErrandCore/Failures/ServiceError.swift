@@ -53,8 +53,8 @@ public struct ServiceError: RequestFailure {
     /// response.
     ///
     /// The status decides `isUnauthorized`, `needsSignIn`, `isClientError`, `isServerError` and the suggestion for people. If the
-    /// refresh of a token fails with 401 here, `authenticate` signs out. In any other call, 401 here refreshes no token, because
-    /// `authenticate` sees only the status of the response.
+    /// refresh of a token fails and this status is 401, `authenticate` signs out. In any other call, a 401 in this property
+    /// refreshes no token, because `authenticate` sees only the status of the response.
     public let equivalentStatus: HTTPResponse.Status?
     public var request: Request?
     public var response: HTTPResponse?

@@ -92,8 +92,8 @@ public struct StatusError: RequestFailure {
     /// }
     /// ```
     ///
-    /// - Parameter coding: `nil`, the default, means the coding of the client that made the call; without a client,
-    ///   ``JSONCoding/standard``.
+    /// - Parameter coding: the rules for decoding. Default: `nil`, the coding of the client that made the call, or
+    ///   ``JSONCoding/standard`` without a client.
     /// - Throws: `DecodingError` if ``bodyIsWhole`` is false, or if ``JSONCoding/decode(_:from:)`` refuses the body.
     public func json<Value: Decodable>(as type: Value.Type = Value.self, coding: JSONCoding? = nil) throws -> Value {
         // The beginning of a body may be valid JSON by chance.

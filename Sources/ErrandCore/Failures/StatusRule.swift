@@ -48,7 +48,8 @@ private enum ValidateStatusOptionKey: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// The rule for this request. `.off` accepts every status. `.inherited`, the default, means the rule of the stack.
+    /// Replaces the stack's status rule for this request. `.off`: every status is accepted. Default: `.inherited`, the stack's
+    /// rule.
     ///
     /// The stack must have `validateStatus`. The stack of a typed client always has `validateStatus`.
     public var validateStatus: OptionOverride<StatusRule> {

@@ -23,7 +23,7 @@ extension TransportError.Code {
 }
 
 extension TransportError {
-    /// Whether the request may be sent again immediately, whatever its method.
+    /// Whether the request may be sent again immediately, with any method.
     ///
     /// True if a kept connection was closed before anything was sent. Also true if the server reported that it did not process the
     /// request ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
@@ -49,7 +49,7 @@ extension StatusError {
     }
 }
 
-/// A failure of a layer that refused a request before the request was sent, and that may accept the request later.
+/// A temporary refusal: a layer refused the request before sending it, and may accept the request later.
 ///
 /// The errors of `circuitBreaker` and `rateLimit` conform. If the error of your own layer conforms, an event stream connects again
 /// after that error.

@@ -48,7 +48,7 @@ package final class ServiceErrorReader: Sendable {
     package init(_ read: @escaping @Sendable (Data) -> ServiceError?) { self.read = read }
 }
 
-/// The limits that apply to each exchange of a stack, unless its request has its own.
+/// The limits that apply to each exchange of a stack, unless the request has limits.
 package final class StackLimits: Sendable {
     package let limits: PhaseTimeouts
 
@@ -88,7 +88,7 @@ extension Request {
 }
 
 extension Error {
-    /// Returns the error. The call of the error's request becomes that of `outer` again.
+    /// Returns the error, whose request has the call of `outer` again.
     ///
     /// - Parameter outer: the request as the layer received it.
     func restoringCall(of outer: Request) -> any Error {
@@ -102,7 +102,7 @@ extension Error {
         return error
     }
 
-    /// The error without the state of its call, so that sending the error's request again begins a new call.
+    /// The error without the state of its call. Sending the request of this error again begins a new call.
     var withoutCall: any Error {
         guard var failure = self as? any RequestFailure, failure.request != nil else { return self }
         failure.request?.leaveCall()

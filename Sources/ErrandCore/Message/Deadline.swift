@@ -18,7 +18,7 @@ public struct Deadline: Sendable, CustomStringConvertible {
     private static let base = ContinuousClock.now
 
     private let kind: Kind
-    /// The limit that set the deadline, for messages; `nil` for a deadline of the app's own.
+    /// The limit that set the deadline, for messages; `nil` for a deadline that the app has set.
     private var limit: (duration: Duration, setter: LimitSetter)?
 
     private init(kind: Kind) { self.kind = kind }
@@ -54,8 +54,7 @@ public struct Deadline: Sendable, CustomStringConvertible {
         limit = (duration, setter)
     }
 
-    /// The message that this deadline has passed, with the limit that set the deadline:
-    /// `the limit timeout is 30 s, set by .timeout`.
+    /// The message for a passed deadline, with the limit that set the deadline: `the limit timeout is 30 s, set by .timeout`.
     package var passedMessage: String {
         guard let limit else { return Self.passedMessage }
         let name =
@@ -66,7 +65,7 @@ public struct Deadline: Sendable, CustomStringConvertible {
         return limit.setter.message([(name, limit.duration)]) + (limit.duration > .zero ? "" : "; it must be more than zero")
     }
 
-    /// The message that a deadline has passed, if the limit that set the deadline is not known.
+    /// The message for a passed deadline whose limit is not known.
     static let passedMessage = "the deadline of the request passed"
 
     /// The remaining time; zero or negative once the deadline has passed.

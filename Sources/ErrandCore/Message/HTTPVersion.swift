@@ -27,8 +27,8 @@ public struct HTTPVersion: RawRepresentable, Sendable, Hashable, Codable, Custom
         (self.major, self.minor) = (UInt8(major), UInt8(minor))
     }
 
-    /// Creates a version from its text: `HTTP/`, a digit, and optionally a point and a digit. The case matters. `HTTP/2.0` is equal
-    /// to `HTTP/2`. Returns `nil` for any other text.
+    /// Creates a version from its text: `HTTP/`, a digit, and optionally a point and a digit. Upper and lower case are
+    /// distinguished. `HTTP/2.0` is equal to `HTTP/2`. Returns `nil` for any other text.
     public init?(rawValue: String) {
         let text = Array(rawValue.utf8)
         guard text.starts(with: "HTTP/".utf8) else { return nil }
@@ -41,7 +41,7 @@ public struct HTTPVersion: RawRepresentable, Sendable, Hashable, Codable, Custom
         }
     }
 
-    /// The number without the name of the protocol: `1.1`, `2`. From version 2 on, there is no minor number unless it is not 0.
+    /// The number without the name of the protocol: `1.1`, `2`. From version 2 on, a minor number of 0 is not shown.
     public var number: String { major >= 2 && minor == 0 ? "\(major)" : "\(major).\(minor)" }
     /// The text: `HTTP/1.1`, `HTTP/2`.
     public var rawValue: String { "HTTP/\(number)" }

@@ -1,4 +1,4 @@
-/// A name for a call, by which a server recognizes repeated requests of the same call (`Idempotency-Key`,
+/// A key that identifies a call, so that a server recognizes repeated requests of the call (`Idempotency-Key`,
 /// draft-ietf-httpapi-idempotency-key-header).
 ///
 /// ```swift

@@ -15,7 +15,7 @@
 public protocol MetadataKey {
     /// The type of the value.
     associatedtype Value: Sendable
-    /// The value if none is set.
+    /// The value of a key that is not set.
     static var defaultValue: Value { get }
 }
 

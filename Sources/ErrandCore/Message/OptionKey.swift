@@ -16,7 +16,7 @@
 public protocol OptionKey: SendableMetatype {
     /// The type of the value.
     associatedtype Value: Sendable
-    /// The value if none is set.
+    /// The value of an option that is not set.
     static var defaultValue: Value { get }
 
     /// Returns the part of `value` that must be equal in requests that share an exchange (`coalesce`).
@@ -33,7 +33,7 @@ public protocol OptionKey: SendableMetatype {
     /// Whether the value stays when a redirect leads to another origin (scheme, host and port); false by default.
     static var crossesOrigins: Bool { get }
 
-    /// The middleware that the option requires; ``MiddlewarePlace/unplaced``, the default, if it requires none.
+    /// The middleware that the option requires. Default: ``MiddlewarePlace/unplaced``, no middleware.
     ///
     /// A request that sets the option fails with ``UnsupportedOptionError`` if the outermost stack has no such middleware. An
     /// ``OptionOverride`` that is `.inherited` or `.off`, `nil`, an empty collection and the default value require no middleware.
@@ -42,7 +42,7 @@ public protocol OptionKey: SendableMetatype {
     /// The capabilities of the transport that the option requires; none by default.
     ///
     /// A request that sets the option fails with ``UnsupportedOptionError`` if the transport of the outermost stack lacks one of
-    /// them. The values that require no middleware require no capability.
+    /// these capabilities. A value that requires no middleware (see ``requiredMiddleware``) requires no capability either.
     static var requiredCapabilities: TransportCapabilities { get }
 }
 

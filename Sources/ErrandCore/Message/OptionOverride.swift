@@ -1,4 +1,4 @@
-/// A request's own choice for a setting of a middleware.
+/// The setting of one request for a middleware, in place of the stack's setting.
 ///
 /// ```swift
 /// request.options.timeout = .seconds(2)                // the same as .use(.seconds(2))

@@ -4,8 +4,8 @@ extension Request {
     /// Changes the target of this request to `url`, which a response has named.
     ///
     /// - Parameter oldOrigin: the origin for which the request was made; `nil` if the origin is not known. If `url` has a different
-    ///   origin, or `oldOrigin` is `nil`, ``removeOriginBoundValues()`` is applied.
-    /// - Throws: ``InvalidURLError`` if the whole is longer than 65,535 octets.
+    ///   origin, or `oldOrigin` is `nil`, this function calls ``removeOriginBoundValues()``.
+    /// - Throws: ``InvalidURLError`` if the whole URL is longer than 65,535 octets.
     public mutating func move(to url: HTTPURL, from oldOrigin: Origin?) throws(InvalidURLError) {
         try setTarget(url.origin, checkedPath: url.target)
         if url.origin != oldOrigin { removeOriginBoundValues() }

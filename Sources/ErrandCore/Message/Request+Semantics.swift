@@ -14,7 +14,7 @@ extension Request {
         return head
     }
 
-    /// The path and query as transports write them. If the path is empty, it is written as a slash.
+    /// The path and query as transports write them. An empty path is written as a slash.
     package var writtenTarget: String {
         let target = head.path ?? ""
         return target.isEmpty || target.hasOctetPrefix("?") ? "/" + target : target
@@ -26,7 +26,7 @@ extension Request {
     /// Whether sending this request twice has the same effect as sending it once: the method is idempotent
     /// ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)), or the request has the field `Idempotency-Key`.
     ///
-    /// For whether the body can be sent again, see ``RequestBody/replay``.
+    /// ``RequestBody/replay`` says whether the body can be sent again.
     public var mayBeSentAgain: Bool { method.mayBeSentAgain(hasKey: hasIdempotencyKey) }
 
     /// Whether no server can process this request twice if the request is sent again after a failure. Either ``mayBeSentAgain``

@@ -115,7 +115,7 @@ public struct Request: Sendable {
         }
     }
 
-    /// Not available. For a path in a variable, write `PathTemplate(verbatim: path)`.
+    /// Not available. If the path is in a variable, write `PathTemplate(verbatim: path)`.
     @available(*, unavailable, message: "write PathTemplate(verbatim: path) for a path in a variable, or url: for a whole URL")
     @_disfavoredOverload
     public init(
@@ -186,8 +186,8 @@ public struct Request: Sendable {
 }
 
 extension HTTPRequest {
-    /// Whether the target can't be mistaken for a part of the authority: the target is empty, begins with `/` or `?`, or is the
-    /// `*` of OPTIONS ([RFC 9112, section 3.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2)).
+    /// Whether the target is clearly separate from the authority: the target is empty, begins with `/` or `?`, or is the `*` of
+    /// OPTIONS ([RFC 9112, section 3.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2)).
     package var hasTargetOfItsOwn: Bool {
         guard let path, let first = path.utf8.first else { return true }
         return first == UInt8(ascii: "/") || first == UInt8(ascii: "?") || (path == "*" && method == .options)

@@ -44,8 +44,8 @@ public struct RequestOptions: Sendable {
         set { values[key] = newValue }
     }
 
-    /// The part of the options that two requests must have in common to share an exchange; `nil` if an option keeps this request
-    /// from sharing.
+    /// The part of the options that must be equal in two requests that share an exchange; `nil` if an option keeps this request
+    /// from sharing an exchange.
     ///
     /// The identity is computed on each access. Each key determines the identity of its own value: see
     /// ``OptionKey/identity(of:)``.

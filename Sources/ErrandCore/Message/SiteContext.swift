@@ -1,8 +1,8 @@
 /// The site from which an app makes a request, for the attribute `SameSite` of cookies
 /// ([RFC 6265bis, section 5.2](https://datatracker.ietf.org/doc/html/draft-ietf-httpbis-rfc6265bis#section-5.2)).
 ///
-/// An app that shows pages of other sites, such as a browser, sets the context. The requests of other apps count as requests of
-/// the same site.
+/// An app that shows pages of other sites, such as a browser, sets the context. In all other apps, a request is a request of the
+/// same site.
 public enum SiteContext: Sendable, Hashable, CaseIterable {
     /// The request is made by a page of the target's site. Every cookie may be sent.
     case sameSite
@@ -19,8 +19,8 @@ private enum SiteContextKey: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// The site from which the request is made; `nil`, the default, for a request of the app itself, which counts as a request of
-    /// the same site.
+    /// The site from which the request is made; `nil`, the default, for a request of the app itself, which is treated as a
+    /// request of the same site.
     public var siteContext: SiteContext? {
         get { self[SiteContextKey.self] }
         set { self[SiteContextKey.self] = newValue }

@@ -40,6 +40,6 @@ struct TypedValues<Tag: Sendable>: Sendable {
 }
 
 extension TypedValues: CustomStringConvertible, HidesStorage {
-    /// The count only: values may be secret.
+    /// The number of values. The values are not shown, because they may be secret.
     var description: String { "\(count) values" }
 }

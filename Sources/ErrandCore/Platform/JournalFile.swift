@@ -121,8 +121,8 @@ final class JournalFile: Sendable {
     ///
     /// - Parameter synchronizes: whether the record is on the disk when this function returns; true by default.
     /// - Throws: `FileWriteError`. The record is then not in the file, with one exception: if the disk also refuses to remove a
-    ///   part of the record, the next ``append(_:synchronizes:)`` removes this part first. Until then, another opening may find the
-    ///   record.
+    ///   part of the record, the next ``append(_:synchronizes:)`` removes this part first. If the file is opened again before that,
+    ///   the opener may read this record.
     func append(_ record: Data, synchronizes: Bool = true) throws(FileWriteError) {
         try state.withLock { state throws(FileWriteError) in
             try checkRoom(state.length + Self.frameBytes + record.count)

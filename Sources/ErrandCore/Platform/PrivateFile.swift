@@ -51,8 +51,9 @@ package enum PrivateFile {
     /// The next ``write(_:to:)`` uses this space, and does not fail because of a full disk. Until then, the file `PATH.part`
     /// exists.
     ///
-    /// - Parameter limitBytes: the most bytes of the present content that count; at least 0, 1 MiB by default.
-    /// - Throws: `FileWriteError`. After a failure, no file is left behind.
+    /// - Parameter limitBytes: the largest length of the present content for which space is reserved, in bytes; at least 0, 1 MiB
+    ///   by default.
+    /// - Throws: `FileWriteError`. After a failure, the part file is removed.
     package static func reserve(_ path: String, limitBytes: Int = limitBytes) async throws {
         try await BlockingWork.run {
             try OutputFile.check(path)
@@ -123,8 +124,8 @@ package enum PrivateFile {
     }
 }
 
-/// An open file whose lock only one holder has at a time, in all processes. The lock is released at the latest when the process
-/// ends.
+/// An open file with a lock, which only one holder in all processes can have at a time. The lock is released at the latest when
+/// the process ends.
 package final class FileLock: Sendable {
     private let path: String
     private let descriptor: Int32

@@ -13,8 +13,8 @@ extension ProxySettings {
     /// | `https` | HTTPS | 443 |
     /// | `socks5h`, `socks5` | SOCKS 5; the proxy resolves host names in both cases | 1080 |
     ///
-    /// In the user and the password, all characters except letters, digits, and `-._~!$&'()*+,;=` must be percent-encoded. If the
-    /// user has no colon after it, the password is empty. SOCKS 4 is not supported.
+    /// In the user and the password, all characters except letters, digits, and `-._~!$&'()*+,;=` must be percent-encoded. If no
+    /// colon follows the user, the password is empty. SOCKS 4 is not supported.
     ///
     /// - Throws: ``ProxySettingsError`` for any other text. The error names the problem, such as the port, and never shows the
     ///   text.
@@ -22,7 +22,7 @@ extension ProxySettings {
 
     /// Creates the settings from the URL of a proxy.
     ///
-    /// - Parameter variable: the environment variable that has the URL; `nil` if the URL comes from elsewhere.
+    /// - Parameter variable: the environment variable that has the URL; `nil` if the URL does not come from a variable.
     init(_ url: String, variable: String?) throws(ProxySettingsError) {
         func refused(_ reason: String) -> ProxySettingsError { ProxySettingsError(reason, variable: variable) }
         guard url.utf8.count <= FieldLimits.valueBytes else { throw refused("it is longer than 8 KiB") }
@@ -117,7 +117,7 @@ extension ProxySettings.Kind {
 /// invalid proxy in the variable https_proxy: its scheme must be http, https, socks5 or socks5h
 /// ```
 public struct ProxySettingsError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
-    /// The environment variable; `nil` if the settings come from elsewhere.
+    /// The environment variable; `nil` if the settings do not come from a variable.
     public let variable: String?
     /// The problem.
     public let reason: String

@@ -1,7 +1,6 @@
 internal import Synchronization
 
-/// A resolver that keeps the addresses of another resolver for a time, so that a new connection to a known host need not wait for
-/// a lookup.
+/// A resolver that keeps the addresses of another resolver for a time. A new connection to a known host then needs no lookup.
 ///
 /// ```swift
 /// let resolver = SystemHostResolver().cached(for: .seconds(10))
@@ -14,7 +13,7 @@ internal import Synchronization
 /// default, as in the resolver of Java, which OkHttp uses. curl keeps addresses for 60 s. After this time, new connections see a
 /// change of the DNS. See also the maximum age of a connection.
 ///
-/// - Concurrent lookups of the same host and port are one lookup. A cancelled caller stops waiting immediately. If all callers
+/// - Concurrent callers for the same host and port share one lookup. A cancelled caller stops waiting immediately. If all callers
 ///   are cancelled, the lookup is cancelled.
 /// - A failure or an empty list is never kept: the next connection looks the host up again.
 /// - If no connection to the addresses of a host can be opened, the addresses are dropped.

@@ -5,8 +5,8 @@
 /// configuration.resolver = try HostOverrides(["api.example:443:127.0.0.1,[::1]", "*:8080:10.0.0.7"])
 /// ```
 ///
-/// The request keeps its host: in the `Host` field, in TLS and in the check of the certificate. Only the address differs. `*`
-/// means every host with that port. An entry with the name of a host has precedence over `*`.
+/// The request keeps its host: in the `Host` field, in TLS and in the check of the certificate. Only the address differs. The
+/// host `*` in an entry means every host with the entry's port. An entry with the name of a host has precedence over `*`.
 public struct HostOverrides: HostResolver, CustomStringConvertible, HidesStorage {
     private struct Target: Hashable, Sendable {
         /// The host; `*` means every host.
@@ -22,7 +22,7 @@ public struct HostOverrides: HostResolver, CustomStringConvertible, HidesStorage
     /// - Parameters:
     ///   - entries: texts of the form `HOST:PORT:ADDRESS[,ADDRESS]…`. The host is a name in any case and script, or `*`. The port
     ///     is from 1 to 65535. An IPv6 address may have brackets. Of two entries with the same host and port, the last applies.
-    ///   - resolver: finds the addresses of the other hosts; the system's with a cache by default.
+    ///   - resolver: finds the addresses of the other hosts. Default: the resolver of the system with a cache.
     /// - Throws: ``InvalidHostOverrideError`` for any other text, and for a host that is an address, because an address is never
     ///   looked up.
     public init(_ entries: [String], else resolver: some HostResolver = SystemHostResolver().cached()) throws(InvalidHostOverrideError) {
@@ -39,7 +39,7 @@ public struct HostOverrides: HostResolver, CustomStringConvertible, HidesStorage
     ///
     /// - Parameters:
     ///   - entries: the addresses by `HOST:PORT`, as in the other initializer.
-    ///   - resolver: finds the addresses of the other hosts; the system's with a cache by default.
+    ///   - resolver: finds the addresses of the other hosts. Default: the resolver of the system with a cache.
     /// - Throws: ``InvalidHostOverrideError``, like the other initializer.
     public init(
         _ entries: [String: [String]], else resolver: some HostResolver = SystemHostResolver().cached()

@@ -38,7 +38,8 @@ public struct CallAttempts: Sendable {
     /// - Parameters:
     ///   - request: the request to send next: the same request, or a changed copy.
     ///   - result: the response or the failure of the attempt.
-    ///   - counts: whether the attempt is recorded in ``records`` and ``count``; true by default. A hop of a redirect is no attempt.
+    ///   - counts: whether the attempt is recorded in ``records`` and ``count``; true by default. Pass false for a hop of a
+    ///     redirect, which is not an attempt.
     ///   - delay: the wait before the next attempt; zero by default.
     ///   - clock: the clock that measures the waits.
     ///   - onDecision: runs after the attempt was recorded, and before the wait: for a report of the decision. Nothing by default.
@@ -114,7 +115,8 @@ public struct CallAttempts: Sendable {
 extension HTTPSender {
     /// Sends a request, and returns a failure instead of throwing it.
     ///
-    /// - Throws: only `CancellationError`. If the task is cancelled, the call has ended, whatever error a layer inside threw.
+    /// - Throws: only `CancellationError`. If the task is cancelled, this function throws `CancellationError`, even if an inner
+    ///   layer threw another error.
     public func attempt(_ request: Request) async throws -> Result<Response, any Error> {
         do {
             return .success(try await send(request))

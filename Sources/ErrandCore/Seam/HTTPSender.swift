@@ -2,7 +2,7 @@
 public protocol HTTPSender: Sendable {
     /// Sends `request`, and returns when the head of the response has arrived. The body is not yet read.
     ///
-    /// - Throws: a ``RequestFailure``; `CancellationError` whenever the calling task was cancelled, even before anything was sent;
+    /// - Throws: a ``RequestFailure``; `CancellationError` if the calling task was cancelled, even before anything was sent;
     ///   ``InvalidURLError`` for a request that can't be sent.
     func send(_ request: Request) async throws -> Response
 }

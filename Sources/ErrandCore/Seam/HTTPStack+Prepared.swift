@@ -20,16 +20,16 @@ extension HTTPStack {
     /// too, such as `Host`.
     ///
     /// To a middleware, the exchange looks like a call that is cancelled after the request was sent. The body of the request is
-    /// not read. If a middleware makes a request of its own, for a token for example, that request is sent. A request that a
+    /// not read. If a middleware makes another request, for example for a token, the other request is sent. A request that a
     /// middleware sends to a sender other than `next` is sent too. Copies of the prepared request keep its identity: the first
     /// copy that reaches the transport is returned.
     ///
     /// To send the call afterwards, send the original request. The layers would change a prepared request a second time. The
     /// prepared request has the deadline and the event sink of the original.
     ///
-    /// - Returns: the request as it reaches the transport, or the sender of your own in place of a transport.
+    /// - Returns: the request as it reaches the transport, or as it reaches your own sender in place of a transport.
     /// - Throws: ``InvalidURLError`` and ``UnsupportedOptionError`` as ``send(_:)`` does; ``PreparationError`` if a middleware
-    ///   returns a response of its own instead of passing the request on; `CancellationError`; and any error of a middleware.
+    ///   returns a response without passing the request on; `CancellationError`; and any error of a middleware.
     @concurrent public func prepared(_ request: Request) async throws -> Request {
         try Task.checkCancellation()
         let preparation = Preparation(of: request.id)
@@ -60,13 +60,13 @@ public struct PreparationError: RequestFailure {
     init(request: Request) { self.request = request }
 
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")the request cannot be prepared: a middleware returned a response of its own and "
+        "\(request.map { "\($0): " } ?? "")the request cannot be prepared: a middleware returned a response and "
             + "did not pass the request on; send the request, or prepare it without that middleware (not sent)"
     }
 
     /// A sentence for people.
     public var errorDescription: String? { "The request to \(shownServer) cannot be shown before it is sent." }
-    public var failureReason: String? { "A middleware returned a response of its own and did not pass the request on." }
+    public var failureReason: String? { "A middleware returned a response and did not pass the request on." }
 }
 
 /// Stores the prepared request that reaches the end of a stack.

@@ -9,11 +9,11 @@
 ///
 /// - Around a transport, `HTTPStack.bare` and `HTTPStack.decompressing`, each modifier wraps the stack that it is called on. The
 ///   last modifier is the outermost layer: it sees the request first and the response last.
-/// - `HTTPStack.default`, and a stack of ``ordered(around:defaults:)``, sort their layers. The order of the modifiers does not
-///   matter.
+/// - `HTTPStack.default`, and a stack of ``ordered(around:defaults:)``, sort their layers. The order in which you write the
+///   modifiers has no effect.
 ///
-/// The description of a stack names each pair of layers whose order makes one of the two useless. Every stack has the same type,
-/// whatever its layers, and can be a stored property.
+/// If the order of two layers makes one of them useless, the description of the stack reports the pair. All stacks have the same
+/// type, so a stack can be a stored property.
 public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     let top: any HTTPSender
     let list: LayerList
@@ -36,8 +36,8 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
         public var description: String { label }
     }
 
-    /// Creates a stack of a sender alone. Each modifier adds a layer on the outside. If `sender` is a stack, the result is the
-    /// same stack, with its rule of order.
+    /// Creates a stack of a sender alone. Each modifier adds an outermost layer. If `sender` is a stack, the result is the same
+    /// stack, with its rule of order.
     ///
     /// Around a transport, the stack checks each request, adds the field for its priority, and enforces the deadlines and
     /// timeouts that the transport does not enforce (``TransportCapabilities``).
@@ -45,8 +45,8 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
         self = (sender as? HTTPStack) ?? HTTPStack(LayerList(around: LayerBase(sender), isSorted: false))
     }
 
-    /// Returns a stack that sorts its layers: each modifier puts its layer at the layer's place, whatever the order of the
-    /// modifiers.
+    /// Returns a stack that sorts its layers: each modifier puts its layer at the layer's place. The order in which you write the
+    /// modifiers has no effect.
     ///
     /// ```swift
     /// let stack = HTTPStack.ordered(around: transport).retry().metrics().server("https://api.example").timeout(.seconds(30))
@@ -60,12 +60,12 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     /// - If the layer has only places that it must be outside, it is directly outside the outermost of these places.
     ///
     /// A layer without such rules is inside `validateStatus` and outside `fallback` and `retry`. Such a layer sees each call
-    /// once, with the whole URL and within the deadline of the call. It sees every response, whatever its status.
+    /// once, with the whole URL and within the deadline of the call. It sees every response, with any status.
     /// ``HTTPSender/wrapped(by:inside:)`` and ``HTTPSender/wrapped(by:outside:)`` name another place. If two layers have the same
     /// place, the layer added later is outside.
     ///
     /// - Parameters:
-    ///   - sender: the transport. A stack counts as one sender: its layers keep their order, and are inside all added layers.
+    ///   - sender: the transport. If the sender is a stack, its layers keep their order, and are inside all added layers.
     ///   - defaults: the initial layers. A later layer of the same place replaces a layer of `defaults`. If the later layer has a
     ///     condition, it replaces the layer for the requests that meet the condition. A layer of
     ///     ``HTTPSender/wrapped(by:inside:)`` or ``HTTPSender/wrapped(by:outside:)`` replaces no layer.
@@ -179,10 +179,11 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
 
     /// The problems of the order of the layers, each as a sentence; empty if there is no problem.
     ///
-    /// The problems are pairs of layers whose order makes one of the two useless, and layers whose place must not occur twice.
+    /// There are two kinds of problems: two layers whose order makes one of them useless, and two layers of a place that must not
+    /// occur twice.
     ///
     /// The rules are ``HTTPMiddleware/neighbors`` of the layers. If several layers have the same place, only the rules of the
-    /// outermost layer count. If rules contradict each other, so that no order satisfies them all, the contradiction is reported.
+    /// outermost layer apply. If rules contradict each other, so that no order satisfies them all, the contradiction is reported.
     ///
     /// A stack reports its problems at its first request: see ``ignoringOrderProblems()``.
     public var orderProblems: [String] { MiddlewareOrder(layers, isSorted: list.isSorted).problems }
@@ -207,7 +208,8 @@ extension HTTPSender {
     /// HTTPStack.default.retry().wrapped(by: LogMiddleware(logger), inside: .retry)    // each attempt
     /// ```
     ///
-    /// Any other stack is wrapped in the middleware. Its description says if the middleware is outside a layer with the place `place`.
+    /// In any other stack, the middleware becomes the outermost layer. The description of that stack reports the middleware if it is
+    /// outside a layer with the place `place`.
     ///
     /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware's own rules
     ///   determine its position.
@@ -217,7 +219,8 @@ extension HTTPSender {
 
     /// Adds `middleware` directly outside a place of the canonical order, in a stack that sorts its layers.
     ///
-    /// Any other stack is wrapped in the middleware. Its description says if the middleware is not outside `place`.
+    /// In any other stack, the middleware becomes the outermost layer. The description of that stack reports the middleware if it
+    /// is not outside `place`.
     ///
     /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware's own rules
     ///   determine its position.
@@ -226,6 +229,6 @@ extension HTTPSender {
     }
 
     private static func otherOrder(_ label: String) -> String {
-        "wrapped(by:\(label):) asks for the other order, and sorts by places of the canonical order alone"
+        "wrapped(by:\(label):) requires the other order, and sorts only by places of the canonical order"
     }
 }

@@ -5,14 +5,14 @@ internal import Synchronization
 final class LayerList: Sendable {
     let entries: [LayerEntry]
     let base: LayerBase
-    /// Whether an added layer is inserted at its own place, and not outside all other layers.
+    /// Whether an added layer is inserted at its own place. If false, an added layer is the outermost layer.
     let isSorted: Bool
     /// The layers of the stack and of its base.
     let layers: [HTTPStack.Layer]
     /// Whether every request passes a middleware that obeys ``RequestOptions/timeout``.
     let obeysTimeout: Bool
     private let reportsOrder: Bool
-    /// Whether the order problems have been reported, or are not to be reported.
+    /// Whether the order problems were already reported, or must not be reported.
     private let hasReportedOrder: Atomic<Bool>
 
     init(_ entries: [LayerEntry] = [], around base: LayerBase, isSorted: Bool, reportsOrder: Bool = true) {

@@ -1,7 +1,8 @@
-/// A rule for the order of a stack, with the reason for the rule. The rule names the side of another place on which a middleware
-/// must be, or says that the middleware's own place must not occur twice.
+/// A rule for the order of a stack, with the reason for the rule. A rule requires a middleware to be outside or inside another
+/// place, or to be the only middleware of its own place.
 ///
-/// Declare a rule only if the other order makes one of the two middleware useless, not if the other order is merely unusual.
+/// Declare a rule only if the other order makes one of the two middleware useless. Don't declare a rule because the other order
+/// is unusual.
 public struct MiddlewareNeighbor: Sendable, Hashable {
     /// The side of its neighbor on which a middleware must be.
     public enum Side: Sendable, Hashable {
@@ -11,7 +12,8 @@ public struct MiddlewareNeighbor: Sendable, Hashable {
         case inside
         /// Neither side: the stack must have no other middleware of the same place.
         case neither
-        /// Neither side, in a stack that sorts its layers. In any other stack, several layers of the same place are valid.
+        /// Neither side, but only in a stack that sorts its layers. In any other stack, several layers of the same place are
+        /// valid.
         case neitherWhenOrdered
     }
 
@@ -19,7 +21,7 @@ public struct MiddlewareNeighbor: Sendable, Hashable {
     public let side: Side
     /// The neighbor's place; `nil` for the middleware's own. The rule does not apply to a stack that has no such place.
     public let place: MiddlewarePlace?
-    /// The problem on the other side: a clause, such as "each attempt would be a call of its own".
+    /// The problem of the other order, as a clause, such as "each attempt would be a separate call".
     public let reason: String
 
     /// Requires the middleware to be outside `place`.
@@ -36,8 +38,8 @@ public struct MiddlewareNeighbor: Sendable, Hashable {
         MiddlewareNeighbor(side: .inside, place: place, reason: reason)
     }
 
-    /// Requires the middleware to be the only middleware of its place. Middleware with a condition
-    /// (``HTTPSender/wrapped(by:when:)``) does not count, because two conditions may exclude each other.
+    /// Requires the middleware to be the only middleware of its place. The rule ignores middleware with a condition
+    /// (``HTTPSender/wrapped(by:when:)``), because two conditions may exclude each other.
     ///
     /// - Parameter reason: the problem of the other order, for the stack's description.
     public static func once(because reason: String) -> MiddlewareNeighbor {
@@ -45,8 +47,8 @@ public struct MiddlewareNeighbor: Sendable, Hashable {
     }
 
     /// Requires the middleware to be the only middleware of its place in a stack that sorts its layers
-    /// (``HTTPStack/ordered(around:defaults:)``). In such a stack, one of two would directly wrap the other. Middleware with a
-    /// condition does not count.
+    /// (``HTTPStack/ordered(around:defaults:)``). In such a stack, two middleware of one place would directly wrap each other.
+    /// The rule ignores middleware with a condition.
     ///
     /// - Parameter reason: the problem of the other order, for the stack's description.
     public static func onceWhenOrdered(because reason: String) -> MiddlewareNeighbor {

@@ -1,7 +1,7 @@
 /// A check of a stack's order against the rules of its layers. The check has no side effects, and runs only on request.
 struct MiddlewareOrder {
-    /// One rule: `outer` must be outside `inner`. Both are indices of layers. If several layers have the same place, the
-    /// outermost layer counts.
+    /// One rule: `outer` must be outside `inner`. Both are indices of layers. If several layers have the same place, the rule
+    /// applies to the outermost layer.
     private struct Rule: Hashable {
         let outer: Int
         let inner: Int
@@ -26,7 +26,7 @@ struct MiddlewareOrder {
         var first: [MiddlewarePlace: Int] = [:]
         for (index, layer) in layers.enumerated() where layer.place != .unplaced && first[layer.place] == nil { first[layer.place] = index }
         var rules: [Rule] = []
-        // If two layers have the same place, only the rule of the outermost layer counts: `events` around a call and around each
+        // If two layers have the same place, only the rule of the outermost layer applies: `events` around a call and around each
         // of its attempts is valid.
         var declared: Set<MiddlewareRule> = []
         for (index, layer) in layers.enumerated() {

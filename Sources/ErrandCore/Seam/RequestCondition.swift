@@ -4,7 +4,8 @@
 /// stack.wrapped(by: Signature(key), when: .host("*.example.com") && !.method(.get, .head))
 /// ```
 ///
-/// A condition sees the request as the request reaches the middleware. Outside `server`, the request has no host yet.
+/// A condition gets the request in the form in which the request reaches the middleware. Outside `server`, the request has no
+/// host yet.
 public struct RequestCondition: Sendable, CustomStringConvertible {
     /// The condition as text, for the stack's description.
     public let description: String
@@ -82,8 +83,8 @@ extension HTTPSender {
         wrapped(by: Conditional(middleware: middleware, condition: condition))
     }
 
-    /// Wraps this sender with several middleware. As in a chain of modifiers, each middleware wraps the middleware above it: the
-    /// last is the outermost.
+    /// Wraps this sender with several middleware. As in a chain of modifiers, each middleware wraps the middleware written above
+    /// it. The last middleware is the outermost layer.
     ///
     /// ```swift
     /// let stack = transport.wrapped {

@@ -4,9 +4,9 @@ enum Credentials {
 
     /// Returns `text` with the user information of every authority replaced.
     ///
-    /// An authority begins after `//`, `\\` or `http:/` (however many slashes follow), and at the front of a text such as
+    /// An authority begins after `//`, `\\` or `http:/` and any further slashes, or at the start of a text such as
     /// `joe:password@host`. The authority ends with a slash, a question mark, a number sign or an octet that is invalid in a URL.
-    /// If the port is invalid, the port may be the beginning of a password that contains such an octet. Then everything up to the
+    /// An invalid port may be the beginning of a password that contains such an octet. If the port is invalid, all text up to the
     /// last at sign of the line is replaced.
     static func removed(from text: String) -> String {
         let text = withASCIIAtSigns(text)
@@ -122,7 +122,7 @@ enum Credentials {
         return end.elementsEqual("https".utf8) || end.suffix(4).elementsEqual("http".utf8)
     }
 
-    /// Whether the text in place of a port is not a port.
+    /// Whether the text at the position of the port is not a port.
     private static func hasPasswordForPort(_ authority: ArraySlice<UInt8>) -> Bool {
         guard authority.first != UInt8(ascii: "["), let colon = authority.firstIndex(of: UInt8(ascii: ":")) else { return false }
         let port = authority[(colon + 1)...]

@@ -8,7 +8,7 @@
 ///
 /// - A list of known names, such as `Cookie`.
 /// - Names that contain `token`, `secret`, `password`, `passphrase`, `credential`, `authoriz`, `jwt`, `api-key`, `access-key`,
-///   `private-key` or a similar word. `authorized` does not count.
+///   `private-key` or a similar word. `authorized` is not secret.
 /// - Names whose last word is `pass`, such as `db_pass`.
 /// - Names of header fields that end in `-key`, except known harmless names such as `Idempotency-Key`, `Surrogate-Key` and
 ///   `Sec-WebSocket-Key`.

@@ -9,7 +9,7 @@
 /// ])
 /// ```
 ///
-/// Pins are checked in addition to the usual verification: an invalid chain is refused, whatever its keys. At least one
+/// Pins are checked in addition to the usual verification: an invalid chain is refused even if its keys match. At least one
 /// certificate of a valid chain must have one of the expected pins: the pins of all patterns that match the host. If no pattern
 /// matches a host, the host is not checked. Pins are compared after the handshake, and before the first byte of a request is
 /// sent. By then, a client certificate has already been presented.

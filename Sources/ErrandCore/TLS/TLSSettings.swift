@@ -37,7 +37,7 @@ public struct TLSSettings: Sendable, Hashable {
     /// ``UncheckedHosts/hosts(_:)``. There is no wildcard. After a redirect to another host, the certificate is checked as usual.
     ///
     /// If ``pins`` match such a host, the pins are still checked. The pins are then compared only with the server's own
-    /// certificate, because nothing proves who has signed the certificate.
+    /// certificate, because the signatures of the chain are not verified.
     public var trustsAnyCertificateForTesting = UncheckedHosts.none
 
     /// Creates settings that trust the system's authorities and present no certificate.

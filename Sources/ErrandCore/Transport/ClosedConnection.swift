@@ -27,7 +27,7 @@ public struct ClosedConnection: Sendable, Hashable {
 
 /// A transport that reports its connections when they close.
 public protocol ClosedConnectionSource: ConnectionSource {
-    /// Reports each connection that closes from now on, as long as the transport exists. Requests cost nothing more.
+    /// Reports each connection that closes from now on, as long as the transport exists. The reports add no cost to requests.
     ///
     /// - Parameters:
     ///   - id: the name of the observer. A later observer with the same name replaces it.

@@ -14,8 +14,8 @@
 /// while connecting. Otherwise `delivery` is `unknown`, also while connecting, because the request may be sent at the moment when
 /// the limit passes.
 public struct PhaseTimeouts: Sendable {
-    /// The limit for waiting in the transport's queue. If a transport can't distinguish waiting from connecting, both are one
-    /// phase, ``ExchangePhase/connect``, and the limit is the sum of ``queue`` and ``connect``.
+    /// The limit for waiting in the transport's queue. Some transports can't distinguish waiting from connecting. With such a
+    /// transport, both are one phase, ``ExchangePhase/connect``, whose limit is the sum of ``queue`` and ``connect``.
     public var queue: Duration?
     /// The limit for resolving the host, connecting, and the TLS handshake.
     public var connect: Duration?
@@ -25,7 +25,7 @@ public struct PhaseTimeouts: Sendable {
     /// with each chunk.
     public var idleRead: Duration?
     /// The limit for the time in which the connection accepts no byte of the request's body although a byte is available. The
-    /// time that the body takes to produce bytes does not count. The limit starts again with each chunk.
+    /// limit does not include the time that the body takes to produce bytes. The limit starts again with each chunk.
     public var idleWrite: Duration?
     /// The clock that measures the limits.
     public var clock: any Clock<Duration>

@@ -26,7 +26,7 @@ private enum PhaseTimeoutsKey: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// The effective limits of the phases: the request's own, or those of its stack.
+    /// The effective limits of the phases: the limits of the request, or else the limits of its stack.
     var effectivePhaseTimeouts: PhaseTimeouts? {
         switch phaseTimeouts {
         case .inherited: return call.phaseLimits?.limits
@@ -53,7 +53,7 @@ extension RequestOptions {
         }
     }
 
-    /// The timeout for the call of this request, in place of the stack's timeout, or `.off`.
+    /// Replaces the stack's timeout for the call of this request. `.off`: no timeout. Default: `.inherited`, the stack's timeout.
     ///
     /// The `timeout(_:)` middleware obeys this option. In a stack without this middleware, `.use` still applies: the deadline is
     /// set on the continuous clock when the call enters its outermost stack.
@@ -62,7 +62,8 @@ extension RequestOptions {
         set { self[TimeoutOptionKey.self] = newValue }
     }
 
-    /// The timeout for each attempt of this request, in place of the stack's timeout, or `.off`.
+    /// Replaces the stack's timeout for each attempt of this request. `.off`: no timeout. Default: `.inherited`, the stack's
+    /// timeout.
     ///
     /// The `phaseTimeouts(attempt:)` middleware obeys this option. In a stack without this middleware, `.use` still applies: the
     /// duration starts on the continuous clock when an attempt reaches the transport, and includes the body.
@@ -71,8 +72,8 @@ extension RequestOptions {
         set { self[AttemptTimeoutKey.self] = newValue }
     }
 
-    /// The phase limits for this request, in place of the stack's limits, or `.off`. With `.inherited`, the stack's limits apply.
-    /// This option requires no middleware, because the transport's boundary enforces the limits.
+    /// Replaces the stack's phase limits for this request. `.off`: no limits. Default: `.inherited`, the stack's limits. This
+    /// option requires no middleware, because the transport's boundary enforces the limits.
     public var phaseTimeouts: OptionOverride<PhaseTimeouts> {
         get { self[PhaseTimeoutsKey.self] }
         set { self[PhaseTimeoutsKey.self] = newValue }

@@ -44,7 +44,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         }
     }
 
-    /// Returns the transport's response, within the phase limits if there are any.
+    /// Sends the request, and limits the time of each phase if the request has phase limits.
     private func sendWatchingPhases(_ request: Request) async throws -> Response {
         guard let limits = request.options.effectivePhaseTimeouts, !limits.isEmpty else { return try await sendWithinDeadline(request) }
         var limited = request
@@ -62,7 +62,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         }
     }
 
-    /// Returns the transport's response, if the response comes before the deadline.
+    /// Sends the request, and limits the time until the response to the request's deadline.
     private func sendWithinDeadline(_ request: Request) async throws -> Response {
         guard let deadline = request.deadline else { return try await transport.send(request) }
         if deadline.hasPassed { throw TransportError.timedOut(.queue, after: .zero, request: request, delivery: .notSent) }
@@ -70,7 +70,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         return try await sendRacing(request, against: deadline)
     }
 
-    /// Returns the transport's response, with a limit for each phase.
+    /// Sends the request, and limits the time of each phase.
     private func sendWatched(_ request: Request, by limits: PhaseTimeouts) async throws -> Response {
         let watch = PhaseWatch(limits, reportsPhases: transport.capabilities.contains(.phaseEvents), sink: request.options.eventSink)
         var watched = request

@@ -135,8 +135,8 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     /// Returns this base URL with the path of an endpoint below it.
     ///
     /// There is exactly one slash between the two paths. If `target` has a leading slash, the path of the base stays. A trailing
-    /// slash is kept. The query of the base comes first, then the query of `target`. If `target` is empty, the result is the base
-    /// itself.
+    /// slash of `target` is kept. The query of the base comes first, then the query of `target`. If `target` is empty, the result
+    /// is the base itself.
     ///
     /// - Parameter target: a path, percent-encoded, with or without a query.
     /// - Throws: ``InvalidURLError`` if `target` is an absolute URL, begins with `//`, has a fragment, or contains an octet that

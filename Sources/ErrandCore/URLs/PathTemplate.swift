@@ -10,14 +10,14 @@
 /// data, and is percent-encoded: in the path as a part of one segment, and after a question mark as a part of one value.
 ///
 /// After the values are filled in, a segment must not be empty, `.` or `..`. Such a path is refused when the request is built
-/// ([RFC 3986, section 6.2.2.3](https://www.rfc-editor.org/rfc/rfc3986#section-6.2.2.3)). Only the text of a segment before its
-/// first semicolon counts, because some servers drop the parameters of a segment.
+/// ([RFC 3986, section 6.2.2.3](https://www.rfc-editor.org/rfc/rfc3986#section-6.2.2.3)). This rule applies to the text of a
+/// segment before its first semicolon, because some servers drop the parameters of a segment.
 ///
 /// The second, optional argument of an interpolation names the parameter in ``template``. Logs, spans and metrics use the
 /// template as the name of the endpoint (`url.template`).
 ///
-/// For a whole path in a variable, write `PathTemplate(verbatim: path)`. A path that is interpolated as a value (`"\(path)"`) is
-/// refused.
+/// If a whole path is in a variable, write `PathTemplate(verbatim: path)`. A path that is interpolated as a value (`"\(path)"`)
+/// is refused.
 public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation, CustomStringConvertible, HidesStorage {
     enum Part: Sendable, Hashable {
         case literal(String)
@@ -82,7 +82,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
 
     /// Returns the path with its percent-encoded values filled in. `query` is appended to the query of the path.
     ///
-    /// A whole URL resolves to its path and query.
+    /// If the template is a whole URL (``url(_:)-(URL)``), the result is the path and the query of that URL.
     ///
     /// - Throws: ``InvalidURLError`` in these cases:
     ///   - A segment is empty, `.` or `..`.
@@ -111,7 +111,8 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
             case .segments(let values, _):
                 if values.isEmpty && !inQuery { emptyValues.append(text.utf8.count) }
                 for value in values {
-                    // Each value is one segment. As for whole segments below, only the octets before the first semicolon count.
+                    // Each value is one segment. As for the whole segments below, only the octets before the first semicolon are
+                    // checked.
                     let name = value.utf8.prefix { $0 != UInt8(ascii: ";") }
                     if name.isEmpty { throw InvalidURLError(description, .emptySegment) }
                     if name.elementsEqual(".".utf8) || name.elementsEqual("..".utf8) { throw InvalidURLError(description, .dotSegment) }

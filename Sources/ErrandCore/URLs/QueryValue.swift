@@ -50,7 +50,7 @@ extension Data: QueryValue { public var queryValues: [String] { [base64EncodedSt
 extension Optional: QueryValue where Wrapped: QueryValue {
     public var queryValues: [String] { self?.queryValues ?? [] }
 }
-/// The name once for each element. If the array is empty, the name is left out.
+/// The name is sent once for each element. If the array is empty, the name is left out.
 extension Array: QueryValue where Element: QueryValue {
     public var queryValues: [String] { flatMap(\.queryValues) }
 }

@@ -162,7 +162,7 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
     /// Whether there are no items.
     public var isEmpty: Bool { items.isEmpty }
 
-    /// The value of the first item of this name; `nil` if no item has the name, or if the item has no value.
+    /// The value of the first item with this name; `nil` if no item has the name, or if the first item has no value.
     ///
     /// Setting a value has the effect of ``set(_:_:)``. Setting `nil` removes all items of the name.
     public subscript(name: String) -> String? {
@@ -176,7 +176,8 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
     /// Returns whether there is an item of this name, with or without a value.
     public func contains(_ name: String) -> Bool { items.contains { $0.name == name } }
 
-    /// Replaces all items of `name` with `value`, at the place of the first item. If no item has the name, the value is appended.
+    /// Replaces all items of `name` with `value`, at the position of the first item. If no item has the name, the value is
+    /// appended.
     ///
     /// ```swift
     /// request.query.set("page", 2)
@@ -188,11 +189,11 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
         replace(name, with: value.queryValues.map { Item(name: name, value: $0) })
     }
 
-    /// Replaces the items that have the name of an array. The new items stand where the first of the replaced items was. If no item has
+    /// Replaces the items that have the name of an array. The new items are at the position of the first replaced item. If no item has
     /// the name, the new items are appended.
     ///
     /// - Parameters:
-    ///   - name: without brackets, also for the style ``ArrayStyle/brackets``.
+    ///   - name: the name of the array, without brackets even for the style ``ArrayStyle/brackets``.
     ///   - style: the form in which the array is written. Items in another style are not found.
     public mutating func set(_ name: String, _ values: [some QueryValue], style: ArrayStyle) {
         replace(style.itemName(name), with: style.items(name, values.flatMap(\.queryValues)))
@@ -216,7 +217,7 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
     /// ```
     ///
     /// - Parameters:
-    ///   - name: without brackets, also for the style ``ArrayStyle/brackets``.
+    ///   - name: the name of the array, without brackets even for the style ``ArrayStyle/brackets``.
     ///   - values: the elements of the array. An empty array adds nothing.
     ///   - style: the form in which the array is written.
     public mutating func append(_ name: String, _ values: [some QueryValue], style: ArrayStyle) {

@@ -1,11 +1,12 @@
 public import ErrandCore
 internal import Synchronization
 
-/// The circuits of the origins that a stack sends to. Use it to read a circuit's state, and to open or close a circuit by hand.
+/// The circuits of the origins that a stack sends to. Use a breaker to read a circuit's state, and to isolate an origin or to
+/// close its circuit.
 ///
-/// A breaker keeps at most 1,000 origins without a failure in the window, and 1,000 other origins. Beyond a limit, the breaker removes
-/// the least recently used origin of that kind, whose count then restarts. An origin that is isolated by hand is never removed. Requests
-/// that have no origin yet, because `server` is further inside, share one circuit, whose changes are not reported.
+/// A breaker keeps at most 1,000 origins without a failure in the window, and 1,000 other origins. If a limit is exceeded, the breaker
+/// removes the least recently used origin of that kind, whose count then restarts. An origin that the app has isolated is never
+/// removed. Requests that have no origin yet, because `server` is further inside, share one circuit, whose changes are not reported.
 public final class CircuitBreaker: Sendable {
     /// The state of a circuit.
     public enum State: Sendable, Hashable {
@@ -15,7 +16,7 @@ public final class CircuitBreaker: Sendable {
         case open(for: Duration)
         /// Half-open: a limited number of probe requests is allowed.
         case halfOpen
-        /// Opened by hand, until it is closed by hand.
+        /// Isolated by the app, until the app closes the circuit.
         case isolated
     }
 

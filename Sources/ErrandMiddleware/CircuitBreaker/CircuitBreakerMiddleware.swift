@@ -8,13 +8,13 @@ public import ErrandCore
 /// breaker.state(of: try Origin("https://a.example"))  // .closed, .open(for: 4.2 seconds), …
 /// ```
 ///
-/// **Place:** inside `retry`, so that each attempt counts; outside the limits, so that a refused request takes no slot. A refused
-/// request fails with ``CircuitBreakerError``: it was not sent, and it is not retried.
+/// **Place:** inside `retry`, so that the breaker counts each attempt; outside the limits, so that a refused request takes no
+/// slot. A refused request fails with ``CircuitBreakerError``. The request was not sent, and is not retried.
 ///
-/// A call fails if there is no response, or if the status is 429, 500, 502, 503 or 504. A cancelled call, an invalid request and a
-/// request that leaves a queue at its deadline do not count, because these outcomes say nothing about the server.
+/// A call fails if there is no response, or if the status is 429, 500, 502, 503 or 504. The breaker ignores a cancelled call, an
+/// invalid request, and a request whose deadline passes in a queue, because these outcomes say nothing about the server.
 ///
-/// **Per request:** `request.options.circuitBreaker = .off` bypasses the breaker; the request is not counted.
+/// **Per request:** `request.options.circuitBreaker = .off` bypasses the breaker, which does not count the request.
 public struct CircuitBreakerMiddleware: HTTPMiddleware {
     private static let failing: Set<Int> = [429, 500, 502, 503, 504]
     private let breaker: CircuitBreaker
@@ -57,7 +57,7 @@ public struct CircuitBreakerMiddleware: HTTPMiddleware {
 
     private static func outcome(of error: any Error, after elapsed: Duration) -> CircuitBreakerMachine.Outcome {
         if Task.isCancelled { return .cancelled }
-        // A timeout in the queue of an inner limit also says nothing about the server.
+        // A timeout in the queue of an inner limit says nothing about the server either.
         guard let error = error as? TransportError, error.code != .timedOut || error.phase != .queue else { return .cancelled }
         return error.code.isEvidenceAgainstServer ? .failed(retryAfter: nil) : .cancelled
     }
@@ -66,7 +66,7 @@ public struct CircuitBreakerMiddleware: HTTPMiddleware {
 private enum CircuitBreakerKey: SwitchOptionKey {}
 
 extension RequestOptions {
-    /// Whether the circuit breaker applies to this request: `.off` bypasses it.
+    /// Whether the circuit breaker applies to this request. `.off`: the request bypasses the breaker.
     public var circuitBreaker: OptionOverride<Never> {
         get { self[CircuitBreakerKey.self] }
         set { self[CircuitBreakerKey.self] = newValue }

@@ -9,12 +9,13 @@ internal import ErrandCore
 public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible {
     /// The share of failed calls at which the circuit opens: from 0 to 1, 0.5 by default.
     public var failureRatio: Double
-    /// The number of calls within the window below which the circuit stays closed: at least 1, 20 by default.
+    /// The lowest number of calls within the window at which the circuit can open: at least 1, 20 by default.
     public var minimumCalls: Int
     /// The period in which calls are counted: more than zero, 30 s by default.
     public var window: Duration
-    /// How long the circuit stays open: more than zero, 5 s by default. A longer `Retry-After` of a failed call within the window replaces
-    /// it. While the circuit is half-open, one more probe is allowed when the last probe has had no outcome for this duration.
+    /// How long the circuit stays open: more than zero, 5 s by default. If a failed call within the window has a longer `Retry-After`,
+    /// the circuit stays open for that wait. While the circuit is half-open, one more probe is allowed if the last probe has had no
+    /// outcome for this duration.
     public var breakTime: Duration
     /// The longest `Retry-After` that is obeyed: at least ``breakTime``, 60 s by default.
     public var longestBreak: Duration

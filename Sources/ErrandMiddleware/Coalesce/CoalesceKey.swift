@@ -12,7 +12,7 @@ struct CoalesceKey: Hashable, Sendable {
     /// The phase limits of the stack, because a condition may choose them.
     private let limits: [Duration?]?
 
-    // These fields always count, because they select another response for the same URL, or describe the content.
+    // These fields are always compared, because they select another response for the same URL, or describe the content.
     private static let decisive: Set<HTTPField.Name> = [
         .range, .ifRange, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .contentType, .contentEncoding,
     ]
@@ -51,10 +51,10 @@ extension CoalesceMiddleware {
     /// stack.coalesce(by: .all(except: [HTTPField.Name("X-Client-Time")!]))
     /// ```
     ///
-    /// These fields always count, for every choice:
+    /// With every choice, these fields must be equal:
     ///
-    /// - sensitive fields, so that no caller gets a response to another caller's credentials: by the names in
-    ///   ``/ErrandCore/Sensitivity``, by the names that the request declares, and by the never-index flag
+    /// - sensitive fields, so that no caller gets a response to another caller's credentials. A field is sensitive by a name in
+    ///   ``/ErrandCore/Sensitivity``, by a name that the request declares, or by the never-index flag
     /// - `Range` and the conditional fields
     /// - the `Content-Type` and `Content-Encoding` of a body
     public struct Fields: Sendable, CustomStringConvertible {

@@ -1,7 +1,7 @@
 public import ErrandCore
 internal import Synchronization
 
-/// Shares one exchange among concurrent equal requests: the first is sent, and each caller gets its response.
+/// Shares one exchange among concurrent equal requests. The first request is sent, and each caller gets the response.
 ///
 /// ```swift
 /// let stack = transport.concurrencyLimit(6).coalesce().retry()
@@ -12,31 +12,32 @@ internal import Synchronization
 /// **Place:** inside the cache, so that a hit does not wait, and outside `circuitBreaker` and the limits: a shared exchange takes one slot.
 /// Inside `retry` and `authenticate`, because each caller handles the response itself.
 ///
-/// Only the safe methods GET, HEAD, OPTIONS and QUERY ([RFC 9110, section 9.2.1](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1), and
-/// [RFC 10008](https://www.rfc-editor.org/rfc/rfc10008)) are shared, with an authority, a body in memory, and no `Upgrade`. Two requests
-/// are equal if all of these are equal:
+/// A request can share an exchange only if it has a safe method (GET, HEAD, OPTIONS or QUERY; [RFC 9110, section
+/// 9.2.1](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1) and [RFC 10008](https://www.rfc-editor.org/rfc/rfc10008)), an authority,
+/// a body in memory, and no `Upgrade`. Two requests are equal if all of these are equal:
 ///
 /// - method, URL and body;
-/// - the fields, including fallback fields (see ``Fields``; credentials always count);
+/// - the fields, including fallback fields and always including credentials: see ``Fields``;
 /// - the value that `additionalKey` returns;
-/// - the options, as each key defines it (``/ErrandCore/OptionKey/identity(of:)``). Declared secret names, phase and attempt limits, delay,
-///   hedging, redirects, your own options, and the middleware that is switched off count. A request with an option that can't be
-///   compared is sent on its own. Deadline, timeout, retry policy, event sink, log, tags and URL template may differ.
+/// - the options, as each key defines it (``/ErrandCore/OptionKey/identity(of:)``). These options must be equal: declared secret names,
+///   phase and attempt limits, delay, hedging, redirects, your own options, and the middleware that is switched off. These options may
+///   differ: deadline, timeout, retry policy, event sink, log, tags and URL template. A request with an option that can't be compared
+///   never shares an exchange.
 ///
 /// The priority may differ too, with one exception. If a shared request has no response yet, and a new caller has a higher priority, this
 /// caller sends its own request. Later callers join the new request.
 ///
 /// The exchange belongs to no single caller. The request of the first caller is sent, with its options, priority and event sink, but
-/// without a deadline: each caller keeps its own deadline. A caller that is cancelled, or whose deadline passes, leaves alone and
-/// immediately. When the last caller leaves, the exchange is cancelled, and a later caller begins a new exchange. If an inner layer
-/// cancels the exchange, only the first caller gets the cancellation; the others send once more.
+/// without a deadline: each caller keeps its own deadline. If a caller is cancelled or its deadline passes, only this caller stops
+/// waiting, immediately. When no caller waits any more, the exchange is cancelled, and a later caller begins a new exchange. If an
+/// inner layer cancels the exchange, the first caller gets the cancellation, and the other callers send their requests once more.
 ///
 /// Callers can join until the first byte of the body is read, or until the exchange ends on the wire. Each caller reads the body
-/// independently, at the pace of the fastest. At most `viewLimitBytes` are buffered for a slower caller; beyond that, it fails with
-/// ``SlowReaderError``. A failure of the exchange reaches every caller.
+/// independently, and the fastest caller sets the pace. At most `viewLimitBytes` are buffered for a slower caller. If a caller
+/// needs a larger buffer, it fails with ``SlowReaderError``. A failure of the exchange reaches every caller.
 ///
-/// **Per request:** `request.options.coalesce = .off` sends the request on its own. ``/ErrandCore/ResponseMetadata/coalescedInto`` is set
-/// on the response of a caller that joined.
+/// **Per request:** `request.options.coalesce = .off` sends the request in an exchange that is not shared. If a caller joined the
+/// exchange of another request, its response has ``/ErrandCore/ResponseMetadata/coalescedInto``.
 public struct CoalesceMiddleware: HTTPMiddleware {
     /// The default limit of the buffer for one slow caller: 5 MiB.
     public static let defaultViewLimitBytes = 5 * 1024 * 1024
@@ -48,9 +49,10 @@ public struct CoalesceMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     ///
     /// - Parameters:
-    ///   - fields: the fields that must be equal; all but those in ``Fields/perRequest`` by default.
+    ///   - fields: the fields that must be equal. Default: all fields except ``Fields/perRequest``.
     ///   - viewLimitBytes: the largest number of body bytes that are buffered for a slow caller: at least 0, 5 MiB by default.
-    ///   - additionalKey: returns another value that must be equal; `nil` equals `nil`. By default, it returns `nil`.
+    ///   - additionalKey: returns a further value that must be equal in the requests. `nil` equals `nil`. Default: a closure that
+    ///     returns `nil`.
     public init(
         by fields: Fields = .all, viewLimitBytes: Int = defaultViewLimitBytes,
         additionalKey: @escaping @Sendable (Request) -> String? = { _ in nil }
@@ -66,11 +68,11 @@ public struct CoalesceMiddleware: HTTPMiddleware {
         [
             .inside(.server, because: "requests to two servers with equal paths would share an exchange"),
             .inside(.cache, because: "a hit would wait for a shared exchange"),
-            .inside(.timeout, because: "the callers would have the timeout of one of them"),
-            .inside(.validateStatus, because: "the callers would have the rule of one of them"),
-            .inside(.validate, because: "the callers would have the validators of one of them"),
-            .inside(.retry, because: "the callers would have the retries of one of them"),
-            .inside(.redirect, because: "the callers would have the redirects of one of them"),
+            .inside(.timeout, because: "all callers would get the timeout of the first caller"),
+            .inside(.validateStatus, because: "all callers would get the status rule of the first caller"),
+            .inside(.validate, because: "all callers would get the validators of the first caller"),
+            .inside(.retry, because: "all callers would get the retries of the first caller"),
+            .inside(.redirect, because: "all callers would get the redirects of the first caller"),
             .inside(.authenticate, because: "the credentials would not be compared"),
             .inside(.cookies, because: "the cookies would not be compared"),
         ]
@@ -168,7 +170,7 @@ private enum CoalesceOptionKey: SwitchOptionKey {
 }
 
 extension RequestOptions {
-    /// Whether this request can share an exchange: `.off` sends it on its own.
+    /// Whether this request can share an exchange. `.off`: its exchange is not shared.
     public var coalesce: OptionOverride<Never> {
         get { self[CoalesceOptionKey.self] }
         set { self[CoalesceOptionKey.self] = newValue }
@@ -185,7 +187,8 @@ extension HTTPSender {
     /// - Parameters:
     ///   - fields: the fields that must be equal; by default, all except the fields that are new in every request.
     ///   - viewLimitBytes: the largest number of body bytes that are buffered for a slow caller: at least 0, 5 MiB by default.
-    ///   - additionalKey: returns another value that must be equal; `nil` equals `nil`. By default, it returns `nil`.
+    ///   - additionalKey: returns a further value that must be equal in the requests. `nil` equals `nil`. Default: a closure that
+    ///     returns `nil`.
     public func coalesce(
         by fields: CoalesceMiddleware.Fields = .all, viewLimitBytes: Int = CoalesceMiddleware.defaultViewLimitBytes,
         additionalKey: @escaping @Sendable (Request) -> String? = { _ in nil }

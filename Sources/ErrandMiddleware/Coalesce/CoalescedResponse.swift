@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// A caller's request, and the time that was left until its deadline when the request arrived.
+/// A caller's request, and the time that remained until its deadline when the request arrived.
 struct Caller: Sendable {
     var request: Request
     /// The head of the response; `nil` until it arrives.
@@ -129,8 +129,8 @@ private final class BodyView: BodySource {
     func fail(with error: any Error) { seat.leave(.failed(error)) }
 }
 
-/// The error of a caller that read a shared body too slowly: the buffer for this caller would have exceeded the limit. The other callers
-/// continue.
+/// The error of a caller that read a shared body too slowly, so that the buffer for this caller would have exceeded the limit. The other
+/// callers continue.
 public struct SlowReaderError: RequestFailure {
     /// The largest number of bytes that is buffered for one caller.
     public let limitBytes: Int
@@ -150,7 +150,7 @@ public struct SlowReaderError: RequestFailure {
 
     public var description: String {
         "\(request.map { "\($0): " } ?? "")another caller reads the shared body so fast that more than \(limitBytes) bytes "
-            + "were to be kept; read the body without pauses, or set request.options.coalesce to off (sent)" + shownAttempts
+            + "would have to be kept; read the body without pauses, or set request.options.coalesce to off (sent)" + shownAttempts
     }
 
     /// A sentence for people.

@@ -19,9 +19,9 @@ public struct ConcurrencyLimit: Sendable, Hashable, CustomStringConvertible {
 
     /// A limit that adapts by additive increase and multiplicative decrease.
     ///
-    /// The limit grows by one for each exchange that succeeds while at least half of the limit is in use. It is multiplied by `decrease`
-    /// for each exchange that is refused (429, 503), fails, or whose response head takes longer than `slow`. A failure before anything
-    /// was sent, such as an invalid URL or an open circuit further inside, changes nothing.
+    /// The limit grows by one for each exchange that succeeds while at least half of the limit is in use. The limit is multiplied by
+    /// `decrease` for each exchange that is refused (429, 503), that fails, or whose response head takes longer than `slow`. A failure
+    /// before anything was sent, such as an invalid URL or an open circuit in an inner layer, does not change the limit.
     ///
     /// - Parameters:
     ///   - initial: the limit at the start: from `minimum` to `maximum`, 20 by default.

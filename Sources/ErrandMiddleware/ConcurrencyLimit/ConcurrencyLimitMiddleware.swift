@@ -24,7 +24,7 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - limit: the number of exchanges that may be in progress at the same time.
-    ///   - scope: which requests share a limit; one for each origin by default.
+    ///   - scope: the requests that share a limit. Default: the requests of each origin.
     ///   - clock: the clock by which an adaptive limit measures responses.
     public init(_ limit: ConcurrencyLimit, per scope: RequestScope = .origin, clock: any Clock<Duration> = ContinuousClock()) {
         (limiter, self.scope, self.clock) = (ConcurrencyLimiter(limit), scope, clock)
@@ -99,7 +99,7 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
 private enum ConcurrencyLimitKey: SwitchOptionKey {}
 
 extension RequestOptions {
-    /// Whether concurrency limits apply to this request: `.off` bypasses every queue.
+    /// Whether concurrency limits apply to this request. `.off`: the request bypasses every queue.
     public var concurrencyLimit: OptionOverride<Never> {
         get { self[ConcurrencyLimitKey.self] }
         set { self[ConcurrencyLimitKey.self] = newValue }
@@ -114,8 +114,8 @@ extension HTTPSender {
     /// ```
     ///
     /// - Parameters:
-    ///   - count: at least 1.
-    ///   - scope: which requests share a limit; one for each origin by default.
+    ///   - count: the largest number of exchanges in progress for each scope; at least 1.
+    ///   - scope: the requests that share a limit. Default: the requests of each origin.
     public func concurrencyLimit(_ count: Int, per scope: RequestScope = .origin) -> HTTPStack {
         concurrencyLimit(.fixed(count), per: scope)
     }
@@ -128,7 +128,7 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - limit: the number of exchanges that may be in progress at the same time.
-    ///   - scope: which requests share a limit; one for each origin by default.
+    ///   - scope: the requests that share a limit. Default: the requests of each origin.
     ///   - clock: the clock by which an adaptive limit measures responses.
     public func concurrencyLimit(
         _ limit: ConcurrencyLimit, per scope: RequestScope = .origin, clock: any Clock<Duration> = ContinuousClock()

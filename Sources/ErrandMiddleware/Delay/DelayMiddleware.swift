@@ -6,8 +6,8 @@ public import ErrandCore
 /// let slow = transport.delay(by: .seconds(2)).timeout(.seconds(30))
 /// ```
 ///
-/// **Place:** anywhere; inside `retry`, it delays each attempt. If the delay would pass the request's deadline, the request fails
-/// immediately with the code `timedOut`, in the phase `queue`.
+/// **Place:** anywhere. Inside `retry`, the middleware delays each attempt. If the delay would pass the request's deadline, the
+/// request fails immediately with the code `timedOut`, in the phase `queue`.
 ///
 /// **Per request:** `request.options.delay = .off`, or `.use(.seconds(1))`.
 public struct DelayMiddleware: HTTPMiddleware {
@@ -46,7 +46,7 @@ private enum DelayOptionKey: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// Another delay for this request, or `.off`.
+    /// Replaces the stack's delay for this request. `.off`: no delay. Default: `.inherited`, the stack's delay.
     public var delay: OptionOverride<Duration> {
         get { self[DelayOptionKey.self] }
         set { self[DelayOptionKey.self] = newValue }

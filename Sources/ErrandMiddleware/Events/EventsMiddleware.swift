@@ -17,11 +17,11 @@ public import ErrandCore
 /// ```
 ///
 /// **Place:** outside `retry`, `redirect` and the limits, which report to the request's sink, as the transport does. Inside `number`, so
-/// that the events have the request's number. A sink that the request already has still gets its events.
+/// that the events have the request's number. If the request already has a sink, that sink still gets its events.
 ///
-/// The last event, `callEnd`, is reported when the last exchange ends on the wire. The end may be after the response was returned, and
-/// does not require that its body is read. In a typed call, `callEnd` is reported when the value was decoded, or with the decoding error.
-/// A body that is neither read nor abandoned keeps its exchange open.
+/// The last event, `callEnd`, is reported when the last exchange ends on the wire. The exchange may end after the response was returned,
+/// and even if the body is not read. In a typed call, `callEnd` is reported when the value was decoded, or with the decoding error. A
+/// body that is neither read nor abandoned keeps its exchange open.
 ///
 /// **Per request:** `request.options.events = .off`, or `.use(sink)`.
 public struct EventsMiddleware: HTTPMiddleware {
@@ -38,8 +38,8 @@ public struct EventsMiddleware: HTTPMiddleware {
     public var neighbors: [MiddlewareNeighbor] {
         [
             .inside(.number, because: "the events would not have the number"),
-            .outside(.retry, because: "each attempt would be a call of its own"),
-            .outside(.redirect, because: "each hop would be a call of its own"),
+            .outside(.retry, because: "each attempt would be a separate call"),
+            .outside(.redirect, because: "each hop would be a separate call"),
         ]
     }
 
@@ -67,7 +67,7 @@ private enum EventsKey: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// Another sink for this request's call, or `.off`.
+    /// Replaces the stack's sink for the call of this request. `.off`: no events. Default: `.inherited`, the stack's sink.
     public var events: OptionOverride<any EventSink> {
         get { self[EventsKey.self] }
         set { self[EventsKey.self] = newValue }

@@ -23,10 +23,10 @@ public import ErrandCore
 /// In a stack that sorts its layers, `server` is outside `fallback`. Begin such a stack with the first server:
 /// `HTTPStack.ordered(around: transport.server("https://a.example"))`. The description of a stack reports a `server` outside of both.
 ///
-/// **Deadline:** if the request can be sent again, the first sender gets an earlier deadline, which leaves a quarter of the remaining
-/// time (`deadlineShare`) to the other sender. With `timeout(.seconds(10))` outside, the first sender has 7.5 s, including its body. For
-/// bodies that take long, use a share of 0. Without a deadline, a first sender that hangs prevents the fallback. Values and closures need
-/// no share: they are used when the first sender has failed, even after the deadline.
+/// **Deadline:** if the request can be sent again, the first sender gets an earlier deadline. A quarter of the remaining time
+/// (`deadlineShare`) is reserved for the other sender. With `timeout(.seconds(10))` outside, the first sender has 7.5 s, including its
+/// body. If bodies take long, use a share of 0. Without a deadline, a first sender that hangs prevents the fallback. Values and closures
+/// need no share: they are used when the first sender has failed, even after the deadline.
 ///
 /// **Per request:** `request.options.fallback = .off`.
 public struct FallbackMiddleware: HTTPMiddleware {
@@ -34,8 +34,9 @@ public struct FallbackMiddleware: HTTPMiddleware {
     public enum Cause: Sendable {
         /// The inner sender threw this error.
         case failure(any Error)
-        /// The inner sender returned this response, whose status is in `statuses`. Its body is unread. The body is released when the
-        /// closure returns another response that does not use the body. A closure that reads the body must return another response.
+        /// The inner sender returned this response, whose status is in `statuses`. The body of this response is unread. If the
+        /// closure returns another response that does not use the body, the body is released. A closure that reads the body must
+        /// return another response.
         case response(Response)
     }
 
@@ -78,8 +79,8 @@ public struct FallbackMiddleware: HTTPMiddleware {
     /// - Parameters:
     ///   - sender: the sender that gets the request.
     ///   - statuses: the status codes of the responses to replace; none by default.
-    ///   - deadlineShare: the share of the remaining time that is reserved for the other sender: at least 0, which reserves nothing, and
-    ///     less than 1; 0.25 by default.
+    ///   - deadlineShare: the share of the remaining time that is reserved for the other sender: at least 0 and less than 1, 0.25 by
+    ///     default. With 0, no time is reserved.
     public init(to sender: some HTTPSender, statuses: Set<Int> = [], deadlineShare: Double = 0.25) {
         // If `sender` is a transport, the stack adds the transport's boundary.
         let stack = HTTPStack(sender)
@@ -172,7 +173,7 @@ private enum FallbackOptionKey: SwitchOptionKey {}
 private enum IsFallbackKey: MetadataKey { static var defaultValue: Bool { false } }
 
 extension RequestOptions {
-    /// Whether a fallback applies to this request: `.off` lets it fail.
+    /// Whether a fallback applies to this request. `.off`: the failure reaches the caller.
     public var fallback: OptionOverride<Never> {
         get { self[FallbackOptionKey.self] }
         set { self[FallbackOptionKey.self] = newValue }
@@ -188,7 +189,7 @@ extension ResponseMetadata {
 }
 
 extension HTTPSender {
-    /// Sends a request to another sender if this one fails. See ``FallbackMiddleware``.
+    /// Sends a request to another sender if this sender fails. See ``FallbackMiddleware``.
     ///
     /// ```swift
     /// primary.fallback(to: mirror, statuses: [503])
@@ -202,16 +203,16 @@ extension HTTPSender {
         wrapped(by: FallbackMiddleware(to: sender, statuses: statuses, deadlineShare: deadlineShare))
     }
 
-    /// Returns a value instead of a failure. See ``FallbackMiddleware``.
+    /// Returns a fixed response in place of a failure. See ``FallbackMiddleware``.
     ///
     /// ```swift
     /// stack.fallback(headers: [.contentType: "application/json"], data: Data("[]".utf8))
     /// ```
     ///
     /// - Parameters:
-    ///   - status: the status of the value; 200 by default.
-    ///   - headers: its header fields.
-    ///   - data: its body.
+    ///   - status: the status of the fixed response; 200 by default.
+    ///   - headers: the header fields of the fixed response; none by default.
+    ///   - data: the body of the fixed response; empty by default.
     ///   - statuses: the status codes of the responses to replace; none by default.
     public func fallback(status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields(), data: Data, statuses: Set<Int> = [])
         -> HTTPStack

@@ -20,8 +20,8 @@ internal import Synchronization
 /// The response is returned when the cancelled attempts have ended. The transports and middleware of this library end immediately. If
 /// your own sender ignores cancellation, the response is delayed until that sender ends.
 ///
-/// **Place:** inside `retry` and `coalesce` (which would merge the attempts), outside `circuitBreaker` and the limits: each attempt takes
-/// its own slot. The race costs about 10 µs for each request.
+/// **Place:** inside `retry` and `coalesce` (which would merge the attempts), outside `circuitBreaker` and the limits, so that each
+/// attempt takes a slot. The race costs about 10 µs for each request.
 ///
 /// **Per request:** `request.options.hedge = .off`, or `.use(policy)`.
 public struct HedgeMiddleware: HTTPMiddleware {
@@ -35,8 +35,9 @@ public struct HedgeMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - policy: when the next attempt begins, and how many there are; ``HedgePolicy/standard`` by default.
-    ///   - budget: the budget of the `retry` of the same stack, which fills it. `nil`, the default, means a separate budget: 5 tokens in
-    ///     reserve, and one more for twenty successful calls.
+    ///   - budget: the budget from which each further attempt takes a token. Pass the budget of the `retry` of the same stack, which
+    ///     adds tokens for successful calls. Default: `nil`, a new budget for this middleware, with a reserve of 5 tokens and one more
+    ///     token for every twenty successful calls.
     ///   - clock: the clock that measures delays and response times.
     public init(_ policy: HedgePolicy = .standard, budget: RetryBudget? = nil, clock: any Clock<Duration> = ContinuousClock()) {
         self.policy = policy
@@ -62,7 +63,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
     package var originCount: Int { latencies.count }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        // A losing attempt with an upgrade would leave a connection that nobody closes.
+        // If a losing attempt changed the protocol of its connection, nobody would close the connection.
         guard let policy = request.options.hedge.resolved(policy), request.method.isSafe, request.body.replay.canRestart,
             request.options.upgrade == nil
         else { return try await next.send(request) }
@@ -211,7 +212,7 @@ private enum HedgeOptionKey: CrossOriginOptionKey {
 private enum HedgeRecordKey: MetadataKey { static var defaultValue: HedgeRecord? { nil } }
 
 extension RequestOptions {
-    /// Another policy for this request, or `.off`.
+    /// Replaces the stack's hedging policy for this request. `.off`: no hedging. Default: `.inherited`, the stack's policy.
     public var hedge: OptionOverride<HedgePolicy> {
         get { self[HedgeOptionKey.self] }
         set { self[HedgeOptionKey.self] = newValue }
@@ -236,7 +237,8 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - policy: when the next attempt begins, and how many there are.
-    ///   - budget: the budget of the `retry` of the same stack; `nil`, the default, means a separate budget.
+    ///   - budget: the budget from which each further attempt takes a token. Pass the budget of the `retry` of the same stack.
+    ///     Default: `nil`, a new budget for this middleware.
     ///   - clock: the clock that measures delays and response times.
     public func hedge(
         _ policy: HedgePolicy = .standard, budget: RetryBudget? = nil, clock: any Clock<Duration> = ContinuousClock()

@@ -23,13 +23,15 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
             return Delay(kind: .fixed(delay))
         }
 
-        /// The time within which this share of the origin's recent responses arrived: a response that takes longer is slow.
+        /// The time within which the given share of the origin's recent responses arrived. A response that takes longer is slow.
         ///
         /// - Parameters:
-        ///   - share: more than 0 and less than 1. About the remaining share of requests is sent twice: 0.97 costs 3 % more requests.
-        ///   - window: how far back responses count: between half of this duration and all of it; 60 s by default.
+        ///   - share: the share of responses that are not slow; more than 0 and less than 1. The other requests are sent twice: with
+        ///     0.97, about 3 % of the requests.
+        ///   - window: the age up to which responses are included; 60 s by default. The actual age limit varies between half of
+        ///     this duration and all of it.
         ///   - minimum: the shortest delay: at least zero, 1 ms by default.
-        ///   - samples: the number of responses in the window below which nothing is hedged: at least 1, 30 by default.
+        ///   - samples: the lowest number of responses in the window at which requests are hedged: at least 1, 30 by default.
         public static func percentile(
             _ share: Double, window: Duration = .seconds(60), minimum: Duration = .milliseconds(1), samples: Int = 30
         ) -> Delay {

@@ -43,7 +43,7 @@ package struct LatencyWindow: Sendable {
 
     private mutating func advance(to now: Duration) {
         guard now - began >= half else { return }
-        // If a whole window had no value, the older values are out of date.
+        // If a whole window had no value, the older values are outdated.
         let isStale = now - began >= half * 2
         (previous, previousCount) = isStale ? ([], 0) : (current, currentCount)
         (current, currentCount, began) = ([], 0, now)

@@ -9,9 +9,10 @@ internal import Synchronization
 /// response.metadata.requestNumber  // 1
 /// ```
 ///
-/// **Place:** outside `log` and `retry`, so that all attempts of a call have the same number. A stack and its copies count together.
+/// **Place:** outside `log` and `retry`, so that all attempts of a call have the same number. All copies of a stack share one count.
 ///
-/// **Per request:** `request.options.number = .off` gives the request no number, and does not count it.
+/// **Per request:** `request.options.number = .off` skips the request: it has no number, and the next request gets the next
+/// number.
 public final class NumberMiddleware: HTTPMiddleware {
     private let count = Atomic<Int>(0)
 
@@ -38,7 +39,7 @@ private enum NumberOptionKey: SwitchOptionKey {
 }
 
 extension RequestOptions {
-    /// Whether this request gets a number: `.off` gives it none.
+    /// Whether this request gets a number. `.off`: the request has no number.
     public var number: OptionOverride<Never> {
         get { self[NumberOptionKey.self] }
         set { self[NumberOptionKey.self] = newValue }

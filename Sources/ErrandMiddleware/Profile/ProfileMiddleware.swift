@@ -20,10 +20,11 @@ public import ErrandCore
 /// The call ends with its last exchange. A typed call ends when its value was decoded, or when decoding failed. See
 /// ``/ErrandCore/CallProfile/duration`` and ``/ErrandCore/CallProfile/result``.
 ///
-/// **Place:** outside the layers to measure. It costs a few microseconds for each layer; without it, layers cost nothing more.
+/// **Place:** outside the layers to measure. The measurement costs a few microseconds for each layer. A stack without this
+/// middleware has no such cost.
 ///
-/// **Per request:** `request.options.profile = .off`, or `.use(profile)` with a profile that you keep, which is also filled if the call
-/// fails.
+/// **Per request:** `request.options.profile = .off`, or `.use(profile)` with a profile that you keep. The profile is filled even if
+/// the call fails.
 public struct ProfileMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     public init() {}
@@ -33,8 +34,8 @@ public struct ProfileMiddleware: HTTPMiddleware {
 
     public var neighbors: [MiddlewareNeighbor] {
         [
-            .outside(.redirect, because: "each hop would have a profile of its own"),
-            .outside(.retry, because: "each attempt would have a profile of its own"),
+            .outside(.redirect, because: "each hop would have a separate profile"),
+            .outside(.retry, because: "each attempt would have a separate profile"),
         ]
     }
 
@@ -76,7 +77,8 @@ private enum ProfileOptionKey: CrossOriginOptionKey {
 private enum ProfileKey: MetadataKey { static var defaultValue: CallProfile? { nil } }
 
 extension RequestOptions {
-    /// Your own profile for this request, or `.off`. The option requires ``ProfileMiddleware`` in the stack.
+    /// The profile to fill for this request, in place of a new profile. `.off`: no profile. Default: `.inherited`, a new profile
+    /// for each call. The option requires ``ProfileMiddleware`` in the stack.
     public var profile: OptionOverride<CallProfile> {
         get { self[ProfileOptionKey.self] }
         set { self[ProfileOptionKey.self] = newValue }

@@ -2,7 +2,7 @@ internal import ErrandCore
 public import ErrandFormats
 internal import Synchronization
 
-/// A ``RateLimitStore`` in the memory of one process. Stacks that are given the same store share a limit.
+/// A ``RateLimitStore`` in the memory of one process. Stacks with the same store share a limit.
 ///
 /// ```swift
 /// let store = MemoryRateLimitStore()
@@ -18,9 +18,9 @@ public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits {
     /// Creates an empty store.
     ///
     /// - Parameters:
-    ///   - maxKeys: at least 1, 1,000 by default. Beyond it, the least recently used key is removed. A key without fields of its
-    ///     server never replaces a key with fields.
-    ///   - clock: the clock that measures windows; the same as the middleware's.
+    ///   - maxKeys: the largest number of stored keys; at least 1, 1,000 by default. If there are more keys, the least recently
+    ///     used key is removed. A key without fields of its server never replaces a key with fields.
+    ///   - clock: the clock that measures windows. Pass the clock of the middleware.
     public init(maxKeys: Int = 1_000, clock: any Clock<Duration> = ContinuousClock()) {
         precondition(maxKeys >= 1, "maxKeys must be at least 1 (is \(maxKeys))")
         self.maxKeys = maxKeys

@@ -146,7 +146,7 @@ public struct RateLimitError: TemporaryRefusal {
 
     public var description: String {
         "\(request.map { "\($0): " } ?? "")refused by the rate limit\(cause == .server ? " of the server" : "")"
-            + (retryAfter.map { ": the next request may go in \($0.inWords)" } ?? "") + " (not sent)" + shownAttempts
+            + (retryAfter.map { ": the next request may be sent in \($0.inWords)" } ?? "") + " (not sent)" + shownAttempts
     }
 
     /// A sentence for people.
@@ -184,7 +184,7 @@ public struct RateLimitStoreError: RequestFailure {
 private enum RateLimitKey: SwitchOptionKey {}
 
 extension RequestOptions {
-    /// Whether rate limits apply to this request: `.off` bypasses every rate limit.
+    /// Whether rate limits apply to this request. `.off`: the request bypasses every rate limit.
     public var rateLimit: OptionOverride<Never> {
         get { self[RateLimitKey.self] }
         set { self[RateLimitKey.self] = newValue }

@@ -19,7 +19,7 @@ public protocol RateLimitStore: Sendable {
     ///
     /// - Parameters:
     ///   - key: the text that the limit's scope makes of a request.
-    ///   - limit: `nil` if only the server's fields count.
+    ///   - limit: the limit of the middleware. `nil`: only the server's fields limit the requests.
     /// - Throws: any error if the store fails. ``RateLimitMiddleware/StoreFailure`` decides how the request is handled.
     func take(_ key: String, limit: RateLimit?) async throws -> RateLimitDecision
 
@@ -31,7 +31,7 @@ public protocol RateLimitStore: Sendable {
     /// - Parameters:
     ///   - key: the text that the limit's scope makes of a request.
     ///   - fields: the fields of the response.
-    ///   - grant: `nil` if the request was sent without a grant.
+    ///   - grant: the grant with which the request was sent. `nil`: the request was sent without a grant.
     func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?) async throws
 
     /// Returns the number of requests that may be sent now. `nil`, the default: nothing limits them, or the store does not report it. For

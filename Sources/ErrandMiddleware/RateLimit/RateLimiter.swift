@@ -5,7 +5,7 @@ internal import Synchronization
 /// The queues by key. The first waiter is the leader: only the leader asks the store and sleeps. The other waiters are suspended until the
 /// leader passes a grant or the lead to them.
 ///
-/// A queue without a leader is empty. A leader that ends, for whatever reason, makes the next waiter the leader.
+/// A queue without a leader is empty. When a leader ends for any reason, the next waiter becomes the leader.
 final class RateLimiter: Sendable {
     struct Settings: Sendable {
         var limit: RateLimit?
@@ -166,7 +166,7 @@ final class RateLimiter: Sendable {
     private func knownWait(_ call: Call, _ key: String, in line: Line) -> (Duration, RateLimitDecision.Cause)? {
         guard let opening = line.opening, let leader = line.leader else { return nil }
         var (opens, cause) = (max(.zero, opening.at - elapsed()), opening.cause)
-        // The store's current decision counts, not the decision for the leader.
+        // The store's current decision is used, not the earlier decision for the leader.
         if let immediate, case let (wait, why) = immediate.wait(key, limit: settings.limit) ?? (.zero, .limit), wait < opens {
             // Small differences are ignored, because some time passes between two readings of a clock.
             if opens - wait > .milliseconds(100) { opening.alarm?.yield() }
@@ -187,7 +187,7 @@ final class RateLimiter: Sendable {
         return isTooLong ? RateLimitError(request: call.request, retryAfter: wait, cause: cause) : nil
     }
 
-    /// Passes a grant whose owner has left to the next waiter. Without a waiter, the grant is lost.
+    /// Passes a grant to the next waiter, because the owner of the grant no longer waits. Without a waiter, the grant is lost.
     func pass(_ grant: RateLimitGrant?, _ key: String) {
         guard let grant else { return }
         let next = within(key) { $0.popFirst() }

@@ -37,7 +37,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
             .outside(.cache, because: "a redirected response would be stored under the first URL"),
             .outside(.cookies, because: "cookies that a redirect sets would be lost"),
             .outside(.authenticate, because: "credentials would not be chosen again for the next origin"),
-            .once(because: "the inner one would follow every redirect before the outer one"),
+            .once(because: "the inner redirect would follow every redirect before the outer redirect"),
         ]
     }
 
@@ -87,7 +87,8 @@ private enum RedirectOptionKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// Another policy for this request, or `.off`.
+    /// Replaces the stack's redirect policy for this request. `.off`: redirects are returned, not followed. Default:
+    /// `.inherited`, the stack's policy.
     public var redirect: OptionOverride<RedirectPolicy> {
         get { self[RedirectOptionKey.self] }
         set { self[RedirectOptionKey.self] = newValue }

@@ -112,15 +112,14 @@ extension HTTPSender {
     /// ```
     ///
     /// Outermost first: the deadline of the whole call, retry, hedging if it is set, the breaker for each attempt, the concurrency limit,
-    /// the deadline of an attempt. No slot is held during a backoff. Waiting for a slot counts against the call, not against the attempt.
-    /// Hedging is outside the breaker, and shares the budget with retry. Each part can be switched off per request.
+    /// the deadline of an attempt. No slot is held during a backoff. The wait for a slot is part of the call's time, but not of the
+    /// attempt's time. Hedging is outside the breaker, and shares the budget with retry. Each part can be switched off per request.
     ///
     /// - Parameters:
     ///   - resilience: the settings; ``Resilience/standard`` by default.
-    ///   - budget: the budget that retry and hedging share; by default, a separate budget. With `nil`, retries are not limited by a
-    ///     budget, and hedging has a separate budget.
-    ///   - breaker: a breaker to share or to inspect. If it is set, its policy is used instead of `resilience.circuitBreaker`; `nil`, the
-    ///     default, creates a breaker.
+    ///   - budget: the budget that retry and hedging share. Default: a new budget for this stack. `nil`: no budget limits the
+    ///     retries, and hedging gets a new budget.
+    ///   - breaker: a breaker to share or to inspect, whose policy replaces `resilience.circuitBreaker`. Default: `nil`, a new breaker.
     ///   - clock: the clock that measures all durations.
     public func standardResilience(
         _ resilience: Resilience = .standard, budget: RetryBudget? = RetryBudget(), breaker: CircuitBreaker? = nil,

@@ -5,9 +5,9 @@ internal import Synchronization
 ///
 /// Each origin has a bucket of tokens. A retry takes one token. Each successful call adds ``perSuccess`` tokens, and each second adds
 /// ``perSecond``, up to ``reserve``. Therefore a short failure is retried, but a server that fails for a minute gets few more retries
-/// than the reserve of each client. If the bucket is empty, the last response is returned, or the last error is thrown, immediately and
-/// with ``/ErrandCore/RetryStop/budgetUsedUp``. No call waits for tokens. Several stacks may share a budget. The free attempt after a
-/// request that was certainly not processed costs nothing (``RetryPolicy``).
+/// than the reserve of each client. If the bucket is empty, the last response is returned or the last error is thrown immediately, with
+/// ``/ErrandCore/RetryStop/budgetUsedUp``. No call waits for tokens. Several stacks may share a budget. If the server certainly did not
+/// process a request, one further attempt takes no token (``RetryPolicy``).
 ///
 /// ```swift
 /// let budget = RetryBudget(reserve: 20, perSuccess: 0.1)
@@ -17,8 +17,8 @@ internal import Synchronization
 ///
 /// Requests that have no origin yet, because `server` is further inside, share a bucket.
 ///
-/// A budget keeps at most 1,000 origins whose bucket is not full. Beyond that, the least recently used origin is removed: its bucket is
-/// full again.
+/// A budget keeps at most 1,000 origins whose bucket is not full. If there are more, the least recently used origin is removed, and its
+/// bucket is full again.
 public final class RetryBudget: Sendable, CustomStringConvertible {
     private static let originLimit = 1_000
 

@@ -9,19 +9,19 @@ internal import ErrandFormats
 /// ```
 ///
 /// **Place:** inside `validateStatus` and `timeout`, outside `authenticate`, so that each attempt goes through the whole inner stack
-/// again, with a fresh token. A wait that would pass the request's deadline ends the retries immediately. A stack has one `retry`: with
-/// two, a call makes up to the product of their attempts, 9 for twice 3.
+/// again, with a fresh token. A wait that would pass the request's deadline ends the retries immediately. Use only one `retry` in a
+/// stack. With two, the numbers of attempts multiply: two layers with 3 attempts each make up to 9 attempts.
 ///
 /// A returned response is final: a failure of its body causes no retry. After the last attempt, the last response is returned or the last
-/// error thrown. Its `attempts` have the earlier attempts, including the attempts of an inner layer that sends requests again. If the
-/// policy called for a further attempt that could not be made, `retryStop` has the reason, in the metadata of the response and in the
+/// error thrown. Its `attempts` list the earlier attempts, including the attempts of an inner layer that sends requests again. If the
+/// policy called for a further attempt that could not be made, `retryStop` gives the reason, in the metadata of the response and in the
 /// error:
 ///
 /// ```
 /// GET https://a.example/x: status 503 Service Unavailable; no further attempt: the retry budget of this origin is used up
 /// ```
 ///
-/// A small program uses up its budget quickly: five retries, and then one retry for five successful calls. In a test of retries, pass
+/// A small program uses up its budget quickly: five retries, and then one retry for five successful calls. To test retries, pass
 /// `budget: nil`.
 ///
 /// A call that is cancelled is never sent again.
@@ -30,8 +30,8 @@ internal import ErrandFormats
 /// budget. Calls with the same policy wait for the same time, so that they can share the next attempt. A successful shared exchange adds
 /// to the budget once.
 ///
-/// **Per request:** `request.options.retry = .off`, or `.use(policy)`; `request.options.idempotencyKey = .attached` allows to send
-/// a POST again, with the same key each time.
+/// **Per request:** `request.options.retry = .off`, or `.use(policy)`; `request.options.idempotencyKey = .attached` lets a POST be
+/// sent again, with the same key each time.
 public struct RetryMiddleware: HTTPMiddleware {
     private let policy: RetryPolicy
     private let budget: RetryBudget?
@@ -42,7 +42,8 @@ public struct RetryMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - policy: the conditions and the waits of retries.
-    ///   - budget: the budget of all calls through this middleware; by default, a separate budget. `nil`: no limit.
+    ///   - budget: the budget of all calls through this middleware. Default: a new budget for this middleware. `nil`: no budget
+    ///     limits the retries.
     ///   - clock: the clock that measures the waits.
     ///   - random: returns the random number for the jitter: at least 0 and less than 1.
     public init(
@@ -73,7 +74,7 @@ public struct RetryMiddleware: HTTPMiddleware {
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard let policy = request.options.retry.resolved(policy) else { return try await next.send(request) }
         var request = request
-        // The shared decision is that of an earlier failure of this request, and no longer valid.
+        // The shared decision belongs to an earlier failure of this request, and is no longer valid.
         if request.options.sharedRetry != nil { request.options.sharedRetry = nil }
         let hasKey = request.attachIdempotencyKey(for: policy.keyedMethods)
         var attempts = CallAttempts()
@@ -158,7 +159,8 @@ public struct RetryMiddleware: HTTPMiddleware {
     }
 
     private static func kind(of error: any Error) -> RetryPolicy.Outcome {
-        // Any other failure, such as that of a token, is final. The layer that threw the error decides when to try again.
+        // Any other failure, such as a failed refresh of a token, is final. The layer that threw the error decides when to try
+        // again.
         guard let error = error as? TransportError, error.isTransient else { return .permanent }
         if error.wasLeftUnprocessed { return .unprocessed }
         return error.mayHaveBeenProcessed ? .lost : .neverSent
@@ -173,9 +175,9 @@ private enum RetryOptionKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// Another policy for this request, or `.off`, which sends the request once. `.inherited` (the default) keeps the policy of the stack.
+    /// Replaces the stack's retry policy for this request. `.off`: the request is sent once. Default: `.inherited`, the stack's policy.
     ///
-    /// The stack must have `retry`: ``/ErrandCore/UnsupportedOptionError`` otherwise.
+    /// If the stack has no `retry`, the request fails with ``/ErrandCore/UnsupportedOptionError``.
     public var retry: OptionOverride<RetryPolicy> {
         get { self[RetryOptionKey.self] }
         set { self[RetryOptionKey.self] = newValue }
@@ -183,7 +185,7 @@ extension RequestOptions {
 }
 
 extension HTTPSender {
-    /// Sends requests again after a failure that may pass. See ``RetryMiddleware``.
+    /// Sends requests again after a temporary failure. See ``RetryMiddleware``.
     ///
     /// ```swift
     /// transport.retry(RetryPolicy(maxAttempts: 5))
@@ -191,7 +193,8 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - policy: the conditions and the waits of retries: three attempts by default.
-    ///   - budget: the budget of all calls through this middleware; by default, a separate budget. `nil`: no limit.
+    ///   - budget: the budget of all calls through this middleware. Default: a new budget for this middleware. `nil`: no budget
+    ///     limits the retries.
     ///   - clock: the clock that measures the waits.
     ///   - random: returns the random number for the jitter: at least 0 and less than 1.
     public func retry(
@@ -203,11 +206,12 @@ extension HTTPSender {
 
     /// Sends requests again after temporary failures, with at most `maxAttempts` attempts: `retry(3)` sends a request at most three times.
     ///
-    /// Everything else is as in ``RetryPolicy/standard``. See ``RetryMiddleware``.
+    /// All other settings are those of ``RetryPolicy/standard``. See ``RetryMiddleware``.
     ///
     /// - Parameters:
     ///   - maxAttempts: the largest number of attempts, including the first; at least 1.
-    ///   - budget: the budget of all calls through this middleware; by default, a separate budget. `nil`: no limit.
+    ///   - budget: the budget of all calls through this middleware. Default: a new budget for this middleware. `nil`: no budget
+    ///     limits the retries.
     public func retry(_ maxAttempts: Int, budget: RetryBudget? = RetryBudget()) -> HTTPStack {
         retry(RetryPolicy(maxAttempts: maxAttempts), budget: budget)
     }

@@ -48,7 +48,7 @@ extension RetryPolicy {
         public static let byPolicy = Choice(kind: .byPolicy)
         /// One more attempt, after the backoff of the policy and not before `Retry-After`, for any method and any status.
         ///
-        /// The attempt counts: ``maxAttempts``, the budget, the deadline, and a body that can be read only once still end the retries.
+        /// The usual limits apply to this attempt: ``maxAttempts``, the budget, the deadline, and a body that can be read only once.
         public static let retry = Choice(kind: .retry(after: nil))
         /// The response or the error is final: there is no further attempt.
         public static let stop = Choice(kind: .stop)
@@ -56,7 +56,7 @@ extension RetryPolicy {
         public static func retry(after wait: Duration) -> Choice { Choice(kind: .retry(after: max(.zero, wait))) }
     }
 
-    /// Returns this policy with your own decision, which comes first.
+    /// Returns this policy with a closure that decides before the policy does.
     ///
     /// ```swift
     /// stack.retry(.standard.deciding { attempt in
@@ -71,7 +71,7 @@ extension RetryPolicy {
     /// The closure is called after each attempt, also after a successful attempt, but not after a cancellation. The closure must be
     /// quick, because the call waits for it. A request that is not idempotent
     /// ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) may be processed twice if the closure returns
-    /// ``Choice/retry``. The policy knows this rule: ``Attempt/decision`` is its own decision.
+    /// ``Choice/retry``. The policy obeys this rule in its own decision, ``Attempt/decision``.
     ///
     /// The retry budget and the number of attempts of the policy apply. To wait for a result that is not ready, such as after a 202, use a
     /// response validator with `.retry(_:atMost:)`, which has its own count and takes nothing from the budget.

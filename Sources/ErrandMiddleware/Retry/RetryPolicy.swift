@@ -4,11 +4,13 @@ public import ErrandCore
 ///
 /// A failed attempt belongs to one of three classes:
 ///
-/// - The request was **never sent**: it is sent again after a backoff, with any method. These attempts count, and take tokens of the
-///   budget. If a host is mistyped or refuses connections, the call ends after ``maxAttempts``, with and without a deadline.
+/// - The request was **never sent**: it is sent again after a backoff, with any method. These attempts are included in
+///   ``maxAttempts``, and take tokens of the budget. If a host is mistyped or refuses connections, the call ends after
+///   ``maxAttempts``, with or without a deadline.
 /// - The server **did not process the request**, and said so
 ///   ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)), or a reused connection was closed: the request is
-///   sent again immediately and once, with any method. That attempt does not count, and takes nothing from the budget.
+///   sent again immediately and once, with any method. That attempt is not included in ``maxAttempts``, and takes no token of the
+///   budget.
 /// - The request **may have been processed**: it is sent again if its method is idempotent
 ///   ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2); QUERY as well) or it carries an `Idempotency-Key`,
 ///   and its connection failed or the response has one of ``statuses``.
@@ -24,7 +26,7 @@ public import ErrandCore
 /// request.options.retry = .off
 /// ```
 ///
-/// ``deciding(_:)`` adds your own decision, which comes first.
+/// With ``deciding(_:)``, your own closure decides before the policy does.
 public struct RetryPolicy: Sendable, CustomStringConvertible {
     /// The number of attempts, including the first; at least 1, and 3 by default.
     public var maxAttempts: Int
@@ -79,8 +81,8 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
 
     /// Whether there is a further attempt.
     public enum Decision: Sendable, Hashable {
-        /// A further attempt, after this wait. If `counts` is false, the attempt takes no token from the retry budget and is not counted
-        /// against `maxAttempts`.
+        /// A further attempt, after this wait. If `countsAsAttempt` is false, the attempt takes no token from the retry budget, and is
+        /// not included in `maxAttempts`.
         case retry(after: Duration, countsAsAttempt: Bool)
         /// No further attempt: the response or the failure is final.
         case stop(RetryStop)
@@ -107,7 +109,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     package struct Situation: Sendable {
         /// The number of the attempt that has ended, from 1.
         package var attempt: Int
-        /// The number of attempts that don't count.
+        /// The number of attempts that are not included in ``maxAttempts``.
         package var uncounted: Int
         /// The outcome of the attempt.
         package var outcome: Outcome
@@ -119,7 +121,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         package var canReplay: Bool
         /// The time until the deadline; `nil` without a deadline.
         package var remaining: Duration?
-        /// Whether the only attempt that does not count is used up.
+        /// Whether the one attempt that is not included in ``maxAttempts`` was already made.
         package var hasUsedFreeAttempt: Bool
 
         package init(

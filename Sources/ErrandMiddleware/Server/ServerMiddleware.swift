@@ -8,9 +8,9 @@ public import ErrandCore
 /// // GET https://api.example/v1/users?lang=en&page=2
 /// ```
 ///
-/// **Place:** outermost, so that all layers inside see an absolute URL. Several servers chain: the path of the outer server follows the
-/// path of the inner server, and a field that the request or an outer server has set is kept. Use only one server with a whole base URL.
-/// If there are two, the outer server applies, and the inner server does not change a request of another origin.
+/// **Place:** outermost, so that all layers inside see an absolute URL. Several servers can be combined: the path of the outer server
+/// follows the path of the inner server, and a field that the request or an outer server has set is kept. Use only one server with a
+/// whole base URL. If there are two, the outer server applies, and the inner server does not change a request of another origin.
 ///
 /// **Base:** a URL, or a part of a URL.
 ///
@@ -86,9 +86,9 @@ public struct ServerMiddleware: HTTPMiddleware {
         self.init(base: .url(.success(url)), headers: headers, query: query)
     }
 
-    /// Creates a server with a scheme for requests without a scheme, for an inner server that is only a host.
+    /// Creates a server with a scheme for requests without a scheme. The inner server must be only a host.
     ///
-    /// A base URL inside keeps its own scheme.
+    /// An inner server with a base URL keeps the scheme of its URL.
     ///
     /// - Parameters:
     ///   - scheme: `http` or `https`. Any other scheme fails each request.
@@ -247,7 +247,8 @@ extension ServerMiddleware: CustomStringConvertible, HidesStorage {
 private enum ServerOptionKey: SwitchOptionKey {}
 
 extension RequestOptions {
-    /// `.off` sends the request without the base URL, the default fields and the default query items.
+    /// Whether a server applies to this request. `.off`: the request is sent without the base URL, the default fields and the
+    /// default query items.
     public var server: OptionOverride<Never> {
         get { self[ServerOptionKey.self] }
         set { self[ServerOptionKey.self] = newValue }
@@ -270,12 +271,12 @@ extension HTTPSender {
         wrapped(by: ServerMiddleware(url, headers: headers, query: query))
     }
 
-    /// Sends requests to paths below a URL that was read before. See ``ServerMiddleware``.
+    /// Sends requests to paths below a parsed URL. See ``ServerMiddleware``.
     public func server(_ url: HTTPURL, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) -> HTTPStack {
         wrapped(by: ServerMiddleware(url, headers: headers, query: query))
     }
 
-    /// Sends requests that name no scheme by `scheme`, to a server inside that is a host alone. See ``ServerMiddleware``.
+    /// Sends requests without a scheme by `scheme`, if the inner server is only a host. See ``ServerMiddleware``.
     public func server(scheme: String, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) -> HTTPStack {
         wrapped(by: ServerMiddleware(scheme: scheme, headers: headers, query: query))
     }

@@ -8,12 +8,12 @@ public import ErrandCore
 ///
 /// **Place:** in a stack that sorts, inside all layers except `sign`. Otherwise anywhere around a transport, whose boundary enforces the
 /// limits. An attempt begins at this layer, so inside `retry` and `redirect` each attempt and each hop has its own time. With 3 attempts
-/// of at most 20 s, a call takes up to 60 s and the backoffs; `timeout(_:)` limits the whole call. If two of these layers are nested, the
-/// shorter value of each limit applies.
+/// of at most 20 s, a call takes up to 60 s plus the backoffs. `timeout(_:)` limits the whole call. If two of these layers are nested,
+/// the shorter value of each limit applies.
 ///
-/// **Per request:** `request.options.phaseTimeouts = .off`, or `.use(PhaseTimeouts(firstByte: .seconds(2)))`, which replaces all limits of
-/// the stack; likewise `request.options.attemptTimeout`. Both also apply in a stack without this middleware; an attempt then begins at the
-/// transport.
+/// **Per request:** `request.options.phaseTimeouts = .off`, or `.use(PhaseTimeouts(firstByte: .seconds(2)))`, which replaces all limits
+/// of the stack. `request.options.attemptTimeout` replaces the limit of each attempt. Both options also apply in a stack without this
+/// middleware. In such a stack, an attempt begins at the transport.
 public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
     private let limits: PhaseTimeouts
     private let attempt: Duration?

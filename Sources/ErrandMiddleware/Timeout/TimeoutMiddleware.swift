@@ -10,8 +10,8 @@ public import ErrandCore
 /// **Place:** outside `retry`, where it limits the whole call. Inside `retry`, it limits each attempt. If a request already has a deadline,
 /// the earlier one applies.
 ///
-/// **Per request:** `request.options.timeout = .use(.seconds(2))`, or `.off` for an endless stream. `.use` also applies in a stack without
-/// this middleware, from where the call enters the stack.
+/// **Per request:** `request.options.timeout = .use(.seconds(2))`, or `.off` for an endless stream. `.use` also applies in a stack
+/// without this middleware: the time then begins when the call enters the stack.
 ///
 /// The layer adds no task and no timer: the transport has a timer. For a transport without deadlines, each read is raced against the
 /// deadline.
@@ -22,7 +22,7 @@ public struct TimeoutMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     ///
     /// - Parameters:
-    ///   - duration: the time from when the request passes this layer: more than zero.
+    ///   - duration: the timeout, which begins when the request passes this layer; more than zero.
     ///   - clock: the clock of the deadline.
     public init(_ duration: Duration, clock: any Clock<Duration> = ContinuousClock()) {
         precondition(duration > .zero, "duration must be more than zero (is \(duration.inWords))")
@@ -59,7 +59,7 @@ extension HTTPSender {
     /// ```
     ///
     /// - Parameters:
-    ///   - duration: more than zero.
+    ///   - duration: the timeout; more than zero.
     ///   - clock: the clock of the deadline.
     /// - Throws: (when sending) ``/ErrandCore/TransportError`` with the code `timedOut`, the phase, and how long it took.
     public func timeout(_ duration: Duration, clock: any Clock<Duration> = ContinuousClock()) -> HTTPStack {

@@ -8,9 +8,9 @@ public import ErrandCore
 /// ```
 ///
 /// **Place:** in a stack that sorts, inside `validateStatus` and outside `retry`: the closure runs once for each call, unless
-/// `wrapped(by:inside:)` names another position. In other stacks, where you write it. The closure gets the request with the changes of the
-/// outer layers. An error of the closure reaches the caller; in a
-/// cancelled call, it becomes `CancellationError`. If the closure for a response throws, the body is released.
+/// `wrapped(by:inside:)` names another position. In any other stack, the layer is at the place where you write it. The closure gets the
+/// request with the changes of the outer layers. An error of the closure reaches the caller; in a cancelled call, it becomes
+/// `CancellationError`. If the closure for a response throws, the body is released.
 ///
 /// **Per request:** `request.options.transform = .off` bypasses all transforms.
 public struct TransformMiddleware: HTTPMiddleware {
@@ -74,7 +74,7 @@ public struct TransformMiddleware: HTTPMiddleware {
 private enum TransformOptionKey: SwitchOptionKey {}
 
 extension RequestOptions {
-    /// Whether transforms apply to this request: `.off` bypasses every ``TransformMiddleware``.
+    /// Whether transforms apply to this request. `.off`: the request bypasses every ``TransformMiddleware``.
     public var transform: OptionOverride<Never> {
         get { self[TransformOptionKey.self] }
         set { self[TransformOptionKey.self] = newValue }

@@ -21,8 +21,8 @@ public struct UserAgentMiddleware: HTTPMiddleware {
 
     /// Creates the middleware.
     ///
-    /// - Parameter value: product names with versions, the most important first, such as `Shop/2.1 Errand/0.1`. If it is
-    ///   `nil`, the field is not sent.
+    /// - Parameter value: product names with versions, the most important first, such as `Shop/2.1 Errand/0.1`. `nil`: no field
+    ///   is added.
     /// - Precondition: `value` has no control character, except tabs.
     public init(_ value: String? = standard) {
         precondition(value.map(HTTPField.isValidValue) != false, "the value of User-Agent must have no control character, except tabs")
@@ -50,7 +50,7 @@ private enum UserAgentOptionKey: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// Another `User-Agent` for this request, or `.off` for none.
+    /// Replaces the stack's `User-Agent` for this request. `.off`: no field is added. Default: `.inherited`, the stack's value.
     public var userAgent: OptionOverride<String> {
         get { self[UserAgentOptionKey.self] }
         set { self[UserAgentOptionKey.self] = newValue }
@@ -60,7 +60,7 @@ extension RequestOptions {
 extension HTTPSender {
     /// Adds the field `User-Agent`. See ``UserAgentMiddleware``.
     ///
-    /// - Parameter value: product names with versions, such as `Shop/2.1`. If it is `nil`, the field is not sent.
+    /// - Parameter value: product names with versions, such as `Shop/2.1`. `nil`: no field is added.
     /// - Precondition: `value` has no control character, except tabs.
     public func userAgent(_ value: String?) -> HTTPStack { wrapped(by: UserAgentMiddleware(value)) }
 }

@@ -72,12 +72,12 @@ public struct ResponseValidator: Sendable {
         /// The request is sent again after a wait, at most `atMost` times by this validator; then the call fails with
         /// ``ResponseValidationError``. The backoff sets the wait: the field `Retry-After` is ignored.
         case retry(Backoff, atMost: Int)
-        /// The request is sent again after a response with any status to another request, for example to renew a session. The other
-        /// request passes the inner layers. Its response is discarded, and if it fails, the call fails with its error. At most once by this
-        /// validator.
+        /// Another request is sent first, for example to renew a session, and then the request is sent again. The other request passes
+        /// the inner layers. Its response may have any status, and is discarded. If the other request fails, the call fails with its
+        /// error. A validator can do so at most once for a call.
         case retryAfterSending(Request)
-        /// The request is sent again after some work, which is cancelled when the call is cancelled or its deadline passes. At most once by
-        /// this validator.
+        /// The request is sent again after some work, which is cancelled when the call is cancelled or its deadline passes. A validator
+        /// can do so at most once for a call.
         case retryAfterRunning(@Sendable () async throws -> Void)
     }
 }

@@ -9,11 +9,11 @@ public import ErrandCore
 /// let stack = transport.validate(ready).timeout(.seconds(30))
 /// ```
 ///
-/// **Place:** inside `timeout` and `validateStatus`; outside `redirect`, `authenticate` and the cache. Each call counts its own retries:
-/// concurrent calls don't use up the retries of each other. Waits obey the request's deadline.
+/// **Place:** inside `timeout` and `validateStatus`; outside `redirect`, `authenticate` and the cache. Retries are counted for each
+/// call: concurrent calls don't use up the retries of each other. Waits obey the request's deadline.
 ///
-/// **Per request:** `request.options.validators` come before the chain's own; `request.options.validate = .off` switches all validators
-/// off.
+/// **Per request:** `request.options.validators` come before the validators of the chain; `request.options.validate = .off` switches
+/// all validators off.
 public struct ValidateMiddleware: HTTPMiddleware {
     private let validators: [ResponseValidator]
     private let clock: any Clock<Duration>
@@ -126,13 +126,14 @@ private enum ValidatorsKey: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// Whether validators apply to this request: `.off` switches all validators off.
+    /// Whether validators apply to this request. `.off`: no validator checks the response.
     public var validate: OptionOverride<Never> {
         get { self[ValidationKey.self] }
         set { self[ValidationKey.self] = newValue }
     }
 
-    /// The request's own validators, which come before the stack's; none by default. They require a ``ValidateMiddleware`` in the stack.
+    /// Validators of this request, which come before the validators of the stack. Default: none. The option requires a
+    /// ``ValidateMiddleware`` in the stack.
     public var validators: [ResponseValidator] {
         get { self[ValidatorsKey.self] }
         set { self[ValidatorsKey.self] = newValue }

@@ -10,7 +10,7 @@ public struct MockRequest: Sendable, CustomStringConvertible, HidesStorage {
     public let head: HTTPRequest
     /// The bytes of the body that were received, at most the first 16 MiB.
     public internal(set) var body = Data()
-    /// The size of the whole body, also if ``body`` has only its first part.
+    /// The size of the whole body, even if ``body`` has only its first part.
     public internal(set) var bodyBytes = 0
     /// The trailer fields; `nil` if there are none.
     public internal(set) var trailers: HTTPFields?
@@ -39,8 +39,8 @@ public struct MockRequest: Sendable, CustomStringConvertible, HidesStorage {
     /// The body as JSON.
     ///
     /// - Parameters:
-    ///   - type: the type of the value; `JSONValue.self` for a body of any shape.
-    ///   - coding: the coding of the client: ``/ErrandCore/JSONCoding/standard`` by default.
+    ///   - type: the type of the value. For a body of any shape, pass `JSONValue.self`.
+    ///   - coding: the rules for decoding. Pass the coding of the client. Default: ``/ErrandCore/JSONCoding/standard``.
     /// - Throws: `DecodingError`.
     public func json<Value: Decodable>(as type: Value.Type = Value.self, coding: JSONCoding = .standard) throws -> Value {
         try coding.decode(type, from: body)
@@ -77,8 +77,8 @@ public struct IncomingRequest: Sendable, CustomStringConvertible, HidesStorage {
     /// The protocol that TLS negotiated. See ``MockRequest/negotiatedProtocol``.
     public var negotiatedProtocol: String? { request.negotiatedProtocol }
 
-    /// The body as it is received, to be read once. The first read sends `100 Continue` to a client that waits for it. The server
-    /// reads the part of the body that the dispatcher does not read.
+    /// The body as it is received, to be read once. If the client waits for `100 Continue`, the first read sends it. The server
+    /// reads the rest of a body that the dispatcher does not read.
     public var source: any BodySource { incoming }
 
     /// Reads and returns the whole body.

@@ -16,7 +16,7 @@ public struct MockResponse: Sendable {
         let kind: Kind
         /// `Content-Length` if the length is known and there are no trailers; otherwise chunks.
         public static let automatic = Framing(kind: .automatic)
-        /// Always chunks, also if the length is known.
+        /// Always chunks, even if the length is known.
         public static let chunked = Framing(kind: .chunked)
         /// The end of the connection is the end of the body.
         public static let untilClose = Framing(kind: .untilClose)
@@ -119,9 +119,10 @@ public struct MockResponse: Sendable {
 
     /// Responds with a value as JSON, with its `Content-Type`.
     ///
-    /// If the value can't be encoded, the test is wrong: the response then has the status 500, and the error as its text.
+    /// If the value can't be encoded, the response has the status 500 and the error as its text, because the test is wrong.
     ///
-    /// - Parameter coding: the coding of the client: ``/ErrandCore/JSONCoding/standard`` by default, with dates in ISO 8601.
+    /// - Parameter coding: the rules for encoding. Pass the coding of the client. Default: ``/ErrandCore/JSONCoding/standard``,
+    ///   with dates in ISO 8601.
     public static func json(
         _ value: some Encodable, status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields(), coding: JSONCoding = .standard
     ) -> MockResponse {

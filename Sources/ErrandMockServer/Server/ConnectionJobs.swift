@@ -85,7 +85,7 @@ struct HTTP1Connection: Sendable {
 
     private func readOn() async { while (try? await inbound.next()) != nil {} }
 
-    /// Reads the client's remaining bytes for one second. If they stayed unread, the operating system would reset the
+    /// Reads the client's remaining bytes for one second. If the bytes stayed unread, the operating system would reset the
     /// connection, and the client could lose the response.
     private func closeGracefully() async {
         // TLS has its own closing alert.

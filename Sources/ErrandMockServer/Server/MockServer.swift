@@ -184,8 +184,8 @@ private final class Found: Sendable {
     let request = Mutex<MockRequest?>(nil)
 }
 
-/// Runs `body` with a server, and stops the server when `body` returns or throws. After that, no socket and no task of the server
-/// is left.
+/// Runs `body` with a server, and stops the server when `body` returns or throws. After that, all sockets and tasks of the server
+/// have ended.
 ///
 /// - Parameters:
 ///   - configuration: the server's settings; by default HTTP/1.1 in clear text.

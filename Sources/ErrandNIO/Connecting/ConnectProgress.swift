@@ -4,7 +4,7 @@ internal import NIOCore
 
 /// The progress of an attempt to connect, for messages.
 struct ConnectProgress: Sendable {
-    /// The step in progress, or the last one.
+    /// The step in progress, or the last step.
     var step: ConnectStep?
     /// Whether the trusted certificates are read.
     var isLoading = false
@@ -109,7 +109,7 @@ struct TriedAddresses: Sendable, CustomStringConvertible {
 }
 
 extension SocketAddress {
-    /// The address with its port. An IPv6 address stands in brackets, the path of a Unix domain socket in quotation marks.
+    /// The address with its port. An IPv6 address is in brackets, and the path of a Unix domain socket in quotation marks.
     var shown: String {
         guard let address = ipAddress, let port else { return "'\((pathname ?? "").shownSafely())'" }
         return self.protocol == .inet6 ? "[\(address)]:\(port)" : "\(address):\(port)"

@@ -54,7 +54,8 @@ struct Connector: Sendable {
         }
     }
 
-    /// Calls `connect` when the files for TLS are loaded. Without TLS, and after the first connection, there is nothing to wait for.
+    /// Calls `connect` when the files for TLS are loaded. Without TLS, and after the first connection, `connect` is called
+    /// immediately.
     ///
     /// `connect` is called on the event loop. On another thread, the connection could fail before a caller waits for it, and the reason
     /// would be lost.

@@ -136,7 +136,7 @@ struct ActiveExchange {
     func settle(_ error: (any Error)?, on connection: Connection) {
         if case .upgraded(let output) = upload { return settle(upgraded: output, error) }
         var done = self
-        // The head may have arrived in the same turn of the loop.
+        // The head may have arrived in the same turn of the event loop.
         if stream == nil, error != nil, let response = done.deliver(on: connection).response { exchange.resume(returning: response) }
         guard let stream = done.stream else { return exchange.resume(throwing: error ?? CancellationError()) }
         if stream.isComplete {

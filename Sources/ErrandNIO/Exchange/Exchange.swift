@@ -84,7 +84,7 @@ final class Exchange: Sendable {
     var route: Route { isMovedToHTTP1 ? firstRoute.overHTTP1 : firstRoute }
     var isMovedToHTTP1: Bool { needsHTTP1.load(ordering: .relaxed) }
 
-    /// Whether a sink, or the limit of the first byte, needs the instant at which the request has left.
+    /// Whether a sink, or the limit of the first byte, needs the instant at which the request was sent.
     var isFollowed: Bool { events != nil || limits?.firstByte != nil }
 
     // MARK: - Waiting
@@ -118,11 +118,12 @@ final class Exchange: Sendable {
 
     // MARK: - From place to place
 
-    /// Records a place in the pool's queue. Returns whether the exchange was cancelled. Then the exchange must leave the queue.
+    /// Records a place in the pool's queue. Returns whether the exchange was cancelled. Then the caller must remove the exchange
+    /// from the queue.
     func enqueued(_ ticket: Pool.Ticket) -> Bool {
         state.withLock { state in
             // A connection may have become free meanwhile. If that connection was lost, the exchange may be in the queue again. The later
-            // ticket counts.
+            // ticket is valid.
             guard state.waiter != nil, state.place.canBecome(ticket) else { return false }
             state.place = .queue(ticket)
             return state.isCancelled

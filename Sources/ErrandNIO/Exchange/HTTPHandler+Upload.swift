@@ -30,8 +30,8 @@ extension HTTPHandler {
         return batch
     }
 
-    /// Writes the pieces of a batch, and joins small pieces into larger writes. The window of the queue shrinks when the last write has
-    /// left.
+    /// Writes the pieces of a batch, and joins small pieces into larger writes. The window of the queue shrinks when the last write is
+    /// complete.
     ///
     /// - Parameter write: writes the pieces of one write, which have `count` bytes together.
     /// - Returns: the promise of the last write; `nil` if the batch has no pieces.
@@ -46,7 +46,7 @@ extension HTTPHandler {
             let (pieces, count) = rest.takeFirst(upTo: limit)
             var promise = progress(of: exchange, attempt, context)
             if rest.isEmpty {
-                // Writes complete in their order. When the last write is complete, the whole batch has left.
+                // Writes complete in their order. When the last write is complete, the whole batch was sent.
                 let written = promise ?? context.eventLoop.makePromise(of: Void.self)
                 let bytes = batch.bytes
                 written.futureResult.whenComplete { _ in queue.window.remove(bytes) }
@@ -64,9 +64,10 @@ extension HTTPHandler {
         if exchange.events != nil { activeExchange(of: attempt)?.reportSent() }
     }
 
-    /// Waits until the last byte of the request leaves the channel. Then the wait for the response begins.
+    /// Waits until the channel has sent the last byte of the request. Then the wait for the response begins.
     ///
-    /// The response may be complete before the last byte leaves. Then the exchange ends without the event that the request was sent.
+    /// The response may be complete before the last byte is sent. Then the exchange ends without the event that the request was
+    /// sent.
     ///
     /// - Parameter left: the promise of the last write, which is needed only if the exchange is followed.
     func requestLeaves(_ left: EventLoopPromise<Void>?, of exchange: Exchange, _ attempt: AttemptID) {
@@ -113,7 +114,7 @@ extension HTTPHandler {
 extension ActiveExchange {
     /// Takes the next piece of a body in memory out of the upload.
     ///
-    /// - Returns: `nil` if no part of a body in memory is left.
+    /// - Returns: `nil` if the whole body in memory was taken.
     mutating func takePiece() -> (bytes: Data, isLast: Bool)? {
         guard case .memory(let data, let offset) = upload else { return nil }
         let count = min(data.count - offset, UploadPump.pieceBytes(of: exchange))

@@ -23,7 +23,7 @@ struct RestLimit {
 
     /// Returns whether the rest is still sent; false if the upload is given up.
     ///
-    /// - Parameter hasProgress: whether a part of the rest has left since the last call.
+    /// - Parameter hasProgress: whether a part of the rest was sent since the last call.
     mutating func goesOn(at now: NIODeadline, hasProgress: Bool) -> Bool {
         guard hasProgress, now < end else { return false }
         due = min(now + times.withoutProgress.timeAmount, end)

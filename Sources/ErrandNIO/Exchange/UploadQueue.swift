@@ -51,7 +51,7 @@ final class UploadQueue: Sendable {
         mutating func close() { (batch, isClosed) = (Batch(), true) }
     }
 
-    /// Counts the bytes that are queued, and the bytes that were written but have not left.
+    /// Counts the bytes that are queued, and the bytes that were written but not yet sent.
     let window = WriteWindow()
     private let state = Mutex(State())
 

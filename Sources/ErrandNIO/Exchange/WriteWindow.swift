@@ -23,7 +23,7 @@ final class WriteWindow: Sendable {
 
     private let state = Mutex(State())
 
-    /// Counts bytes before they can leave.
+    /// Counts bytes before they can be sent.
     ///
     /// - Throws: the error with which the window was closed.
     func count(_ count: Int) throws {
@@ -54,7 +54,7 @@ final class WriteWindow: Sendable {
         }
     }
 
-    /// Removes bytes that have left.
+    /// Removes sent bytes.
     func remove(_ count: Int) {
         let woken = state.withLock { state -> [Waiter] in
             state.bytes -= count

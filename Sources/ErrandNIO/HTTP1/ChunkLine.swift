@@ -8,9 +8,10 @@ struct ChunkLine {
 
     /// The size of the chunk in bytes; 0 for the last chunk.
     let size: Int64
-    /// The bytes after the size, which are checked and ignored. The first ``paddingBytes`` blanks at the end do not count.
+    /// The bytes after the size, which are checked and ignored. The first ``paddingBytes`` blanks at the end are not included.
     let extensionBytes: Int
-    /// The number of blanks at the end of each line that don't count: some servers pad the size to a fixed width.
+    /// The number of blanks at the end of each line that are not included in the limit, because some servers pad the size to a
+    /// fixed width.
     static let paddingBytes = 16
 
     /// Reads a line without its line end. Blanks at its end, and a `;` before them, are ignored.

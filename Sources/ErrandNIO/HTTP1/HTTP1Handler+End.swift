@@ -40,7 +40,8 @@ extension HTTP1Handler {
         return current?.rest?.goesOn(at: now, hasProgress: taken != before) ?? false
     }
 
-    /// The number of bytes of the upload that the network has taken. With TLS, the value is not exact, but it changes while bytes leave.
+    /// The number of bytes of the upload that the network has taken. With TLS, the value is not exact, but it changes while bytes are
+    /// sent.
     var takenBytes: Int64 {
         let waiting = try? context?.channel.syncOptions?.getOption(.bufferedWritableBytes)
         return (current?.sentBytes ?? 0) - Int64(waiting ?? 0)

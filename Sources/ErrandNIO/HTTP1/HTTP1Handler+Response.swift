@@ -123,7 +123,7 @@ extension HTTP1Handler {
         }
     }
 
-    /// Completes the exchange in progress, and starts the next one.
+    /// Completes the exchange in progress, and starts the next exchange.
     func finish(_ end: HTTP1Machine.End, _ trailers: HTTPFields? = nil) {
         if challengeBytes != nil { return sendAgain(end) }
         stopUpload()
@@ -137,8 +137,8 @@ extension HTTP1Handler {
         if let release { perform(release, on: connection) } else { close() }
     }
 
-    /// The time for which the unused connection is kept. If the server states such a time, the connection is not used in the last two
-    /// seconds of it. If the server's time is shorter than four seconds, the connection is not used in its last half.
+    /// The time for which the unused connection is kept. If the server states a time, the connection is not used in the last two
+    /// seconds of that time. If the time is shorter than four seconds, the connection is not used in the second half of that time.
     private var idleTimeAfterResponse: Duration {
         guard let hint = keepAliveSeconds else { return pool.settings.idleTimeout }
         return min(pool.settings.idleTimeout, max(.seconds(hint) - .seconds(2), .milliseconds(500) * hint))

@@ -68,7 +68,7 @@ extension HTTP1Handler {
                 }
             }
             let left = exchange.isFollowed ? context.eventLoop.makePromise(of: Void.self) : nil
-            // Writes complete in their order. Therefore an empty write completes when the last bytes have left.
+            // Writes complete in their order. Therefore an empty write completes when the last bytes were sent.
             if isChunked || left != nil { context.write(wrapOutboundOut(last), promise: left) }
             context.flush()
             finishUpload(of: exchange, attempt, left)
@@ -96,7 +96,7 @@ extension HTTP1Handler {
     }
 }
 
-/// Buffers for a few writes, which are reused when their bytes have left.
+/// Buffers for a few writes, which are reused when their bytes were sent.
 struct WriteBuffers {
     static let count = 4
     private var buffers: [ByteBuffer] = []

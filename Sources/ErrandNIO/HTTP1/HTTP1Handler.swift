@@ -25,8 +25,8 @@ final class HTTP1Handler: ChannelDuplexHandler, HTTPHandler {
     var incoming: ByteBuffer?
     var outgoing = ByteBuffer()
     var writeBuffers = WriteBuffers()
-    /// Whether a write is in progress that the kernel takes completely or not at all. Of a larger write, or of a write that fails later,
-    /// a part may have been sent.
+    /// Whether a write is in progress that the kernel takes completely or not at all. If a larger write fails, or a write fails later, a
+    /// part of the bytes may have been sent.
     var isWritingSmallHead = false
     /// The most bytes that the kernel takes completely if the connection has no other bytes to send: 4 KiB.
     static let smallWriteBytes = 4096
@@ -123,7 +123,7 @@ final class HTTP1Handler: ChannelDuplexHandler, HTTPHandler {
         }
         machine.writeHead(kind, closes: closes)
         var left: EventLoopPromise<Void>?
-        // If the request must not be sent twice, its failure reports whether the request has left.
+        // If the request must not be sent twice, its failure reports whether the request was sent.
         if exchange.isFollowed || !exchange.request.method.isIdempotent {
             let promise = context.eventLoop.makePromise(of: Void.self)
             promise.futureResult.assumeIsolated().whenFailure { _ in if self.isWritingSmallHead { self.machine.headHasNotLeft() } }

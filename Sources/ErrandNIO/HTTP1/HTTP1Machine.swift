@@ -80,7 +80,7 @@ struct HTTP1Machine: Sendable {
         }
     }
 
-    /// Records that the head could not be written. No byte of the request has left.
+    /// Records that the head could not be written. No byte of the request was sent.
     mutating func headHasNotLeft() {
         if case .busy(let upload, .nothing) = state, upload == .sent || upload == .awaitingContinue { state = .busy(.waiting, .nothing) }
     }

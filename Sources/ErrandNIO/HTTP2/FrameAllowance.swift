@@ -5,8 +5,8 @@
 /// bound, and cost this side work, even on an idle connection. An honest server sends such frames in response to frames of this side, for
 /// example WINDOW_UPDATE in response to DATA. Therefore each frame that this side has sent raises the bound.
 ///
-/// A stream that this side has left has no exchange. Until the server knows the reset, it may send as many bytes as the window of the
-/// stream allows. Therefore each such stream raises a bound for the bytes of all such streams.
+/// A stream that this side has reset has no exchange. Until the server knows the reset, it may send as many bytes as the window of
+/// the stream allows. Therefore each such stream raises a bound for the bytes of all such streams.
 ///
 /// RST_STREAM has its own bound: one frame for each HEADERS and DATA frame of this side, whenever that frame was sent. An overloaded
 /// server may refuse every request, and some servers reset a stream again for each later DATA frame.
@@ -26,7 +26,7 @@ struct FrameAllowance: Sendable {
         /// The number of bytes that a server may send in each `time` on unread streams, including the headers of the frames. A frame
         /// counts as at least ``leastUnreadBytes``.
         let unreadBytes: Int
-        /// The number of further bytes that a server may send on unread streams, for each stream that this side has left.
+        /// The number of further bytes that a server may send on unread streams, for each stream that this side has reset.
         let unreadBytesForEachLeft: Int
     }
 
@@ -55,8 +55,8 @@ struct FrameAllowance: Sendable {
     private var sentFrames = 0
     private var resets = 0
     private var unreadBytes = 0
-    /// The number of bytes on unread streams that are allowed because of the streams that were left since `start` and in the preceding
-    /// period.
+    /// The number of bytes on unread streams that are allowed because of the streams that were reset since `start` and in the
+    /// preceding period.
     private var earnedUnread = 0
     private var formerlyEarnedUnread = 0
 
@@ -73,7 +73,7 @@ struct FrameAllowance: Sendable {
         sentBytes %= limits.sentBytesForFrame
     }
 
-    /// Counts a stream that this side has left before the end of its response.
+    /// Counts a stream that this side has reset before the end of its response.
     mutating func leave() { earnedUnread += limits.unreadBytesForEachLeft }
 
     /// Counts a frame of a message on an unread stream. Returns the bound that is exceeded now; otherwise `nil`.

@@ -29,7 +29,7 @@ final class FrameGuard: ChannelInboundHandler {
     /// - Parameter data: the length of the payload of DATA; `nil` for HEADERS.
     func countSent(_ data: Int?) { allowance.send(data) }
 
-    /// Counts a stream that this side has left before the end of its response.
+    /// Counts a stream that this side has reset before the end of its response.
     func countLeft() { allowance.leave() }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

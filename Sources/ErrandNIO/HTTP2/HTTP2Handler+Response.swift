@@ -190,7 +190,7 @@ extension HTTP2Handler {
         if values.contains(where: { $0.parameter == .enablePush && $0.value != 0 }) {
             return breakConnection(.protocolError, .pushSetting)
         }
-        // Values are processed in their order. Therefore the last value counts (RFC 9113, section 6.5.3).
+        // Values are processed in their order. Therefore the last value applies (RFC 9113, section 6.5.3).
         guard let limit = values.last(where: { $0.parameter == .maxConcurrentStreams })?.value else { return }
         if let count = machine.receiveStreamLimit(limit), let connection { pool.setStreams(of: connection, to: count) }
     }

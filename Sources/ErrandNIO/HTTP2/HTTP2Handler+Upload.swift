@@ -6,7 +6,7 @@ internal import NIOHPACK
 internal import NIOHTTP2
 
 /// The part of the handler that sends the bodies of requests. `NIOHTTP2Handler` holds DATA back until the server's windows have room. A
-/// write is complete when its bytes have left.
+/// write is complete when its bytes were sent.
 extension HTTP2Handler {
     func takes(_ callback: AttemptCallback, of attempt: AttemptID) -> Bool { machine.takes(callback, of: attempt) }
 

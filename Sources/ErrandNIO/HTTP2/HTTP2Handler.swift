@@ -204,7 +204,7 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
 }
 
 extension HTTP2Handler: NIOHTTP2FrameDelegate {
-    /// Counts a frame that has left `NIOHTTP2Handler`, which may hold DATA back long after the write.
+    /// Counts a frame that `NIOHTTP2Handler` has sent. `NIOHTTP2Handler` may hold DATA back long after the write.
     func wroteFrame(_ frame: HTTP2Frame) {
         switch frame.payload {
         case .data(let data):

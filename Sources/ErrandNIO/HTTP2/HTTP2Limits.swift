@@ -17,7 +17,7 @@ enum HTTP2Limits {
     static let initialWindowBytes = 65_535
     /// The size of frames that every peer accepts: 16 KiB ([RFC 9113, section 4.2](https://www.rfc-editor.org/rfc/rfc9113#section-4.2)).
     static let frameBytes = 16_384
-    /// The number of streams at a time until the server sends its limit. If the server sends no limit, this number remains the
+    /// The number of concurrent streams until the server sends its limit. If the server sends no limit, this number remains the
     /// limit, although the protocol then allows any number. `NIOHTTP2Handler` uses the same number, and would hold back further
     /// streams.
     static let firstStreams = 100
@@ -33,13 +33,13 @@ enum HTTP2Limits {
     static let probeTimeout = Duration.seconds(1)
     /// The bounds of frames that are not part of a response that the client reads, in each 30 s.
     ///
-    /// - The server may send 4,000 frames, with 1 MiB together.
+    /// - The server may send 4,000 frames, and 1 MiB in all these frames together.
     /// - Each HEADERS and DATA frame of the client allows four more frames, and each KiB of their payloads allows one more frame. During
     ///   a large upload, the server needs these frames for WINDOW_UPDATE: some servers send two such frames for each 4 KiB that they
     ///   read.
     /// - RST_STREAM frames are counted separately: the server may send 200 more of them than the client has sent HEADERS and DATA frames.
-    /// - On streams that the client has left, the server may send 1 MiB, and two windows (2 MiB) more for each stream that the client
-    ///   leaves. The second window is for short frames, which count as 64 bytes each.
+    /// - On streams that the client has reset, the server may send 1 MiB, and two windows (2 MiB) more for each of these streams. The
+    ///   second window is for short frames, which count as 64 bytes each.
     ///
     /// If a bound is exceeded, the connection ends with ENHANCE_YOUR_CALM, even if it is idle.
     static let otherFrames = FrameAllowance.Limits(

@@ -14,7 +14,7 @@ struct HTTP2Machine: Sendable {
         case sending
         /// The last byte was handed to `NIOHTTP2Handler`, which holds DATA back until the server's windows have room.
         case written
-        /// The end of the request has left `NIOHTTP2Handler`.
+        /// `NIOHTTP2Handler` has sent the end of the request.
         case sent
         /// The server has responded, or the exchange has ended, before the request was complete. The rest of the request is never sent.
         case stopped
@@ -41,15 +41,15 @@ struct HTTP2Machine: Sendable {
         var windowBytes: Int
         /// Whether the connection waits until the reader has read more of the response.
         var isHeldBack = false
-        /// Whether the head has left. While the network takes no bytes, the head waits. The body must not be sent before the head.
+        /// Whether the head was sent. While the network takes no bytes, the head waits. The body must not be sent before the head.
         var isOpen = false
-        /// Whether the body waits until the head has left.
+        /// Whether the body waits until the head was sent.
         var isUploadWaiting = false
         /// The number of bytes by which the server has raised the window of the request since the request was complete.
         fileprivate var idleAllowanceBytes = 0
-        /// The number of bytes of a body in memory that were written and have not left.
+        /// The number of bytes of a body in memory that were written and not yet sent.
         var unsentBytes = 0
-        /// Whether a part of the body has left since ``HTTP2Machine/takeProgress(_:)`` was called.
+        /// Whether a part of the body was sent since the last call of ``HTTP2Machine/takeProgress(_:)``.
         fileprivate var hasProgress = false
         /// The value of ``HTTP2Machine/framesReceived`` when the exchange began.
         fileprivate let framesBefore: Int
@@ -132,7 +132,7 @@ struct HTTP2Machine: Sendable {
         return stream.isUploadWaiting
     }
 
-    /// Starts the upload. Returns false if the body must wait until the head has left.
+    /// Starts the upload. Returns false if the body must wait until the head was sent.
     mutating func startUpload(_ number: Int32) -> Bool {
         guard let stream = streams[number] else { return false }
         if !stream.isOpen { streams.change(number) { $0.isUploadWaiting = true } }
@@ -155,7 +155,7 @@ struct HTTP2Machine: Sendable {
         }
     }
 
-    /// Counts written bytes of a body in memory. A negative count removes bytes that have left.
+    /// Counts written bytes of a body in memory. A negative count removes sent bytes.
     mutating func countUnsent(_ number: Int32, _ count: Int) { streams.change(number) { $0.unsentBytes += count } }
 
     /// Records that the last byte of the request is handed to the channel.
@@ -163,7 +163,7 @@ struct HTTP2Machine: Sendable {
         streams.change(number) { if $0.upload == .sending { $0.upload = .written } }
     }
 
-    /// Records that a part of the body, or the end of the request, has left.
+    /// Records that a part of the body, or the end of the request, was sent.
     mutating func leave(_ number: Int32, ends: Bool) {
         streams.change(number) {
             $0.hasProgress = true
@@ -177,7 +177,7 @@ struct HTTP2Machine: Sendable {
     /// Returns whether the whole response was received, and only the rest of the request is missing.
     func isReceived(_ number: Int32) -> Bool { streams[number]?.download == .ended }
 
-    /// Returns whether a part of the body has left since the last call.
+    /// Returns whether a part of the body was sent since the last call.
     mutating func takeProgress(_ number: Int32) -> Bool {
         let hasProgress = streams[number]?.hasProgress ?? false
         streams.change(number) { $0.hasProgress = false }
@@ -248,7 +248,7 @@ struct HTTP2Machine: Sendable {
         guard stream.download == .body else { throw .dataBeforeHead }
         if let missing = stream.missingBytes, missing > 0 { throw .bodyTooShort(missingBytes: missing) }
         guard stream.upload != .sending, stream.upload != .written else {
-            // Bytes that left before the end of the response do not count as progress of the rest.
+            // Bytes that were sent before the end of the response are not progress of the rest.
             streams.change(number) { ($0.download, $0.hasProgress) = (.ended, false) }
             return .uploadGoesOn
         }

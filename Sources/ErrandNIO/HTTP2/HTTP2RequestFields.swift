@@ -74,7 +74,7 @@ struct HTTP2RequestFields {
     }
 
     /// Returns trailers, without the fields about the framing of the message and about the connection, and without `Proxy-Authorization`;
-    /// `nil` if no field is left.
+    /// `nil` if no field remains.
     mutating func trailers(_ fields: HTTPFields?, of request: Request) throws(RequestEncodeError) -> HPACKHeaders? {
         guard let fields else { return nil }
         var section = HPACKHeaders()

@@ -41,7 +41,7 @@ enum HTTP2ResponseError: SafelyDescribedError, Equatable {
         case .tooManyFields(let limit): "the response has more than \(limit) fields in one section"
         case .headTooLong(let limit): "the fields of the response are longer than \(limit) bytes"
         case .switchingProtocols: "the server changed the protocol (101), which HTTP/2 does not have (RFC 9113, section 8.6)"
-        case .interimEnds(let status): "the interim response \(status) ends the stream: there is no final one"
+        case .interimEnds(let status): "the interim response \(status) ends the stream: there is no final response"
         case .tooManyInterimResponses(let limit): "the server sent more than \(limit) interim responses (1xx)"
         case .dataBeforeHead: "the stream has a body, or its end, before the head of the response"
         case .fieldsInBody: "the response has fields after its head that do not end it"
@@ -101,7 +101,7 @@ enum HTTP2ConnectionError: SafelyDescribedError, Equatable {
         case .tooManyFrames(.resets(let limit)):
             "the server reset too many streams: more than \(limit); the connection was closed with ENHANCE_YOUR_CALM"
         case .tooManyFrames(.unread(let limit)):
-            "the server sent more than \(limit) bytes on streams that the client has left within "
+            "the server sent more than \(limit) bytes on streams that the client has reset within "
                 + "\(HTTP2Limits.otherFrames.time.inWords); the connection was closed with ENHANCE_YOUR_CALM"
         case .slowField:
             "the server sent a field whose name is longer than \(SlowFieldScan.nameBytes) bytes, or an invalid ':status'; "

@@ -52,7 +52,7 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
     mutating func expect(streamsPerLink streams: Int) { if streams > 0 { (streamsPerLink, learnedStreams) = (streams, streams) } }
 
     /// Expects one exchange per connection after an attempt has failed: the capacity of the next connection is unknown. Each waiter then
-    /// needs an attempt of its own.
+    /// needs a separate attempt.
     mutating func expectSingleExchanges() { streamsPerLink = 1 }
 
     // MARK: - Waiters

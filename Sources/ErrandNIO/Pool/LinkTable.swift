@@ -70,7 +70,8 @@ struct LinkTable<Key: Hashable & Sendable, Link: AnyObject & Sendable>: Sendable
     private var ofAll = ChainLinks()
     private var allIdle = Chain()
     private(set) var idleCount = 0
-    /// The number of connections that drain to make room for another origin. Connections that drain for another reason don't count.
+    /// The number of connections that drain to make room for another origin. This number does not include connections that drain
+    /// for another reason.
     private(set) var roomMakingCount = 0
 
     var count: Int { slots.count }

@@ -211,7 +211,7 @@ final class Pool: Sendable {
 
     private func connect(_ attempt: Machine.Attempt, on loop: any EventLoop, isLimited: Bool = false) {
         let made = state.withLock { state -> (number: Int, attempt: ConnectAttempt)? in
-            // The exchange of the attempt may have left the queue since the machine asked for the attempt.
+            // The exchange of the attempt may have been removed from the queue since the machine asked for the attempt.
             guard state.machine.isWanted(attempt) else { return nil }
             state.lastNumber += 1
             let made = ConnectAttempt(loop.makePromise(), for: state.machine.waiter(of: attempt))
@@ -281,7 +281,7 @@ final class Pool: Sendable {
     /// Excludes an origin from sharing, after a server has refused a request as misdirected over a connection of another origin.
     func keepApart(_ route: Route) { state.withLock { $0.machine.keepApart(route) } }
 
-    /// Closes everything that an attempt has opened. The attempt counts until then.
+    /// Closes everything that an attempt has opened. Until then, the attempt is included in the number of connections.
     private func end(_ attempt: Machine.Attempt, _ made: ConnectAttempt) {
         made.close().whenComplete { _ in
             // Objects that the attempt holds may call the pool when they are released. Therefore they are released after the lock.

@@ -4,7 +4,7 @@ internal import ErrandCore
 /// The decisions of the pool about the connection of each exchange: a value without locks, channels and clocks.
 ///
 /// Each event is a method that returns the work to do. `Key` is a route to an origin, `Waiter` an exchange that waits for a connection,
-/// `Link` a connection, which takes one exchange at a time (HTTP/1.1) or several, each on a stream of its own (HTTP/2).
+/// `Link` a connection, which takes one exchange at a time (HTTP/1.1) or several, each on a separate stream (HTTP/2).
 struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject & Sendable>: Sendable {
     struct Limits: Sendable {
         var connectionsPerOrigin: Int
@@ -208,7 +208,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
 
     /// Cancels an attempt that was made for a waiter, if there are more attempts than the waiters need.
     ///
-    /// - Parameter own: the attempt that was made for the waiter that has left; `nil` if there is no such attempt.
+    /// - Parameter own: the attempt that was made for the removed waiter; `nil` if there is no such attempt.
     private mutating func dropSurplusAttempt(of key: Key, own: Int?, _ work: inout Work) {
         guard groups[key]?.queue.hasSurplusAttempt == true, let attempt = own ?? groups[key]?.queue.dispensableAttempts.first
         else { return }
@@ -235,8 +235,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
 
     /// Opens connections before an exchange needs them.
     ///
-    /// - Parameter count: how many connections must be idle, or have room for another exchange. Connections that are being opened count,
-    ///   except connections that waiters will use.
+    /// - Parameter count: how many connections must be idle, or have room for another exchange. This number includes connections that
+    ///   are being opened, except connections that waiters will use.
     /// - Returns: the attempts to make, within the limits.
     mutating func preconnect(_ count: Int, for key: Key, at now: Duration) -> [Attempt] {
         guard !isShutDown else { return [] }

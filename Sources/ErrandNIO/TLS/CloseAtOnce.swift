@@ -13,7 +13,7 @@ extension ChannelHandlerContext {
     /// bytes is reset. The reset can delete the GOAWAY frame before the other side has read the frame. No caller waits for this
     /// time, because a shutdown closes immediately.
     func closeAtOnce() {
-        // If the proxy also uses TLS, the pipeline has two TLS handlers. The first handler is that of the proxy. A close from its
+        // If the proxy also uses TLS, the pipeline has two TLS handlers. The first handler belongs to the proxy. A close from its
         // context goes to the socket, past both handlers.
         let tls = try? pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self)
         close(promise: nil)

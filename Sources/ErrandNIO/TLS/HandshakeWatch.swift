@@ -54,7 +54,7 @@ final class HandshakeWatch: ChannelInboundHandler, RemovableChannelHandler {
             return refuse(HandshakeFailure(NIOSSLExtraError.failedToValidateHostname, otherHost), context)
         }
         if let pins {
-            // Without validation, only the server's own certificate is known to be the server's.
+            // Without validation, only the first certificate of the chain certainly belongs to the server.
             let found = chain?.takePins() ?? tls.peerCertificate.map { [$0.pin] } ?? []
             do {
                 try pins.check(found, of: origin.host)

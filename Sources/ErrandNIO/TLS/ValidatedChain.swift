@@ -5,8 +5,8 @@ internal import NIOSSL
 
 /// An observer of BoringSSL's validation of a certificate chain. The observer does not change the validation.
 ///
-/// The callback of NIOSSL is called for each certificate of the chain that was built, from the root to the server's own. The callback is
-/// not called for additional certificates that the server sends.
+/// The callback of NIOSSL is called for each certificate of the chain that was built, from the root to the server's own certificate. The
+/// callback is not called for additional certificates that the server sends.
 final class ValidatedChain {
     private var certificates: [NIOSSLCertificate] = []
 

@@ -5,23 +5,25 @@ public import NIOCore
 extension NIOTransport {
     /// The settings of a transport. ``NIOTransport/init(_:)`` throws ``UnusableSettingError`` for a setting outside its bounds.
     public struct Configuration: Sendable {
-        /// The trusted certificates, the client's own certificate, pins and the versions of TLS. All of them are supported.
+        /// The trusted certificates, the client's own certificate, pins and the versions of TLS. The transport supports all
+        /// settings of this type.
         public var tls = TLSSettings()
-        /// Whether HTTP/2 is offered over TLS: true by default. The server chooses. False: only HTTP/1.1 is used, also for `http` URLs.
+        /// Whether HTTP/2 is offered over TLS: true by default. The server chooses. False: the transport uses only HTTP/1.1, for `http`
+        /// URLs too.
         ///
         /// The server limits the number of concurrent requests on a connection of HTTP/2. The transport uses 100 if the server states no
         /// limit, and never more than 4096. In HTTP/2, a response whose body nobody reads takes up to 1 MiB of memory. In HTTP/1.1, such a
         /// response takes up to 64 KiB, and up to 512 KiB after the first read.
         public var allowsHTTP2 = true
-        /// Whether HTTP/2 is used for `http` URLs, without asking: false by default. The servers must support this
-        /// ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)). The setting does not apply to `https`, nor to
-        /// requests that an HTTP proxy reads. It requires ``allowsHTTP2``.
+        /// Whether the transport uses HTTP/2 for `http` URLs, without negotiation: false by default. The servers must support this use
+        /// of HTTP/2 ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)). The setting does not apply to
+        /// `https`, nor to requests that an HTTP proxy reads. It requires ``allowsHTTP2``.
         public var usesHTTP2WithoutTLS = false
         /// Whether requests to several hosts may share a connection of HTTP/2, as in browsers: false by default.
         ///
-        /// The first request to a host looks up its addresses. An open connection of another host is used, and no new connection is
-        /// opened, if its address is one of these addresses, its port is the same, and its certificate names both hosts
-        /// ([RFC 9113, section 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)). A connection that opens meanwhile is used,
+        /// The first request to a host looks up its addresses. If an open connection of another host has one of these addresses and the
+        /// same port, and its certificate names both hosts, the request uses this connection, and no new connection is opened ([RFC 9113,
+        /// section 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)). A connection that opens during the lookup can be used,
         /// too. If the shared connection has no room, a request gets a connection to its own host. ``NIOTransport/preconnect(to:count:)``
         /// always opens connections of the host. While the shared connection is open, later requests use it without a lookup.
         ///
@@ -29,27 +31,27 @@ extension NIOTransport {
         /// proxy. Hosts with ``ErrandCore/TLSSettings/pins``, or in ``ErrandCore/TLSSettings/trustsAnyCertificateForTesting``, have
         /// separate connections.
         ///
-        /// The risks: one address and one certificate may belong to servers of several tenants. A server that can't choose the host by
-        /// the request alone, but only by the name in the handshake, responds to a request for another host with the status 421
-        /// ([RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)), or, if it is badly configured, with a
-        /// wrong response. After a 421, the request is sent again over a connection to its own host, if its body can be sent again. The
-        /// host then shares no connection. The transport remembers the last 1024 such hosts. A lost connection fails the requests of all
-        /// its hosts.
+        /// The risks: one address and one certificate may belong to servers of several tenants. A server may choose the host only by the
+        /// name in the TLS handshake. Such a server responds to a request for another host with the status 421 ([RFC 9110, section
+        /// 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)). A badly configured server responds with a wrong response.
+        /// After a 421, the request is sent again over a connection to its own host, if its body can be sent again. The host then shares
+        /// no connection. The transport remembers the last 1024 such hosts. A lost connection fails the requests of all its hosts.
         ///
         /// The setting requires ``allowsHTTP2``. Neither ``unixSocketPath`` nor a client certificate may be set.
         public var sharesConnectionsAcrossHosts = false
-        /// How long a server may be silent before the transport sends a ping on an HTTP/2 connection. More than zero. `nil` (the default):
-        /// no pings, except one with the reset of a request that was cancelled while the server was silent. If the transport receives
-        /// nothing within the same time, at most 10 s, it closes the connection. The exchanges of the connection fail or are sent again.
+        /// How long a server may be silent before the transport sends a ping on an HTTP/2 connection. More than zero. If the transport
+        /// then receives nothing within the same time, but at most 10 s, it closes the connection. The exchanges of the connection fail
+        /// or are sent again. `nil` (the default): a ping is sent only with the reset of a request that was cancelled while the server
+        /// was silent.
         public var pingInterval: Duration?
         /// The timeout for connecting, including the lookup of the host and TLS: 10 s by default; more than zero. A request's deadline
         /// also applies.
         public var connectTimeout: Duration = .seconds(10)
         /// The time for which an unused connection is kept: 60 s by default; at least zero. Zero: no connection is kept. A server may ask
-        /// for less by its `Keep-Alive` field.
+        /// for a shorter time by its `Keep-Alive` field.
         public var idleTimeout: Duration = .seconds(60)
         /// The age at which a connection takes no further exchange, at least zero. `nil` (the default): no limit. Zero: each connection
-        /// takes one exchange. Use it to follow changes of the DNS.
+        /// takes one exchange. Limit the age so that new connections follow changes of the DNS.
         public var maxConnectionAge: Duration?
         /// The number of connections to one origin at a time: 256 by default, at least 1. Further requests queue by their priority, then
         /// first in, first out.
@@ -69,12 +71,13 @@ extension NIOTransport {
         /// If a host has several addresses, IPv6 and IPv4 addresses are tried alternately. The next address is tried when one has failed,
         /// or after 250 ms. The first connection that opens is used ([RFC 8305](https://www.rfc-editor.org/rfc/rfc8305)).
         public var resolver: any HostResolver = SystemHostResolver().cached()
-        /// The address of this machine that connections come from, on any free port; `nil` (the default): the system chooses. Only
-        /// addresses of the same kind, IPv4 or IPv6, are connected to. Not with ``unixSocketPath``.
+        /// The address of this machine that connections come from, on any free port; `nil` (the default): the system chooses. The
+        /// transport then connects only to addresses of the same kind, IPv4 or IPv6. This setting can't be combined with
+        /// ``unixSocketPath``.
         public var localAddress: IPAddress?
-        /// Whether TCP checks unused connections (`SO_KEEPALIVE`): true by default. The system's settings say when; on Linux, after two
-        /// hours without traffic. This finds peers that vanished during a long response, and keeps the state of firewalls. For
-        /// connections without an exchange, ``idleTimeout`` comes first.
+        /// Whether TCP checks unused connections (`SO_KEEPALIVE`): true by default. The system's settings determine the time of a
+        /// check; on Linux, after two hours without traffic. A check detects a peer that vanished during a long response, and keeps a
+        /// firewall from dropping the connection. A connection without an exchange usually reaches its ``idleTimeout`` before a check.
         ///
         /// Nagle's algorithm is always off (`TCP_NODELAY`): the transport writes a head and a small body immediately. It does not wait for
         /// the peer's acknowledgment before it writes the rest.
@@ -82,23 +85,24 @@ extension NIOTransport {
         /// The path of the Unix domain socket that every connection goes to, for all origins; `nil` (the default): TCP.
         /// At least 1 and at most 103 bytes.
         public var unixSocketPath: String?
-        /// Which requests go through which proxy; ``ErrandCore/ProxyPolicy/none`` by default: the environment is read only if it is asked
-        /// for, by `.environment()`. Not with ``unixSocketPath``.
+        /// Which requests go through which proxy; ``ErrandCore/ProxyPolicy/none`` by default. The environment is read only with
+        /// `.environment()`. This setting can't be combined with ``unixSocketPath``.
         ///
         /// ```swift
         /// configuration.proxy = .all(.http(host: "proxy.example", port: 3128, credentials: (user: "me", password: password)))
         /// ```
         ///
-        /// Requests with TLS, and upgrades, go through a tunnel, and TLS is with the origin (CONNECT,
-        /// [RFC 9110, section 9.3.6](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.6); SOCKS 5,
-        /// [RFC 1928](https://www.rfc-editor.org/rfc/rfc1928)). Other requests go to an HTTP proxy with their whole URL
-        /// ([RFC 9112, section 3.2.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2)), by HTTP/1.1; through a tunnel, HTTP/2 is
-        /// used as without a proxy. The proxy resolves the names of origins. ``connectTimeout`` includes the tunnel; events report it as
-        /// a part of connecting, and the proxy as the peer. A connection through a proxy is used for one origin alone, and
+        /// Requests with TLS, and upgrades, go through a tunnel, and the TLS handshake is made with the origin (CONNECT, [RFC 9110,
+        /// section 9.3.6](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.6); SOCKS 5, [RFC
+        /// 1928](https://www.rfc-editor.org/rfc/rfc1928)). Other requests go to an HTTP proxy with their whole URL ([RFC 9112, section
+        /// 3.2.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2)), by HTTP/1.1. Through a tunnel, the transport uses HTTP/2 as
+        /// without a proxy. The proxy resolves the names of origins. ``connectTimeout`` includes the tunnel. Events report the tunnel
+        /// as a part of connecting, and the proxy as the peer. A connection through a proxy is used for one origin alone, and
         /// ``maxConnectionsPerOrigin`` applies.
         ///
-        /// A request whose proxy refuses the tunnel, or the credentials (407), fails with the code `proxy`; the message has the status of
-        /// the proxy. A field `Proxy-Authorization` of a request goes only to a proxy that reads the request, and never through a tunnel.
+        /// If the proxy refuses the tunnel or the credentials (407), the request fails with the code `proxy`. The message contains the
+        /// status of the proxy. A field `Proxy-Authorization` of a request goes only to a proxy that reads the request, and never through
+        /// a tunnel.
         public var proxy = ProxyPolicy.none
         /// The event loops, which must run until the transport is shut down; `nil` (the default): the shared event loops of the process,
         /// one for each core.
@@ -131,8 +135,8 @@ extension NIOTransport {
         private var reasonNotToShare: String? {
             guard sharesConnectionsAcrossHosts else { return nil }
             if !allowsHTTP2 { return "it must be false if allowsHTTP2 is false (is true)" }
-            if tls.clientCertificate != nil { return "connections with a client certificate are not shared; set only one of both" }
-            if unixSocketPath != nil { return "connections to a Unix domain socket are not shared; set only one of both" }
+            if tls.clientCertificate != nil { return "connections with a client certificate are not shared; set only one of the two" }
+            if unixSocketPath != nil { return "connections to a Unix domain socket are not shared; set only one of the two" }
             return nil
         }
 
@@ -166,11 +170,11 @@ extension NIOTransport {
                     "unixSocketPath", "'\(unixSocketPath.shownSafely())' has \(unixSocketPath.utf8.count) bytes; at most 103 are possible")
             }
             guard proxy.isNone else {
-                throw UnusableSettingError("proxy", "connections to a Unix domain socket go through no proxy; set only one of both")
+                throw UnusableSettingError("proxy", "connections to a Unix domain socket go through no proxy; set only one of the two")
             }
             guard localAddress == nil else {
                 throw UnusableSettingError(
-                    "localAddress", "connections to a Unix domain socket come from no IP address; set only one of both")
+                    "localAddress", "connections to a Unix domain socket come from no IP address; set only one of the two")
             }
         }
     }

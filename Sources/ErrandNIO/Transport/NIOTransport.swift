@@ -17,9 +17,9 @@ internal import Synchronization
 /// The transport does not follow redirects, and does not decode content.
 ///
 /// A reused connection may be closed by the server at the moment when a request is sent. If no byte of a response was received, and the
-/// request may be sent again, the request is sent once more over another connection. The same applies to a request, of any method, that
-/// the server refuses as misdirected (421; [RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)), if its
-/// body can be sent again.
+/// request may be sent again, the request is sent once more over another connection. A request of any method is also sent once more if
+/// its body can be sent again and the server refuses the request as misdirected (421; [RFC 9110, section
+/// 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)).
 ///
 /// Over TLS, HTTP/2 is used if the server chooses it: all requests to an origin then share one connection, up to the number of streams
 /// that the server allows. ``Configuration/sharesConnectionsAcrossHosts`` lets several hosts share the connection. Up to 1 MiB of a
@@ -79,9 +79,11 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     /// ```
     ///
     /// The transport remembers the services, but does not use them, because it has no HTTP/3. The services of the 1024 most recently used
-    /// origins are kept, only in memory. Responses with the status 421, ALTSVC frames, interim responses and trailers don't count.
+    /// origins are kept, only in memory. The transport ignores the field in responses with the status 421, in interim responses and in
+    /// trailers, and ignores ALTSVC frames.
     ///
-    /// - Returns: the services; empty if the origin has named no service, has withdrawn its services, or they are too old.
+    /// - Returns: the services; empty if the origin has named no service, if it has withdrawn its services, or if the services
+    ///   have expired.
     public func alternativeServices(for origin: Origin) -> [AlternativeService] {
         owner.pool.alternatives.services(for: origin, at: Pool.now())
     }
@@ -138,16 +140,16 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     /// try await transport.preconnect(to: Origin("https://a.example"), count: 2)
     /// ```
     ///
-    /// The transport opens connections until the origin has `count` idle connections. Connections that are being opened count. The limits
-    /// ``Configuration/maxConnectionsPerOrigin`` and ``Configuration/maxConnections`` apply: no connection is opened beyond them. The
-    /// connections are closed after ``Configuration/idleTimeout``. Requests may use them before that.
+    /// The transport opens connections until the origin has `count` idle connections. This number includes connections that are being
+    /// opened. The limits ``Configuration/maxConnectionsPerOrigin`` and ``Configuration/maxConnections`` apply: no connection is opened
+    /// beyond these limits. The connections are closed after ``Configuration/idleTimeout``. Requests may use them before that.
     ///
     /// - Parameters:
-    ///   - origin: see ``ErrandCore/Origin``.
-    ///   - count: the number of idle connections to have; 1 by default. Zero and less do nothing.
-    /// - Throws: ``ErrandCore/TransportError`` without a request, if a connection that this call opens fails, or the transport was shut
-    ///   down: its description begins with the origin; `CancellationError`. Connections that were opened before stay open.
-    ///   ``ErrandCore/ProxySettingsError`` if a closure has chosen a proxy that can't be used.
+    ///   - origin: the scheme, host and port to connect to.
+    ///   - count: the number of idle connections to have; 1 by default. With zero or a negative number, the call does nothing.
+    /// - Throws: ``ErrandCore/TransportError`` if a connection that this call opens fails, or if the transport was shut down (the error
+    ///   has no request, and its description begins with the origin); `CancellationError`. Connections that were opened before stay
+    ///   open. ``ErrandCore/ProxySettingsError`` if a closure has chosen a proxy that can't be used.
     public func preconnect(to origin: Origin, count: Int = 1) async throws {
         try Task.checkCancellation()
         try await owner.pool.preconnect(to: owner.pool.makeRoute(to: origin), count: count)
@@ -156,8 +158,8 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     /// Opens connections to the origin of a URL before they are needed.
     ///
     /// - Parameters:
-    ///   - url: an absolute `http` or `https` URL; only its origin matters.
-    ///   - count: the number of idle connections to have; 1 by default. Zero and less do nothing.
+    ///   - url: an absolute `http` or `https` URL, of which only the origin is used.
+    ///   - count: the number of idle connections to have; 1 by default. With zero or a negative number, the call does nothing.
     /// - Throws: ``ErrandCore/InvalidURLError`` for a text that is not such a URL; otherwise the same errors as for an
     ///   ``ErrandCore/Origin``.
     public func preconnect(to url: String, count: Int = 1) async throws {
@@ -166,8 +168,8 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
 
     /// Closes every connection. Exchanges in progress fail.
     ///
-    /// Returns when all connections have closed, including connections that were being opened. Then event loops of the app may be shut
-    /// down.
+    /// Returns when all connections have closed, including connections that were being opened. After that, the app may shut down its
+    /// event loops.
     public func shutdown() async throws { try await owner.pool.shutDown().get() }
 
     /// Lets the exchanges in progress end, and then closes every connection.
@@ -179,12 +181,13 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     /// New requests fail immediately, with the code `shutDown`. Queued requests are sent. An exchange ends with its body, and an upgraded
     /// connection when it closes. If the task is cancelled, the transport shuts down immediately.
     ///
-    /// - Parameter limit: the longest time to wait, at least zero. Then exchanges in progress fail.
+    /// - Parameter limit: the longest time to wait, at least zero. After this time, exchanges in progress fail.
     public func shutdown(drainingFor limit: Duration) async throws {
         precondition(limit >= .zero, "drainingFor must be at least zero (is \(limit.inWords))")
         let deadline = ContinuousClock.now + limit.bounded
         owner.isDraining.store(true, ordering: .relaxed)
-        // Between two connections, an exchange is in no place for a moment. Therefore one look is not enough.
+        // While an exchange moves from one connection to another, it is for a moment at neither connection. Therefore one check
+        // is not enough.
         var quietLooks = 0
         while quietLooks < 2, ContinuousClock.now < deadline {
             quietLooks = owner.pool.hasExchanges ? 0 : quietLooks + 1
@@ -194,7 +197,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     }
 }
 
-/// Shuts the pool down when the last copy of the transport is gone and all its exchanges have ended.
+/// Shuts the pool down when the last copy of the transport is released and all its exchanges have ended.
 final class TransportOwner: Sendable {
     let pool: Pool
     /// Whether new requests are refused.
@@ -202,7 +205,7 @@ final class TransportOwner: Sendable {
 
     init(_ pool: Pool) { self.pool = pool }
 
-    // After a shutdown, its event loops may be gone.
+    // After a shutdown, the app may have shut down the event loops.
     deinit { if !pool.isShutDown { _ = pool.shutDown() } }
 }
 #endif

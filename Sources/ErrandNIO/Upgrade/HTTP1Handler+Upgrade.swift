@@ -52,14 +52,14 @@ extension HTTP1Handler {
             flushUpgraded(exchange, context) { [count] _ in output.window.remove(count) }
         }
         guard ends, current?.exchange === exchange else { return }
-        // If the other direction has ended, the end of this direction closes the connection. Therefore all bytes must have left before.
+        // If the other direction has ended, the end of this direction closes the connection. Therefore all bytes must be sent before.
         flushUpgraded(exchange, context) { handler in
             output.window.remove(1)
             handler.endOutput(exchange)
         }
     }
 
-    /// Calls `body` when all written bytes have left, unless the exchange ends earlier.
+    /// Calls `body` when all written bytes were sent, unless the exchange ends earlier.
     private func flushUpgraded(_ exchange: Exchange, _ context: ChannelHandlerContext, _ body: @escaping (HTTP1Handler) -> Void) {
         let promise = context.eventLoop.makePromise(of: Void.self)
         // A failed write closes the connection, which ends the exchange.

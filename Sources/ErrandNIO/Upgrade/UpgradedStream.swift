@@ -70,7 +70,7 @@ final class UpgradedStream: DuplexStream, ReadyBodySource {
     /// - Throws: the errors of ``write(_:)``. A second call also throws.
     func finishWriting() async throws {
         try Task.checkCancellation()
-        // The end counts as one byte, which leaves last.
+        // The end counts as one byte, which is sent last.
         try add(1) { try output.appendEnd(failure("writing was finished before")) }
         try await output.window.wait(upTo: 0)
     }

@@ -89,7 +89,7 @@ struct EntryRedaction {
 
     private mutating func replaceNamed(_ fields: inout [HARField]) {
         for index in fields.indices {
-            // A Boolean is never a secret, whatever the name of the field, such as `Access-Control-Allow-Credentials`.
+            // A Boolean is never a secret, even in a field such as `Access-Control-Allow-Credentials`.
             guard let field = fields[index].field, !["", "true", "false"].contains(where: field.value.isExactly) else { continue }
             let shown = sensitivity.shownValue(of: field)
             if sensitivity.isSensitive(field) {

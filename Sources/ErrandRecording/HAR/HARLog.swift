@@ -78,7 +78,7 @@ public struct HAREntry: Codable, Sendable, Hashable {
     public var serverIPAddress: String?
     /// The number of the connection, as in ``/ErrandCore/ConnectionInfo``; `nil` if the transport does not report it.
     public var connection: String?
-    /// A comment; `nil` if there is none.
+    /// A comment; `nil` without a comment.
     public var comment: String?
 
     /// Creates an entry.
@@ -102,14 +102,15 @@ public struct HARCache: Codable, Sendable, Hashable {
 /// ``HAREntry/time`` is the sum of the times, without `ssl`, which is a part of `connect`, and without each -1.
 ///
 /// A transport that reports the steps of connecting, such as the transport over SwiftNIO, has the times `dns`, `connect` and `ssl` for a
-/// connection that it opens for the exchange. If a transport reports only that there is a connection, the whole time to connect is in
-/// `blocked`. If a transport reports nothing, that time is in `wait`.
+/// connection that it opens for the exchange. If a transport reports only that a connection is available, the whole time to connect is
+/// in `blocked`. If a transport reports no steps, the whole time to connect is in `wait`.
 public struct HARTimings: Codable, Sendable, Hashable {
-    /// The time until there was a connection, without `dns` and `connect`: in a queue, for example, or for attempts to connect that failed.
+    /// The time before the connection was available, without `dns` and `connect`. It includes, for example, the time in a queue and
+    /// failed attempts to connect.
     public var blocked: Double? = -1
-    /// The time to resolve the host. If there were several attempts to connect, the time of the last attempt.
+    /// The time to resolve the host, in the last attempt to connect.
     public var dns: Double? = -1
-    /// The time to connect, with the TLS handshake. If there were several attempts to connect, the time of the last attempt.
+    /// The time to connect, including the TLS handshake, in the last attempt to connect.
     public var connect: Double? = -1
     /// The time of the TLS handshake, which is a part of `connect`.
     public var ssl: Double? = -1
@@ -247,7 +248,7 @@ public struct HARContent: Codable, Sendable, Hashable {
     public var text: String?
     /// `base64` if ``text`` is base64; otherwise `nil`.
     public var encoding: String?
-    /// A comment; `nil` if there is none.
+    /// A comment; `nil` without a comment.
     public var comment: String?
 
     /// Creates a body without content.

@@ -23,7 +23,7 @@ extension HARTimings {
             return
         }
         let connected = min(ready, headReceived)
-        // Until the head is received, the request counts as being sent.
+        // The phase `send` lasts at most until the head is received.
         let sent = min(max(connected, steps.requestSent ?? headReceived), headReceived)
         self.init(
             send: (sent - connected).milliseconds, wait: (headReceived - sent).milliseconds, receive: (end - headReceived).milliseconds)

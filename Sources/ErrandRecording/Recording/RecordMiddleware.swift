@@ -25,8 +25,8 @@ public struct RecordMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     ///
     /// - Parameters:
-    ///   - recording: where exchanges are recorded and replayed from.
-    ///   - timing: whether a replay takes as long as the recorded exchange; by default, it takes no time.
+    ///   - recording: the recording in which exchanges are recorded, and from which they are replayed.
+    ///   - timing: how long a replay takes. Default: ``ReplayTransport/Timing/none``, no time.
     public init(_ recording: Recording, timing: ReplayTransport.Timing = .none) { (self.recording, self.timing) = (recording, timing) }
 
     public var place: MiddlewarePlace { .record }
@@ -100,7 +100,7 @@ private struct RecordedResponseTransport: HTTPTransport {
 private enum RecordingOptionKey: SwitchOptionKey {}
 
 extension RequestOptions {
-    /// Whether recording applies to this request: `.off` neither records nor replays the request.
+    /// Whether recording applies to this request. `.off`: the request is neither recorded nor replayed.
     public var record: OptionOverride<Never> {
         get { self[RecordingOptionKey.self] }
         set { self[RecordingOptionKey.self] = newValue }
@@ -111,8 +111,8 @@ extension HTTPSender {
     /// Records exchanges, or returns responses from a recording. See ``RecordMiddleware``.
     ///
     /// - Parameters:
-    ///   - recording: where exchanges are recorded and replayed from.
-    ///   - timing: whether a replay takes as long as the recorded exchange; by default, it takes no time.
+    ///   - recording: the recording in which exchanges are recorded, and from which they are replayed.
+    ///   - timing: how long a replay takes. Default: ``ReplayTransport/Timing/none``, no time.
     public func record(on recording: Recording, timing: ReplayTransport.Timing = .none) -> HTTPStack {
         wrapped(by: RecordMiddleware(recording, timing: timing))
     }

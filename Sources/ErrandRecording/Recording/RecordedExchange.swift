@@ -244,14 +244,15 @@ struct BodyCapture: Sendable {
     mutating func restart(at offset: Int64) {
         let offset = Int(offset)
         isWhole = false
-        // A gap after the recorded bytes can't be filled. Then the body counts as truncated.
+        // A gap after the recorded bytes can't be filled. Then the body is marked as truncated.
         bytes = bytes.prefix(offset)
         totalBytes = offset
     }
 }
 
 extension TransportError {
-    /// The description. For an error of the app's own request body, only its type, because its text may contain secrets.
+    /// The description. For an error of the request's body, which the app provides, only the type is recorded, because the text
+    /// may contain secrets.
     fileprivate var recordedDescription: String {
         guard code == .requestBody, let underlying, !(underlying is any RequestFailure) else { return description }
         var copy = self

@@ -16,16 +16,18 @@ internal import Synchronization
 /// **Secrets.** The file contains no values of header fields, query items, JSON members, form items and parts of multipart bodies with a
 /// sensitive name (``/ErrandCore/Sensitivity``, and the names that a request declares). Values of at least 8 bytes are replaced everywhere
 /// else in the same exchange. Text of an unknown syntax, such as HTML, XML or plain text, is recorded only with `keepsUnknownText: true`.
-/// If a *registered* secret is left anywhere, ``save()`` fails. A replay returns a body with the replacements: `REDACTED` for a string,
-/// `0` for a number.
+/// If the content to be written still contains a *registered* secret, ``save()`` fails. A replay returns a body with the replacements:
+/// `REDACTED` for a string, `0` for a number.
 ///
 /// **Memory.** The recorded exchanges are kept in memory, with their secrets, until ``save()``.
 public final class Recording: Sendable, CustomStringConvertible {
     /// The choice between replaying from the file and recording to it.
     public enum Mode: String, Sendable, Hashable, CaseIterable {
-        /// If the file exists, every request is replayed from it; otherwise, every exchange is recorded. The default.
+        /// If the file exists, every request is replayed from the file. If the file does not exist, every exchange is recorded.
+        /// The default.
         case once
-        /// Requests that match the file are replayed from it; the others are sent, recorded, and added to it.
+        /// A request that matches an exchange of the file is replayed. Any other request is sent, recorded, and added to the
+        /// file.
         case newEpisodes
         /// Every request is replayed from the file.
         case none
@@ -143,9 +145,9 @@ public final class Recording: Sendable, CustomStringConvertible {
 
     /// Writes the file atomically. Does not wait for exchanges in progress.
     ///
-    /// An exchange without a head is left out. If the body of an exchange is still being read, the part that was read is written and
-    /// marked; a later call writes the whole body. If nothing was recorded, nothing is written, except that the mode `all` always replaces
-    /// the file. Only its owner can read a new file. A file that is replaced keeps its permissions.
+    /// An exchange without a head is not written. If the body of an exchange is still being read, the bytes read so far are written and
+    /// marked as incomplete. A later call writes the whole body. If nothing was recorded, nothing is written, except that the mode `all`
+    /// always replaces the file. Only its owner can read a new file. A file that is replaced keeps its permissions.
     ///
     /// - Throws: ``SecretFoundError`` if a registered secret is in the content to be written: unchanged, percent-encoded, with the escapes
     ///   of JSON, or in base64; `FileWriteError`, also for a path that leads to a device or a pipe. In both cases, an existing file stays

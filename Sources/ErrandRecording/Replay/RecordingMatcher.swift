@@ -12,9 +12,9 @@ public struct RecordingMatcher: Sendable, Hashable {
     public enum QueryRule: Sendable, Hashable {
         /// Queries are not compared.
         case ignored
-        /// The same items in the same order.
+        /// The items must be equal, in the same order.
         case inOrder
-        /// The same items, each the same number of times, in any order.
+        /// The items must be equal, in any order. A repeated item must occur the same number of times.
         case anyOrder
     }
 
@@ -22,9 +22,10 @@ public struct RecordingMatcher: Sendable, Hashable {
     public enum BodyRule: Sendable, Hashable {
         /// Bodies are not compared.
         case ignored
-        /// Byte by byte.
+        /// Bodies are compared byte by byte.
         case exact
-        /// JSON by value, forms by their pairs in any order, multipart bodies without their boundary, and others byte by byte.
+        /// JSON is compared by value, a form by its pairs in any order, a multipart body without its boundary, and any other body
+        /// byte by byte.
         case normalized
     }
 

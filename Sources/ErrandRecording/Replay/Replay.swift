@@ -57,8 +57,8 @@ extension Recording {
 extension HARResponse {
     fileprivate var head: HTTPResponse { head(decoded: false) }
 
-    /// - Parameter decoded: whether the bodies in the file are decoded, although their fields describe the encoded bodies. This is so in
-    ///   files of browsers.
+    /// - Parameter decoded: whether the bodies in the file are decoded, although their fields describe the encoded bodies. Files of
+    ///   browsers have this form.
     fileprivate func head(decoded: Bool) -> HTTPResponse {
         var fields = headers.fields
         if decoded, fields[.contentEncoding] != nil {

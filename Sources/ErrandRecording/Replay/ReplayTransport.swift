@@ -11,11 +11,11 @@ internal import Synchronization
 /// contains the most similar exchange and the differences. An exchange that failed when it was recorded fails again, with a
 /// ``/ErrandCore/TransportError``.
 public final class ReplayTransport: HTTPTransport, CustomStringConvertible {
-    /// How long a replay takes.
+    /// The time that a replay takes.
     public enum Timing: Sendable, Hashable {
         /// No time. The default.
         case none
-        /// As long as the recorded exchange: the head and the chunks arrive at their recorded times, on the recording's clock.
+        /// The time of the recorded exchange: the head and the chunks arrive at their recorded times, on the recording's clock.
         case recorded
     }
 
@@ -24,8 +24,8 @@ public final class ReplayTransport: HTTPTransport, CustomStringConvertible {
     private let timing: Timing
     private let isShutDown = Mutex(false)
 
-    /// Creates a transport that replays the exchanges that were in the recording's file when the recording was created. With the mode
-    /// `all`, there are none.
+    /// Creates a transport that replays the exchanges that were in the recording's file when the recording was created. In the mode
+    /// `all`, there are no such exchanges.
     public init(_ recording: Recording, timing: Timing = .none) { (self.recording, self.timing) = (recording, timing) }
 
     /// Creates a transport that replays the file at `path`.
@@ -34,7 +34,7 @@ public final class ReplayTransport: HTTPTransport, CustomStringConvertible {
     ///   - path: the path of the file.
     ///   - matching: which recorded exchange matches a request; method, URL and query by default.
     ///   - allowsRepeats: whether an exchange may be replayed more than once; false by default. See ``Recording``.
-    ///   - timing: how long a replay takes; no time by default.
+    ///   - timing: how long a replay takes. Default: ``Timing/none``, no time.
     ///   - clock: the clock that a replay with the timing `recorded` waits by.
     /// - Throws: ``InvalidRecordingError`` if there is no such file, or if it isn't an HTTP archive.
     public convenience init(

@@ -101,8 +101,8 @@ struct RequestKey: Sendable {
 
     private func bodyDifference(from asked: RequestKey) -> String? {
         switch (body, asked.body) {
-        case (.unknown, _): return "the body (of the recorded one not all is known)"
-        case (_, .unknown): return "the body (it is longer than what is compared)"
+        case (.unknown, _): return "the body (the recorded body is incomplete)"
+        case (_, .unknown): return "the body (it is longer than the compared part)"
         case (.json(let recorded), .json(let asked)):
             return Redacted.difference(recorded, asked, at: "$").map { "the JSON body, at \($0.shownSafely())" }
         case (.form(let recorded), .form(let asked)):

@@ -88,7 +88,7 @@ public enum LogStyle: Sendable, Hashable {
 public enum LogMetadata: Sendable, Hashable {
     /// No metadata: the message is enough for a person.
     case none
-    /// The metadata that the message does not have, and that finds the other records of the call: `errand.request.id`, and
+    /// The metadata that connects the records of a call, and that the message does not have: `errand.request.id`, and
     /// `errand.tag.NAME` for each of `request.options.tags`. The default.
     case ids
     /// All metadata, under the names of OpenTelemetry's conventions. The message has much of the metadata as well: see ``LogMiddleware``.

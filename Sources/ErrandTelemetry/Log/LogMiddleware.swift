@@ -2,8 +2,8 @@
 public import ErrandCore
 public import Logging
 
-/// Logs each exchange: method, URL, status and time, or the failure. On request, the record also has header fields, bodies, and the `curl`
-/// command of a failed request. Secrets are replaced everywhere.
+/// Logs each exchange: method, URL, status and time, or the failure. If you set the detail or `curl`, the record also has header fields,
+/// bodies, and the `curl` command of a failed request. Secrets are replaced everywhere.
 ///
 /// ```swift
 /// let client = APIClient(.default.retry().log(to: Logger(label: "app"), curl: true).number().server("https://api.example"))
@@ -15,8 +15,8 @@ public import Logging
 ///   curl -X GET --path-as-is --globoff 'https://api.example/notes/8' -H 'User-Agent:' -H 'Accept:'
 /// ```
 ///
-/// By default, there is one record for each exchange. Its message has everything that a person reads: see ``LogStyle``, ``LogDetail`` and
-/// ``LogMetadata``.
+/// By default, there is one record for each exchange. The message of the record has everything that a person reads: see ``LogStyle``,
+/// ``LogDetail`` and ``LogMetadata``.
 ///
 /// **Levels:** a response and a cancelled call are logged at `info` by default. A failure is logged at `warning`, or at the log's own level
 /// if that level is higher. If the request has a rule (`validateStatus`, on either side of the log), a status that the rule refuses is a
@@ -26,22 +26,22 @@ public import Logging
 /// been decoded, or when decoding has failed. If the client has an envelope, the record of a failure has the code, the message and the
 /// request ID of the back end, for any status.
 ///
-/// **Place:** outside everything but `server` and `number`. There, the log sees each call once. Inside `retry`, the log sees each attempt
-/// instead of the call. Both places are allowed.
+/// **Place:** outside all layers except `server` and `number`. At this place, the log sees each call once. Inside `retry`, the log sees
+/// each attempt instead of the call. Both places are allowed.
 ///
 /// **Not logged:** a call that fails before the log sees its request. Examples are a body that can't be encoded (`RequestEncodingError`)
 /// or read (``/ErrandCore/FileReadError``), an invalid path or base URL (``/ErrandCore/InvalidURLError``), and an option without its
-/// middleware (``/ErrandCore/UnsupportedOptionError``). Its error reaches the caller. Log it there.
+/// middleware (``/ErrandCore/UnsupportedOptionError``). The error of such a call reaches the caller. Log the error there.
 ///
-/// **Bodies** (``LogDetail/body(limitBytes:)``): of a request, the bytes in memory; files and streams are named, never read. Of a response,
-/// the bytes that the caller has read; a body that the caller does not read is logged as unread. The log itself reads nothing and delays
-/// nothing.
+/// **Bodies** (``LogDetail/body(limitBytes:)``): for a request, the bytes in memory are logged; files and streams are named, never read.
+/// For a response, the bytes that the caller has read are logged; a body that the caller does not read is logged as unread. The log
+/// itself reads nothing and delays nothing.
 ///
 /// - JSON, forms and event streams are shown without their secrets.
-/// - A multipart body is shown by the names of its parts.
-/// - Other text, such as HTML, XML or plain text, is shown by its length and its type, because secrets can't be found in such text:
-///   `body of 1204 bytes, text/html`.
-/// - Bytes that are not text are named `binary`.
+/// - For a multipart body, the names of its parts are shown.
+/// - For other text, such as HTML, XML or plain text, only the length and the type are shown, because secrets can't be found in
+///   such text: `body of 1204 bytes, text/html`.
+/// - For bytes that are not text, the word `binary` is shown.
 ///
 /// **Secrets** are decided by names: of header fields, query items, members of JSON, and form items. See ``/ErrandCore/Sensitivity``.
 /// Control characters from outside are escaped. No text from a server begins a line of the log.
@@ -134,13 +134,15 @@ private enum LogDetailOptionKey: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// Another level for the log of this request, or `.off`. The stack needs `log(to:)`.
+    /// Replaces the stack's log level for this request. `.off`: the request is not logged. Default: `.inherited`, the stack's
+    /// level. The option requires `log(to:)` in the stack.
     public var log: OptionOverride<Logger.Level> {
         get { self[LogOptionKey.self] }
         set { self[LogOptionKey.self] = newValue }
     }
 
-    /// How much is logged of this request; `.off` is the same as ``LogDetail/none``. The stack needs `log(to:)`.
+    /// Replaces the stack's log detail for this request. `.off` means ``LogDetail/none``. Default: `.inherited`, the stack's
+    /// detail. The option requires `log(to:)` in the stack.
     public var logDetail: OptionOverride<LogDetail> {
         get { self[LogDetailOptionKey.self] }
         set { self[LogDetailOptionKey.self] = newValue }

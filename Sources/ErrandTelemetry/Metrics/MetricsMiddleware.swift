@@ -24,11 +24,12 @@ public import Metrics
 /// - `http.client.response.body.size`: a `Recorder` that aggregates, in bytes. Additional attributes: the same as for the duration.
 /// - `http.client.open_connections`: a `Meter`, in connections. Additional attribute: `http.connection.state` (`active` or `idle`).
 /// - `http.client.connection.duration`: a `Recorder` that aggregates, in seconds, for transports that report their connections when they
-///   close. Additional attributes: `network.peer.address`, `network.protocol.version`. OpenTelemetry has not declared it stable.
+///   close. Additional attributes: `network.peer.address`, `network.protocol.version`. OpenTelemetry has not declared this metric
+///   stable.
 ///
 /// All metrics have `server.address` (an IPv6 address without brackets) and `server.port`. All except the two metrics of connections have
 /// `http.request.method` (`_OTHER` for an unknown method). For optional attributes, see ``Attributes-swift.struct``.
-/// `network.protocol.name` would always be `http` and is left out. The path is never an attribute.
+/// `network.protocol.name` is not an attribute, because it would always be `http`. The path is never an attribute.
 ///
 /// **A duration** ends when the exchange ends on the wire: with the last byte of the response, or when the response is abandoned. For a
 /// protocol upgrade, it ends with the head. A stream is measured to its end. In a typed call, the attempt whose response is decoded ends
@@ -37,16 +38,17 @@ public import Metrics
 /// **Sizes** are recorded for exchanges that were complete. They are the encoded bytes on the wire, if the transport counts them or a
 /// length is declared. A body that the transport itself decodes, and a request without a body, have no size.
 ///
-/// **`error.type`** is a status code that the request's own rule rejects (`validateStatus`, at any place); without a rule, a status code
-/// from 400 up. For a failure, it is `timeout`, another code of ``/ErrandCore/TransportError`` in snake case (`cannot_connect`,
-/// `connection_lost`), or the name of the error's type. A call that its caller cancelled, or a response that was abandoned, has none.
+/// **`error.type`** is a status code that the request's own rule rejects (`validateStatus`, at any place). Without a rule, it is a
+/// status code from 400 up. For a failure, it is `timeout`, another code of ``/ErrandCore/TransportError`` in snake case
+/// (`cannot_connect`, `connection_lost`), or the name of the error's type. A call that its caller cancelled, and a response that was
+/// abandoned, have no `error.type`.
 ///
 /// **Bounds:** backends keep each series forever, and servers choose names and statuses. After 1,000 sets of the common attributes, further
 /// servers are counted together with the `server.address` `_OTHER`, without a port and optional attributes. For each such set,
 /// after 100 instruments (up to three for each outcome), further outcomes are counted together with the `error.type` `_OTHER`, without a
 /// status. After 1,000 sets of the attributes of connections, further servers are counted together, too.
 ///
-/// swift-metrics can't pass buckets or units to a backend: configure ``durationBuckets`` in yours.
+/// swift-metrics can't pass buckets or units to a backend: configure ``durationBuckets`` in your backend.
 ///
 /// **Per request:** `request.options.metrics = .off`.
 public struct MetricsMiddleware: HTTPMiddleware {
@@ -62,7 +64,8 @@ public struct MetricsMiddleware: HTTPMiddleware {
 
         /// Adds `url.scheme` to every metric.
         public static let urlScheme = Attributes(rawValue: 1)
-        /// Adds `url.template` to every metric, if the request has one. This creates as many series as there are endpoints.
+        /// Adds `url.template` to every metric of a request with a template. With this attribute, there are as many series as
+        /// endpoints.
         public static let urlTemplate = Attributes(rawValue: 2)
     }
 
@@ -86,8 +89,8 @@ public struct MetricsMiddleware: HTTPMiddleware {
     ///   - factory: the factory of the instruments; `nil`, the default: `MetricsSystem.factory` at the first measured request.
     ///   - attributes: the optional attributes to add; none by default.
     ///   - knownMethods: the methods that are reported by name; `nil`, the default: the methods of RFC 9110, and PATCH.
-    ///   - openConnections: returns the number of connections to an origin, or `nil` if it is not known. Called at each end of an exchange;
-    ///     it must return quickly. Without it, the default, `http.client.open_connections` is not reported.
+    ///   - openConnections: returns the number of connections to an origin, or `nil` if it is not known. Called at each end of an
+    ///     exchange; it must return quickly. Default: no closure, and `http.client.open_connections` is not reported.
     ///   - clock: the clock that measures durations.
     public init(
         factory: (any MetricsFactory)? = nil, attributes: Attributes = [], knownMethods: Set<HTTPRequest.Method>? = nil,
@@ -158,7 +161,7 @@ private enum MetricsOptionKey: SwitchOptionKey {
 }
 
 extension RequestOptions {
-    /// Whether this request is measured: `.off` leaves it out.
+    /// Whether this request is measured. `.off`: no metric includes the request.
     public var metrics: OptionOverride<Never> {
         get { self[MetricsOptionKey.self] }
         set { self[MetricsOptionKey.self] = newValue }

@@ -14,8 +14,8 @@ public import Tracing
 /// **Place:** outside `retry` and `timeout`, and outside `log`, so that log messages carry the span if the logger gets it from the tracer.
 /// With ``TraceMiddleware`` inside, the spans of the attempts are children of this span. This middleware does not send a context itself.
 ///
-/// The span has the kind `internal`, because the conventions define no HTTP span around the spans of the attempts. Its name, its end and
-/// its errors follow the rules of ``TraceMiddleware``. Its attributes: `http.request.method`, `url.template`,
+/// The span has the kind `internal`, because the conventions define no HTTP span around the spans of the attempts. The name, the end and
+/// the errors of the span follow the rules of ``TraceMiddleware``. The attributes are `http.request.method`, `url.template`,
 /// `http.response.status_code`, `error.type`, `errand.request.id`, `errand.request.number`, `errand.tag.NAME`.
 ///
 /// **Per request:** `request.options.trace = .off`.

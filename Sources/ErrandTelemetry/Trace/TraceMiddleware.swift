@@ -24,13 +24,13 @@ public import Tracing
 /// **Attributes:** `http.request.method` (`_OTHER` for an unknown method, with `http.request.method_original`), `server.address`,
 /// `server.port`, `url.full` (without secrets), `url.template`, `http.request.resend_count` for a request that is sent again,
 /// `http.response.status_code`, `network.protocol.version`, `error.type`; and as in logs, `errand.request.id`, `errand.request.number`, and
-/// `errand.tag.NAME` for each of `request.options.tags`. `network.protocol.name` would always be `http` and is left out. For optional
-/// attributes, see ``TraceOptions``.
+/// `errand.tag.NAME` for each of `request.options.tags`. `network.protocol.name` is not an attribute, because it would always be `http`.
+/// For optional attributes, see ``TraceOptions``.
 ///
-/// **Errors:** a status that the request's own rule rejects (`validateStatus`, at any place); without a rule, a status code from 400 up.
-/// Its `error.type` is the status code. A failure is an error too, also while the body is read or decoded. Its `error.type` is `timeout`,
-/// another code of ``/ErrandCore/TransportError`` in snake case (`cannot_connect`,
-/// `connection_lost`), or the name of its type. An attempt that its caller cancelled, or a response that was abandoned, is not an error.
+/// **Errors:** a status is an error if the request's own rule rejects it (`validateStatus`, at any place). Without a rule, a status code
+/// from 400 up is an error. Its `error.type` is the status code. A failure is an error too, even while the body is read or decoded. Its
+/// `error.type` is `timeout`, another code of ``/ErrandCore/TransportError`` in snake case (`cannot_connect`, `connection_lost`), or the
+/// name of its type. An attempt that its caller cancelled, or a response that was abandoned, is not an error.
 ///
 /// **Context:** the tracer adds the header fields that it defines, such as `traceparent`. They replace the caller's fields of the same
 /// name, and a `tracestate` that belongs to another `traceparent`. A tracer that adds nothing leaves the caller's fields unchanged.

@@ -40,7 +40,7 @@ public struct TraceOptions: Sendable, Hashable {
         (self.baggage, self.knownMethods) = (baggage, knownMethods ?? Conventions.knownMethods)
     }
 
-    /// No optional attributes; baggage for the first origin.
+    /// The standard options: no optional attributes, and baggage for the first origin only.
     public static let standard = TraceOptions()
 }
 
@@ -50,7 +50,8 @@ private enum TraceOptionKey: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// The options of this request. `.off`: the request has no span, and its header fields are not changed.
+    /// Replaces the stack's trace options for this request. `.off`: the request has no span, and its header fields are not
+    /// changed. Default: `.inherited`, the stack's options.
     public var trace: OptionOverride<TraceOptions> {
         get { self[TraceOptionKey.self] }
         set { self[TraceOptionKey.self] = newValue }

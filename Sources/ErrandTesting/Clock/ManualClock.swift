@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// A clock whose time the test controls: a backoff of thirty minutes takes no time.
+/// A clock whose time the test controls, so that a backoff of thirty minutes takes no time.
 ///
 /// ```swift
 /// let clock = ManualClock()

@@ -29,7 +29,7 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
     /// Matches every request.
     public static let any = RequestMatcher(.all([]))
 
-    /// Matches requests that meet a condition, the kind that ``/ErrandCore/HTTPSender/wrapped(by:when:)`` takes.
+    /// Matches requests that meet a condition, as for ``/ErrandCore/HTTPSender/wrapped(by:when:)``.
     ///
     /// ```swift
     /// .condition(.host("*.example.com")) && .json(["paid": true])

@@ -5,8 +5,8 @@ internal import ErrandFormats
 public struct RecordedRequest: Sendable, CustomStringConvertible {
     /// The request with its options, as the transport received it.
     public let request: Request
-    /// The bytes of the body that were read, at most the first 16 MiB. While a response that streams both ways
-    /// (``StubResponse/echo``) is in progress, the bytes grow.
+    /// The bytes of the body that were read, at most the first 16 MiB. While a response with both directions open is in progress
+    /// (``StubResponse/echo``), this property grows.
     public internal(set) var body: Data
     /// The request's trailer fields ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)). `nil` until the
     /// body was read, and if there are no trailer fields.
@@ -62,8 +62,8 @@ public struct RecordedRequest: Sendable, CustomStringConvertible {
     /// The body as JSON.
     ///
     /// - Parameters:
-    ///   - type: the type of the value; `JSONValue.self` for a body of any shape.
-    ///   - coding: the coding of the client: ``/ErrandCore/JSONCoding/standard`` by default.
+    ///   - type: the type of the value. For a body of any shape, pass `JSONValue.self`.
+    ///   - coding: the rules for decoding. Pass the coding of the client. Default: ``/ErrandCore/JSONCoding/standard``.
     /// - Throws: `DecodingError`.
     public func json<Value: Decodable>(as type: Value.Type = Value.self, coding: JSONCoding = .standard) throws -> Value {
         try coding.decode(type, from: body)

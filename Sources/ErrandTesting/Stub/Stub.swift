@@ -29,14 +29,14 @@ public struct Stub: Sendable, CustomStringConvertible {
     /// Creates a stub for the requests that `matcher` matches.
     public init(matching matcher: RequestMatcher) { (self.matcher, path) = (matcher, nil) }
 
-    /// Returns this stub for fewer requests: a request must also match `matcher`.
+    /// Returns this stub with an additional criterion: a request must also match `matcher`.
     public func and(_ matcher: RequestMatcher) -> Stub {
         var copy = self
         copy.matcher = self.matcher && matcher
         return copy
     }
 
-    /// Returns this stub for more requests: a request may match `matcher` instead.
+    /// Returns this stub with an alternative criterion: a request that matches `matcher` matches the stub too.
     public func or(_ matcher: RequestMatcher) -> Stub {
         var copy = self
         copy.matcher = self.matcher || matcher

@@ -60,7 +60,8 @@ public struct StubResponse: Sendable {
     ///
     /// If the value can't be encoded, the request fails with the `EncodingError`.
     ///
-    /// - Parameter coding: the coding of the client: ``/ErrandCore/JSONCoding/standard`` by default, with dates in ISO 8601.
+    /// - Parameter coding: the rules for encoding. Pass the coding of the client. Default: ``/ErrandCore/JSONCoding/standard``,
+    ///   with dates in ISO 8601.
     public static func json(
         _ value: some Encodable & Sendable, status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields(),
         coding: JSONCoding = .standard
@@ -105,19 +106,21 @@ public struct StubResponse: Sendable {
 
     // MARK: Failures of the network
 
-    /// Fails as without a network: the code `cannotConnect`, and the request is not sent.
+    /// Fails with the code `cannotConnect`, as without a network. The request is not sent.
     public static let offline = failing(.cannotConnect, phase: .connect, "no network (by the stub)", .notSent)
-    /// Fails as with a name that no server knows: the code `cannotFindHost`, and the request is not sent.
+    /// Fails with the code `cannotFindHost`, as with an unknown host name. The request is not sent.
     public static let hostNotFound = failing(.cannotFindHost, phase: .connect, "no such host (by the stub)", .notSent)
-    /// Fails as with a server that refuses connections: the code `cannotConnect`, and the request is not sent.
+    /// Fails with the code `cannotConnect`, as with a server that refuses connections. The request is not sent.
     public static let connectionRefused = failing(.cannotConnect, phase: .connect, "connection refused (by the stub)", .notSent)
-    /// Fails as with a connection that breaks off before the response: the code `connectionLost`, and the request may have been sent.
+    /// Fails with the code `connectionLost`, as with a connection that breaks off before the response. The request may have been
+    /// sent.
     ///
     /// For a connection that breaks off within the body, see ``breaking(afterBytes:with:)``.
     public static let connectionLost = failing(.connectionLost, phase: .response, "broken off by the stub", .unknown)
-    /// Fails immediately as after a timeout: the code `timedOut`, and the request may have been sent. For real waiting, see ``never``.
+    /// Fails immediately with the code `timedOut`, as after a timeout. The request may have been sent. For real waiting, see
+    /// ``never``.
     public static let timedOut = failing(.timedOut, phase: .response, "by the stub", .unknown)
-    /// Fails as with a certificate that is not trusted: the code `tls`, and the request is not sent.
+    /// Fails with the code `tls`, as with a certificate that is not trusted. The request is not sent.
     public static let untrustedCertificate = failing(.tls, phase: .connect, "the certificate is not trusted (by the stub)", .notSent)
 
     private static func failing(

@@ -27,10 +27,10 @@ internal import Synchronization
 /// is not cancelled must end with a correct result. Each run must end within ``hangLimit``. A cancelled run must end within
 /// ``lateJobs`` jobs: reads that ignore cancellation take longer. Use `check` for all other conditions after a run.
 ///
-/// Only the jobs of the scenario's task and of its child tasks count. Actors with their own executors (such as the main actor),
-/// unstructured tasks and event loops don't count. So a scenario that works in unstructured tasks has very few jobs, and few points
-/// of cancellation. ``leastCancelled`` is the number of runs that must end cancelled. To detect a read that ignores cancellation,
-/// the scenario needs more reads than ``lateJobs``.
+/// The procedure counts only the jobs of the scenario's task and of its child tasks. It does not count the jobs of actors with
+/// their own executors (such as the main actor), of unstructured tasks and of event loops. So a scenario that works in unstructured
+/// tasks has very few jobs, and few points of cancellation. ``leastCancelled`` is the number of runs that must end cancelled. To
+/// detect a read that ignores cancellation, the scenario needs more reads than ``lateJobs``.
 ///
 /// With a real network, the number of jobs varies from run to run. Such a scenario is cancelled at many points, but not at all
 /// points. For such a scenario, require more than two uncancelled runs.
@@ -114,7 +114,7 @@ public struct CancellationTorture: Sendable {
                     throw TortureError(
                         jobNumber: k, moment: moment,
                         what: "only \(counts.cancelled) of \(counts.runs) runs ended in CancellationError, and at least \(leastCancelled) "
-                            + "must: the scenario ignores cancellation, works in tasks of its own, or has too few jobs (lower "
+                            + "must: the scenario ignores cancellation, works in unstructured tasks, or has too few jobs (lower "
                             + "`leastCancelled`)", underlying: nil, isOfOneRun: false)
                 }
                 return TortureReport(counts: counts, value: value, jobs: run.jobs)

@@ -295,7 +295,7 @@ private enum Users {
         #expect(
             error?.description
                 == "POST /form: cannot encode the body: the Content-Type of the request does not have the boundary of the form; "
-                + "leave the field out, as the form brings it (not sent)")
+                + "leave the field out, because the form sets it (not sent)")
         #expect(stub.requests.isEmpty)
         try await client.post("/form", headers: [.contentType: form.contentType], body: .multipart(form))
         #expect(stub.requests.map { $0.headers[.contentType] } == [form.contentType])
@@ -308,7 +308,7 @@ private enum Users {
         #expect(
             error?.description
                 == "GET https://a.example/v1/users: cannot decode [User]: the body is still encoded (Content-Encoding: gzip): "
-                + "decompress() decodes it, unless the request has an Accept-Encoding of its own (status 200)")
+                + "decompress() decodes it, unless the request itself sets Accept-Encoding (status 200)")
     }
 
     @Test func linesOfAResponseHaveTheCodingOfTheClientAndInvalidOnesCanBeSkipped() async throws {

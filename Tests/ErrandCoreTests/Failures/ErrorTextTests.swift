@@ -234,7 +234,7 @@ import Testing
         (RetryStop.attemptsUsedUp, "all attempts are used up"), (.budgetUsedUp, "the retry budget of this origin is used up"),
         (.bodyCannotBeReplayed, "the body of the request can be read once only"),
         (.retryAfterTooLong, "the server asks for a longer wait than the policy allows"),
-        (.deadlineTooNear, "the wait before it would pass the deadline"), (.final, "it would not help"),
+        (.deadlineTooNear, "the wait before a further attempt would pass the deadline"), (.final, "it would not help"),
         (
             .notIdempotent,
             "the method is not idempotent, and the request may have been processed; an idempotency key (options.idempotencyKey = .attached) would permit it"
@@ -384,7 +384,7 @@ import Testing
         check(
             Row(
                 RateLimitError(request: Self.get, retryAfter: .seconds(5), cause: .server),
-                "GET https://a.example/x?token=REDACTED: refused by the rate limit of the server: the next request may go in 5 s (not sent)",
+                "GET https://a.example/x?token=REDACTED: refused by the rate limit of the server: the next request may be sent in 5 s (not sent)",
                 "The request was not sent, because too many requests were sent to the server a.example.",
                 "The rate limit of the server is reached.", "Try again in 5 seconds."))
         check(
@@ -397,7 +397,7 @@ import Testing
         check(
             Row(
                 SlowReaderError(limitBytes: 1000, request: Self.get, response: nil),
-                "GET https://a.example/x?token=REDACTED: another caller reads the shared body so fast that more than 1000 bytes were to be kept; "
+                "GET https://a.example/x?token=REDACTED: another caller reads the shared body so fast that more than 1000 bytes would have to be kept; "
                     + "read the body without pauses, or set request.options.coalesce to off (sent)",
                 "The response of the server a.example was not read in time.",
                 "Another caller reads the shared body faster: more than 1000 bytes would have to be kept.",

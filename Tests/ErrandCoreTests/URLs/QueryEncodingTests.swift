@@ -165,9 +165,9 @@ import Testing
 
     @Test(
         arguments: [
-            (Nested(), "'owner' is nested"), (Lists(), "no name of its own"), (Objects(), "'objects.0' is nested"),
+            (Nested(), "'owner' is nested"), (Lists(), "the array has no name"), (Objects(), "'objects.0' is nested"),
             (ByHand(), "'outer' is nested"),
-            ("hunter2", "has no name"), (["hunter2"], "no name of its own"), (7, "has no name"),
+            ("hunter2", "has no name"), (["hunter2"], "the array has no name"), (7, "has no name"),
         ] as [(any Encodable & Sendable, String)])
     func whatHasNoPlaceInAQueryIsAnEncodingErrorWithoutTheValue(_ value: any Encodable & Sendable, _ expected: String) {
         let error = #expect(throws: EncodingError.self) { try URLQuery(encoding: value) }

@@ -128,7 +128,7 @@ import Testing
         #expect(refused?.retryAfter == .seconds(120), "one is in front of it")
         #expect(refused?.cause == .limit && refused?.delivery == .notSent && refused?.phase == .queue)
         #expect(
-            refused?.description == "GET https://a.example/x: refused by the rate limit: the next request may go in 2 min (not sent)")
+            refused?.description == "GET https://a.example/x: refused by the rate limit: the next request may be sent in 2 min (not sent)")
         waiting.cancel()
         _ = await waiting.result
         let alone = await #expect(throws: RateLimitError.self) { try await stack.send(bounded) }

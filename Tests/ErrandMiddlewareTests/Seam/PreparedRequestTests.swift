@@ -107,10 +107,10 @@ import Logging
         #expect(error?.delivery == .notSent && error?.description.contains("hunter2") == false)
         #expect(
             error?.description.hasSuffix(
-                "a middleware returned a response of its own and did not pass the request on; send the request, or prepare it without that middleware (not sent)"
+                "a middleware returned a response and did not pass the request on; send the request, or prepare it without that middleware (not sent)"
             ) == true)
         #expect(error?.errorDescription == "The request to the server cannot be shown before it is sent.")
-        #expect(error?.failureReason == "A middleware returned a response of its own and did not pass the request on.")
+        #expect(error?.failureReason == "A middleware returned a response and did not pass the request on.")
         #expect(error?.recoverySuggestion == nil)
     }
 

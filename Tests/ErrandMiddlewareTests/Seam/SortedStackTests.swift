@@ -188,7 +188,7 @@ import Logging
         let wrapped = stub.retry().wrapped(by: layer, inside: .retry)
         #expect(
             wrapped.orderProblems == [
-                "own is outside retry: wrapped(by:inside:) asks for the other order, and sorts by places of the canonical order alone"
+                "own is outside retry: wrapped(by:inside:) requires the other order, and sorts only by places of the canonical order"
             ])
         #expect(stub.retry().wrapped(by: layer, outside: .retry).orderProblems == [])
         // A place of others has no position of its own.

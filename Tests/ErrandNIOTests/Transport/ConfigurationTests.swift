@@ -27,11 +27,11 @@ import Testing
             {
                 $0.sharesConnectionsAcrossHosts = true
                 $0.tls.clientCertificate = .init(chainPEMFile: "client.pem", keyPEMFile: "client.key")
-            }, "sharesConnectionsAcrossHosts", "connections with a client certificate are not shared; set only one of both"
+            }, "sharesConnectionsAcrossHosts", "connections with a client certificate are not shared; set only one of the two"
         ),
         (
             { ($0.unixSocketPath, $0.sharesConnectionsAcrossHosts) = ("/tmp/socket", true) }, "sharesConnectionsAcrossHosts",
-            "connections to a Unix domain socket are not shared; set only one of both"
+            "connections to a Unix domain socket are not shared; set only one of the two"
         ),
     ]
 
