@@ -292,7 +292,7 @@ let package = Package(
         // What holds for every transport: the tests run for each that is built.
         .testTarget(
             name: "ErrandTransportTests",
-            dependencies: ["Errand", "ErrandConformance", "ErrandMockServer", "ErrandTesting", "TestSupport"]
+            dependencies: ["Errand", "ErrandConformance", "ErrandMockServer", "ErrandRecording", "ErrandTesting", "TestSupport"]
         ),
         .testTarget(
             name: "ErrandAsyncHTTPClientTests",

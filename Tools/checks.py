@@ -75,6 +75,15 @@ def rows(scratch):
     yield "post-form", b, ["-F", "file=@/etc/hostname", at(b, "/post")], r'"file": "'
     yield "utf8", b, [at(b, "/encoding/utf8")], "∮"
     yield "status", b, code + [at(b, "/status/418")], "status 4 .*418"
+    yield "joined-options", b, ["-sSXPUT", "-da=b", "-HX-Tag:home", at(b, "/anything")], r'"a": "b".*"X-Tag": "home".*"method": "PUT"'
+    yield "joined-user", b, ["-sSuu:p", at(b, "/basic-auth/u/p")], r'"authenticated": true'
+    yield "dashed-value", b, ["-d", "-v", at(b, "/post")], r'"-v": ""'
+    yield "items", b, [at(b, "/anything"), "a=1", "n:=2", "q==3", "X-Tag:home"], (
+        r'"q": "3".*"X-Tag": "home".*"json": {\s*"a": "1",\s*"n": 2\s*}.*"method": "POST"')
+    yield "items-after-a-member", b, ["-j", "a=1", "b=x", "put", at(b, "/anything")], r'"a": "1",\s*"b": "x".*"method": "PUT"'
+    yield "subcommand-after-options", b, ["-i", "delete", at(b, "/delete")], "^status 0 HTTP/1.1 200"
+    yield "no-fail", b, code + ["--no-fail", at(b, "/status/418")], "^status 0 .*418"
+    yield "progress-bar", b, ["-#o", "/dev/null", at(b, "/bytes/2000")], r"100 %  2\.0 kB"
     yield "stream-bytes", b, ["-o", "/dev/null", "-w", "%{size_download}", at(b, "/stream-bytes/1024")], r"\b1024\b"
     n = "NGINX"
     yield "h1", n, code + [at(n, "/a.txt")], "1.1 200"
@@ -184,6 +193,10 @@ def rows(scratch):
         yield f"badtls-{name}", "BADTLS_BASE", code + ["--max-time", "3", f"https://localhost:{first + number}/"], want
     yield "badtls-mtls-client", "BADTLS_BASE", client + code + [f"https://localhost:{first + 16}/"], "200"
     yield "badtls-insecure", "BADTLS_BASE", ["-k"] + code + [f"https://localhost:{first + 5}/"], "200"
+    staging = ["--resolve", f"staging.example:{first + 5}:127.0.0.1", f"https://staging.example:{first + 5}/"]
+    yield "badtls-any-host", "BADTLS_BASE", code + staging, "TLS failure.*-k skips the check"
+    yield "badtls-any-host-insecure", "BADTLS_BASE", ["-k"] + code + staging, (
+        "^status 0 .*200 errand: warning: the certificate of staging.example is not checked")
     form = ["-F", "a=1", "-F", "b=@/etc/hostname;type=text/plain", "-F", f'c=@{big};filename="we ird;n.txt"']
     yield "multipart-agree", "MULTIPART", form + [at("MULTIPART")], '"agree": true'
     judge = at("MULTIPART")
@@ -212,6 +225,7 @@ def body_rows(b, at):
     once = ["--max-reconnects", "0"]
     all_events = r"id: 1 event: tick data: one  id: 2 data: zwölf data: lines  id: 3 data: three"
     yield "events", n, ["events", at(n, "/events")], "^status 0 " + all_events
+    yield "events-say-how-to-stop", n, ["events", at(n, "/events")], "it connects again. Ctrl-C ends the command; with --max-reconnects 0"
     yield "events-h2", n, ["events"] + prior + [at(n, "/events")], "^status 0 " + all_events
     yield "events-count", n, ["events", "--count", "1", at(n, "/events")], r"^status 0 id: 1 event: tick data: one\s*$"
     yield "events-last-id", n, ["events", "--last-event-id", "2", at(n, "/events")], "^status 0 id: 3 data: three"

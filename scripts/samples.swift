@@ -160,7 +160,7 @@ extension HTTPSender { func tenant(_ name: String) -> HTTPStack { omitted() } }
 final class MyTransport: HTTPTransport {
     init() {}
     init(over stub: StubTransport) {}
-    var capabilities: Capabilities { omitted() }
+    var capabilities: TransportCapabilities { omitted() }
     func send(_ request: Request) async throws -> Response { omitted() }
     func shutdown() async throws {}
 }
@@ -195,7 +195,7 @@ let bar = Bar()
 // FILE: ErrandCore/Exchange/CallObserver.swift
 struct Stopwatch: CallObserver {
     func mark() -> ContinuousClock.Instant { .now }
-    func ended(_ outcome: CallOutcome, at end: ContinuousClock.Instant) {}
+    func end(_ outcome: CallOutcome, at end: ContinuousClock.Instant) {}
 }
 
 // FILE: ErrandCore/Exchange/EventLog.swift

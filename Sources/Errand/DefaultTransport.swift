@@ -1,18 +1,20 @@
 #if NIO
 extension HTTPStack {
-    /// A stack with the platform's transport that follows redirects (at most 20), decodes gzip and deflate, and sorts its layers.
+    /// A stack with the platform's transport that names this library in `User-Agent`, follows redirects (at most 20), decodes gzip
+    /// and deflate, and sorts its layers.
     ///
     /// The whole process has one such transport, with one connection pool, which is never shut down. For other settings or a shorter
     /// lifetime, create a `NIOTransport`. Today the platform's transport is `NIOTransport` on every platform.
     ///
     /// Write modifiers in any order: the stack puts each layer in its place (``/ErrandCore/HTTPStack/ordered(around:defaults:)``). If
-    /// you add `redirect` or `decompress`, your layer replaces the default layer.
+    /// you add `userAgent`, `redirect` or `decompress`, your layer replaces the default layer.
     ///
     /// ```swift
     /// let stack = HTTPStack.default.authenticate(.bearer(tokens)).metrics().retry()
-    /// print(stack)        // retry(…) > redirect(…) > authenticate(bearer) > decompress > metrics > NIOTransport
+    /// print(stack)        // userAgent(Errand/0.1) > retry(…) > redirect(…) > authenticate(bearer) > decompress > metrics > NIOTransport
     /// ```
     public static let `default` = ordered(around: bare) {
+        UserAgentMiddleware()
         RedirectMiddleware()
         DecompressMiddleware()
     }

@@ -14,15 +14,24 @@ public import ServiceLifecycle
 /// service requires the trait `ServiceLifecycle`.
 public struct TransportService: Service {
     private let transport: any HTTPTransport
+    private let drainingTime: Duration
 
     /// Creates a service that shuts `transport` down.
-    public init(_ transport: some HTTPTransport) { self.transport = transport }
+    ///
+    /// - Parameters:
+    ///   - transport: the transport.
+    ///   - limit: how long exchanges in progress may continue after the graceful shutdown has begun: at least zero, 10 s by default.
+    public init(_ transport: some HTTPTransport, drainingFor limit: Duration = .seconds(10)) {
+        precondition(limit >= .zero, "drainingFor must be at least zero (is \(limit.inWords))")
+        (self.transport, drainingTime) = (transport, limit)
+    }
 
-    /// Waits for the graceful shutdown, or for the task to be cancelled, and then shuts the transport down.
+    /// Waits for the graceful shutdown, and then lets the exchanges in progress end and shuts the transport down. If the task is
+    /// cancelled, shuts the transport down immediately.
     public func run() async throws {
         // Cancellation ends the wait with an error, and must shut the transport down, too.
         try? await gracefulShutdown()
-        try await transport.shutdown()
+        try await transport.shutdown(drainingFor: drainingTime)
     }
 }
 #endif

@@ -11,6 +11,7 @@ import Testing
         MiddlewareUnderTest("server", changes: .addedFields, switchOff: { $0.options.server = .off }) {
             $0.server("https://b.example/base", headers: [.userAgent: "x"])
         },
+        MiddlewareUnderTest("userAgent", switchOff: { $0.options.userAgent = .off }) { $0.userAgent("Shop/2.1") },
         MiddlewareUnderTest("number", switchOff: { $0.options.number = .off }) { $0.number() },
         MiddlewareUnderTest("events", switchOff: { $0.options.events = .off }) { $0.events(to: RecordingEventSink()) },
         MiddlewareUnderTest("profile", switchOff: { $0.options.profile = .off }) { $0.profile() },
@@ -19,11 +20,11 @@ import Testing
         MiddlewareUnderTest("validateStatus", switchOff: { $0.options.validateStatus = .off }) { $0.validateStatus() },
         MiddlewareUnderTest("redirect", switchOff: { $0.options.redirect = .off }) { $0.redirect() },
         MiddlewareUnderTest("decompress", changes: .addedFields, switchOff: { $0.options.decompress = .off }) { $0.decompress() },
-        MiddlewareUnderTest("compressRequests", switchOff: { $0.options.compress = .off }) { $0.compressRequests(nil) },
-        MiddlewareUnderTest("authenticate", changes: .addedFields, switchOff: { $0.options.authentication = .off }) {
+        MiddlewareUnderTest("compressRequests", switchOff: { $0.options.compressRequests = .off }) { $0.compressRequests(nil) },
+        MiddlewareUnderTest("authenticate", changes: .addedFields, switchOff: { $0.options.authenticate = .off }) {
             $0.authenticate(.basic(user: "joe", password: "secret"))
         },
-        MiddlewareUnderTest("authenticate, which waits to be asked", switchOff: { $0.options.authentication = .off }) {
+        MiddlewareUnderTest("authenticate, which waits to be asked", switchOff: { $0.options.authenticate = .off }) {
             $0.authenticate(.digest(user: "joe", password: "secret"))
         },
         MiddlewareUnderTest("sign", changes: .addedFields, switchOff: { $0.options.sign = .off }) {

@@ -23,14 +23,14 @@ struct OptionRow: Sendable, CustomTestStringConvertible {
     let identity: Identity
     var crossesOrigins = true
     var requiredMiddleware: MiddlewarePlace?
-    var requiredCapabilities: Capabilities
+    var requiredCapabilities: TransportCapabilities
     /// Whether it changes what is sent, and coalescing looks at it by itself.
     var isComparedByItself = false
     let set: @Sendable (inout RequestOptions) -> Void
 
     init(
         _ key: String, _ identity: Identity, crossesOrigins: Bool = true, requiredMiddleware: MiddlewarePlace? = nil,
-        requiredCapabilities: Capabilities = [], isComparedByItself: Bool = false,
+        requiredCapabilities: TransportCapabilities = [], isComparedByItself: Bool = false,
         _ set: @escaping @Sendable (inout RequestOptions) -> Void
     ) {
         (self.key, self.identity, self.crossesOrigins, self.requiredMiddleware) = (key, identity, crossesOrigins, requiredMiddleware)
@@ -87,8 +87,8 @@ extension OptionRow {
             $0.decompress = .use(DecompressionLimits(maxBytes: 9))
         },
         OptionRow("DecompressOptionKey", .value) { $0.decompress = .off },
-        OptionRow("CompressOptionKey", .value, requiredMiddleware: .compressRequests) { $0.compress = .gzip },
-        OptionRow("CompressOptionKey", .value) { $0.compress = .off },
+        OptionRow("CompressRequestsOptionKey", .value, requiredMiddleware: .compressRequests) { $0.compressRequests = .gzip },
+        OptionRow("CompressRequestsOptionKey", .value) { $0.compressRequests = .off },
         OptionRow("FallbackOptionKey", .value) { $0.fallback = .off },
         OptionRow("FieldsOfServerKey", .ignored(because: "the fields are compared"), crossesOrigins: false) {
             $0.fieldsOfServer = [.accept]
@@ -96,6 +96,7 @@ extension OptionRow {
         OptionRow("HedgeOptionKey", .value, requiredMiddleware: .hedge) { $0.hedge = .use(HedgePolicy(.fixed(.seconds(9)))) },
         OptionRow("HedgeOptionKey", .value) { $0.hedge = .off },
         OptionRow("IdempotencyKeyOption", .value, requiredMiddleware: .retry) { $0.idempotencyKey = .attached },
+        OptionRow("UserAgentOptionKey", outside, requiredMiddleware: .userAgent) { $0.userAgent = .use("Shop/2.1") },
         OptionRow("NumberOptionKey", outside) { $0.number = .off },
         OptionRow("ProfileOptionKey", outside, requiredMiddleware: .profile) { $0.profile = .use(CallProfile()) },
         OptionRow("RateLimitKey", .value) { $0.rateLimit = .off },
@@ -120,10 +121,10 @@ extension OptionRow {
 
     #if Auth
     static let auth: [OptionRow] = [
-        OptionRow("AuthenticationOptionKey", .unique, crossesOrigins: false, requiredMiddleware: .authenticate) {
-            $0.authentication = .use(.basic(user: "joe", password: "x"))
+        OptionRow("AuthenticateOptionKey", .unique, crossesOrigins: false, requiredMiddleware: .authenticate) {
+            $0.authenticate = .use(.basic(user: "joe", password: "x"))
         },
-        OptionRow("AuthenticationOptionKey", .value, crossesOrigins: false) { $0.authentication = .off },
+        OptionRow("AuthenticateOptionKey", .value, crossesOrigins: false) { $0.authenticate = .off },
         OptionRow("OnChallengeKey", .unique, crossesOrigins: false, requiredMiddleware: .authenticate) {
             $0.onChallenge = { _ in .useScheme }
         },

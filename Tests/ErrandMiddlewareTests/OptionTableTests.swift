@@ -14,10 +14,10 @@ import Testing
 
     // MARK: None is forgotten
 
-    /// The types in Sources that conform to `OptionKey`.
+    /// The types in Sources that conform to `OptionKey`, or to a protocol that refines it.
     private static func declaredKeys() throws -> [String] {
         let declaration = try Regex(
-            #"^[ \t]*(?:[a-z@]+[ \t]+)*(?:enum|struct|class|actor|extension)[ \t]+(\w+)[^{\n]*:[^{\n]*\bOptionKey\b"#
+            #"^[ \t]*(?:[a-z@]+[ \t]+)*(?:enum|struct|class|actor|extension)[ \t]+(\w+)[^{\n]*:[^{\n]*\b(?:CrossOrigin|Switch)?OptionKey\b"#
         )
         .anchorsMatchLineEndings()
         var keys: [String] = []
@@ -41,7 +41,7 @@ import Testing
 
     // MARK: Each says of itself what is true
 
-    private static func plain(_ capabilities: Capabilities = []) -> ScriptedTransport {
+    private static func plain(_ capabilities: TransportCapabilities = []) -> ScriptedTransport {
         ScriptedTransport(capabilities: capabilities) { Response(head: HTTPResponse(status: .ok), request: $0) }
     }
 
@@ -66,9 +66,9 @@ import Testing
         #expect(options.keys.isEmpty == !row.crossesOrigins)
     }
 
-    /// Members of the options that have another name than the middleware that serves them.
+    /// Options that do not have the name of their middleware.
     private let names = [
-        "AuthenticationOptionKey": "authentication", "CompressOptionKey": "compress", "IdempotencyKeyOption": "idempotencyKey",
+        "IdempotencyKeyOption": "idempotencyKey",
         "LogDetailOptionKey": "logDetail",
         "OnChallengeKey": "onChallenge",
         "ValidatorsKey": "validators",
@@ -111,7 +111,7 @@ import Testing
         let passage: RecordingList<String>
         var alsoNotes: @Sendable () -> String = { "" }
 
-        var capabilities: Capabilities { [] }
+        var capabilities: TransportCapabilities { [] }
 
         func send(_ request: Request) async throws -> Response {
             let fields = request.head.headerFields.map { "\($0.name): \($0.value)" }.sorted()

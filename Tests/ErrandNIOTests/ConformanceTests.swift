@@ -27,11 +27,8 @@ extension NIOTransportTests {
             TransportBehavior.needsWire.mapValues { _ in "the server has to write bytes of HTTP/1.1" }
         ) { $1 }.merging(["DeclaredUpgrades": "the transport changes protocols over HTTP/1.1 alone"]) { $1 }
 
-        /// The authority and the certificate of all servers: keys are made once.
-        private static let certificate = Result { () throws -> (TestAuthority, TestCertificate) in
-            let authority = try TestAuthority()
-            return (authority, try authority.certificate())
-        }
+        /// The certificate of all servers: keys are made once.
+        private static let certificate = Result { try TestAuthority().certificate() }
 
         private static let certificateOfTwo = Result { () throws -> (TestAuthority, TestCertificate) in
             let authority = try TestAuthority()
@@ -50,13 +47,12 @@ extension NIOTransportTests {
 
         @Test(arguments: TransportBehavior.all(excluding: leftOut))
         func conformsOverTLS(to behavior: TransportBehavior) async throws {
-            let folder = try TestFolder("authority")
-            let (authority, certificate) = try Self.certificate.get()
-            try authority.writeCertificate(toPath: folder.file("authority.pem"))
+            let certificate = try Self.certificate.get()
             let check = behavior.prepared()
             try await withMockServer(serving: check.stubs, .tls(certificate, protocols: [.http1_1])) { server in
                 try await withNIO {
-                    $0.tls.extraRootsPEMFiles = [folder.file("authority.pem")]
+                    // Reading the roots of the system takes 100 ms.
+                    $0.tls.trustsAnyCertificateForTesting = .loopback
                 } _: { transport in
                     try await check(TransportUnderTest(transport, at: server.url(""), middleware: Self.middleware))
                 }
@@ -65,11 +61,10 @@ extension NIOTransportTests {
 
         @Test(arguments: TransportBehavior.all(excluding: leftOutOverHTTP2))
         func conformsOverHTTP2(to behavior: TransportBehavior) async throws {
-            let certificate = try Self.certificate.get().1
+            let certificate = try Self.certificate.get()
             let check = behavior.prepared()
             try await withMockServer(serving: check.stubs, .tls(certificate)) { server in
                 try await withNIO {
-                    // Reading the roots of the system takes 100 ms.
                     $0.tls.trustsAnyCertificateForTesting = .loopback
                 } _: { transport in
                     try await check(TransportUnderTest(transport, at: server.url(""), middleware: Self.middleware))
@@ -128,7 +123,7 @@ extension NIOTransportTests {
         }
 
         private func conform(to behavior: TransportBehavior, through proxy: ProxySettings) async throws {
-            let certificate = try Self.certificate.get().1
+            let certificate = try Self.certificate.get()
             let check = behavior.prepared()
             try await withMockServer(serving: check.stubs, .tls(certificate, protocols: [.http1_1])) { server in
                 try await withNIO {

@@ -20,10 +20,12 @@ extension TransportTests {
         /// Only a transport with connections of its own reports them.
         private static func acquired(_ tested: TestedTransport) -> [ExchangeEvent.Kind] { tested == .nio ? [.connectionAcquired] : [] }
 
-        /// Waits for the end, and a moment for what must not come behind it.
-        private func kinds(sourceLocation: SourceLocation = #_sourceLocation) async throws -> [ExchangeEvent.Kind] {
+        /// Waits for the end, and then for that of the transport, behind which nothing comes any more.
+        private func kinds(
+            _ transport: any HTTPTransport, sourceLocation: SourceLocation = #_sourceLocation
+        ) async throws -> [ExchangeEvent.Kind] {
             try await sink.wait(for: .end)
-            try await Task.sleep(for: .milliseconds(30))
+            try await transport.shutdown()
             let events = sink.events
             #expect(events.map(\.instant) == events.map(\.instant).sorted(), sourceLocation: sourceLocation)
             #expect(events.filter { $0.kind == .end }.count == 1, sourceLocation: sourceLocation)
@@ -32,7 +34,9 @@ extension TransportTests {
         }
 
         /// Without the progress of the body.
-        private func whole() async throws -> [ExchangeEvent.Kind] { try await kinds().filter { $0 != .responseBytesReceived } }
+        private func whole(_ transport: any HTTPTransport) async throws -> [ExchangeEvent.Kind] {
+            try await kinds(transport).filter { $0 != .responseBytesReceived }
+        }
 
         @Test(arguments: [RequestBody.empty, .data(Data.seeded(1_000)), .data(Data.seeded(500_000))], TestedTransport.allCases)
         func aWholeExchange(body: RequestBody, by tested: TestedTransport) async throws {
@@ -42,7 +46,7 @@ extension TransportTests {
                 let request = try Request(.post, url: server.url(), body: body).telling(sink)
                 let response = try await transport.send(request)
                 #expect(try await response.body.collect().count == 300_000)
-                let kinds = try await kinds()
+                let kinds = try await kinds(transport)
                 // A response may begin before the request is known to be written.
                 let others = kinds.filter { $0 != .requestSent && $0 != .responseBytesReceived }
                 #expect(others == Self.beginning(tested) + Self.acquired(tested) + [.requestHeadSent, .responseHead, .end])
@@ -59,7 +63,7 @@ extension TransportTests {
             try await tested.run { transport in
                 let request = try Request(.get, url: "http://127.0.0.1:\(port)/").telling(sink)
                 _ = try await transportError { try await transport.send(request) }
-                #expect(try await kinds() == Self.beginning(tested) + [.end])
+                #expect(try await kinds(transport) == Self.beginning(tested) + [.end])
                 #expect((sink.events.last?.failure as? TransportError)?.code == .cannotConnect)
             }
         }
@@ -74,7 +78,7 @@ extension TransportTests {
                 let response = try await transport.send(Request(.get, url: server.url()).telling(sink))
                 _ = try await transportError { try await response.body.collect() }
                 let sent = Self.acquired(tested) + [.requestHeadSent, .requestSent, .responseHead, .end]
-                #expect(try await whole() == Self.beginning(tested) + sent)
+                #expect(try await whole(transport) == Self.beginning(tested) + sent)
                 #expect((sink.events.last?.failure as? TransportError)?.code == .connectionLost)
             }
         }
@@ -90,7 +94,7 @@ extension TransportTests {
                 let response = try await transport.send(Request(.get, url: server.url()).telling(sink))
                 response.body.abandon()
                 let sent = Self.acquired(tested) + [.requestHeadSent, .requestSent, .responseHead, .end]
-                #expect(try await whole() == Self.beginning(tested) + sent)
+                #expect(try await whole(transport) == Self.beginning(tested) + sent)
             }
         }
 
@@ -108,7 +112,7 @@ extension TransportTests {
                 task.cancel()
                 await #expect(throws: CancellationError.self) { try await task.value }
                 let sent = Self.acquired(tested) + [.requestHeadSent, .requestSent, .end]
-                #expect(try await kinds() == Self.beginning(tested) + sent)
+                #expect(try await kinds(transport) == Self.beginning(tested) + sent)
                 #expect(sink.events.last?.failure is CancellationError)
             }
         }

@@ -25,6 +25,6 @@ func sendLogs(_ lines: String) async throws {
     let stack = HTTPStack.default.compressRequests(nil).retry()
     var request = try Request(.post, url: "https://a.example/logs")
     request.body = .text(lines)
-    request.options.compress = .gzip
+    request.options.compressRequests = .gzip
     _ = try await stack.send(request)
 }

@@ -51,12 +51,7 @@ final class NotesScreen {
 
 extension NotesScreen {
     func saveArchive(to url: URL) async throws {
-        let (reports, continuation) = AsyncStream.makeStream(of: TransferProgress.self, bufferingPolicy: .bufferingNewest(1))
-        let shown = Task { for await progress in reports { fraction = progress.fraction ?? 0 } }
-        defer { continuation.finish() }
-        let file = try await api.download(NoteEndpoints.archive, to: url) { continuation.yield($0) }
-        continuation.finish()
-        await shown.value
+        let file = try await api.download(NoteEndpoints.archive, to: url) { self.fraction = $0.fraction ?? 0 }
         print("saved \(file.bytes) bytes")
     }
 }

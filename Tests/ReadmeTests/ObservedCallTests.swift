@@ -56,10 +56,13 @@ import Testing
     /// Sends a request and reads the response.
     private static func raw(_ stack: HTTPStack) async { _ = try? await stack.send(get()).body.collect() }
 
-    private static func cancelled(_ stub: StubTransport, _ work: @escaping @Sendable () async throws -> Void) async throws {
+    /// Cancels `work` as soon as its body is read, or, where there is none, its request was sent.
+    private static func cancelled(
+        _ stub: StubTransport, reading body: ScriptedBodySource? = nil, _ work: @escaping @Sendable () async throws -> Void
+    ) async throws {
         let task = Task { try await work() }
-        try await poll("the body to be read, or the request to wait", value: { stub.requests.count }) { $0 == 1 }
-        try await Task.sleep(for: .milliseconds(20))
+        try await poll("the request to wait", value: { stub.requests.count }) { $0 == 1 }
+        try await body?.reachedEnding.wait()
         task.cancel()
         _ = await task.result
     }
@@ -124,9 +127,10 @@ import Testing
             try await cancelled(stub) { await raw(stack) }
         },
         End(testDescription: "cancelled in the body of a typed call", status: 200, problem: "cancelled", errorType: nil) { observed in
-            let stub = stub(endless)
+            let body = ScriptedBodySource(then: .stall)
+            let stub = stub(.streaming { _, _ in (HTTPResponse(status: .ok), body) })
             let stack = observed(stub)
-            try await cancelled(stub) { await typed(stack) }
+            try await cancelled(stub, reading: body) { await typed(stack) }
         },
         End(testDescription: "abandoned", status: 200, problem: nil, errorType: nil) {
             try await $0(stub(endless)).send(get()).body.abandon()

@@ -85,7 +85,7 @@ struct TryAgainMiddleware: HTTPMiddleware {
             let result = try await next.attempt(request)
             guard attempts.count < 2, result.isTransient, request.body.canBeSent, request.mayBeSentAgain(after: result),
                 request.deadline.map({ $0.remaining > wait }) ?? true
-            else { return try attempts.finish(result) }
+            else { return try attempts.adding(to: result) }
             request = try await attempts.followUp(with: request, after: result, waiting: wait, on: clock)
         }
     }
@@ -105,7 +105,7 @@ struct MirrorMiddleware: HTTPMiddleware {
         try other.move(to: mirror, from: request.origin)
         var attempts = CallAttempts()
         other = try await attempts.followUp(with: other, after: .success(response))
-        return try attempts.finish(await next.attempt(other))
+        return try attempts.adding(to: await next.attempt(other))
     }
 }
 
@@ -126,7 +126,7 @@ struct SessionMiddleware: HTTPMiddleware {
         let key = try await session.key(insteadOf: nil)
         var response = try await next.send(request.carrying(key))
         guard response.status == .unauthorized, request.body.canBeSent else { return response }
-        try await response.hold()    // the refresh may need its connection
+        try await response.bufferBody()    // the refresh may need its connection
         let newKey: String
         do {
             newKey = try await session.key(insteadOf: key)
@@ -136,7 +136,7 @@ struct SessionMiddleware: HTTPMiddleware {
         }
         var attempts = CallAttempts()
         let second = try await attempts.followUp(with: request.carrying(newKey), after: .success(response))
-        return try attempts.finish(await next.attempt(second))
+        return try attempts.adding(to: await next.attempt(second))
     }
 }
 
@@ -226,7 +226,7 @@ struct AuditedCall: CallObserver {
 
     func mark() -> ContinuousClock.Instant { .now }
 
-    func ended(_ outcome: CallOutcome, at end: ContinuousClock.Instant) {
+    func end(_ outcome: CallOutcome, at end: ContinuousClock.Instant) {
         var entry = AuditEntry(duration: end - start)
         entry.status = outcome.response?.status ?? outcome.refusedHead?.status
         let failure: (any Error)? = outcome.serviceError ?? outcome.failure

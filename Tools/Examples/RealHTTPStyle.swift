@@ -154,7 +154,7 @@ enum RealHTTPStyle {
             .withResponse(to: Request(.get, "/busy")) { $0.status.code }
     }
 
-    // Retry strategies: at once, delayed, exponential, Fibonacci, your own, and a decision that sees error and response
+    // Retry strategies: immediate, delayed, exponential, Fibonacci, your own, and a decision that sees error and response
     static let strategies: [RetryPolicy] = [
         RetryPolicy(maxAttempts: 3, backoff: .immediate),
         RetryPolicy(maxAttempts: 3, backoff: .constant(.seconds(1)), jitter: .none),

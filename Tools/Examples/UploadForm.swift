@@ -56,23 +56,11 @@ enum UploadForm {
 
         func send(_ draft: Draft) async {
             (state, fraction) = (.sending, 0)
-            // Reports come from the sending task. The bar needs only the newest report
-            let (reports, continuation) = AsyncStream.makeStream(of: TransferProgress.self, bufferingPolicy: .bufferingNewest(1))
-            async let shown: Void = show(reports)
             do {
-                let report = try await client.upload(UploadForm.upload(draft)) { continuation.yield($0) }
-                continuation.finish()
-                await shown
-                state = .sent(report)
+                state = .sent(try await client.upload(UploadForm.upload(draft)) { self.fraction = $0.fraction ?? 0 })
             } catch {
-                continuation.finish()
-                await shown
                 state = end(error)
             }
-        }
-
-        private func show(_ reports: AsyncStream<TransferProgress>) async {
-            for await progress in reports { fraction = progress.fraction ?? 0 }
         }
 
         private func end(_ error: any Error) -> State {

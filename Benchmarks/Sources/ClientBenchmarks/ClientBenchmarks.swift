@@ -1,6 +1,6 @@
 internal import ClientHarness
 
-/// Measures Errand, AsyncHTTPClient and handlers of SwiftNIO. `Support/peers.py` has the names of the clients.
+/// Measures Errand, AsyncHTTPClient and handlers of SwiftNIO. `Measuring/peers.py` has the names of the clients.
 @main
 struct ClientBenchmarks {
     static func main() { Harness.main(makePeer) }

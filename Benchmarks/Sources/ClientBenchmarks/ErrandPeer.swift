@@ -116,7 +116,7 @@ extension Setting {
 
 /// Returns a whole response immediately, so that only the cost of the seam remains.
 struct MemoryTransport: HTTPTransport {
-    var capabilities: Capabilities { [] }
+    var capabilities: TransportCapabilities { [] }
     func shutdown() async throws {}
 
     private let data: Data

@@ -51,7 +51,7 @@ struct ReadyTransport: HTTPTransport {
     let fields: HTTPFields
     let chunks: [Data]
 
-    var capabilities: Capabilities { [.deadlines, .phaseEvents] }
+    var capabilities: TransportCapabilities { [.deadlines, .phaseEvents] }
     func shutdown() async throws {}
 
     func send(_ request: Request) async throws -> Response {

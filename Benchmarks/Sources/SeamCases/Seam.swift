@@ -46,7 +46,7 @@ public struct Whole: HTTPTransport {
             .eTag: "\"1\"", .cacheControl: "no-cache",
         ])
 
-    public var capabilities: Capabilities { [.deadlines, .phaseEvents] }
+    public var capabilities: TransportCapabilities { [.deadlines, .phaseEvents] }
     public func send(_ request: Request) async throws -> Response { Response(head: Self.head, data: Self.body, request: request) }
     public func shutdown() async throws {}
 }

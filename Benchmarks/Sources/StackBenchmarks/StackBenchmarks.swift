@@ -148,7 +148,7 @@ struct Around<Next: HTTPSender>: HTTPSender {
 /// A body of 1,000 small chunks.
 struct Streaming: HTTPTransport {
     let enforcesDeadlines: Bool
-    var capabilities: Capabilities { enforcesDeadlines ? [.deadlines] : [] }
+    var capabilities: TransportCapabilities { enforcesDeadlines ? [.deadlines] : [] }
     func shutdown() async throws {}
 
     func send(_ request: Request) async throws -> Response {

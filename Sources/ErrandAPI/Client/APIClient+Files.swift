@@ -22,30 +22,30 @@ extension APIClient {
     /// - Parameters:
     ///   - url: a file URL, in a folder that exists.
     ///   - options: by default, replaces an existing file and gives permissions to the owner alone.
-    ///   - progress: called when the head has arrived, then at most every 100 ms, and at the end of the body. The writing task calls the
-    ///     closure, which must not block. The total of a compressed body is not known. For progress as a sequence, see
-    ///     ``/ErrandCore/TransferProgress``.
+    ///   - progress: called on the caller's actor when the head has arrived, then at most every 100 ms, and at the end of the body. A slow
+    ///     closure does not slow the download, but the call returns after the last report. The total of a compressed body is not known.
     /// - Returns: the file, its length, and the head of the response.
     /// - Throws: ``/ErrandCore/StatusError`` for an unwanted status; ``/ErrandCore/ServiceError`` if the body is JSON of at most 64 KiB
     ///   in the client's ``envelope`` and describes an error; ``/ErrandCore/FileWriteError``; ``/ErrandCore/TransportError``;
     ///   `CancellationError`. Before the request is sent: ``/ErrandCore/InvalidURLError``, ``RequestEncodingError``, and
     ///   ``/ErrandCore/FileWriteError`` if `url` is not a file URL.
     @discardableResult
-    @concurrent public func download<Output>(
-        _ endpoint: Endpoint<Output>, to url: URL, options: FileWriteOptions = .standard,
-        progress: (@Sendable (TransferProgress) -> Void)? = nil
+    public func download<Output>(
+        _ endpoint: Endpoint<Output>, to url: URL, options: FileWriteOptions = .standard, progress: ((TransferProgress) -> Void)? = nil
     ) async throws -> DownloadedFile {
         _ = try FileWriteError.path(of: url)
-        return try await call(endpoint) { response in
-            var response = response
-            if let reader = envelopeReader(for: endpoint), response.head.isJSON {
-                let length = response.body.expectedLength
-                response.body = response.body.transformed(by: EnvelopeFilter(reader), length: length)
-            }
-            do {
-                return try await response.downloaded(to: url, options: options, progress: progress)
-            } catch let error as ServiceError where envelope != nil {
-                throw error.completed(by: response)
+        return try await withProgress(progress) { report in
+            try await call(endpoint) { response in
+                var response = response
+                if let reader = envelopeReader(for: endpoint), response.head.isJSON {
+                    let length = response.body.expectedLength
+                    response.body = response.body.transformed(by: EnvelopeFilter(reader), length: length)
+                }
+                do {
+                    return try await response.downloaded(to: url, options: options, progress: report)
+                } catch let error as ServiceError where envelope != nil {
+                    throw error.completed(by: response)
+                }
             }
         }
     }
@@ -62,9 +62,9 @@ extension APIClient {
     /// - Parameter path: a template; its values are escaped.
     /// - Throws: the errors of ``download(_:to:options:progress:)``.
     @discardableResult
-    @concurrent public func download(
+    public func download(
         _ path: PathTemplate, to url: URL, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), timeout: Duration? = nil,
-        options: FileWriteOptions = .standard, progress: (@Sendable (TransferProgress) -> Void)? = nil
+        options: FileWriteOptions = .standard, progress: ((TransferProgress) -> Void)? = nil
     ) async throws -> DownloadedFile {
         let endpoint = Endpoint<Void>.get(path, query: query, headers: headers).with(timeout: timeout) { _ in }
         return try await download(endpoint, to: url, options: options, progress: progress)
@@ -81,15 +81,17 @@ extension APIClient {
     ///
     /// If a retry or a redirect sends the body again, the progress starts again at 0.
     ///
-    /// - Parameter progress: called when the body starts, then at most every 100 ms, and at the end of the body. The sending task calls the
-    ///   closure, which must not block. An empty body reports no progress.
+    /// - Parameter progress: called on the caller's actor when the body starts, then at most every 100 ms, and at the end of the body. A
+    ///   slow closure does not slow the upload, but the call returns after the last report. An empty body reports no progress.
     /// - Throws: the errors of ``value(_:)``.
-    @concurrent public func upload<Output>(
-        _ endpoint: Endpoint<Output>, progress: @escaping @Sendable (TransferProgress) -> Void
+    public func upload<Output>(
+        _ endpoint: Endpoint<Output>, progress: @escaping (TransferProgress) -> Void
     ) async throws -> Output {
-        var reported = endpoint
-        reported.body = endpoint.body.reportingProgress(progress)
-        return try await value(reported)
+        try await withProgress(progress) { report in
+            var reported = endpoint
+            if let report { reported.body = endpoint.body.reportingProgress(report) }
+            return try await value(reported)
+        }
     }
 
     /// Sends a body, reports its progress, and returns the value of the response.
@@ -104,10 +106,10 @@ extension APIClient {
     ///   - path: a template; its values are escaped.
     ///   - method: POST by default.
     /// - Throws: the errors of ``value(_:)``.
-    @concurrent public func upload<Value: Decodable & Sendable>(
+    public func upload<Value: Decodable & Sendable>(
         _ path: PathTemplate, method: HTTPRequest.Method = .post, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: EndpointBody, timeout: Duration? = nil, as type: Value.Type = Value.self,
-        progress: @escaping @Sendable (TransferProgress) -> Void
+        progress: @escaping (TransferProgress) -> Void
     ) async throws -> Value {
         let endpoint = Endpoint<Value>(method, path, query: query, headers: headers, body: body, decoding: .json)
         return try await upload(endpoint.with(timeout: timeout) { _ in }, progress: progress)
@@ -117,9 +119,9 @@ extension APIClient {
     /// ``upload(_:method:query:headers:body:timeout:as:progress:)``.
     ///
     /// - Throws: `StatusError` for any status but 2xx, and the other errors of ``value(_:)``.
-    @concurrent public func upload(
+    public func upload(
         _ path: PathTemplate, method: HTTPRequest.Method = .post, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
-        body: EndpointBody, timeout: Duration? = nil, progress: @escaping @Sendable (TransferProgress) -> Void
+        body: EndpointBody, timeout: Duration? = nil, progress: @escaping (TransferProgress) -> Void
     ) async throws {
         let endpoint = Endpoint<Void>(method, path, query: query, headers: headers, body: body, decoding: .none)
         try await upload(endpoint.with(timeout: timeout) { _ in }, progress: progress)

@@ -221,10 +221,13 @@ extension ResponseDecodingError {
 
     private static func problem(ofDate error: (any Error)?) -> String? {
         guard let problem = error as? RFC3339Date.Problem else { return nil }
-        return "not an ISO 8601 date, such as 2026-11-21T12:36:00Z" + (problem == .form ? "" : ": \(problem)")
+        let remedy = problem == .missingTimeZone ? "; JSONCoding(dates: .iso8601(assuming: .gmt)) reads it as UTC" : ""
+        return "not an ISO 8601 date, such as 2026-11-21T12:36:00Z" + (problem == .form ? "" : ": \(problem)") + remedy
     }
 
     private static func problem(ofValue text: String) -> String {
+        // The text names the form that the app has declared, and no part of the body.
+        if text.hasOctetPrefix("not a date of the ") { return text }
         if text.hasOctetPrefix("not a date") || text.containsOctets("ISO8601") || text.containsOctets("Date string") {
             return "not an ISO 8601 date, such as 2026-11-21T12:36:00Z"
         }

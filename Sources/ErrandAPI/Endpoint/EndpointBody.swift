@@ -26,7 +26,19 @@ public struct EndpointBody: Sendable {
     /// No body.
     public static let none = EndpointBody(contentType: nil) { _ in .empty }
 
-    /// A value as JSON. ``/ErrandFormats/JSONValue`` is any JSON: `.json(["name": "Ada", "tags": ["x"]] as JSONValue)`.
+    /// Returns a body with JSON that is written as a literal: `.json(["name": "Ada", "age": 36, "tags": ["x"]])`.
+    ///
+    /// - Parameters:
+    ///   - value: any JSON.
+    ///   - coding: the JSON coding. `nil`, the default, uses the client's ``/ErrandCore/JSONCoding``.
+    ///   - contentType: `application/json` by default.
+    public static func json(
+        _ value: JSONValue, coding: JSONCoding? = nil, contentType: String = "application/json"
+    ) -> EndpointBody {
+        EndpointBody(contentType: contentType, of: JSONValue.self) { .data(try (coding ?? $0).encode(value)) }
+    }
+
+    /// A value as JSON. For JSON without a type, see ``json(_:coding:contentType:)-(JSONValue,_,_)``.
     ///
     /// - Parameters:
     ///   - value: the value.

@@ -129,7 +129,7 @@ struct EventStreamReader: Sendable {
     ) async throws -> Result {
         guard let limit = stream.policy.silenceTimeout?.bounded else { return try await operation() }
         let (clock, request, head, isFromStart) = (stream.clock, sentRequest, response?.head, !machine.hasReceived)
-        return try await racing(
+        return try await withExpiry(
             {
                 try await clock.sleep(for: limit)
                 throw EventStreamError.silent(for: limit, fromStart: isFromStart, request: request, head)

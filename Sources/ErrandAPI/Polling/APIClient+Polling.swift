@@ -37,7 +37,7 @@ extension APIClient {
         clock: any Clock<Duration> = ContinuousClock(), random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }
     ) async throws -> TypedResponse<Output> {
         var poll = Poll(method: endpoint.method)
-        let elapsed = stopwatch(clock)
+        let elapsed = makeStopwatch(on: clock)
         while true {
             var request = try poll.request(from: request(for: endpoint))
             if let timeout = policy.timeout { request.deadline = Deadline(after: timeout - elapsed(), clock: clock) }
@@ -84,7 +84,7 @@ extension APIClient {
             if response.status == .accepted {
                 // The body is read, because a short body keeps the connection reusable, and an envelope may contain an error.
                 var response = response
-                try await response.hold(within: .seconds(1), on: clock)
+                try await response.bufferBody(within: .seconds(1), on: clock)
                 if let body = response.body.bufferedData, let failure = envelope?.failure(inOutput: body, response.head) {
                     throw failure.completed(by: response)
                 }

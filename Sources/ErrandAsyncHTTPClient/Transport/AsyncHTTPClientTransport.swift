@@ -32,7 +32,7 @@ public struct AsyncHTTPClientTransport: HTTPTransport, CustomStringConvertible, 
     public init(borrowing client: HTTPClient) { loan = ClientLoan(client) }
 
     /// The transport enforces deadlines, streams response bodies and reports the phases of an exchange.
-    public var capabilities: Capabilities { [.deadlines, .streamingDownload, .phaseEvents] }
+    public var capabilities: TransportCapabilities { [.deadlines, .streamingDownload, .phaseEvents] }
 
     /// The type's name.
     public var description: String { "AsyncHTTPClientTransport" }

@@ -27,7 +27,7 @@ internal import ErrandFormats
 /// **Place:** inside `server`, `retry` and `redirect`, so that each attempt and each hop gets new credentials. Outside `cache` and
 /// `coalesce`, which distinguish accounts by `request.options.credentialIdentity`.
 ///
-/// **Per request:** with `request.options.authentication = .off`, a request carries no credentials. With `.use(.basic(…))`, a
+/// **Per request:** with `request.options.authenticate = .off`, a request carries no credentials. With `.use(.basic(…))`, a
 /// request carries other credentials. If all requests have `.use`, the stack needs no scheme: ``HTTPSender/authenticate()``. The
 /// handler `request.options.onChallenge` decides about each challenge before the scheme does.
 public struct AuthenticateMiddleware: HTTPMiddleware {
@@ -87,7 +87,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
         // The inner layers compare the proof, not the option.
         var current = request
         if request.options.hasAuthenticationOption {
-            current.options.authentication = .inherited
+            current.options.authenticate = .inherited
             current.options.onChallenge = nil
         }
         var round = 0
@@ -97,7 +97,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
             var response = try await attempts.send(proof.map { current.carrying($0) } ?? current, to: next)
             guard author.isChallenge(response.head) else {
                 if let proof { author.noteAccepted(proof, for: request, by: response.head) }
-                response = attempts.finish(response)
+                response = attempts.adding(to: response)
                 if response.head.status == .forbidden { response.noteMissingScope() }
                 return response
             }
@@ -107,19 +107,19 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
 
             // A refresh through the same client may need the connection or the slot that the challenge holds.
             let sendsNothing = hook == nil && !scheme.sendsRequests
-            if !sendsNothing { try await response.hold(on: clock) }
+            if !sendsNothing { try await response.bufferBody(on: clock) }
             let step: Step
             do {
                 step = try await self.step(after: challenge, for: request, scheme, hook, refused)
             } catch {
                 response.discard()
                 attempts.append(.success(response))
-                throw attempts.finish(error)
+                throw attempts.adding(to: error)
             }
             guard case .send(let next, by: let nextAuthor) = step else {
                 if case .stop(let reason) = step { response.note(reason, by: scheme, challenge) }
                 request.report(.authenticationDecision, decision: .init(continues: false, "\(response.status.code), returned"))
-                return attempts.finish(response)
+                return attempts.adding(to: response)
             }
             request.report(.authenticationDecision, decision: .init(continues: true, "\(response.status.code), \(scheme.label)"))
             current = try await attempts.followUp(with: current, after: .success(response), on: clock)
@@ -163,7 +163,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
     }
 
     private func effectiveScheme(for request: Request) -> (any AuthenticationScheme)? {
-        switch request.options.authentication {
+        switch request.options.authenticate {
         case .inherited: scheme ?? (request.options.onChallenge == nil ? nil : NoScheme())
         case .off: nil
         case .use(let scheme): scheme
@@ -218,7 +218,7 @@ extension Response {
         _ stop: AuthenticationStop, by scheme: (any AuthenticationScheme)? = nil, _ challenge: ServerChallenge? = nil
     ) {
         metadata.authenticationStop = stop
-        let offered = Set(challenge?.challenges.map(\.scheme) ?? []).sorted().map { $0.shownSafely(limit: 40) }.joined(separator: ", ")
+        let offered = Set(challenge?.challenges.map(\.scheme) ?? []).sorted().map { SafeText.line($0, limit: 40) }.joined(separator: ", ")
         metadata.statusNote =
             switch stop {
             case .noCredentials:
@@ -238,7 +238,7 @@ extension Response {
         let challenges = AuthenticationChallenge.parse(head.headerFields[values: .wwwAuthenticate])
         let code = Array("insufficient_scope".utf8)
         guard let challenge = challenges.first(where: { $0["error"].map { Array($0.utf8) } == code }) else { return }
-        metadata.statusNote = "the token lacks the scope" + (challenge["scope"].map { " '\($0.shownSafely(limit: 80))'" } ?? "")
+        metadata.statusNote = "the token lacks the scope" + (challenge["scope"].map { " '\(SafeText.line($0, limit: 80))'" } ?? "")
     }
 }
 
@@ -257,7 +257,7 @@ extension HTTPSender {
         _ scheme: some AuthenticationScheme, origins: Set<Origin>? = nil, clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack { wrapped(by: AuthenticateMiddleware(scheme, origins: origins, clock: clock)) }
 
-    /// Gives credentials to requests that have `options.authentication`. See ``AuthenticateMiddleware``.
+    /// Gives credentials to requests that have `options.authenticate`. See ``AuthenticateMiddleware``.
     public func authenticate() -> HTTPStack { wrapped(by: AuthenticateMiddleware(nil)) }
 }
 #endif

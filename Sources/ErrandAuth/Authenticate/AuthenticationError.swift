@@ -4,7 +4,7 @@ public import ErrandCore
 /// The error for a request that can't be authenticated.
 ///
 /// ```
-/// GET https://a.example/me: cannot authenticate: nobody is signed in (not sent)
+/// GET https://a.example/me: cannot authenticate: nobody is signed in (not sent); a sign-in needs .with(\.authenticate, .off)
 /// GET https://a.example/me: cannot authenticate: no new token could be obtained: POST https://auth.example/token: … (not sent)
 /// ```
 public struct AuthenticationError: RequestFailure {
@@ -75,9 +75,12 @@ public struct AuthenticationError: RequestFailure {
 
     public var description: String {
         var text = (request.map { "\($0): " } ?? "") + "cannot authenticate: \(reason)"
-        if let underlying { text += ": \(safeDescription(of: underlying))" }
-        return text + " (\(response == nil ? Delivery.notSent.phrase : Delivery.sent.phrase))" + shownAttempts
+        if let underlying { text += ": \(SafeText.error(underlying))" }
+        return text + " (\(response == nil ? Delivery.notSent.phrase : Delivery.sent.phrase))" + hint + shownAttempts
     }
+
+    /// The option that a request without credentials needs, such as a sign-in over the same client.
+    private var hint: String { reason == .signedOut && response == nil ? "; a sign-in needs .with(\\.authenticate, .off)" : "" }
 
     /// A sentence for people. If the credentials depend on another request, such as a refresh, and that request failed, the
     /// sentence of that failure: `Could not connect to the server auth.example.`
@@ -90,7 +93,7 @@ public struct AuthenticationError: RequestFailure {
         default: "Could not sign in to \(shownServer)."
         }
     }
-    public var failureReason: String? { reason.description.asSentence }
+    public var failureReason: String? { SafeText.sentence(reason.description) }
     /// The step that a person can take; `nil` if only a developer can help. If the credentials depend on another request, and that
     /// request failed, the suggestion of that failure.
     public var recoverySuggestion: String? {

@@ -14,7 +14,7 @@ public enum ChallengeDisposition: Sendable {
 /// Decides about a challenge of a server, for example by asking a person for a password.
 public typealias ChallengeHandler = @Sendable (ServerChallenge) async throws -> ChallengeDisposition
 
-private enum AuthenticationOptionKey: OptionKey {
+private enum AuthenticateOptionKey: OptionKey {
     static var defaultValue: OptionOverride<any AuthenticationScheme> { .inherited }
     static var requiredMiddleware: MiddlewarePlace { .authenticate }
 }
@@ -29,13 +29,13 @@ extension RequestOptions {
     /// redirect to another origin removes the credentials.
     ///
     /// ```swift
-    /// request.options.authentication = .use(.basic(user: "joe", password: password))
+    /// request.options.authenticate = .use(.basic(user: "joe", password: password))
     /// ```
     ///
     /// The stack must have `authenticate`: ``/ErrandCore/UnsupportedOptionError`` otherwise.
-    public var authentication: OptionOverride<any AuthenticationScheme> {
-        get { self[AuthenticationOptionKey.self] }
-        set { self[AuthenticationOptionKey.self] = newValue }
+    public var authenticate: OptionOverride<any AuthenticationScheme> {
+        get { self[AuthenticateOptionKey.self] }
+        set { self[AuthenticateOptionKey.self] = newValue }
     }
 
     /// The handler of each challenge to this request, which runs before the scheme responds. `nil`, the default: the scheme
@@ -61,7 +61,7 @@ extension RequestOptions {
 extension RequestOptions {
     /// Whether the request has its own scheme or handler.
     var hasAuthenticationOption: Bool {
-        if case .inherited = authentication { onChallenge != nil } else { true }
+        if case .inherited = authenticate { onChallenge != nil } else { true }
     }
 }
 

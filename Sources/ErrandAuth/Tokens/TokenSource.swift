@@ -253,7 +253,7 @@ public final class TokenSource: Sendable {
     ) async throws {
         do {
             guard let deadline else { return try await flights.run(key, mustFinish: true, work) }
-            try await racing(
+            try await withDeadline(
                 deadline,
                 onTimeout: {
                     .timedOut(

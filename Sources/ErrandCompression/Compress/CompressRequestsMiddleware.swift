@@ -6,7 +6,7 @@ internal import ErrandFormats
 ///
 /// ```swift
 /// let stack = HTTPStack.default.compressRequests(nil).retry()         // none, unless a request asks for it
-/// request.options.compress = .gzip
+/// request.options.compressRequests = .gzip
 ///
 /// let logs = HTTPStack.default.compressRequests(.gzip).retry()        // all
 /// ```
@@ -34,7 +34,7 @@ internal import ErrandFormats
 /// **Place:** inside `validateStatus`. Inside `redirect` and `retry`, each hop and each attempt is compressed for its own origin.
 /// Middleware that signs a body, computes its digest, or counts bytes on the wire belongs inside.
 ///
-/// **Per request:** `request.options.compress = .gzip` compresses this request. `.off` sends it uncompressed.
+/// **Per request:** `request.options.compressRequests = .gzip` compresses this request. `.off` sends it uncompressed.
 public struct CompressRequestsMiddleware: HTTPMiddleware {
     /// The largest body in memory that is compressed before the request is sent, in bytes. Compressing 64 KiB takes one or two
     /// milliseconds.
@@ -85,7 +85,7 @@ public struct CompressRequestsMiddleware: HTTPMiddleware {
     }
 
     private func coding(for request: Request) -> ContentCoding? {
-        switch request.options.compress {
+        switch request.options.compressRequests {
         case .inherited: compression?.coding
         case .off: nil
         case .use(let compression): compression.coding
@@ -99,7 +99,7 @@ public struct CompressRequestsMiddleware: HTTPMiddleware {
         var request = request
         request.options.resendCount = compressed.options.resendCount
         request = try await attempts.followUp(with: request, after: .success(refusal), on: clock)
-        return attempts.finish(try await attempts.send(request, to: next))
+        return attempts.adding(to: try await attempts.send(request, to: next))
     }
 }
 
@@ -132,7 +132,7 @@ extension HTTPField.Name {
     fileprivate static let contentMD5 = known("Content-MD5")
 }
 
-private enum CompressOptionKey: CrossOriginOptionKey {
+private enum CompressRequestsOptionKey: CrossOriginOptionKey {
     static var defaultValue: OptionOverride<RequestCompression> { .inherited }
     static var requiredMiddleware: MiddlewarePlace { .compressRequests }
 }
@@ -142,9 +142,9 @@ extension RequestOptions {
     /// stack.
     ///
     /// If the stack has no `compressRequests`, the request fails with ``/ErrandCore/UnsupportedOptionError``.
-    public var compress: OptionOverride<RequestCompression> {
-        get { self[CompressOptionKey.self] }
-        set { self[CompressOptionKey.self] = newValue }
+    public var compressRequests: OptionOverride<RequestCompression> {
+        get { self[CompressRequestsOptionKey.self] }
+        set { self[CompressRequestsOptionKey.self] = newValue }
     }
 }
 
@@ -152,7 +152,7 @@ extension HTTPSender {
     /// Compresses the bodies of requests. See ``CompressRequestsMiddleware``.
     ///
     /// ```swift
-    /// stack.compressRequests(nil)     // only requests that have an option: request.options.compress = .gzip
+    /// stack.compressRequests(nil)     // only requests that have an option: request.options.compressRequests = .gzip
     /// ```
     ///
     /// - Parameters:

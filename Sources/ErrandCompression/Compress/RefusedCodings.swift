@@ -16,7 +16,7 @@ final class RefusedCodings: Sendable {
     private let entries = Mutex(BoundedTable<Key, Duration>(limit: limit))
     private let now: @Sendable () -> Duration
 
-    init(_ clock: any Clock<Duration>) { now = stopwatch(clock) }
+    init(_ clock: any Clock<Duration>) { now = makeStopwatch(on: clock) }
 
     func contains(_ coding: ContentCoding, at origin: Origin?) -> Bool {
         let key = Key(origin: origin, coding: coding)

@@ -3,7 +3,7 @@ public import ErrandCore
 /// A content coding for the bodies of requests, which the server must support.
 ///
 /// ```swift
-/// request.options.compress = .gzip
+/// request.options.compressRequests = .gzip
 /// ```
 public struct RequestCompression: Sendable, Hashable, CustomStringConvertible {
     /// The coding `gzip` ([RFC 1952](https://www.rfc-editor.org/rfc/rfc1952)), the most widely supported coding.
@@ -26,7 +26,7 @@ public struct RequestCompression: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension OptionOverride where Value == RequestCompression {
-    /// Compresses the body with gzip: `request.options.compress = .gzip`.
+    /// Compresses the body with gzip: `request.options.compressRequests = .gzip`.
     public static var gzip: Self { .use(.gzip) }
     /// Compresses the body with deflate.
     public static var deflate: Self { .use(.deflate) }

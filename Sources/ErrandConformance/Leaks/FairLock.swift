@@ -19,7 +19,7 @@ final class FairLock: Sendable {
     ///
     /// - Throws: `CancellationError`. The caller then does not have the lock.
     func lock() async throws {
-        try await parked { ticket, waiter in
+        try await waitInQueue { ticket, waiter in
             state.withLock { state -> Result<Void, any Error>? in
                 if Task.isCancelled { return .failure(CancellationError()) }
                 guard state.isTaken else {

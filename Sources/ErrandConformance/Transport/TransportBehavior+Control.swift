@@ -103,8 +103,7 @@ extension TransportBehavior {
                 let body = RequestBody.stream { _ in
                     StubBodySource {
                         isRead.signal()
-                        try await Task.sleep(for: .seconds(60))
-                        return nil
+                        try await untilCancelled()
                     } onAbandon: {
                         isReleased.signal()
                     }
@@ -257,7 +256,7 @@ extension TransportBehavior {
     private static func signalling(_ signal: Signal) -> StubResponse {
         .custom { _ in
             signal.signal()
-            while true { try await Task.sleep(for: .seconds(60)) }
+            try await untilCancelled()
         }
     }
 
@@ -266,7 +265,7 @@ extension TransportBehavior {
         (
             HTTPResponse(status: .ok),
             StubBodySource {
-                while true { try await Task.sleep(for: .seconds(60)) }
+                try await untilCancelled()
             } onAbandon: {
                 incoming.abandon()
             }

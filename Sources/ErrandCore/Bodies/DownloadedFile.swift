@@ -52,20 +52,21 @@ extension HTTPSender {
     /// - Parameters:
     ///   - url: a file URL, in a folder that exists.
     ///   - options: by default, an existing file is replaced, and only the owner may read and write the file.
-    ///   - progress: called when the head has arrived, then at most every 100 ms, and at the end of the body. It is called in the
-    ///     task that writes the file, and must not block. The total of a compressed body is not known.
+    ///   - progress: called on the caller's actor when the head has arrived, then at most every 100 ms, and at the end of the body.
+    ///     A slow closure does not slow the download, but the call returns after the last report. The total of a compressed body is not known.
     /// - Returns: the file, its length, and the head of the response.
     /// - Throws: ``StatusError``; ``FileWriteError``, before anything is sent if `url` is not a file URL; ``TransportError``, also
     ///   if the body is longer than ``FileWriteOptions/limitBytes``; `CancellationError`; the errors of ``send(_:)``.
     @discardableResult
-    @concurrent public func download(
-        _ request: Request, to url: URL, options: FileWriteOptions = .standard,
-        progress: (@Sendable (TransferProgress) -> Void)? = nil
+    public func download(
+        _ request: Request, to url: URL, options: FileWriteOptions = .standard, progress: ((TransferProgress) -> Void)? = nil
     ) async throws -> DownloadedFile {
         _ = try FileWriteError.path(of: url)
-        let response = try await send(request)
-        let isJudged = response.metadata.isStatusAccepted || request.options.validateStatus.isOff
-        guard isJudged || response.head.status.kind == .successful else { throw try await StatusError(reading: response) }
-        return try await response.downloaded(to: url, options: options, progress: progress)
+        return try await withProgress(progress) { report in
+            let response = try await send(request)
+            let isJudged = response.metadata.isStatusAccepted || request.options.validateStatus.isOff
+            guard isJudged || response.head.status.kind == .successful else { throw try await StatusError(reading: response) }
+            return try await response.downloaded(to: url, options: options, progress: report)
+        }
     }
 }

@@ -25,7 +25,7 @@ extension ResponseBody {
         if bufferedData != nil { return }
         guard let expectedLength, expectedLength <= Self.briefDrainLimitBytes else { return abandon() }
         do {
-            _ = try await racing(
+            _ = try await withExpiry(
                 {
                     try await clock.sleep(for: limit.bounded)
                     return TransportError(.timedOut, phase: .response, request: nil, delivery: .sent)
@@ -39,7 +39,7 @@ extension ResponseBody {
 }
 
 extension Response {
-    /// How long ``release(within:on:)`` and ``hold(within:on:)`` wait for a body by default: 100 ms, which is about the cost of a
+    /// How long ``release(within:on:)`` and ``bufferBody(within:on:)`` wait for a body by default: 100 ms, which is about the cost of a
     /// new connection.
     public static let releaseLimit: Duration = .milliseconds(100)
 
@@ -52,12 +52,12 @@ extension Response {
     ///   - limit: how long the body may take; ``releaseLimit`` by default.
     ///   - clock: the clock that measures the limit.
     /// - Throws: only `CancellationError`.
-    public mutating func hold(within limit: Duration = releaseLimit, on clock: any Clock<Duration> = ContinuousClock()) async throws {
+    public mutating func bufferBody(within limit: Duration = releaseLimit, on clock: any Clock<Duration> = ContinuousClock()) async throws {
         if body.bufferedData != nil { return }
         let (body, kept) = (body, HeldBytes())
         let problem: any Error
         do {
-            let isWhole = try await racing(
+            let isWhole = try await withExpiry(
                 {
                     try await clock.sleep(for: limit.bounded)
                     return TransportError(.timedOut, phase: .body, request: nil, delivery: .sent)

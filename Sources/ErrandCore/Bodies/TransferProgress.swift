@@ -8,17 +8,9 @@ internal import Synchronization
 /// }
 /// ```
 ///
-/// The reports as a sequence, for a progress bar on the main actor:
-///
-/// ```swift
-/// let (reports, continuation) = AsyncStream.makeStream(of: TransferProgress.self, bufferingPolicy: .bufferingNewest(1))
-/// async let file = {
-///     defer { continuation.finish() }
-///     return try await client.download(archive, to: url) { continuation.yield($0) }
-/// }()
-/// for await progress in reports { bar.value = progress.fraction ?? 0 }
-/// try await file
-/// ```
+/// The functions that take such a closure (`download`, `upload`) call it on the actor of their caller, so a closure in a view changes the
+/// state of the view directly. The closure gets every report, in order. A slow closure does not slow the transfer, but the function returns
+/// after the last report.
 public struct TransferProgress: Sendable, Hashable, CustomStringConvertible {
     /// The bytes of the body that were sent or received so far. For a download, the bytes are counted after content decoding.
     public let bytes: Int64
@@ -43,6 +35,25 @@ public struct TransferProgress: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
+/// Runs `operation`, and calls `progress` with each report of the operation, in order, on the caller's actor.
+///
+/// - Parameters:
+///   - progress: gets each report. If it is `nil`, nothing is reported.
+///   - operation: gets a function that takes a report and never waits. If there are no reports, it gets `nil`.
+package func withProgress<Value: Sendable>(
+    _ progress: ((TransferProgress) -> Void)?,
+    _ operation: @concurrent @escaping @Sendable ((@Sendable (TransferProgress) -> Void)?) async throws -> Value
+) async throws -> Value {
+    guard let progress else { return try await operation(nil) }
+    let (reports, continuation) = AsyncStream.makeStream(of: TransferProgress.self)
+    async let value = {
+        defer { continuation.finish() }
+        return try await operation { continuation.yield($0) }
+    }()
+    for await report in reports { progress(report) }
+    return try await value
+}
+
 /// Counts the bytes of a body, and reports the count at limited intervals.
 final class ProgressMeter: Sendable {
     private struct State {
@@ -62,7 +73,7 @@ final class ProgressMeter: Sendable {
     ) {
         self.total = total
         self.interval = interval
-        elapsed = stopwatch(clock)
+        elapsed = makeStopwatch(on: clock)
         self.report = report
     }
 

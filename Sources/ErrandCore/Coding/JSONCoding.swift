@@ -10,20 +10,73 @@ package import ErrandFormats
 /// `response.json(as:)`, and the stubs and mock servers of its tests. The default is ``standard``.
 public struct JSONCoding: Sendable {
     /// The form in which a `Date` is written and read.
-    public enum Dates: Sendable {
+    public struct Dates: Sendable, CustomStringConvertible {
+        fileprivate enum Form: Sendable {
+            case iso8601(zone: TimeZone?)
+            case seconds, milliseconds, deferred
+            case pattern(DatePattern, zone: TimeZone)
+            case custom(read: @Sendable (String) throws -> Date?, write: @Sendable (Date) throws -> String)
+        }
+
+        fileprivate let form: Form
+        /// The name of the form, such as `iso8601`.
+        public let description: String
+
         /// Text in the form of [RFC 3339, section 5.6](https://www.rfc-editor.org/rfc/rfc3339#section-5.6), such as
         /// `2026-11-21T12:36:00Z`. Fractions of a second are read, and not written.
         ///
         /// These forms are read too: `t` and `z`, a space instead of the `T`, and offsets such as `+0100` and `+01`. A date
-        /// without a time zone is refused, and so is a nonexistent date such as 30 February. A second of 60 is accepted only at
-        /// the end of a month in UTC, and is read as the first second of the next month. At most 128 bytes are read.
-        case iso8601
+        /// without a time zone is refused (see ``iso8601(assuming:)``), and so is a nonexistent date such as 30 February. A second of 60
+        /// is accepted only at the end of a month in UTC, and is read as the first second of the next month. At most 128 bytes are read.
+        public static let iso8601 = Dates(form: .iso8601(zone: nil), description: "iso8601")
+
+        /// Text as ``iso8601``. A date without a time zone, such as `2026-11-21T12:36:00`, is read as a date in `zone`.
+        ///
+        /// Dates are written with the time zone `Z`. The hour that a change to winter time repeats is read as its second occurrence.
+        ///
+        /// ```swift
+        /// let client = APIClient(stack, json: JSONCoding(dates: .iso8601(assuming: .gmt)))
+        /// ```
+        public static func iso8601(assuming zone: TimeZone) -> Dates {
+            Dates(form: .iso8601(zone: zone), description: "iso8601 (without a time zone: \(zone.identifier))")
+        }
+
         /// A number of seconds since 1970.
-        case secondsSince1970
+        public static let secondsSince1970 = Dates(form: .seconds, description: "secondsSince1970")
         /// A number of milliseconds since 1970.
-        case millisecondsSince1970
+        public static let millisecondsSince1970 = Dates(form: .milliseconds, description: "millisecondsSince1970")
         /// A number of seconds since 2001, the default of Swift's coders. Few servers use this form.
-        case secondsSince2001
+        public static let secondsSince2001 = Dates(form: .deferred, description: "secondsSince2001")
+
+        /// Text in a form of your own, in the letters of
+        /// [Unicode's date patterns](https://www.unicode.org/reports/tr35/tr35-dates.html#Date_Field_Symbol_Table).
+        ///
+        /// ```swift
+        /// JSONCoding(dates: .format("dd/MM/yyyy HH:mm:ss", in: .gmt))
+        /// ```
+        ///
+        /// - Parameters:
+        ///   - pattern: `yyyy`, `MM`, `dd`, `HH`, `mm`, `ss`, `S` to `SSSSSSSSS` (the fraction of a second) and `XXX` (`Z` or `+01:00`),
+        ///     each at most once; text between single quotation marks; all other characters except letters. A year, a month and a day
+        ///     are necessary. The time of a pattern without a time is 00:00.
+        ///   - zone: the time zone of a pattern without `XXX`; UTC by default.
+        /// - Precondition: the pattern has only these letters.
+        public static func format(_ pattern: String, in zone: TimeZone = .gmt) -> Dates {
+            do {
+                return try Dates(form: .pattern(DatePattern(pattern), zone: zone), description: "format '\(pattern)'")
+            } catch {
+                preconditionFailure("the date format '\(pattern)' can't be used: \(error)")
+            }
+        }
+
+        /// Text that your closures write and read.
+        ///
+        /// - Parameters:
+        ///   - read: returns the date of a text; `nil` if the text is not a date. Called from many tasks at the same time.
+        ///   - write: returns the text of a date. Called from many tasks at the same time.
+        public static func custom(
+            read: @escaping @Sendable (String) throws -> Date?, write: @escaping @Sendable (Date) throws -> String
+        ) -> Dates { Dates(form: .custom(read: read, write: write), description: "custom") }
     }
 
     /// The form in which the names of properties are written and read.
@@ -82,22 +135,10 @@ public struct JSONCoding: Sendable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
         if case .snakeCase = keys { encoder.keyEncodingStrategy = .convertToSnakeCase }
-        encoder.dateEncodingStrategy =
-            switch dates {
-            case .iso8601: .iso8601
-            case .secondsSince1970: .secondsSince1970
-            case .millisecondsSince1970: .millisecondsSince1970
-            case .secondsSince2001: .deferredToDate
-            }
+        encoder.dateEncodingStrategy = dates.encodingStrategy
         let decoder = JSONDecoder()
         if case .snakeCase = keys { decoder.keyDecodingStrategy = .convertFromSnakeCase }
-        decoder.dateDecodingStrategy =
-            switch dates {
-            case .iso8601: .custom(Self.dateFromRFC3339)
-            case .secondsSince1970: .secondsSince1970
-            case .millisecondsSince1970: .millisecondsSince1970
-            case .secondsSince2001: .deferredToDate
-            }
+        decoder.dateDecodingStrategy = dates.decodingStrategy
         storage = Storage(.shared(encoder, decoder), "dates: \(dates), keys: \(keys)")
     }
 
@@ -175,14 +216,76 @@ public struct JSONCoding: Sendable {
         .dataCorrupted(.init(codingPath: [], debugDescription: message))
     }
 
-    @Sendable private static func dateFromRFC3339(_ decoder: any Decoder) throws -> Date {
+}
+
+extension JSONCoding.Dates {
+    fileprivate var encodingStrategy: JSONEncoder.DateEncodingStrategy {
+        switch form {
+        case .iso8601: return .iso8601
+        case .seconds: return .secondsSince1970
+        case .milliseconds: return .millisecondsSince1970
+        case .deferred: return .deferredToDate
+        case .pattern(let pattern, let zone):
+            return .writing { date in
+                let (seconds, nanoseconds) = date.secondsSince1970(in: pattern.hasOffset ? .gmt : zone)
+                return pattern.text(seconds: seconds, nanoseconds: nanoseconds)
+            }
+        case .custom(_, let write): return .writing(write)
+        }
+    }
+
+    fileprivate var decodingStrategy: JSONDecoder.DateDecodingStrategy {
+        switch form {
+        case .iso8601(let zone):
+            return .custom { decoder in
+                try Self.read(decoder, as: "a date as in RFC 3339") { text in
+                    let date = try RFC3339Date(text, requiresTimeZone: zone == nil)
+                    return Date(date).moved(from: date.hasTimeZone ? nil : zone)
+                }
+            }
+        case .seconds: return .secondsSince1970
+        case .milliseconds: return .millisecondsSince1970
+        case .deferred: return .deferredToDate
+        case .pattern(let pattern, let zone):
+            return .custom { decoder in
+                try Self.read(decoder, as: "a date of the \(description)") { text in
+                    pattern.read(text).map {
+                        Date(seconds: $0.seconds, nanoseconds: $0.nanoseconds).moved(from: pattern.hasOffset ? nil : zone)
+                    }
+                }
+            }
+        case .custom(let read, _): return .custom { decoder in try Self.read(decoder, as: "a date of the app's form", read) }
+        }
+    }
+
+    /// Reads the text of a date. The error has no part of the text.
+    private static func read(_ decoder: any Decoder, as name: String, _ read: (String) throws -> Date?) throws -> Date {
         let container = try decoder.singleValueContainer()
         let text = try container.decode(String.self)
+        func refused(_ problem: String, _ error: (any Error)?) -> DecodingError {
+            .dataCorrupted(.init(codingPath: container.codingPath, debugDescription: "not \(name)\(problem)", underlyingError: error))
+        }
         do {
-            return Date(try RFC3339Date(text))
+            if let date = try read(text) { return date }
+        } catch let error as RFC3339Date.Problem {
+            throw refused(": \(error)", error)
         } catch {
-            let message = "not a date as in RFC 3339: \(error)"
-            throw DecodingError.dataCorrupted(.init(codingPath: container.codingPath, debugDescription: message, underlyingError: error))
+            throw refused("", error)
+        }
+        throw refused("", nil)
+    }
+}
+
+extension JSONEncoder.DateEncodingStrategy {
+    /// Writes the text that `text` returns; `nil` is an error.
+    fileprivate static func writing(_ text: @escaping @Sendable (Date) throws -> String?) -> JSONEncoder.DateEncodingStrategy {
+        .custom { date, encoder in
+            var container = encoder.singleValueContainer()
+            guard let text = try text(date) else {
+                let problem = "the date has no text of this form"
+                throw EncodingError.invalidValue(date, .init(codingPath: container.codingPath, debugDescription: problem))
+            }
+            try container.encode(text)
         }
     }
 }
@@ -193,10 +296,27 @@ extension JSONCoding: CustomStringConvertible, HidesStorage {
 }
 
 extension Date {
-    init(_ date: RFC3339Date) {
-        // The seconds are counted from 2001, the reference of `Date`. A count from 1970 would have fewer bits for the fraction.
-        let seconds = Double(date.secondsSinceEpoch) - Self.timeIntervalBetween1970AndReferenceDate
-        self.init(timeIntervalSinceReferenceDate: seconds + Double(date.nanoseconds) / 1e9)
+    init(_ date: RFC3339Date) { self.init(seconds: date.secondsSinceEpoch, nanoseconds: date.nanoseconds) }
+
+    fileprivate init(seconds: Int64, nanoseconds: Int) {
+        // Counted from 2001, the reference of `Date`, because a count of seconds from 1970 has fewer bits for the fraction.
+        let seconds = Double(seconds) - Self.timeIntervalBetween1970AndReferenceDate
+        self.init(timeIntervalSinceReferenceDate: seconds + Double(nanoseconds) / 1e9)
+    }
+
+    /// Returns the date whose time in `zone` is the time that this date has in UTC; this date if `zone` is `nil`.
+    fileprivate func moved(from zone: TimeZone?) -> Date {
+        guard let zone else { return self }
+        let guess = addingTimeInterval(-Double(zone.secondsFromGMT(for: self)))
+        return addingTimeInterval(-Double(zone.secondsFromGMT(for: guess)))
+    }
+
+    /// Returns the time in `zone` as seconds since 1970-01-01T00:00:00, and the nanoseconds after them.
+    fileprivate func secondsSince1970(in zone: TimeZone) -> (seconds: Int64, nanoseconds: Int) {
+        let whole = timeIntervalSinceReferenceDate.rounded(.down)
+        guard abs(whole) < 1e12 else { return (.max, 0) }
+        let seconds = Int64(whole) + Int64(Self.timeIntervalBetween1970AndReferenceDate) + Int64(zone.secondsFromGMT(for: self))
+        return (seconds, Int((timeIntervalSinceReferenceDate - whole) * 1e9))
     }
 }
 

@@ -4,7 +4,7 @@ extension Duration {
 
     /// This duration, limited to 100 years in either direction. Limit every duration from outside in this way before you pass it to
     /// a clock.
-    public var bounded: Duration { Swift.min(Swift.max(self, .zero - .longest), .longest) }
+    package var bounded: Duration { Swift.min(Swift.max(self, .zero - .longest), .longest) }
 
     /// The whole nanoseconds of this duration, limited to 100 years in either direction.
     package var wholeNanoseconds: Int64 {

@@ -105,7 +105,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     ///
     /// - Throws: `CancellationError` if the caller is cancelled.
     public func drained() async throws {
-        try await parked { (ticket, continuation: CheckedContinuation<Void, any Error>) in
+        try await waitInQueue { (ticket, continuation: CheckedContinuation<Void, any Error>) in
             state.withLock { state -> Result<Void, any Error>? in
                 if Task.isCancelled { return .failure(CancellationError()) }
                 if state.flights.isEmpty { return .success(()) }

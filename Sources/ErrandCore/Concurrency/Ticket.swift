@@ -33,7 +33,7 @@ extension Ticket: Hashable {
 ///   - leave: called when the caller is cancelled, possibly before `enter` and possibly twice. Under the queue's lock, it returns the
 ///     continuation and removes it from the queue; `nil` if the continuation is not queued.
 /// - Throws: `CancellationError`; the error with which the queue resumes the caller.
-public func parked<Outcome: Sendable>(
+public func waitInQueue<Outcome: Sendable>(
     _ enter: (Ticket, CheckedContinuation<Outcome, any Error>) -> Result<Outcome, any Error>?,
     leave: @escaping @Sendable (Ticket) -> CheckedContinuation<Outcome, any Error>?
 ) async throws -> Outcome {

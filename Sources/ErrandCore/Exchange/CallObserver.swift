@@ -17,7 +17,7 @@
 ///         let report: @Sendable (Duration) -> Void
 ///
 ///         func mark() -> ContinuousClock.Instant { .now }
-///         func ended(_ outcome: CallOutcome, at end: ContinuousClock.Instant) {
+///         func end(_ outcome: CallOutcome, at end: ContinuousClock.Instant) {
 ///             if end - start > .seconds(1) { report(end - start) }
 ///         }
 ///     }
@@ -49,17 +49,17 @@ public protocol CallObserver: Sendable {
     ///   - isRefused: see ``CallOutcome/isRefused``.
     ///   - awaitsReader: whether the end of the call comes after the end of the exchange. If true, the call ends when a value was
     ///     decoded, or when a `validateStatus` outside the observer has read the error of the back end.
-    func received(_ response: inout Response, isRefused: Bool, awaitsReader: Bool)
+    func receive(_ response: inout Response, isRefused: Bool, awaitsReader: Bool)
 
     /// Receives the end of the call. Called exactly once.
-    func ended(_ outcome: CallOutcome, at mark: Mark)
+    func end(_ outcome: CallOutcome, at mark: Mark)
 }
 
 extension CallObserver {
     /// `nil`: the observer needs no events.
     public var eventSink: (any EventSink)? { nil }
     /// Does nothing.
-    public func received(_ response: inout Response, isRefused: Bool, awaitsReader: Bool) {}
+    public func receive(_ response: inout Response, isRefused: Bool, awaitsReader: Bool) {}
 }
 
 extension CallObserver where Mark == Void {
@@ -131,7 +131,7 @@ extension HTTPSender {
     /// - Parameters:
     ///   - request: the request.
     ///   - observer: the observer of this call alone.
-    /// - Returns: the response, with the changes of ``CallObserver/received(_:isRefused:awaitsReader:)``.
+    /// - Returns: the response, with the changes of ``CallObserver/receive(_:isRefused:awaitsReader:)``.
     /// - Throws: the errors of sending.
     public func send(_ request: Request, observedBy observer: some CallObserver) async throws -> Response {
         let call = ObservedCall(observer, inside: request.options.call.observation)

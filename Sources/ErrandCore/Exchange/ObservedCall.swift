@@ -50,8 +50,8 @@ final class ObservedCall: CallObservation {
         let mark: (any Sendable)?
 
         func report<Observer: CallObserver>(to observer: Observer, now: Observer.Mark) {
-            guard let mark, let mark = mark as? Observer.Mark else { return observer.ended(outcome, at: now) }
-            observer.ended(outcome, at: mark)
+            guard let mark, let mark = mark as? Observer.Mark else { return observer.end(outcome, at: now) }
+            observer.end(outcome, at: mark)
         }
     }
 
@@ -106,7 +106,7 @@ final class ObservedCall: CallObservation {
     func received(_ response: inout Response, to request: Request) {
         let (isRefused, isUpgraded) = (request.refuses(response), response.upgrade != nil)
         let awaitsReader = !isUpgraded && request.options.call.awaitsReader(ofRefused: isRefused)
-        observer.received(&response, isRefused: isRefused, awaitsReader: awaitsReader)
+        observer.receive(&response, isRefused: isRefused, awaitsReader: awaitsReader)
         state.withLock { state in
             state.head = Head(response)
             state.isRefused = isRefused
@@ -178,7 +178,7 @@ final class ObservedCall: CallObservation {
         }
     }
 
-    private func end(_ outcome: CallOutcome, _ observer: some CallObserver) { observer.ended(outcome, at: observer.mark()) }
+    private func end(_ outcome: CallOutcome, _ observer: some CallObserver) { observer.end(outcome, at: observer.mark()) }
 
     // MARK: What inner layers report
 

@@ -82,7 +82,7 @@ extension [AttemptRecord] {
 
 extension StringProtocol {
     /// The text with an uppercase first letter and a period at the end.
-    public var asSentence: String {
+    package var asSentence: String {
         let isClosed = last.map { ".!?…".contains($0) } ?? true
         return "\(prefix(1).uppercased())\(dropFirst())\(isClosed ? "" : ".")"
     }
@@ -114,7 +114,7 @@ extension RepeatedFieldError: SafelyDescribedError {}
 ///
 /// The text is the description of a ``RequestFailure`` or a ``SafelyDescribedError``. Of any other error, the text is only the
 /// type, because the description may have secrets.
-public func safeDescription(of error: any Error) -> String {
+package func safeDescription(of error: any Error) -> String {
     switch error {
     case let failure as any RequestFailure: failure.description
     case let error as any SafelyDescribedError: error.description

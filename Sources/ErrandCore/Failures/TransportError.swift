@@ -84,13 +84,14 @@ public struct TransportError: RequestFailure {
     ///   - message: the reason in words, without secrets; empty if the code says enough.
     ///   - elapsed: the time since the transport took the request; `nil` if it was not measured.
     ///   - underlying: the error of the layer below; `nil` if there is none. Only its type is ever shown.
-    ///   - request: the request, with the changes that layers had made by then; `nil` if the request is not known.
+    ///   - request: the request, with the changes that layers had made by then; `nil`, the default, if the request is not known.
+    ///     A transport always passes the request.
     ///   - response: the head of the response; `nil` if no head had arrived.
     ///   - delivery: whether a server got the request in this attempt. ``Delivery/notSent`` also applies if the server reported
-    ///     that it did not process the request.
+    ///     that it did not process the request. The default is ``Delivery/unknown``, after which only idempotent requests are sent again.
     public init(
         _ code: Code, phase: ExchangePhase, message: String = "", elapsed: Duration? = nil, underlying: (any Error)? = nil,
-        request: Request?, response: HTTPResponse? = nil, delivery: Delivery
+        request: Request? = nil, response: HTTPResponse? = nil, delivery: Delivery = .unknown
     ) {
         self.code = code
         self.phase = phase

@@ -14,7 +14,7 @@ public struct UnsupportedOptionError: RequestFailure {
     /// The middleware or the capabilities that an option requires and the stack lacks.
     enum Missing: Sendable {
         case middleware(MiddlewarePlace)
-        case capabilities(Capabilities)
+        case capabilities(TransportCapabilities)
     }
 
     public var request: Request?
@@ -24,7 +24,7 @@ public struct UnsupportedOptionError: RequestFailure {
     /// The place of the missing middleware; ``MiddlewarePlace/unplaced`` if the transport lacks a capability.
     public let missingMiddleware: MiddlewarePlace
     /// The capabilities that the option requires and the transport lacks; empty if a middleware is missing.
-    public let missingCapabilities: Capabilities
+    public let missingCapabilities: TransportCapabilities
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .request }

@@ -6,28 +6,43 @@
 /// order.options.idempotencyKey = .attached        // may be sent again now
 /// ```
 ///
-/// The field is a structured string in quotes ([RFC 9651, section 3.3.3](https://www.rfc-editor.org/rfc/rfc9651#section-3.3.3)).
 /// All attempts of a call have the same key. A new call has a new key.
+///
+/// The field has the key without quotation marks, as most servers expect it. The draft quotes the key: see ``quoted``.
 public struct IdempotencyKey: Sendable, Hashable {
     private let value: String?
+    private var isQuoted = false
+
+    private init(value: String?) { self.value = value }
 
     /// A random key, created when the request is sent.
     public static let attached = IdempotencyKey(value: nil)
 
     /// Returns your own key, such as the number of an order.
     ///
-    /// - Precondition: `value` is printable ASCII, and not empty
-    ///   ([RFC 9651, section 3.3.3](https://www.rfc-editor.org/rfc/rfc9651#section-3.3.3)).
+    /// - Precondition: `value` is printable ASCII, not empty, and has no space at its beginning or end
+    ///   ([RFC 9110, section 5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
     public static func value(_ value: String) -> IdempotencyKey {
+        let isTrimmed = value.utf8.first != 0x20 && value.utf8.last != 0x20
         precondition(
-            !value.isEmpty && value.utf8.allSatisfy { (0x20...0x7E).contains($0) },
-            "value must be printable ASCII, and not empty (is '\(value)')")
+            !value.isEmpty && isTrimmed && value.utf8.allSatisfy { (0x20...0x7E).contains($0) },
+            "value must be printable ASCII, not empty, and without a space at its beginning or end (is '\(value)')")
         return IdempotencyKey(value: value)
     }
 
-    /// The value of the field: quoted, with `"` and `\` escaped.
+    /// The same key as a structured string, in quotation marks
+    /// ([RFC 9651, section 3.3.3](https://www.rfc-editor.org/rfc/rfc9651#section-3.3.3)), as
+    /// draft-ietf-httpapi-idempotency-key-header defines the field: `options.idempotencyKey = .attached.quoted`.
+    public var quoted: IdempotencyKey {
+        var key = self
+        key.isQuoted = true
+        return key
+    }
+
+    /// The value of the field; if quoted, with `"` and `\` escaped.
     fileprivate var field: String {
         let text = value ?? UUID().uuidString.lowercased()
+        guard isQuoted else { return text }
         return "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""  // octets: ASCII
     }
 }

@@ -43,7 +43,7 @@ public protocol OptionKey: SendableMetatype {
     ///
     /// A request that sets the option fails with ``UnsupportedOptionError`` if the transport of the outermost stack lacks one of
     /// them. The values that require no middleware require no capability.
-    static var requiredCapabilities: Capabilities { get }
+    static var requiredCapabilities: TransportCapabilities { get }
 }
 
 extension OptionKey {
@@ -59,7 +59,7 @@ extension OptionKey {
     /// ``MiddlewarePlace/unplaced``: no middleware is required.
     public static var requiredMiddleware: MiddlewarePlace { .unplaced }
     /// No capability is required.
-    public static var requiredCapabilities: Capabilities { [] }
+    public static var requiredCapabilities: TransportCapabilities { [] }
 }
 
 extension OptionKey where Value: Hashable {

@@ -42,7 +42,7 @@ extension OptionValues {
     /// Returns the first option that requires a middleware at a place for which `isSupported` returns false, or a capability that is not in
     /// `capabilities`.
     func firstUnsupported(
-        by capabilities: Capabilities, _ isSupported: (MiddlewarePlace) -> Bool
+        by capabilities: TransportCapabilities, _ isSupported: (MiddlewarePlace) -> Bool
     ) -> (key: any OptionKey.Type, missing: UnsupportedOptionError.Missing)? {
         func asksForNothing<Key: OptionKey>(_ key: Key.Type, _ value: any Sendable) -> Bool {
             if let override = value as? any AnyOptionOverride { return override.isInherited || override.isOff }

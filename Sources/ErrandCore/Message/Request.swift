@@ -36,12 +36,17 @@ public struct Request: Sendable {
     /// try Request(.get, PathTemplate(verbatim: path))      // a whole path that stands in a variable
     /// ```
     ///
+    /// - Parameter path: a path, or a whole URL by ``PathTemplate/url(_:)-(URL)``.
     /// - Throws: ``InvalidURLError`` if the path contains characters that must be percent-encoded, if a value leaves its segment
     ///   empty, or if a whole path was interpolated (`"\(path)"`).
     public init(
         _ method: HTTPRequest.Method, _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: RequestBody = .empty
     ) throws(InvalidURLError) {
+        if let url = path.urlText {
+            try self.init(method, url: url, query: query, headers: headers, body: body)
+            return
+        }
         let resolved = try path.resolved(query: query)
         self.init(
             head: HTTPRequest(method: method, scheme: nil, authority: nil, path: resolved.target, headerFields: headers), body: body)

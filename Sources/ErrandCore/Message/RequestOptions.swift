@@ -79,7 +79,7 @@ public struct RequestOptions: Sendable {
     /// Returns the first option that requires a middleware at a place for which `isSupported` returns false, or a capability that is
     /// not in `capabilities`.
     func firstUnsupported(
-        by capabilities: Capabilities, _ isSupported: (MiddlewarePlace) -> Bool
+        by capabilities: TransportCapabilities, _ isSupported: (MiddlewarePlace) -> Bool
     ) -> (key: any OptionKey.Type, missing: UnsupportedOptionError.Missing)? { values.firstUnsupported(by: capabilities, isSupported) }
 }
 
@@ -120,7 +120,7 @@ private enum TagsKey: CrossOriginOptionKey {
 private enum UpgradeKey: CrossOriginOptionKey {
     static var defaultValue: UpgradeRequest? { nil }
     static func identity(of value: UpgradeRequest?) -> OptionIdentity { value == nil ? .ignored : .unique }
-    static var requiredCapabilities: Capabilities { .upgrades }
+    static var requiredCapabilities: TransportCapabilities { .upgrades }
 }
 
 extension RequestOptions {

@@ -98,7 +98,7 @@ package enum PrivateFile {
     package static func lock(
         _ path: String, within limit: Duration, clock: any Clock<Duration> = ContinuousClock()
     ) async throws -> FileLock? {
-        let waited = stopwatch(clock)
+        let waited = makeStopwatch(on: clock)
         while true {
             let lock = try await BlockingWork.run { try FileLock(path: path) }
             while !(try lock.take()) {

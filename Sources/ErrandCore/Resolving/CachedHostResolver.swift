@@ -41,7 +41,7 @@ public final class CachedHostResolver: HostResolver {
         precondition(maxHosts >= 1, "maxHosts must be at least 1 (is \(maxHosts))")
         self.base = base
         cache = Mutex(AddressCache(timeToLive: timeToLive, limit: maxHosts))
-        elapsed = stopwatch(clock)
+        elapsed = makeStopwatch(on: clock)
     }
 
     /// Returns the kept addresses, or asks the other resolver.

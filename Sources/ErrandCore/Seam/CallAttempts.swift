@@ -11,7 +11,7 @@
 ///         while true {
 ///             let result = try await next.attempt(request)
 ///             guard attempts.count < 2, request.body.canBeSent, request.mayBeSentAgain(after: result), result.isTransient else {
-///                 return try attempts.finish(result)
+///                 return try attempts.adding(to: result)
 ///             }
 ///             request = try await attempts.followUp(with: request, after: result, waiting: .seconds(1))
 ///         }
@@ -83,20 +83,20 @@ public struct CallAttempts: Sendable {
         do {
             return try await next.send(request)
         } catch {
-            throw finish(error)
+            throw adding(to: error)
         }
     }
 
     /// Returns the response of the last attempt, or throws its failure, with the records of the earlier attempts.
-    public func finish(_ result: Result<Response, any Error>) throws -> Response {
+    public func adding(to result: Result<Response, any Error>) throws -> Response {
         switch result {
-        case .success(let response): return finish(response)
-        case .failure(let error): throw finish(error)
+        case .success(let response): return adding(to: response)
+        case .failure(let error): throw adding(to: error)
         }
     }
 
     /// Returns the response of the last attempt, with the earlier attempts in ``ResponseMetadata/attempts``.
-    public func finish(_ response: Response) -> Response {
+    public func adding(to response: Response) -> Response {
         if records.isEmpty { return response }
         var response = response
         response.metadata.attempts = records.followed(by: response.metadata.attempts)
@@ -104,7 +104,7 @@ public struct CallAttempts: Sendable {
     }
 
     /// Returns the failure of the last attempt. If the failure is a ``RequestFailure``, the earlier attempts are added.
-    public func finish(_ error: any Error) -> any Error {
+    public func adding(to error: any Error) -> any Error {
         guard !records.isEmpty, var failure = error as? any RequestFailure else { return error }
         failure.attempts = records.followed(by: failure.attempts)
         return failure

@@ -16,7 +16,7 @@
 /// whatever its layers, and can be a stored property.
 public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     let top: any HTTPSender
-    private let list: LayerList
+    let list: LayerList
 
     /// One middleware, or the transport, of a stack.
     public struct Layer: Sendable, Hashable, CustomStringConvertible {
@@ -40,7 +40,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     /// same stack, with its rule of order.
     ///
     /// Around a transport, the stack checks each request, adds the field for its priority, and enforces the deadlines and
-    /// timeouts that the transport does not enforce (``Capabilities``).
+    /// timeouts that the transport does not enforce (``TransportCapabilities``).
     public init(_ sender: some HTTPSender) {
         self = (sender as? HTTPStack) ?? HTTPStack(LayerList(around: LayerBase(sender), isSorted: false))
     }
@@ -77,7 +77,13 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     }
 
     /// The same layers in a stack that does not sort: each later modifier wraps the whole stack.
-    public var keepingOrder: HTTPStack { HTTPStack(top: top, LayerList(list.entries, around: list.base, isSorted: false)) }
+    public var keepingOrder: HTTPStack { HTTPStack(top: top, list.keepingOrder) }
+
+    /// Returns the same stack, which does not report ``orderProblems``.
+    ///
+    /// At the first request, a stack with order problems reports them once: its `log` writes a warning for each problem. In debug builds, a
+    /// stack without a log writes them to standard error. The order is never an error.
+    public func ignoringOrderProblems() -> HTTPStack { HTTPStack(top: top, list.ignoringOrderProblems) }
 
     private init(_ list: LayerList) { self.init(top: list.folded, list) }
 
@@ -95,7 +101,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     public var layers: [Layer] { list.layers }
 
     /// The capabilities of the transport at the bottom.
-    public var capabilities: Capabilities { list.base.capabilities }
+    public var capabilities: TransportCapabilities { list.base.capabilities }
 
     /// Sends `request` through every layer. Middleware never runs on the caller's actor.
     ///
@@ -106,12 +112,13 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     ///   of ``HTTPSender/send(_:)``.
     @concurrent public func send(_ request: Request) async throws -> Response {
         try Task.checkCancellation()
+        if list.mayReportOrder { list.reportOrderProblems() }
         return request.options.isEmpty || request.options.call.hasEntered ? try await top.send(request) : try await enter(request)
     }
 
     /// Sends a request that belongs to a call of another stack. For a middleware with its own stack. The options of the
     /// request are not checked, because layers outside may obey them.
-    public func send(withinCall request: Request) async throws -> Response {
+    public func sendWithinCall(_ request: Request) async throws -> Response {
         var entered = request
         entered.options.call.hasEntered = true
         return try await request.restoringCall { [entered] in try await send(entered) }
@@ -176,6 +183,8 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     ///
     /// The rules are ``HTTPMiddleware/neighbors`` of the layers. If several layers have the same place, only the rules of the
     /// outermost layer count. If rules contradict each other, so that no order satisfies them all, the contradiction is reported.
+    ///
+    /// A stack reports its problems at its first request: see ``ignoringOrderProblems()``.
     public var orderProblems: [String] { MiddlewareOrder(layers, isSorted: list.isSorted).problems }
 
     /// The layers, outermost first, and the problems of their order.

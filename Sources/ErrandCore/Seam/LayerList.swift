@@ -1,3 +1,5 @@
+internal import Synchronization
+
 /// The layers of a stack around its base, outermost first, and values derived from the layers. The values are computed once for
 /// each modifier.
 final class LayerList: Sendable {
@@ -9,9 +11,13 @@ final class LayerList: Sendable {
     let layers: [HTTPStack.Layer]
     /// Whether every request passes a middleware that obeys ``RequestOptions/timeout``.
     let obeysTimeout: Bool
+    private let reportsOrder: Bool
+    /// Whether the order problems have been reported, or are not to be reported.
+    private let hasReportedOrder: Atomic<Bool>
 
-    init(_ entries: [LayerEntry] = [], around base: LayerBase, isSorted: Bool) {
-        (self.entries, self.base, self.isSorted) = (entries, base, isSorted)
+    init(_ entries: [LayerEntry] = [], around base: LayerBase, isSorted: Bool, reportsOrder: Bool = true) {
+        (self.entries, self.base, self.isSorted, self.reportsOrder) = (entries, base, isSorted, reportsOrder)
+        hasReportedOrder = Atomic(!reportsOrder)
         layers = entries.map(\.layer) + base.layers
         obeysTimeout = entries.reversed().reduce(base.obeysTimeout) { isObeyed, entry in
             // A request to another sender bypasses the layers inside.
@@ -37,8 +43,20 @@ final class LayerList: Sendable {
             }
             insert(entry)
         }
-        return LayerList(entries, around: base, isSorted: isSorted)
+        return LayerList(entries, around: base, isSorted: isSorted, reportsOrder: reportsOrder)
     }
+
+    /// Whether the order problems may have to be reported.
+    var mayReportOrder: Bool { !hasReportedOrder.load(ordering: .relaxed) }
+
+    /// Returns whether the caller must report the order problems. Only the first call returns true.
+    func claimOrderReport() -> Bool { !hasReportedOrder.exchange(true, ordering: .relaxed) }
+
+    /// The same layers in a list that does not sort.
+    var keepingOrder: LayerList { LayerList(entries, around: base, isSorted: false, reportsOrder: reportsOrder) }
+
+    /// The same layers, whose order problems are not reported.
+    var ignoringOrderProblems: LayerList { LayerList(entries, around: base, isSorted: isSorted, reportsOrder: false) }
 
     /// Whether every request passes a middleware with this place.
     func alwaysPasses(_ place: MiddlewarePlace) -> Bool {
@@ -166,11 +184,11 @@ struct LayerRank: Comparable {
 struct LayerBase: Sendable {
     let sender: any HTTPSender
     let layers: [HTTPStack.Layer]
-    let capabilities: Capabilities
+    let capabilities: TransportCapabilities
     /// Whether the innermost layer is a transport. The layers of any other sender are unknown.
     let endsInTransport: Bool
     let obeysTimeout: Bool
-    private let stack: HTTPStack?
+    let stack: HTTPStack?
     private let end: @Sendable (Preparation) -> any HTTPSender
 
     init(_ sender: some HTTPSender) {

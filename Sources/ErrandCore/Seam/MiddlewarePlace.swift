@@ -27,7 +27,8 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     /// No two middleware of the library have the same place. ``unplaced`` is the position of a layer without its own rules.
     /// Such a layer sees each call once, with the whole URL and within the deadline. It sees every response, whatever its status.
     public static let canonicalOrder: [MiddlewarePlace] = [
-        .server, .number, .traceCall, .log, .events, .profile, .timeout, .validateStatus, .unplaced, .fallback, .validate, .retry,
+        .server, .userAgent, .number, .traceCall, .log, .events, .profile, .timeout, .validateStatus, .unplaced, .fallback, .validate,
+        .retry,
         .redirect, .hsts, .compressRequests, .authenticate, .cookies, .record, .decompress, .cache, .coalesce, .hedge, .circuitBreaker,
         .rateLimit, .waitForNetwork, .concurrencyLimit, .delay, .metrics, .trace, .phaseTimeouts, .sign,
     ]
@@ -37,6 +38,8 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     public static let unplaced = MiddlewarePlace("unplaced")
     /// The middleware that adds a server's base URL and default fields.
     public static let server = MiddlewarePlace("server")
+    /// The middleware that adds the field `User-Agent`.
+    public static let userAgent = MiddlewarePlace("userAgent")
     /// The middleware that numbers requests.
     public static let number = MiddlewarePlace("number")
     /// The middleware that reports events.

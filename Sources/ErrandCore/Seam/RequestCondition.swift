@@ -55,21 +55,21 @@ public struct RequestCondition: Sendable, CustomStringConvertible {
 
     /// Returns a condition that holds if both conditions hold.
     public static func && (first: RequestCondition, second: RequestCondition) -> RequestCondition {
-        RequestCondition(description: "\(first) and \(second)") { first.holds($0) && second.holds($0) }
+        RequestCondition(description: "\(first) and \(second)") { first.isMet(by: $0) && second.isMet(by: $0) }
     }
 
     /// Returns a condition that holds if at least one of the conditions holds.
     public static func || (first: RequestCondition, second: RequestCondition) -> RequestCondition {
-        RequestCondition(description: "(\(first) or \(second))") { first.holds($0) || second.holds($0) }
+        RequestCondition(description: "(\(first) or \(second))") { first.isMet(by: $0) || second.isMet(by: $0) }
     }
 
     /// Returns a condition that holds if `condition` does not.
     public static prefix func ! (condition: RequestCondition) -> RequestCondition {
-        RequestCondition(description: "not (\(condition))") { !condition.holds($0) }
+        RequestCondition(description: "not (\(condition))") { !condition.isMet(by: $0) }
     }
 
     /// Returns whether the condition holds for a request.
-    public func holds(_ request: Request) -> Bool { predicate(request) }
+    public func isMet(by request: Request) -> Bool { predicate(request) }
 }
 
 extension HTTPSender {
@@ -143,7 +143,7 @@ private struct Conditional<Middleware: HTTPMiddleware>: ConditionalMiddleware {
     var appliesToPreparedRequests: Bool { middleware.appliesToPreparedRequests }
 
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        condition.holds(request) ? try await middleware.send(request, to: next) : try await next.send(request)
+        condition.isMet(by: request) ? try await middleware.send(request, to: next) : try await next.send(request)
     }
 }
 
@@ -171,7 +171,7 @@ private struct Alternative<Middleware: HTTPMiddleware, Other: HTTPMiddleware>: A
     var appliesToPreparedRequests: Bool { middleware.appliesToPreparedRequests || other.appliesToPreparedRequests }
 
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        condition.holds(request) ? try await middleware.send(request, to: next) : try await other.send(request, to: next)
+        condition.isMet(by: request) ? try await middleware.send(request, to: next) : try await other.send(request, to: next)
     }
 }
 

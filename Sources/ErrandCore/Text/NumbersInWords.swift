@@ -6,7 +6,7 @@ extension Duration {
     /// - A shorter duration of at least 10 ms is shown in whole milliseconds.
     /// - A shorter duration of at least 1 µs is shown in milliseconds, to the microsecond.
     /// - A shorter duration is shown in whole nanoseconds, or as `<1 ns` if that would be 0 ns. Only zero is shown as zero.
-    public var inWords: String {
+    package var inWords: String {
         let milliseconds = self / .milliseconds(1)
         if milliseconds == 0 { return "0 s" }
         let nanoseconds = (milliseconds * 1_000_000).rounded()
@@ -25,11 +25,11 @@ extension Duration {
 
 extension Double {
     /// The number with at most three digits after the decimal point, and with none if they are zeros.
-    public var inWords: String {
+    package var inWords: String {
         let rounded = (self * 1000).rounded() / 1000
         return abs(rounded) < 1e15 && rounded == rounded.rounded() ? "\(Int64(rounded))" : "\(rounded)"
     }
 
     /// The share as a percentage: `50 %`, `99.9 %`.
-    public var inPercent: String { "\((self * 100).inWords) %" }
+    package var inPercent: String { "\((self * 100).inWords) %" }
 }

@@ -5,11 +5,23 @@
 /// `request.headers.markingSensitive(by: request.options.sensitivity)`.
 public protocol HTTPTransport: HTTPSender {
     /// The abilities of the transport, for which the stack needs no replacement.
-    var capabilities: Capabilities { get }
+    var capabilities: TransportCapabilities { get }
 
     /// Closes every connection. Exchanges in progress fail. Later calls of `send` throw ``TransportError`` with the code
     /// `shutDown`. A second call of this function is safe.
     func shutdown() async throws
+
+    /// Lets the exchanges in progress end, and then closes every connection: see ``shutdown()``.
+    ///
+    /// New requests fail immediately, as after ``shutdown()``. If the task is cancelled, the transport shuts down immediately. By default,
+    /// this function does not wait.
+    ///
+    /// - Parameter limit: the longest time to wait, at least zero.
+    func shutdown(drainingFor limit: Duration) async throws
+}
+
+extension HTTPTransport {
+    public func shutdown(drainingFor limit: Duration) async throws { try await shutdown() }
 }
 
 /// Calls `body` with a transport, and shuts the transport down when `body` returns or throws.

@@ -25,7 +25,7 @@ final class PhaseWatch: EventSink {
         let limits = limits.bounded
         self.limits = limits
         self.sink = sink
-        elapsed = stopwatch(limits.clock)
+        elapsed = makeStopwatch(on: limits.clock)
         var state = State(since: .zero)
         if reportsPhases {
             state.phase = limits.connect == nil ? .queue : .connect
@@ -100,7 +100,7 @@ final class PhaseWatch: EventSink {
     }
 
     private func change(after generation: Int) async throws {
-        try await parked { ticket, continuation in
+        try await waitInQueue { ticket, continuation in
             state.withLock { state -> Result<Void, any Error>? in
                 if Task.isCancelled { return .failure(CancellationError()) }
                 guard state.generation == generation else { return .success(()) }

@@ -77,7 +77,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         watched.options.eventSink = watch
         if limits.idleWrite != nil { watched.body = request.body.watched(by: watch) }
         let sent = watched
-        var response: Response = try await racing(
+        var response: Response = try await withExpiry(
             { try await watch.expiry(of: request) }, discard: { $0.body.abandon() }, operation: { try await self.sendWithinDeadline(sent) })
         response.request.body = request.body
         response.request.options.eventSink = request.options.eventSink
@@ -98,7 +98,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
     private func sendRacing(_ request: Request, against deadline: Deadline) async throws -> Response {
         let started = deadline.remaining
         let transport = transport
-        let response: Response = try await racing(
+        let response: Response = try await withDeadline(
             deadline, onTimeout: { .timedOut(.response, after: started - deadline.remaining, request: request, delivery: .unknown) },
             discard: { $0.body.abandon() },
             operation: { try await transport.send(request) })

@@ -61,7 +61,9 @@ public struct InvalidURLError: LocalizedError, Sendable, Hashable, CustomStringC
         /// There is a fragment: `/x#top`.
         public static let fragment = Reason("it has a fragment, which is never sent", remedy: "'#' within data is written %23")
         /// There is a scheme or an authority in a text that must be a path.
-        public static let absolute = Reason("it has a scheme or an authority, but must be a path", isMistakeOfTheApp: true)
+        public static let absolute = Reason(
+            "it has a scheme or an authority, but must be a path", remedy: "for a whole URL in a typed call, write .url(url)",
+            isMistakeOfTheApp: true)
         /// There is a path or a query in a text that must be an origin.
         public static let notAnOrigin = Reason(
             "it has a path or a query, and an origin is a scheme, a host and a port alone", isMistakeOfTheApp: true)

@@ -25,15 +25,20 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         case segments([String], name: String?)
     }
 
+    enum Kind: Sendable, Hashable { case template, verbatim, url }
+
     let parts: [Part]
+    private let kind: Kind
     /// Whether the path is data and not a template. There should be few templates, because they name endpoints.
-    let isVerbatim: Bool
+    var isVerbatim: Bool { kind != .template }
+    /// The whole URL, as text; `nil` for a path.
+    var urlText: String? { if kind == .url, case .literal(let text)? = parts.first { text } else { nil } }
 
     /// Creates the path of a literal without values.
-    public init(stringLiteral value: String) { (parts, isVerbatim) = ([.literal(value)], false) }
+    public init(stringLiteral value: String) { (parts, kind) = ([.literal(value)], .template) }
 
     /// Creates the path of a literal with values.
-    public init(stringInterpolation: StringInterpolation) { (parts, isVerbatim) = (stringInterpolation.parts, false) }
+    public init(stringInterpolation: StringInterpolation) { (parts, kind) = (stringInterpolation.parts, .template) }
 
     /// Creates a path from a whole path in a variable, such as a path that a server sent. The path is already percent-encoded,
     /// with or without a query.
@@ -43,7 +48,24 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
     /// ```
     ///
     /// The template is the path itself, and a request for the path has no ``RequestOptions/urlTemplate``.
-    public init(verbatim text: String) { (parts, isVerbatim) = ([.literal(text)], true) }
+    public init(verbatim text: String) { (parts, kind) = ([.literal(text)], .verbatim) }
+
+    /// Returns a whole URL in place of a path, such as a link that a server sent.
+    ///
+    /// ```swift
+    /// let next: [Item] = try await api.get(.url(page.next))
+    /// ```
+    ///
+    /// `server` passes a URL of another origin unchanged: without its default fields, and `authenticate` adds no credentials. The fragment
+    /// is dropped. A request for the URL has no ``RequestOptions/urlTemplate``.
+    ///
+    /// - Parameter url: an absolute `http` or `https` URL. For any other URL, creating the request throws ``InvalidURLError``.
+    public static func url(_ url: URL) -> PathTemplate { .url((try? HTTPURL(url))?.description ?? url.absoluteString) }
+
+    /// Returns a whole URL in place of a path, from the text of a URL, percent-encoded. See ``url(_:)-(URL)``.
+    public static func url(_ text: String) -> PathTemplate { PathTemplate(urlText: text) }
+
+    private init(urlText: String) { (parts, kind) = ([.literal(urlText)], .url) }
 
     /// A path and query that are ready to be sent.
     ///
@@ -60,12 +82,18 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
 
     /// Returns the path with its percent-encoded values filled in. `query` is appended to the query of the path.
     ///
+    /// A whole URL resolves to its path and query.
+    ///
     /// - Throws: ``InvalidURLError`` in these cases:
     ///   - A segment is empty, `.` or `..`.
     ///   - A literal part contains an octet that must be percent-encoded, names an authority, or has a fragment.
     ///   - The path begins with an interpolated value that begins with a slash.
     ///   - `query` was created percent-encoded, and is invalid.
     public func resolved(query: URLQuery = URLQuery()) throws(InvalidURLError) -> Resolved {
+        if let urlText {
+            let request = Request(.get, url: try HTTPURL(urlText), query: query)
+            return Resolved(target: request.head.path ?? "/", template: template)
+        }
         if case .value(let value, _)? = parts.first, value.utf8.first == UInt8(ascii: "/") {
             throw InvalidURLError(description, .interpolatedPath)
         }
@@ -163,6 +191,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
 
     /// The path without its query. Each value is replaced by its name in braces, or by `{}` if it has no name.
     public var template: String {
+        if let urlText { return (try? HTTPURL(urlText))?.path ?? "" }
         var text = ""
         for part in parts {
             switch part {
@@ -175,8 +204,8 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         return text
     }
 
-    /// The template, because values may be secret.
-    public var description: String { template }
+    /// The template, because values may be secret. A whole URL is shown without secrets.
+    public var description: String { urlText.map { Sensitivity.standard.redactedURL($0).shownSafely(limit: 200) } ?? template }
 
     /// The parts of a literal, as the compiler collects them.
     public struct StringInterpolation: StringInterpolationProtocol, CustomStringConvertible, HidesStorage {

@@ -32,8 +32,13 @@ package struct RFC3339Date: Sendable, Hashable {
     /// The nanoseconds after ``secondsSinceEpoch``: 0 to 999,999,999.
     package let nanoseconds: Int
 
+    /// Whether the text has a time zone. Without one, ``secondsSinceEpoch`` is the time of the unknown zone.
+    package let hasTimeZone: Bool
+
     /// Reads a date of at most 128 bytes, in the years 0000 to 9999.
-    package init(_ text: some StringProtocol) throws(Problem) {
+    ///
+    /// - Parameter requiresTimeZone: whether a date without a time zone is refused.
+    package init(_ text: some StringProtocol, requiresTimeZone: Bool = true) throws(Problem) {
         guard text.utf8.count <= FieldLimits.shortValueBytes else { throw .tooLong }
         var reader = Reader(text)
         let (year, month, day) = try reader.date()
@@ -41,8 +46,9 @@ package struct RFC3339Date: Sendable, Hashable {
         guard reader.skip("Tt ") else { throw .form }
         let (hour, minute, second) = try reader.time()
         nanoseconds = try reader.fraction()
-        if reader.isAtEnd { throw .missingTimeZone }
-        let offset = try reader.offset()
+        hasTimeZone = !reader.isAtEnd
+        if !hasTimeZone, requiresTimeZone { throw .missingTimeZone }
+        let offset = hasTimeZone ? try reader.offset() : 0
         guard (1...12).contains(month) else { throw .noSuchMonth }
         guard (1...CivilCalendar.length(ofMonth: month, year: year)).contains(day) else { throw .noSuchDay }
         guard hour <= 23, minute <= 59, second <= 60 else { throw .noSuchTime }

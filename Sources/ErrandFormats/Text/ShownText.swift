@@ -3,7 +3,7 @@ extension StringProtocol {
     ///
     /// The result is on one line, and has no control characters. It has at most `limit` characters (200 by default), each with only a
     /// few combining marks. The work does not grow with the part that is cut off.
-    public func shownSafely(limit: Int = 200) -> String {
+    package func shownSafely(limit: Int = 200) -> String {
         var text = ""
         // One more scalar than is shown is read, to find out whether the text is cut off.
         let (scalarLimit, isUnlimited) = limit.multipliedReportingOverflow(by: 4)

@@ -50,7 +50,7 @@ public final class CircuitBreaker: Sendable {
         onChange: @escaping @Sendable (_ origin: Origin, _ state: State) -> Void = { _, _ in }
     ) {
         (self.policy, self.onChange) = (policy, onChange)
-        elapsed = stopwatch(clock)
+        elapsed = makeStopwatch(on: clock)
     }
 
     /// Returns the state of an origin's circuit: `.closed` for an origin that is not known.

@@ -4,9 +4,9 @@ internal import ErrandCore
 ///
 /// A closed circuit counts calls within a window. The circuit opens when there were at least ``CircuitBreakerPolicy/minimumCalls`` calls,
 /// and the share of failed or slow calls reaches its limit. An open circuit refuses calls for ``CircuitBreakerPolicy/breakTime``, or for
-/// the wait that the server asked for. A half-open circuit allows ``CircuitBreakerPolicy/probeCount`` probeCount. The circuit closes when all
-/// probeCount succeed, and opens again when a probe fails. A probe without an outcome for ``CircuitBreakerPolicy/breakTime`` does not block
-/// the circuit: one more probe is allowed.
+/// the wait that the server asked for. A half-open circuit allows ``CircuitBreakerPolicy/probeCount`` probes. The circuit closes when
+/// all probes succeed, and opens again when a probe fails. A probe without an outcome for ``CircuitBreakerPolicy/breakTime`` does not
+/// block the circuit: one more probe is allowed.
 package struct CircuitBreakerMachine: Sendable {
     package enum State: Sendable, Hashable {
         case closed
@@ -58,7 +58,7 @@ package struct CircuitBreakerMachine: Sendable {
             lastProbe = now
             return .go(generation: generation)
         case .halfOpen(let inFlight, let succeeded):
-            // Without an inner timeout, probeCount may hang. Such probeCount must not keep the circuit half-open.
+            // Without an inner timeout, probes may hang. Such probes must not keep the circuit half-open.
             guard inFlight + succeeded < policy.probeCount || now - lastProbe >= policy.breakTime else { return .refused(for: nil) }
             lastProbe = now
             state = .halfOpen(inFlight: inFlight + 1, succeeded: succeeded)

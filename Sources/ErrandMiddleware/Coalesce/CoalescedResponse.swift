@@ -22,7 +22,7 @@ struct Caller: Sendable {
         _ operation: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
         guard let deadline = request.deadline else { return try await operation() }
-        return try await racing(deadline, onTimeout: { timedOut(phase, delivery) }, discard: late, operation: operation)
+        return try await withDeadline(deadline, onTimeout: { timedOut(phase, delivery) }, discard: late, operation: operation)
     }
 }
 

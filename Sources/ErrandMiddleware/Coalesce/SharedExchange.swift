@@ -58,7 +58,7 @@ final class SharedExchange: Sendable {
     ///
     /// - Throws: `CancellationError` when the task is cancelled.
     private func wait(_ member: Int) async throws {
-        try await parked { _, continuation in
+        try await waitInQueue { _, continuation in
             state.withLock { !Task.isCancelled && $0.wait(member, continuation) } ? nil : .success(())
         } leave: { [self] _ in
             state.withLock { $0.stopWaiting(member) }

@@ -47,7 +47,7 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard !request.options.concurrencyLimit.isOff, let key = scope.key(of: request) else { return try await next.send(request) }
         try await limiter.acquire(key, for: request)
-        let elapsed = stopwatch(clock)
+        let elapsed = makeStopwatch(on: clock)
         let response: Response
         do {
             response = try await next.send(request)

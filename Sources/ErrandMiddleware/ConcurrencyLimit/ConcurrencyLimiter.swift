@@ -46,7 +46,7 @@ final class ConcurrencyLimiter: Sendable {
         defer { request.report(.queueEnd) }
         guard let deadline = request.deadline else { return try await wait(key, for: request) }
         let before = deadline.remaining
-        try await racing(
+        try await withDeadline(
             deadline, onTimeout: { .timedOut(.queue, after: before - deadline.remaining, request: request, delivery: .notSent) },
             discard: { self.release(key, .cancelled) }, operation: { try await self.wait(key, for: request) })
     }
@@ -73,7 +73,7 @@ final class ConcurrencyLimiter: Sendable {
     }
 
     private func wait(_ key: RequestScope.Key, for request: Request) async throws {
-        try await parked { (ticket, continuation: CheckedContinuation<Void, any Error>) in
+        try await waitInQueue { (ticket, continuation: CheckedContinuation<Void, any Error>) in
             within(key) { line in
                 if ticket.isCancelled { return .failure(CancellationError()) }
                 if line.hasRoom {

@@ -87,7 +87,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
         self.init(name: "another sender", statuses: statuses, deadlineShare: deadlineShare, hasServer: hasServer) { request, cause in
             guard request.body.canBeSent, cause.allowsSending(request) else { return nil }
             // The other sender's stack is part of the call. It need not support every option that the call sets.
-            return try await stack.send(withinCall: request)
+            return try await stack.sendWithinCall(request)
         }
     }
 

@@ -67,7 +67,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
             request.options.upgrade == nil
         else { return try await next.send(request) }
         let origin = request.origin
-        let elapsed = stopwatch(clock)
+        let elapsed = makeStopwatch(on: clock)
         let response: Response
         if let delay = latencies.delay(policy.delay, of: origin) {
             response = try await race(request, after: delay, policy, origin: origin, next)
@@ -178,7 +178,7 @@ private final class OriginLatencies: Sendable {
     private let elapsed: @Sendable () -> Duration
     private let windows = Mutex(BoundedTable<Origin?, LatencyWindow>(limit: originLimit))
 
-    init(_ clock: any Clock<Duration>) { elapsed = stopwatch(clock) }
+    init(_ clock: any Clock<Duration>) { elapsed = makeStopwatch(on: clock) }
 
     var count: Int { windows.withLock(\.count) }
 

@@ -57,9 +57,9 @@ public struct ProfileMiddleware: HTTPMiddleware {
 
         var eventSink: (any EventSink)? { self }
 
-        func received(_ response: inout Response, isRefused: Bool, awaitsReader: Bool) { response.metadata.profile = profile }
+        func receive(_ response: inout Response, isRefused: Bool, awaitsReader: Bool) { response.metadata.profile = profile }
 
-        func ended(_ outcome: CallOutcome, at mark: Void) { profile.end(outcome) }
+        func end(_ outcome: CallOutcome, at mark: Void) { profile.end(outcome) }
 
         func record(_ event: ExchangeEvent) {
             if event.kind == .redirectDecision, event.decision?.continues == true { profile.redirected() }

@@ -24,7 +24,7 @@ public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits {
     public init(maxKeys: Int = 1_000, clock: any Clock<Duration> = ContinuousClock()) {
         precondition(maxKeys >= 1, "maxKeys must be at least 1 (is \(maxKeys))")
         self.maxKeys = maxKeys
-        elapsed = stopwatch(clock)
+        elapsed = makeStopwatch(on: clock)
         machines = Mutex(TieredTable(limit: maxKeys, isImportant: \.hasNews))
     }
 

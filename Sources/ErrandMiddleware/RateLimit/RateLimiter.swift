@@ -42,7 +42,7 @@ final class RateLimiter: Sendable {
     init(_ settings: Settings, store: any RateLimitStore, clock: any Clock<Duration>) {
         (self.settings, self.store, self.clock) = (settings, store, clock)
         immediate = store.immediate
-        elapsed = stopwatch(clock)
+        elapsed = makeStopwatch(on: clock)
         keys = Mutex(Keys(belief: RateLimitBelief(limit: max(settings.longestServerWait, Self.longestBelief))))
     }
 
@@ -70,7 +70,7 @@ final class RateLimiter: Sendable {
         let call = Call(request: request, arrived: elapsed(), isProbe: isProbe)
         do {
             guard let expiry = expiry(of: call) else { return Permit(grant: try await waitForGrant(key, call), isProbe: isProbe) }
-            let grant = try await racing(expiry, discard: { self.pass($0, key) }, operation: { try await self.waitForGrant(key, call) })
+            let grant = try await withExpiry(expiry, discard: { self.pass($0, key) }, operation: { try await self.waitForGrant(key, call) })
             return Permit(grant: grant, isProbe: isProbe)
         } catch {
             if isProbe { endProbe(key, hasResponse: false) }
@@ -145,7 +145,7 @@ final class RateLimiter: Sendable {
 
     /// Suspends the call until it has a grant or becomes the leader.
     private func enter(_ key: String, _ call: Call) async throws -> QueueOutcome {
-        try await parked { ticket, continuation in
+        try await waitInQueue { ticket, continuation in
             within(key) { line in
                 if ticket.isCancelled { return .failure(CancellationError()) }
                 if line.leader == nil {
@@ -204,7 +204,7 @@ final class RateLimiter: Sendable {
         if let immediate { return immediate.observe(fields, for: key, after: grant) }
         let store = store
         guard let deadline else { return (try? await store.observe(fields, for: key, after: grant)) ?? () }
-        try? await racing(
+        try? await withDeadline(
             deadline, onTimeout: { .timedOut(.response, after: .zero, request: nil, delivery: .sent) }, discard: { _ in },
             operation: { try await store.observe(fields, for: key, after: grant) })
     }

@@ -80,9 +80,10 @@ public struct RedirectMiddleware: HTTPMiddleware {
     }
 }
 
-private enum RedirectOptionKey: CrossOriginOptionKey {
+private enum RedirectOptionKey: OptionKey {
     static var defaultValue: OptionOverride<RedirectPolicy> { .inherited }
     static var requiredMiddleware: MiddlewarePlace { .redirect }
+    static var crossesOrigins: Bool { true }
 }
 
 extension RequestOptions {

@@ -148,6 +148,6 @@ public struct RedirectError: RequestFailure {
 
     /// A sentence for people.
     public var errorDescription: String? { "A redirect of \(shownServer) cannot be followed." }
-    public var failureReason: String? { reason.description.asSentence }
+    public var failureReason: String? { SafeText.sentence(reason.description) }
     public var recoverySuggestion: String? { "Try again later." }
 }

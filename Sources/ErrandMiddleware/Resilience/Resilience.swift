@@ -10,9 +10,9 @@ public import ErrandCore
 /// ```
 public struct Resilience: Sendable, CustomStringConvertible {
     /// The timeout of the whole call, including all attempts, waits and the body: 30 s by default.
-    public let total: Duration
+    public let totalTimeout: Duration
     /// The timeout of each attempt, from the moment when the attempt has its slot: 10 s by default.
-    public let attempt: Duration
+    public let attemptTimeout: Duration
     /// The retry policy: ``RetryPolicy/standard`` by default.
     public let retry: RetryPolicy
     /// The circuit breaker's policy: ``CircuitBreakerPolicy/standard`` by default.
@@ -54,8 +54,8 @@ public struct Resilience: Sendable, CustomStringConvertible {
             "totalTimeout and attemptTimeout must be more than zero (are \(totalTimeout.inWords) and \(attemptTimeout.inWords))")
         expect(
             attemptTimeout < totalTimeout,
-            "attemptTimeout must be less than totalTimeout (are \(attemptTimeout.inWords) and \(totalTimeout.inWords)): no time would be left for another attempt"
-        )
+            "attemptTimeout must be less than totalTimeout (are \(attemptTimeout.inWords) and \(totalTimeout.inWords)): "
+                + "no time would be left for another attempt")
         expect(
             circuitBreaker.window >= attemptTimeout * 2,
             "circuitBreaker.window must be at least twice attemptTimeout (are \(circuitBreaker.window.inWords) and \(attemptTimeout.inWords)): "

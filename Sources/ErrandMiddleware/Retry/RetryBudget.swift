@@ -51,7 +51,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
             precondition(tokens >= 0, "\(name) must be at least 0 (is \(tokens))")
         }
         (self.reserve, self.perSuccess, self.perSecond) = (reserve, perSuccess, perSecond)
-        elapsed = stopwatch(clock)
+        elapsed = makeStopwatch(on: clock)
     }
 
     /// Returns the tokens of a bucket at `now`.
@@ -102,12 +102,12 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
 
     /// The numbers in words: `5 retries, plus 0.2 for each success and 0.1 for each second`.
     public var description: String {
-        let refill = [(perSuccess, "success"), (perSecond, "second")].filter { $0.0 > 0 }.map { "\($0.0.inWords) for each \($0.1)" }
-        return "\(reserve.inWords) retries" + (refill.isEmpty ? "" : ", plus \(refill.joined(separator: " and "))")
+        let refill = [(perSuccess, "success"), (perSecond, "second")].filter { $0.0 > 0 }.map { "\(SafeText.number($0.0)) for each \($0.1)" }
+        return "\(SafeText.number(reserve)) retries" + (refill.isEmpty ? "" : ", plus \(refill.joined(separator: " and "))")
     }
 
     /// The text for the stack's description: `budget 5 + 20 % of successes`.
-    var label: String { "budget \(reserve.inWords)" + (share.map { " + \($0)" } ?? "") }
+    var label: String { "budget \(SafeText.number(reserve))" + (share.map { " + \($0)" } ?? "") }
 
-    private var share: String? { perSuccess > 0 ? "\(perSuccess.inPercent) of successes" : nil }
+    private var share: String? { perSuccess > 0 ? "\(SafeText.percent(perSuccess)) of successes" : nil }
 }

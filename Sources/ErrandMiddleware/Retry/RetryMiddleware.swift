@@ -91,7 +91,7 @@ public struct RetryMiddleware: HTTPMiddleware {
                     canReplay: request.body.canBeSent,
                     remaining: request.deadline?.remaining, hasUsedFreeAttempt: hasUsedFreeAttempt),
                 of: request, result, random: shared?.random(random) ?? random())
-            guard case .again(let delay, let counts) = decision, !counts || hasToken(for: request, shared) else {
+            guard case .retry(let delay, let counts) = decision, !counts || hasToken(for: request, shared) else {
                 // A status that the policy would retry is not a success, even if the app's own decision makes it final. For a shared
                 // success, only the caller whose request was sent adds to the budget.
                 if decision == .stop(.final), case .success(let response) = result, !policy.statuses.contains(response.head.status.code),
@@ -126,7 +126,7 @@ public struct RetryMiddleware: HTTPMiddleware {
             case .failure(let error): "\(type(of: error))"
             }
         return switch decision {
-        case .again(let delay, let counts): .init(continues: true, after: delay, "\(what), \(counts ? "again" : "again, uncounted")")
+        case .retry(let delay, let counts): .init(continues: true, after: delay, "\(what), \(counts ? "again" : "again, uncounted")")
         case .stop(let reason): .init(continues: false, "\(what), \(reason)")
         }
     }
@@ -136,11 +136,11 @@ public struct RetryMiddleware: HTTPMiddleware {
     ) throws -> Response {
         switch result {
         case .success(let response):
-            var response = attempts.finish(response)
+            var response = attempts.adding(to: response)
             if stop != .final { response.metadata.retryStop = stop }
             return response
         case .failure(let error):
-            let error = attempts.finish(error)
+            let error = attempts.adding(to: error)
             // The error of a passed deadline already has the reason.
             let isTooLate =
                 stop == .deadlineTooNear && error.isTimeout && (error as? any RequestFailure)?.request?.deadline?.hasPassed == true
@@ -165,10 +165,11 @@ public struct RetryMiddleware: HTTPMiddleware {
     }
 }
 
-private enum RetryOptionKey: CrossOriginOptionKey {
+private enum RetryOptionKey: OptionKey {
     static var defaultValue: OptionOverride<RetryPolicy> { .inherited }
     static func identity(of value: OptionOverride<RetryPolicy>) -> OptionIdentity { .ofSwitch(value) }
     static var requiredMiddleware: MiddlewarePlace { .retry }
+    static var crossesOrigins: Bool { true }
 }
 
 extension RequestOptions {

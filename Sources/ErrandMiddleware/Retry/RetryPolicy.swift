@@ -59,7 +59,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         statuses: Set<Int> = defaultStatuses, keyedMethods: Set<HTTPRequest.Method> = []
     ) {
         precondition(maxAttempts >= 1, "maxAttempts must be at least 1 (is \(maxAttempts))")
-        precondition(retryAfterCap >= .zero, "retryAfterCap must be at least zero (is \(retryAfterCap.inWords))")
+        precondition(retryAfterCap >= .zero, "retryAfterCap must be at least zero (is \(SafeText.duration(retryAfterCap)))")
         (self.maxAttempts, self.backoff, self.jitter) = (maxAttempts, backoff, jitter)
         (self.retryAfterCap, self.statuses, self.keyedMethods) = (retryAfterCap, statuses, keyedMethods)
     }
@@ -81,7 +81,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     public enum Decision: Sendable, Hashable {
         /// A further attempt, after this wait. If `counts` is false, the attempt takes no token from the retry budget and is not counted
         /// against `maxAttempts`.
-        case again(after: Duration, counts: Bool)
+        case retry(after: Duration, countsAsAttempt: Bool)
         /// No further attempt: the response or the failure is final.
         case stop(RetryStop)
     }
@@ -149,7 +149,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
             return .stop(.final)
         case .unprocessed:
             guard situation.canReplay else { return .stop(.bodyCannotBeReplayed) }
-            if !situation.hasUsedFreeAttempt { return .again(after: .zero, counts: false) }
+            if !situation.hasUsedFreeAttempt { return .retry(after: .zero, countsAsAttempt: false) }
             return waiting(situation, counts: true, random)
         case .neverSent:
             return waiting(situation, counts: true, random)
@@ -175,6 +175,6 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         guard wait != nil || floor <= retryAfterCap else { return .stop(.retryAfterTooLong) }
         let delay = wait ?? floor + jitter.applied(to: backoff.wait(afterAttempt: situation.attempt), random: random())
         if let remaining = situation.remaining, delay >= remaining { return .stop(.deadlineTooNear) }
-        return .again(after: delay, counts: counts)
+        return .retry(after: delay, countsAsAttempt: counts)
     }
 }

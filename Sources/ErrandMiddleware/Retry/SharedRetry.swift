@@ -42,9 +42,10 @@ final class SharedRetry: Sendable {
 }
 
 private enum SharedRetryMetadataKey: MetadataKey { static var defaultValue: SharedRetry? { nil } }
-private enum SharedRetryOptionKey: CrossOriginOptionKey {
+private enum SharedRetryOptionKey: OptionKey {
     static var defaultValue: SharedRetry? { nil }
     static func identity(of value: SharedRetry?) -> OptionIdentity { .ignored }
+    static var crossesOrigins: Bool { true }
 }
 
 extension ResponseMetadata {

@@ -38,7 +38,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
         var attempts = CallAttempts()
         while true {
             let received = try await attempts.send(request, to: next)
-            var response = attempts.finish(received)
+            var response = attempts.adding(to: received)
             let ruling: (index: Int, delay: Duration)?
             do {
                 ruling = try await rule(on: &response, request: request, by: chain, retries: retries, next: next)
@@ -47,7 +47,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
                 // A cancelled call ends as cancelled, regardless of the validator's error.
                 try Task.checkCancellation()
                 request.reportRefusal(of: response.head, with: error)
-                throw CallAttempts(response.metadata.attempts).finish(error)
+                throw CallAttempts(response.metadata.attempts).adding(to: error)
             }
             guard let (index, delay) = ruling else { return response }
             retries[index] += 1
@@ -105,7 +105,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
     ) async throws {
         guard let deadline else { return try await work() }
         let before = deadline.remaining
-        try await racing(
+        try await withDeadline(
             deadline,
             onTimeout: {
                 TransportError(

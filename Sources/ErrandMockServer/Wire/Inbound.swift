@@ -87,7 +87,7 @@ final class Inbound: Sendable {
     /// Returns the next part; `nil` if the connection has ended. Parts that were received before the end can still be read, even by a
     /// cancelled task.
     func next() async throws -> RequestPart? {
-        try await parked { _, continuation in
+        try await waitInQueue { _, continuation in
             let (result, demand) = state.withLock { state -> (Result<RequestPart?, any Error>?, (@Sendable () -> Void)?) in
                 if let part = state.parts.popFirst() { return (.success(part), state.demand()) }
                 if let end = state.end { return (end.map { nil }, nil) }

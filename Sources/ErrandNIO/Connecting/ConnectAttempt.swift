@@ -84,7 +84,7 @@ final class ConnectAttempt: Sendable {
         return during.map { HandshakeFailure(error, during: $0) } ?? error
     }
 
-    /// Adds a channel of the attempt. Returns false if the attempt was canceled.
+    /// Adds a channel of the attempt. Returns false if the attempt was cancelled.
     func add(_ channel: any Channel) -> Bool {
         state.withLock { state in
             if !state.isCancelled { state.channels.append(channel) }
@@ -94,7 +94,7 @@ final class ConnectAttempt: Sendable {
 
     /// Looks up the host of an origin.
     ///
-    /// - Returns: the addresses of the host, at least one. The future also fails when the attempt is canceled.
+    /// - Returns: the addresses of the host, at least one. The future also fails when the attempt is cancelled.
     func lookUp(_ origin: Origin, with resolver: any HostResolver, on loop: any EventLoop) -> EventLoopFuture<[IPAddress]> {
         let (host, port) = (origin.bareHost, origin.effectivePort)
         state.withLock { $0.progress.host = host }

@@ -89,7 +89,7 @@ final class Exchange: Sendable {
 
     // MARK: - Waiting
 
-    /// Keeps the continuation of the task that waits for the response. If the exchange was already canceled, returns false and does not
+    /// Keeps the continuation of the task that waits for the response. If the exchange was already cancelled, returns false and does not
     /// keep the continuation.
     func register(_ waiter: Waiter) -> Bool {
         state.withLock { state in
@@ -118,7 +118,7 @@ final class Exchange: Sendable {
 
     // MARK: - From place to place
 
-    /// Records a place in the pool's queue. Returns whether the exchange was canceled. Then the exchange must leave the queue.
+    /// Records a place in the pool's queue. Returns whether the exchange was cancelled. Then the exchange must leave the queue.
     func enqueued(_ ticket: Pool.Ticket) -> Bool {
         state.withLock { state in
             // A connection may have become free meanwhile. If that connection was lost, the exchange may be in the queue again. The later
@@ -129,7 +129,7 @@ final class Exchange: Sendable {
         }
     }
 
-    /// Assigns the exchange to a connection. Returns false if the exchange was canceled, or is over.
+    /// Assigns the exchange to a connection. Returns false if the exchange was cancelled, or is over.
     func assign(to connection: Connection) -> Bool {
         state.withLock { state in
             guard !state.isCancelled, state.waiter != nil else { return false }
@@ -215,8 +215,8 @@ final class Exchange: Sendable {
 
     /// Claims the body for the task that is about to open it. After that, a body that can't be opened again stays with its connection.
     ///
-    /// - Throws: `CancellationError` if the task was canceled. A lost connection cancels the task before the exchange moves on, so that the
-    ///   task can't use up the body of the next connection.
+    /// - Throws: `CancellationError` if the task was cancelled. A lost connection cancels the task before the exchange moves on, so that
+    ///   the task can't use up the body of the next connection.
     func claimBody() throws {
         try state.withLock { state in
             try Task.checkCancellation()

@@ -26,11 +26,11 @@ struct UploadPump: Sendable {
                     try await queue.window.wait()
                 }
             }
-            // A sequence such as `AsyncStream` also ends when its reader is canceled. Then the body is not complete.
+            // A sequence such as `AsyncStream` also ends when its reader is cancelled. Then the body is not complete.
             try Task.checkCancellation()
             if queue.finish(.complete(trailers: source.trailers)) { notify() }
         } catch {
-            // This task is canceled when the exchange ends, or when its response needs no more of the request.
+            // This task is cancelled when the exchange ends, or when its response needs no more of the request.
             if !Task.isCancelled, queue.finish(.failed(error)) { notify() }
         }
     }

@@ -35,10 +35,10 @@ final class WriteWindow: Sendable {
 
     /// Waits until no more than `limitBytes` bytes are on their way.
     ///
-    /// - Throws: the error with which the window was closed; `CancellationError` if the task is canceled.
+    /// - Throws: the error with which the window was closed; `CancellationError` if the task is cancelled.
     func wait(upTo limitBytes: Int = WriteWindow.limitBytes) async throws {
         if state.withLock({ $0.bytes <= limitBytes }) { return }
-        try await parked { ticket, continuation in
+        try await waitInQueue { ticket, continuation in
             state.withLock { state -> Result<Void, any Error>? in
                 if state.bytes <= limitBytes { return .success(()) }
                 if let failure = state.failure { return .failure(failure) }

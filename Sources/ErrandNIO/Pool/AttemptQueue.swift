@@ -133,7 +133,7 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
         return nil
     }
 
-    /// The attempts in the order in which surplus attempts are canceled. The attempts of waiters that have another connection come
+    /// The attempts in the order in which surplus attempts are cancelled. The attempts of waiters that have another connection come
     /// first. Within each kind, the latest attempt comes first.
     var dispensableAttempts: [Int] {
         let made = attempts.filter { $0.value != 0 }

@@ -83,6 +83,9 @@ final class Connection: Sendable {
     func countBegin() -> Bool { usage.wrappingAdd(Self.oneBegun + 1, ordering: .relaxed).oldValue > 0 }
     func countEnd() { usage.wrappingSubtract(1, ordering: .relaxed) }
 
+    /// Whether an exchange is in progress.
+    var isInUse: Bool { exchanges.inProgress > 0 }
+
     private var exchanges: (begun: Int, inProgress: Int) {
         let usage = usage.load(ordering: .relaxed)
         return (Int(usage / Self.oneBegun), Int(usage % Self.oneBegun))

@@ -262,7 +262,7 @@ final class Pool: Sendable {
     // MARK: - Sharing
 
     /// Uses the addresses of an origin's host. If a connection of another origin may be shared, queued exchanges begin on that
-    /// connection. Then the attempt is canceled, unless other exchanges wait for it.
+    /// connection. Then the attempt is cancelled, unless other exchanges wait for it.
     func found(_ addresses: [IPAddress], for made: ConnectAttempt, to route: Route) {
         guard settings.mayShareConnections(of: route) else { return }
         // The attempt gets the addresses first, so that a connection that opens later sees them.
@@ -370,6 +370,9 @@ final class Pool: Sendable {
     }
 
     // MARK: - The end
+
+    /// Whether an exchange is queued or in progress.
+    var hasExchanges: Bool { state.withLock { $0.machine.waiterCount > 0 || $0.open.values.contains(where: \.isInUse) } }
 
     var isShutDown: Bool { state.withLock(\.machine.isShutDown) }
 

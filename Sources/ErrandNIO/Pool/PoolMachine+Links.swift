@@ -44,7 +44,7 @@ extension PoolMachine {
     }
 
     /// Starts queued exchanges on a connection while it has room. If the connection takes several exchanges, surplus attempts to connect
-    /// are canceled. If the connection takes fewer exchanges than expected, the missing attempts are made.
+    /// are cancelled. If the connection takes fewer exchanges than expected, the missing attempts are made.
     mutating func beginMore(on link: Link, of key: Key, at now: Duration) -> Work {
         var work = Work()
         guard !isShutDown, let slot = table.slot(of: link), let index = groups.index(forKey: key) else { return work }
@@ -116,9 +116,9 @@ extension PoolMachine {
     /// Returns whether a connection makes room for another origin, because the oldest queued exchange of that origin came before all
     /// queued exchanges of the connection's origin.
     ///
-    /// Therefore no origin waits forever because another origin is busy. A connection makes room after ``minimumExchanges`` exchanges. A connection
-    /// with other exchanges in progress drains first. The number of draining connections is at most one more than the number of waiting
-    /// origins.
+    /// Therefore no origin waits forever because another origin is busy. A connection makes room after ``minimumExchanges`` exchanges. A
+    /// connection with other exchanges in progress drains first. The number of draining connections is at most one more than the number
+    /// of waiting origins.
     private mutating func givesWay(_ slot: Int, in index: Dictionary<Key, Group>.Index, of key: Key) -> Bool {
         guard total >= limits.connections, !starved.isEmpty, table[slot].begun >= Self.minimumExchanges else { return false }
         guard table[slot].inUse == 0 || table.roomMakingCount <= starved.count else { return false }

@@ -39,7 +39,7 @@ extension NIOTransport {
         /// The setting requires ``allowsHTTP2``. Neither ``unixSocketPath`` nor a client certificate may be set.
         public var sharesConnectionsAcrossHosts = false
         /// How long a server may be silent before the transport sends a ping on an HTTP/2 connection. More than zero. `nil` (the default):
-        /// no pings, except one with the reset of a request that was canceled while the server was silent. If the transport receives
+        /// no pings, except one with the reset of a request that was cancelled while the server was silent. If the transport receives
         /// nothing within the same time, at most 10 s, it closes the connection. The exchanges of the connection fail or are sent again.
         public var pingInterval: Duration?
         /// The timeout for connecting, including the lookup of the host and TLS: 10 s by default; more than zero. A request's deadline

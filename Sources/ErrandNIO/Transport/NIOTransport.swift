@@ -60,7 +60,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
 
     /// The transport enforces deadlines and the limits of phases, streams response bodies, and reports the phases of an exchange and
     /// informational responses. It sends and returns trailer fields. Over HTTP/1.1, it changes protocols.
-    public var capabilities: Capabilities {
+    public var capabilities: TransportCapabilities {
         [.deadlines, .phaseTimeouts, .streamingDownload, .phaseEvents, .informationalResponses, .trailers, .upgrades]
     }
 
@@ -103,6 +103,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     public func send(_ request: Request) async throws -> Response {
         guard let origin = request.origin else { throw InvalidURLError(request.head.path ?? "", .missingHost) }
         let exchange = Exchange(request, to: try makeRoute(for: request, to: origin), owner: owner)
+        if owner.isDraining.load(ordering: .relaxed) { throw exchange.failure(.shutDown, phase: .request, delivery: .notSent) }
         if let problem = exchange.upgrade?.problem(of: request) {
             throw exchange.failure(.invalidRequest, phase: .request, message: problem, delivery: .notSent)
         }
@@ -168,11 +169,36 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     /// Returns when all connections have closed, including connections that were being opened. Then event loops of the app may be shut
     /// down.
     public func shutdown() async throws { try await owner.pool.shutDown().get() }
+
+    /// Lets the exchanges in progress end, and then closes every connection.
+    ///
+    /// ```swift
+    /// try await transport.shutdown(drainingFor: .seconds(10))
+    /// ```
+    ///
+    /// New requests fail immediately, with the code `shutDown`. Queued requests are sent. An exchange ends with its body, and an upgraded
+    /// connection when it closes. If the task is cancelled, the transport shuts down immediately.
+    ///
+    /// - Parameter limit: the longest time to wait, at least zero. Then exchanges in progress fail.
+    public func shutdown(drainingFor limit: Duration) async throws {
+        precondition(limit >= .zero, "drainingFor must be at least zero (is \(limit.inWords))")
+        let deadline = ContinuousClock.now + limit.bounded
+        owner.isDraining.store(true, ordering: .relaxed)
+        // Between two connections, an exchange is in no place for a moment. Therefore one look is not enough.
+        var quietLooks = 0
+        while quietLooks < 2, ContinuousClock.now < deadline {
+            quietLooks = owner.pool.hasExchanges ? 0 : quietLooks + 1
+            do { try await Task.sleep(for: .milliseconds(5)) } catch { break }
+        }
+        try await shutdown()
+    }
 }
 
 /// Shuts the pool down when the last copy of the transport is gone and all its exchanges have ended.
 final class TransportOwner: Sendable {
     let pool: Pool
+    /// Whether new requests are refused.
+    let isDraining = Atomic(false)
 
     init(_ pool: Pool) { self.pool = pool }
 

@@ -38,7 +38,7 @@ final class UpgradedStream: DuplexStream, ReadyBodySource {
 
     /// Writes `data`. Returns when at most 256 KiB are on their way to the network.
     ///
-    /// A call that is canceled before it begins writes nothing. A call that is canceled while it waits has queued all of `data`. These
+    /// A call that is cancelled before it begins writes nothing. A call that is cancelled while it waits has queued all of `data`. These
     /// bytes are written after the bytes of earlier calls.
     ///
     /// - Throws: ``ErrandCore/TransportError`` with the code `connectionLost` if the stream or its writing has ended;

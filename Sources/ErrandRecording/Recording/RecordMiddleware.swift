@@ -43,7 +43,7 @@ public struct RecordMiddleware: HTTPMiddleware {
         case .once where !recording.isReplayOnly: return try await record(request, to: next)
         case .once, .none:
             let (recording, timing) = (recording, timing)
-            return try await RecordedResponseTransport { try await recording.replay($0, timing: timing) }.send(withinCall: request)
+            return try await RecordedResponseTransport { try await recording.replay($0, timing: timing) }.sendWithinCall(request)
         case .newEpisodes:
             // Matching may read a one-shot body. If no entry matches, the sent body begins with the bytes that matching has read.
             let read = try await recording.read(request.body)
@@ -57,8 +57,8 @@ public struct RecordMiddleware: HTTPMiddleware {
             }
             read.abandon()
             let (recording, timing) = (recording, timing)
-            return try await RecordedResponseTransport { try await recording.response(entry, to: $0, timing: timing) }.send(
-                withinCall: request)
+            return try await RecordedResponseTransport { try await recording.response(entry, to: $0, timing: timing) }
+                .sendWithinCall(request)
         }
     }
 
@@ -89,9 +89,9 @@ public struct RecordMiddleware: HTTPMiddleware {
 private struct RecordedResponseTransport: HTTPTransport {
     let respond: @Sendable (Request) async throws -> Response
 
-    var capabilities: Capabilities { [] }
+    var capabilities: TransportCapabilities { [] }
 
-    func send(withinCall request: Request) async throws -> Response { try await HTTPStack(self).send(withinCall: request) }
+    func sendWithinCall(_ request: Request) async throws -> Response { try await HTTPStack(self).sendWithinCall(request) }
 
     func send(_ request: Request) async throws -> Response { try await respond(request) }
     func shutdown() async throws {}

@@ -197,7 +197,7 @@ public final class Recording: Sendable, CustomStringConvertible {
     func begin(_ request: Request) -> RecordedExchange {
         let exchange = RecordedExchange(
             request, limitBytes: bodyLimitBytes, keepsCodedBodies: keepsCodedBodies, keepsUnknownText: keepsUnknownText, started: date(),
-            elapsed: stopwatch(clock))
+            elapsed: makeStopwatch(on: clock))
         state.withLock { $0.exchanges.append(exchange) }
         return exchange
     }

@@ -47,7 +47,7 @@ public final class ReplayTransport: HTTPTransport, CustomStringConvertible {
     }
 
     /// The transport streams response bodies, and returns their recorded trailer fields.
-    public var capabilities: Capabilities { [.streamingDownload, .trailers] }
+    public var capabilities: TransportCapabilities { [.streamingDownload, .trailers] }
     public var description: String { "ReplayTransport" }
 
     public func send(_ request: Request) async throws -> Response {

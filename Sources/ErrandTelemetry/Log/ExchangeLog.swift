@@ -69,7 +69,7 @@ final class ExchangeLog: CallObserver {
 
     /// Logs a response immediately, and its body when the body was read. If the call ends with a reader, logs both at the end of the
     /// call.
-    func received(_ response: inout Response, isRefused: Bool, awaitsReader: Bool) {
+    func receive(_ response: inout Response, isRefused: Bool, awaitsReader: Bool) {
         // If no record will be written, the log must cost nothing. A call with a reader can still fail.
         guard wantsAll || (wantsFailures && (isRefused || awaitsReader)) else { return }
         let received = Received(response, isRefused: isRefused, by: request)
@@ -82,9 +82,11 @@ final class ExchangeLog: CallObserver {
         }
     }
 
-    func ended(_ outcome: CallOutcome, at mark: Duration) {
+    func end(_ outcome: CallOutcome, at mark: Duration) {
         if let error = outcome.statusError, let refused = outcome.response {
-            logRefusal(error, Received(refused, isRefused: true, problem: error.shownProblem, by: request), outcome, elapsed: mark.inWords)
+            let received = Received(
+                refused, isRefused: true, problem: error.shownProblem, excerpt: error.bodyExcerpt, by: request)
+            logRefusal(error, received, outcome, elapsed: mark.inWords)
         } else if outcome.response != nil {
             if let awaited = awaited.withLock({ $0.take() }) { logAtEnd(awaited, outcome, elapsed: mark.inWords) }
         } else if let failure = outcome.failure {
@@ -119,9 +121,11 @@ final class ExchangeLog: CallObserver {
         let isRefused: Bool
         /// The server's description of a failure, in parentheses. Empty if the server describes no failure.
         let problem: String
+        /// The first bytes of the body of a refused response; `nil` if they are not known.
+        let excerpt: String?
         let sensitivity: Sensitivity
 
-        init(_ response: Response, isRefused: Bool, problem: String = "", by request: Request) {
+        init(_ response: Response, isRefused: Bool, problem: String = "", excerpt: String? = nil, by request: Request) {
             // The copy has neither the body nor the exchange. The log waits for the end of the exchange, and must not keep the exchange
             // in memory.
             var head = Response(head: response.head, request: response.request)
@@ -132,6 +136,7 @@ final class ExchangeLog: CallObserver {
             self.response = head
             self.isRefused = isRefused
             self.problem = problem
+            self.excerpt = excerpt
             self.sensitivity = sensitivity
         }
 
@@ -162,6 +167,9 @@ final class ExchangeLog: CallObserver {
         var text = LogText(headline: headline, notes: isOneRecord ? requestNotes : [])
         text.notes += notes(received.response.headers, of: .response, sensitivity: received.sensitivity)
         if let body { text.notes.append(body) }
+        if detail.bodyLimitBytes == nil, let excerpt = received.excerpt {
+            text.notes.append(LogText.Note(title: "body: \(excerpt)", side: .response))
+        }
         if received.isRefused, carriesCURL, let command = try? received.response.request.curl() {
             text.notes.append(LogText.Note(title: command.onOneLine))
         }
@@ -347,7 +355,8 @@ final class ExchangeLog: CallObserver {
     ) -> LogText.Note {
         guard count > 0 else { return LogText.Note(title: "body " + title, side: side) }
         let shown = BodyText(
-            front, isWhole: isWhole ?? (front.count == count), contentType: contentType, sensitivity: sensitivity, style: style)
+            front, isWhole: isWhole ?? (front.count == count), contentType: contentType, sensitivity: sensitivity,
+            isPretty: style == .pretty)
         if let summary = shown.summary { return LogText.Note(title: "body \(title), \(summary)", side: side) }
         return LogText.Note(
             title: "body " + title + (front.count < count ? ", the first \(front.count)" : ""), lines: shown.lines, side: side)

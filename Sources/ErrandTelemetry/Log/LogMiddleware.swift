@@ -109,9 +109,15 @@ public struct LogMiddleware: HTTPMiddleware {
         guard logger.logLevel <= max(level, .warning) else { return try await next.send(request) }
         let log = ExchangeLog(
             logger: logger, level: level, detail: detail, style: style, carriedMetadata: metadata, carriesCURL: carriesCURL,
-            request: request, time: stopwatch(clock))
+            request: request, time: makeStopwatch(on: clock))
         log.logRequest()
         return try await next.send(request, observedBy: log)
+    }
+}
+
+extension LogMiddleware: OrderProblemReporter {
+    package func report(orderProblems: [String]) {
+        for problem in orderProblems { logger.warning("order: \(problem)") }
     }
 }
 

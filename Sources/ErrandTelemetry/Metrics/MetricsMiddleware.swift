@@ -119,7 +119,7 @@ public struct MetricsMiddleware: HTTPMiddleware {
         guard !request.options.metrics.isOff else { return try await next.send(request) }
         let series = instruments.series(of: request)
         series.active.increment()
-        return try await next.send(request, observedBy: MeasuredAttempt(series: series, elapsed: stopwatch(clock), body: request.body))
+        return try await next.send(request, observedBy: MeasuredAttempt(series: series, elapsed: makeStopwatch(on: clock), body: request.body))
     }
 }
 
@@ -140,7 +140,7 @@ private struct MeasuredAttempt: CallObserver {
 
     func mark() -> Duration { elapsed() }
 
-    func ended(_ call: CallOutcome, at elapsed: Duration) {
+    func end(_ call: CallOutcome, at elapsed: Duration) {
         let outcome = Series.Outcome(
             status: call.response?.head.status.code, errorType: Conventions.errorType(of: call),
             version: call.response?.metadata.httpVersion)

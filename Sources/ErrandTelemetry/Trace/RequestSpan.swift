@@ -31,7 +31,7 @@ final class RequestSpan: CallObserver {
 
     func mark() -> DefaultTracerClock.Timestamp { DefaultTracerClock.now }
 
-    func ended(_ call: CallOutcome, at end: DefaultTracerClock.Timestamp) {
+    func end(_ call: CallOutcome, at end: DefaultTracerClock.Timestamp) {
         defer { span.end(at: end) }
         guard span.isRecording else { return }
         if let response = call.response { span.updateAttributes { add(response, call, to: &$0) } }

@@ -56,7 +56,7 @@ public final class ManualClock: Clock, Sendable {
     ///
     /// - Throws: `CancellationError`.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
-        try await parked { ticket, continuation in
+        try await waitInQueue { ticket, continuation in
             let (result, watchers) = state.withLock { state -> (Result<Void, any Error>?, [CheckedContinuation<Void, any Error>]) in
                 if Task.isCancelled { return (.failure(CancellationError()), []) }
                 if deadline <= state.now { return (.success(()), []) }
@@ -83,7 +83,7 @@ public final class ManualClock: Clock, Sendable {
     ///
     /// - Throws: `CancellationError`.
     public func sleepers(atLeast count: Int) async throws {
-        try await parked { ticket, continuation in
+        try await waitInQueue { ticket, continuation in
             state.withLock { state -> Result<Void, any Error>? in
                 if Task.isCancelled { return .failure(CancellationError()) }
                 if state.sleepers.count >= count { return .success(()) }

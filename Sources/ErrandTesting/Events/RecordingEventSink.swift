@@ -48,7 +48,7 @@ public final class RecordingEventSink: EventSink {
     ///
     /// - Throws: `CancellationError`.
     public func wait(for kind: ExchangeEvent.Kind) async throws {
-        try await parked { ticket, continuation in
+        try await waitInQueue { ticket, continuation in
             state.withLock { state -> Result<Void, any Error>? in
                 if state.events.contains(where: { $0.kind == kind }) { return .success(()) }
                 state.waiters[ticket] = Waiter(kind: kind, continuation: continuation)

@@ -32,20 +32,20 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
     /// Matches requests that meet a condition, the kind that ``/ErrandCore/HTTPSender/wrapped(by:when:)`` takes.
     ///
     /// ```swift
-    /// .meeting(.host("*.example.com")) && .json(["paid": true])
+    /// .condition(.host("*.example.com")) && .json(["paid": true])
     /// ```
-    public static func meeting(_ condition: RequestCondition) -> RequestMatcher {
-        RequestMatcher(condition.description) { condition.holds($0.request) }
+    public static func condition(_ condition: RequestCondition) -> RequestMatcher {
+        RequestMatcher(condition.description) { condition.isMet(by: $0.request) }
     }
 
     /// Matches requests with this method.
-    public static func method(_ method: HTTPRequest.Method) -> RequestMatcher { meeting(.method(method)) }
+    public static func method(_ method: HTTPRequest.Method) -> RequestMatcher { condition(.method(method)) }
 
     /// Matches paths by a pattern. The path is percent-encoded and without its query.
     ///
     /// - Parameter pattern: literal segments, `{name}` for any segment that is not empty, and a final `**` for any number of
     ///   segments.
-    public static func path(_ pattern: String) -> RequestMatcher { meeting(.path(pattern)) }
+    public static func path(_ pattern: String) -> RequestMatcher { condition(.path(pattern)) }
 
     /// Matches requests with this URL. With `ignoringQuery`, only the part before the question mark is compared.
     public static func url(_ url: String, ignoringQuery: Bool = false) -> RequestMatcher {

@@ -51,7 +51,7 @@ package final class RecordingBodySource: BodySource {
     }
 
     package func next() async throws -> Data? {
-        try await parked { _, continuation in
+        try await waitInQueue { _, continuation in
             state.withLock { state -> Result<Data?, any Error>? in
                 state.asked += 1
                 if Task.isCancelled || state.abandoned > 0 && endsReads { return .failure(CancellationError()) }

@@ -64,6 +64,15 @@ public struct StubResponse: Sendable {
     public static func json(
         _ value: some Encodable & Sendable, status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields(),
         coding: JSONCoding = .standard
+    ) -> StubResponse { encoded(value, status, headers, coding) }
+
+    /// Responds with JSON that is written as a literal, with its `Content-Type`: `.json(["id": 7, "name": "Ada"])`.
+    public static func json(
+        _ value: JSONValue, status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields()
+    ) -> StubResponse { encoded(value, status, headers, .standard) }
+
+    private static func encoded(
+        _ value: some Encodable & Sendable, _ status: HTTPResponse.Status, _ headers: HTTPFields, _ coding: JSONCoding
     ) -> StubResponse {
         StubResponse { _ in
             var head = HTTPResponse(status: status, headerFields: headers)
@@ -94,7 +103,30 @@ public struct StubResponse: Sendable {
         StubResponse { _ in (HTTPResponse(status: status, headerFields: headers), .source(ChunksBodySource(chunks, failure: failure))) }
     }
 
-    /// Throws an error instead of a response.
+    // MARK: Failures of the network
+
+    /// Fails as without a network: the code `cannotConnect`, and the request is not sent.
+    public static let offline = failing(.cannotConnect, phase: .connect, "no network (by the stub)", .notSent)
+    /// Fails as with a name that no server knows: the code `cannotFindHost`, and the request is not sent.
+    public static let hostNotFound = failing(.cannotFindHost, phase: .connect, "no such host (by the stub)", .notSent)
+    /// Fails as with a server that refuses connections: the code `cannotConnect`, and the request is not sent.
+    public static let connectionRefused = failing(.cannotConnect, phase: .connect, "connection refused (by the stub)", .notSent)
+    /// Fails as with a connection that breaks off before the response: the code `connectionLost`, and the request may have been sent.
+    ///
+    /// For a connection that breaks off within the body, see ``breaking(afterBytes:with:)``.
+    public static let connectionLost = failing(.connectionLost, phase: .response, "broken off by the stub", .unknown)
+    /// Fails immediately as after a timeout: the code `timedOut`, and the request may have been sent. For real waiting, see ``never``.
+    public static let timedOut = failing(.timedOut, phase: .response, "by the stub", .unknown)
+    /// Fails as with a certificate that is not trusted: the code `tls`, and the request is not sent.
+    public static let untrustedCertificate = failing(.tls, phase: .connect, "the certificate is not trusted (by the stub)", .notSent)
+
+    private static func failing(
+        _ code: TransportError.Code, phase: ExchangePhase, _ message: String, _ delivery: Delivery
+    ) -> StubResponse {
+        StubResponse { throw TransportError(code, phase: phase, message: message, request: $0.request, delivery: delivery) }
+    }
+
+    /// Throws an error instead of a response. For failures of the network, see ``offline`` and the properties after it.
     public static func failure(_ error: any Error) -> StubResponse { StubResponse { _ in throw error } }
 
     /// Responds with a redirect to `location`, a URL or a relative reference

@@ -79,7 +79,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
         }
     }
 
-    public var capabilities: Capabilities {
+    public var capabilities: TransportCapabilities {
         [.streamingDownload, .phaseEvents, .informationalResponses, .trailers]
     }
     public var description: String { "StubTransport" }

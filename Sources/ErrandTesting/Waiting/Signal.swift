@@ -27,7 +27,7 @@ package final class Signal: Sendable {
     ///
     /// - Throws: `CancellationError`.
     package func wait() async throws {
-        try await parked { ticket, continuation in
+        try await waitInQueue { ticket, continuation in
             add(ticket, continuation)
         } leave: { [self] ticket in
             state.withLock { $0.waiters.removeValue(forKey: ticket) }

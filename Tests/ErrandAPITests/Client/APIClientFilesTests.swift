@@ -19,6 +19,10 @@ import Testing
         func record(_ progress: TransferProgress) { state.withLock { $0.append(progress) } }
     }
 
+    @MainActor private final class ProgressBar {
+        var fraction = 0.0
+    }
+
     private var names: [String] {
         get throws { try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() }
     }
@@ -157,18 +161,30 @@ import Testing
         #expect(stub.requests.last?.headers[.contentType] == "image/png" && stub.requests.last?.body.count == 5)
     }
 
-    /// As the doc comment of `TransferProgress` has it.
-    @Test func reportsAreASequence() async throws {
-        let (client, _) = client(Stub().responds(.stream(streamed, headers: [.contentLength: "11"])))
+    /// The closure changes the state of the main actor without a task and without a sequence.
+    @Test @MainActor func progressKeepsTheActorOfItsCaller() async throws {
+        let (client, stub) = client(Stub().responds(.stream(streamed, headers: [.contentLength: "11"])))
+        let bar = ProgressBar()
+        let file = try await client.download(archive, to: target) { bar.fraction = $0.fraction ?? 0 }
+        #expect(file.bytes == 11 && bar.fraction == 1)
+
+        stub.add(Stub(.post, "/photos").responds(.json(8)))
+        bar.fraction = 0
+        let photo = EndpointBody.data(Data(count: 5), contentType: "image/png")
+        let number: Int = try await client.upload("/photos", body: photo) { bar.fraction = $0.fraction ?? 0 }
+        #expect(number == 8 && bar.fraction == 1)
+
+        bar.fraction = 0
+        _ = try await client.stack.download(Request(.get, url: "https://a.example/archive"), to: target) { bar.fraction = $0.fraction ?? 0 }
+        #expect(bar.fraction == 1)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func cancellingEndsTheReports() async throws {
+        let (client, stub) = client(Stub().responds(.never))
         let (archive, url) = (archive, target)
-        var fraction = 0.0
-        let (reports, continuation) = AsyncStream.makeStream(of: TransferProgress.self, bufferingPolicy: .bufferingNewest(1))
-        async let file = {
-            defer { continuation.finish() }
-            return try await client.download(archive, to: url) { continuation.yield($0) }
-        }()
-        for await progress in reports { fraction = progress.fraction ?? 0 }
-        #expect(try await file.bytes == 11)
-        #expect(fraction == 1)
+        let call = Task { try await client.download(archive, to: url) { _ in } }
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(stub.openBodyCount == 0 && !FileManager.default.fileExists(atPath: url.path))
     }
 }

@@ -119,12 +119,26 @@ private struct User: Decodable, Sendable {
 
     @Test(
         arguments: [
-            ("2026-02-30T00:00:00Z", ": its day does not exist"), ("2026-11-21T12:36:00", ": it has no time zone"),
+            ("2026-02-30T00:00:00Z", ": its day does not exist"),
+            (
+                "2026-11-21T12:36:00",
+                ": it has no time zone; JSONCoding(dates: .iso8601(assuming: .gmt)) reads it as UTC"
+            ),
             ("2026-11-21", ": it has no time"), ("2026-11-21T12:36:00Zs3cret", ": its time zone is invalid"), ("s3cret", ""),
         ]) func aDateIsRefusedWithItsReason(_ date: String, _ reason: String) async throws
     {
         let expected = "User at joined: not an ISO 8601 date, such as 2026-11-21T12:36:00Z\(reason)"
         #expect(try await problem(User.self, in: "{\"id\":1,\"joined\":\"\(date)\"}") == expected)
+    }
+
+    @Test func aDateOfADeclaredFormatIsCalledSo() async throws {
+        let stub = StubTransport(Stub().responds(.data(Data(#"["s3cret"]"#.utf8), headers: [.contentType: "application/json"])))
+        let client = APIClient(stub, json: JSONCoding(dates: .format("dd.MM.yyyy")))
+        let error = await #expect(throws: ResponseDecodingError.self) {
+            try await client.value(Endpoint<[Date]>.get("https://a.example/"))
+        }
+        #expect(error?.description.contains("[Date] at [0]: not a date of the format 'dd.MM.yyyy'") == true)
+        #expect(error?.description.contains("s3cret") == false)
     }
 
     @Test func aValueThatItsTypeRefusesIsNotShown() async throws {

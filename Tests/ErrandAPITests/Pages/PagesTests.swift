@@ -445,8 +445,7 @@ import Testing
                         wasCancelled.change { $0 = Task.isCancelled }
                         ended.signal()
                     }
-                    try await Task.sleep(for: .seconds(60))
-                    return (HTTPResponse(status: .ok), Data())
+                    try await untilCancelled()
                 }), Stub().responds(.json(Items(items: [1]))))
         for prefetches in [false, true] {
             let pages = client(stub).pages(list, next: .number { _ in true }, policy: PaginationPolicy(prefetches: prefetches))
@@ -522,8 +521,7 @@ import Testing
                         wasCancelled.change { $0 = Task.isCancelled }
                         ended.signal()
                     }
-                    try await Task.sleep(for: .seconds(60))
-                    return (HTTPResponse(status: .ok), Data())
+                    try await untilCancelled()
                 }), Stub().responds(.json(Items(items: [1]))))
         let client = client(stub)
         for try await _ in client.pages(list, next: .number { _ in true }, policy: PaginationPolicy(prefetches: true)) {
@@ -541,8 +539,7 @@ import Testing
             Stub().query("page", "2").responds(
                 .custom { _ in
                     begun.signal()
-                    try await Task.sleep(for: .seconds(60))
-                    return (HTTPResponse(status: .ok), Data())
+                    try await untilCancelled()
                 }), Stub().responds(.json(Items(items: [1]))))
         let pages = client(stub).pages(list, next: .number { _ in true }, policy: PaginationPolicy(prefetches: prefetches))
         let task = Task { try await all(pages) }

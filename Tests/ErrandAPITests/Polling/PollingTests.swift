@@ -79,7 +79,7 @@ import Testing
         let accepted = StubResponse.streaming { _, _ in
             let body = ScriptedBodySource(steps: [
                 { () async throws -> Data in
-                    if isSilent { try await Task.sleep(for: .seconds(600)) }
+                    if isSilent { try await untilCancelled() }
                     throw TransportError(.connectionLost, phase: .body, request: nil, delivery: .sent)
                 }
             ])

@@ -187,7 +187,7 @@ import Testing
         request.options.onChallenge = { _ in .use(own) }
         #expect(try await stub.authenticate(.digest(user: "joe", password: "other")).send(request).status == .ok)
         request.options.onChallenge = nil
-        request.options.authentication = .use(own)
+        request.options.authenticate = .use(own)
         #expect(try await stub.authenticate().send(request).status == .ok)
         #expect(stub.requests.count == 3)
     }
@@ -315,10 +315,10 @@ import Testing
         let stub = server(Self.joe)
         let stack = stub.authenticate(.bearer("other"))
         var own = try request()
-        own.options.authentication = .use(.basic(user: "joe", password: "secret"))
+        own.options.authenticate = .use(.basic(user: "joe", password: "secret"))
         #expect(try await stack.send(own).status == .ok)
         var none = try request()
-        none.options.authentication = .off
+        none.options.authenticate = .off
         #expect(try await stack.send(none).status == .unauthorized)
         #expect(stub.requests.map { $0.headers[.authorization] } == [Self.joe, nil])
 

@@ -196,7 +196,7 @@ private final class Hits: Sendable {
         // In a task that is cancelled already, too.
         let other = source("ann", account: "service/ann")
         let late = Task {
-            try? await Task.sleep(for: .seconds(60))
+            _ = try? await untilCancelled()
             return try await other.signOut(clearing: stores)
         }
         late.cancel()

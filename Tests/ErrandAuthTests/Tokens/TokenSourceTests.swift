@@ -244,8 +244,7 @@ import Testing
         #expect(store.load()?.value == "new")
         // It does not wait for ever.
         let stuck = TokenSource(AccessToken("old", expiresAt: .distantPast)) { _ in
-            try await Task.sleep(for: .seconds(60))
-            return AccessToken("never")
+            try await untilCancelled()
         }
         let (other, clock) = (Task { try await stuck.token() }, ManualClock())
         await eventually { stuck.flights.count > 0 }
@@ -449,8 +448,7 @@ import Testing
         let begins = Signal()
         let tokens = TokenSource(AccessToken("ann", expiresAt: .distantPast)) { _ in
             begins.signal()
-            try await Task.sleep(for: .seconds(60))
-            return AccessToken("never")
+            try await untilCancelled()
         }
         let waiting = Task { try await tokens.token() }
         await begins.waitIgnoringCancellation()
@@ -484,7 +482,10 @@ import Testing
             try await StubTransport().authenticate(.bearer(tokens)).send(try request())
         }
         #expect(
-            error?.reason == .signedOut && "\(error!)" == "GET https://a.example/x: cannot authenticate: nobody is signed in (not sent)")
+            error?.reason == .signedOut
+                && "\(error!)"
+                    == "GET https://a.example/x: cannot authenticate: nobody is signed in (not sent); a sign-in needs .with(\\.authenticate, .off)"
+        )
         #expect(error?.errorDescription == "You are not signed in to the server a.example.")
     }
 

@@ -15,7 +15,7 @@ import Testing
     {
         var request = try Request(.post, url: "https://a.example/", headers: headers)
         request.body = body
-        request.options.compress = compress
+        request.options.compressRequests = compress
         return request
     }
 

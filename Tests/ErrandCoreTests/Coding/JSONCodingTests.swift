@@ -58,6 +58,57 @@ import Testing
         #expect(throws: DecodingError.self) { try error?.json(as: JSONValue.self) }
     }
 
+    private static let noon = Date(timeIntervalSince1970: 1_795_264_560)
+
+    @Test(arguments: [
+        (JSONCoding.Dates.iso8601(assuming: .gmt), #"["2026-11-21T12:36:00"]"#, #"["2026-11-21T12:36:00Z"]"#),
+        (.iso8601(assuming: .gmt), #"["2026-11-21T13:36:00+01:00"]"#, #"["2026-11-21T12:36:00Z"]"#),
+        (.iso8601(assuming: TimeZone(secondsFromGMT: 3600)!), #"["2026-11-21 13:36:00"]"#, #"["2026-11-21T12:36:00Z"]"#),
+        (.format("dd.MM.yyyy HH:mm"), #"["21.11.2026 12:36"]"#, #"["21.11.2026 12:36"]"#),
+        (.format("dd.MM.yyyy HH:mm", in: TimeZone(secondsFromGMT: -7200)!), #"["21.11.2026 10:36"]"#, #"["21.11.2026 10:36"]"#),
+        (.format("yyyy-MM-dd'T'HH:mmXXX"), #"["2026-11-21T14:36+02:00"]"#, #"["2026-11-21T12:36Z"]"#),
+        (
+            .custom(read: { Double($0).map { Date(timeIntervalSince1970: $0) } }, write: { "\(Int($0.timeIntervalSince1970))" }),
+            #"["1795264560"]"#, #"["1795264560"]"#
+        ),
+    ]) func aDateHasTheDeclaredForm(_ dates: JSONCoding.Dates, _ text: String, _ written: String) throws {
+        let coding = JSONCoding(dates: dates)
+        #expect(try coding.decode([Date].self, from: Data(text.utf8)) == [Self.noon])
+        #expect(String(decoding: try coding.encode([Self.noon]), as: UTF8.self) == written)
+    }
+
+    @Test(arguments: [
+        (JSONCoding.Dates.iso8601, "2026-11-21T12:36:00", "not a date as in RFC 3339: it has no time zone"),
+        (.iso8601(assuming: .gmt), "s3cret", "not a date as in RFC 3339: it does not have the form YYYY-MM-DDThh:mm:ssZ"),
+        (.format("yyyy-MM-dd"), "s3cret", "not a date of the format 'yyyy-MM-dd'"),
+        (.custom(read: { _ in nil }, write: { _ in "" }), "s3cret", "not a date of the app's form"),
+        (.custom(read: { throw SomeError(secret: $0) }, write: { _ in "" }), "s3cret", "not a date of the app's form"),
+    ]) func aTextOfAnotherFormIsRefusedWithoutItsText(_ dates: JSONCoding.Dates, _ text: String, _ problem: String) throws {
+        let body = Data(#"["\#(text)"]"#.utf8)
+        let error = #expect(throws: DecodingError.self) { try JSONCoding(dates: dates).decode([Date].self, from: body) }
+        guard case .dataCorrupted(let context)? = error else {
+            Issue.record("\(error as Any)")
+            return
+        }
+        #expect(context.debugDescription == problem)
+    }
+
+    @Test func aDateInTheHourOfAChangeHasOneInstant() throws {
+        let berlin = try #require(TimeZone(identifier: "Europe/Berlin"))
+        let coding = JSONCoding(dates: .iso8601(assuming: berlin))
+        for (text, utc) in [("2026-07-01T12:00:00", "2026-07-01T10:00:00Z"), ("2026-12-01T12:00:00", "2026-12-01T11:00:00Z")] {
+            let dates = try coding.decode([Date].self, from: Data(#"["\#(text)","\#(utc)"]"#.utf8))
+            #expect(dates[0] == dates[1])
+        }
+    }
+
+    @Test func aDateWithoutATextIsAnError() {
+        let coding = JSONCoding(dates: .format("yyyy-MM-dd"))
+        for date in [Date.distantFuture.addingTimeInterval(1e15), Date(timeIntervalSinceReferenceDate: -1e13)] {
+            #expect(throws: EncodingError.self) { try coding.encode([date]) }
+        }
+    }
+
     @Test func aDecimalIsRounded() {
         let number = JSONNumber("0.123456789012345678901234567890123456785")
         #expect(number?.decimalValue == Decimal(string: "0.12345678901234567890123456789012345679"))

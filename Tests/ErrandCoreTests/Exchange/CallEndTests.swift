@@ -30,7 +30,7 @@ import Testing
 
         func mark() -> Duration { start.duration(to: clock.now) }
 
-        func ended(_ outcome: CallOutcome, at mark: Duration) {
+        func end(_ outcome: CallOutcome, at mark: Duration) {
             let failure = outcome.failure.map { " \(type(of: $0))" } ?? ""
             reports.record("\(outcome.exchange.map { "\($0)" } ?? "no exchange")\(failure) at \(mark / .seconds(1))")
         }

@@ -12,7 +12,7 @@ import Testing
         let outcomes: RecordingList<CallOutcome>
         var eventSink: (any EventSink)?
 
-        func ended(_ outcome: CallOutcome, at mark: Void) { outcomes.record(outcome) }
+        func end(_ outcome: CallOutcome, at mark: Void) { outcomes.record(outcome) }
     }
 
     private struct Observing: HTTPMiddleware {

@@ -15,15 +15,21 @@ import Glibc
 extension HostileTests {
     // MARK: Attempts
 
+    private static let silent = ScriptedBodySource(then: .stall)
     private static let still = Response(
-        head: HTTPResponse(status: .ok), body: ResponseBody(ScriptedBodySource(then: .stall), expectedLength: 2), request: .sample(),
-        exchange: ExchangeLifetime())
+        head: HTTPResponse(status: .ok), body: ResponseBody(silent, expectedLength: 2), request: .sample(), exchange: ExchangeLifetime())
+
+    /// Waits until the body is read, and a moment for the crash of a timer that begins beside the read.
+    private static func bodyIsRead() async throws {
+        try await silent.reachedEnding.wait()
+        try await Task.sleep(for: .milliseconds(50))
+    }
 
     /// The body does not come before the limit, which is a long limit and no crash.
     @Test func aHugeLimitOfReleaseIsALongOneAndNotACrash() async {
         await #expect(processExitsWith: .success) {
             let work = Task { try await Self.still.release(within: .seconds(Int64.max)) }
-            try await Task.sleep(for: .milliseconds(300))
+            try await Self.bodyIsRead()
             work.cancel()
             _ = try? await work.value
         }
@@ -33,9 +39,9 @@ extension HostileTests {
         await #expect(processExitsWith: .success) {
             let work = Task {
                 var response = Self.still
-                try await response.hold(within: .seconds(Int64.max))
+                try await response.bufferBody(within: .seconds(Int64.max))
             }
-            try await Task.sleep(for: .milliseconds(300))
+            try await Self.bodyIsRead()
             work.cancel()
             _ = try? await work.value
         }
@@ -56,7 +62,7 @@ extension HostileTests {
             var response = Response(
                 head: HTTPResponse(status: .ok), body: ResponseBody(source), request: .sample(), exchange: ExchangeLifetime())
             kept.record(response)
-            try await response.hold(within: .seconds(100))
+            try await response.bufferBody(within: .seconds(100))
         }
         await source.reachedEnding.waitIgnoringCancellation()
         holding.cancel()
@@ -69,7 +75,7 @@ extension HostileTests {
         var held = Response(
             head: HTTPResponse(status: .ok), body: ResponseBody(ScriptedBodySource(["ab"]), expectedLength: 2), request: .sample(),
             exchange: ExchangeLifetime())
-        try await held.hold(within: .seconds(100 * 365 * 86_400))
+        try await held.bufferBody(within: .seconds(100 * 365 * 86_400))
         #expect(try await held.body.collect() == Data("ab".utf8))
     }
 
@@ -127,9 +133,9 @@ extension HostileTests {
                         response.discard()
                         response.discard()
                         try await response.release(within: .milliseconds(20))
-                    case .hold: try await response.hold(within: .milliseconds(20))
+                    case .hold: try await response.bufferBody(within: .milliseconds(20))
                     case .holdAndDiscard:
-                        try await response.hold(within: .milliseconds(20))
+                        try await response.bufferBody(within: .milliseconds(20))
                         response.discard()
                     case .followUp:
                         var attempts = CallAttempts()
@@ -162,7 +168,7 @@ extension HostileTests {
             let source = ScriptedBodySource(texts)
             var response = Response(
                 head: HTTPResponse(status: .unauthorized), body: ResponseBody(source), request: .sample(), exchange: ExchangeLifetime())
-            try await response.hold(within: .seconds(20))
+            try await response.bufferBody(within: .seconds(20))
             let data = try? await response.body.collect()
             #expect(sent <= 65_536 ? data?.count == sent : data == nil, "\(sent) in \(texts.count) pieces: \(data?.count ?? -1)")
         }

@@ -144,7 +144,7 @@ extension HostileTests {
             let (live, ends): (Counter, Counter)
             init(_ live: Counter, _ ends: Counter) { (self.live, self.ends) = (live, ends); live.add(1) }
             deinit { live.add(-1) }
-            func ended(_ outcome: CallOutcome, at mark: Void) { ends.add(1) }
+            func end(_ outcome: CallOutcome, at mark: Void) { ends.add(1) }
         }
         // Not a stub, which keeps the requests.
         let transport = ScriptedTransport {
@@ -183,7 +183,7 @@ extension HostileTests {
     private final class Quiet: CallObserver {
         let ends: Counter
         init(_ ends: Counter) { self.ends = ends }
-        func ended(_ outcome: CallOutcome, at mark: Void) { ends.add(1) }
+        func end(_ outcome: CallOutcome, at mark: Void) { ends.add(1) }
     }
 
     /// A request is sent twice at the same time inside a call. The call has one end, which is the last event.
@@ -221,7 +221,7 @@ extension HostileTests {
             deinit {
                 live.add(-1)
             }
-            func ended(_ outcome: CallOutcome, at mark: Void) { ends.record(number) }
+            func end(_ outcome: CallOutcome, at mark: Void) { ends.record(number) }
         }
         let (ends, numbers, live) = (RecordingList<Int>(), Counter(), Counter())
         let transport = ScriptedTransport { request in

@@ -150,7 +150,7 @@ extension HostileTests {
 
     private enum NeedyKey: OptionKey {
         static var defaultValue: OptionOverride<Int> { .inherited }
-        static var requiredCapabilities: Capabilities { [.trailers, .networkAccess] }
+        static var requiredCapabilities: TransportCapabilities { [.trailers, .networkAccess] }
     }
 
     @Test func whatATransportLacksIsRefusedByNameInEveryForm() async throws {

@@ -48,7 +48,7 @@ import Glibc
     final class Watching: CallObserver {
         let outcomes: RecordingList<CallOutcome>
         init(_ outcomes: RecordingList<CallOutcome>) { self.outcomes = outcomes }
-        func ended(_ outcome: CallOutcome, at mark: Void) { outcomes.record(outcome) }
+        func end(_ outcome: CallOutcome, at mark: Void) { outcomes.record(outcome) }
     }
 
     struct Refusal: Error { var name = "" }

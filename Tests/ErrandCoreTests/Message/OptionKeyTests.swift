@@ -145,13 +145,13 @@ import Testing
 
     private enum NeedingKey: OptionKey {
         static let defaultValue = 0
-        static let requiredCapabilities = Capabilities.networkAccess
+        static let requiredCapabilities = TransportCapabilities.networkAccess
     }
 
     private enum GreedyKey: OptionKey {
         static let defaultValue = 0
         static let requiredMiddleware = MiddlewarePlace.hedge
-        static let requiredCapabilities: Capabilities = [.networkAccess, .trailers, .waitsForConnectivity]
+        static let requiredCapabilities: TransportCapabilities = [.networkAccess, .trailers, .waitsForConnectivity]
     }
 
     /// The constants that a stack reads are those of the protocol's types, without a type written.
@@ -185,7 +185,7 @@ import Testing
     }
 
     @Test func eachCapabilityThatIsMissingIsNamed() {
-        let flags: [Capabilities] = [
+        let flags: [TransportCapabilities] = [
             .informationalResponses, .trailers, .upgrades, .decodesContent, .waitsForConnectivity, .networkAccess,
         ]
         for flag in flags {
@@ -290,7 +290,7 @@ import Testing
         let failures: Int
         init(failures: Int = 0) { self.failures = failures }
 
-        var capabilities: Capabilities { .deadlines }
+        var capabilities: TransportCapabilities { .deadlines }
 
         func send(_ request: Request) async throws -> Response {
             all.change { $0.append(request.deadline) }

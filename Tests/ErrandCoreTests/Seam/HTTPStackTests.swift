@@ -138,10 +138,10 @@ import Testing
     }
 
     @Test func capabilitiesAreNamed() {
-        #expect(Capabilities().description == "")
-        #expect(Capabilities([.streamingDownload, .deadlines]).description == "deadlines, streamingDownload")
+        #expect(TransportCapabilities().description == "")
+        #expect(TransportCapabilities([.streamingDownload, .deadlines]).description == "deadlines, streamingDownload")
         #expect(
-            Capabilities(rawValue: .max).description
+            TransportCapabilities(rawValue: .max).description
                 == "deadlines, phaseTimeouts, streamingDownload, phaseEvents, informationalResponses, trailers, upgrades, decodesContent, "
                 + "waitsForConnectivity, networkAccess")
     }

@@ -104,7 +104,7 @@ import Testing
         }
         request.deadline = nil
         var limits = PhaseTimeouts(queue: duration, connect: duration, firstByte: duration, idleRead: duration, idleWrite: duration)
-        for capabilities in [Capabilities(), .phaseEvents] {
+        for capabilities in [TransportCapabilities(), .phaseEvents] {
             let transport = ScriptedTransport(capabilities: capabilities) {
                 Response(
                     head: HTTPResponse(status: .ok), body: ResponseBody(ScriptedBodySource(["a"])), request: $0,

@@ -138,6 +138,29 @@ import Testing
         #expect(target("/s?", ["b": 2]) == "/s?b=2")
         #expect(target("/s", [:]) == "/s")
     }
-}
 
-private let nullUUID: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    // MARK: Whole URLs
+
+    @Test(arguments: [
+        ("https://a.example/items?cursor=x%20y", "https://a.example/items?cursor=x%20y&page=2", "/items"),
+        ("http://a.example:8080", "http://a.example:8080/?page=2", ""),
+        ("https://a.example/a//b", "https://a.example/a//b?page=2", "/a//b"),
+    ]) func aWholeURLIsARequest(_ text: String, _ expected: String, _ template: String) throws {
+        let path = PathTemplate.url(text)
+        let request = try Request(.get, path, query: ["page": 2])
+        #expect(request.url?.description == expected && path.template == template)
+        #expect(request.options.urlTemplate == nil)
+        let url = try #require(URL(string: text + "#part"))
+        #expect(try Request(.get, .url(url), query: ["page": 2]).url?.description == expected)
+        let resolved = try path.resolved(query: ["page": 2]).target
+        #expect(resolved == request.head.path)
+    }
+
+    @Test(arguments: ["/items", "ftp://a.example/", "https://", "https://a.example/a b", "https://user:s3cret@a.example/", "items", ""])
+    func anyOtherURLIsRefused(_ text: String) {
+        let error = #expect(throws: InvalidURLError.self) { try Request(.get, .url(text)) }
+        #expect(error?.description.contains("s3cret") == false)
+        #expect(throws: InvalidURLError.self) { try PathTemplate.url(text).resolved() }
+        #expect(!PathTemplate.url(text).description.contains("s3cret"))
+    }
+}

@@ -26,6 +26,18 @@ struct FaultRow: Sendable, CustomStringConvertible {
         }
     }
 
+    /// Runs `check` for each row with what is expected of it. Rows that end at their deadline do little but wait, so they are in progress
+    /// all at once, beside the others.
+    static func checkAll(
+        _ rows: [FaultRow], expecting expectation: @escaping @Sendable (FaultRow) -> FaultExpectation,
+        _ check: @escaping @Sendable (FaultRow, FaultExpectation) async throws -> Void
+    ) async {
+        let waiting = rows.filter { expectation($0).code == .timedOut }
+        async let late: Void = concurrently(waiting, atATime: waiting.count) { try await check($0, expectation($0)) }
+        await concurrently(rows.filter { expectation($0).code != .timedOut }, atATime: 4) { try await check($0, expectation($0)) }
+        await late
+    }
+
     static let requestBody = Data.seeded(200_000, seed: 7)
     static let responseBody = Data.seeded(100_000, seed: 8)
 

@@ -18,7 +18,9 @@ extension IntegrationTests {
             let rows = FaultRow.all(Fault.all)
             #expect(rows.count == 112)
             try await tested.run { transport in
-                await concurrently(rows) { row in try await check(row, .http1(row), MockServer.Configuration(), by: transport) }
+                await FaultRow.checkAll(rows, expecting: FaultExpectation.http1) { row, expected in
+                    try await check(row, expected, MockServer.Configuration(), by: transport)
+                }
             }
         }
 
@@ -30,7 +32,9 @@ extension IntegrationTests {
             try await withNIO {
                 $0.tls.extraRootsPEMFiles = [files.path]
             } _: { transport in
-                await concurrently(FaultRow.all(faults)) { row in try await check(row, .http2(row), configuration, by: transport) }
+                await FaultRow.checkAll(FaultRow.all(faults), expecting: FaultExpectation.http2) { row, expected in
+                    try await check(row, expected, configuration, by: transport)
+                }
             }
         }
 
@@ -39,7 +43,7 @@ extension IntegrationTests {
         ) async throws {
             let server = try await withMockServer(configuration) { server in
                 server.dispatch { request in request.path == "/broken" ? row.response : .data(FaultRow.responseBody) }
-                let deadline: Duration = expected.code == .timedOut ? .seconds(4) : .seconds(20)
+                let deadline: Duration = expected.code == .timedOut ? .seconds(6) : .seconds(20)
                 let start = ContinuousClock.now
                 let sink = RecordingEventSink()
                 let outcome = await FaultOutcome.of(
@@ -65,8 +69,10 @@ extension IntegrationTests {
             on server: MockServer, by transport: any HTTPTransport, after outcome: FaultOutcome, _ row: FaultRow,
             _ expected: FaultExpectation
         ) async throws {
+            // A connection on which the server says nothing more is found by the limit.
+            let limit: Duration = expected.leavesBrokenConnection ? .seconds(4) : .seconds(15)
             for attempt in 0... {
-                let next = await FaultOutcome.of(try Request(.get, url: server.url("/fine")).within(.seconds(15)), by: transport)
+                let next = await FaultOutcome.of(try Request(.get, url: server.url("/fine")).within(limit), by: transport)
                 if case .whole = next { break }
                 guard attempt < 5, case .failure(let failure, _) = next, failure.delivery == .notSent || expected.leavesBrokenConnection
                 else {

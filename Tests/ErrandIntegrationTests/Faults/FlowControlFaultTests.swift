@@ -37,12 +37,11 @@ extension IntegrationTests {
 
         @Test(arguments: flows) func endsAsTheTransportAloneUnderEveryFault(_ flow: Flow) async throws {
             try await withNIO { transport in
-                await concurrently(FaultRow.all(Fault.all)) { row in
-                    let expected = FaultExpectation.http1(row)
+                await FaultRow.checkAll(FaultRow.all(Fault.all), expecting: FaultExpectation.http1) { row, expected in
                     try await withMockServer { server in
                         server.dispatch { request in request.path == "/broken" ? row.response : .data(FaultRow.responseBody) }
                         let stack = flow.wrap(transport)
-                        let deadline: Duration = expected.code == .timedOut ? .milliseconds(1200) : .seconds(8)
+                        let deadline: Duration = expected.code == .timedOut ? .seconds(3) : .seconds(8)
                         let start = ContinuousClock.now
                         let sink = RecordingEventSink()
                         let outcome = await FaultOutcome.of(
@@ -54,7 +53,7 @@ extension IntegrationTests {
                         #expect(EventGrammar.violations(sink.events) == [], "\(row)")
                         // What it held is free: the next request gets through, at the latest after the connections that are broken.
                         for attempt in 0... {
-                            let next = await FaultOutcome.of(try Request(.get, url: server.url("/fine")).within(.seconds(3)), by: stack)
+                            let next = await FaultOutcome.of(try Request(.get, url: server.url("/fine")).within(.seconds(2)), by: stack)
                             if case .whole = next { break }
                             guard attempt < 5 else {
                                 Issue.record("\(row): \(outcome), and then \(next)")

@@ -26,7 +26,7 @@ import Testing
             server.dispatch { _ in
                 handlers.enter()
                 defer { handlers.leave() }
-                try await Task.sleep(for: .milliseconds(2))
+                try await Task.sleep(for: .milliseconds(2))  // so that more than three would meet
                 return .text("fine")
             }
             try await withTransport(NIOTransport()) { transport async throws in
@@ -54,7 +54,7 @@ import Testing
                 let middleware = ConcurrencyLimitMiddleware(.fixed(1), per: .all)
                 let stack = transport.wrapped(by: middleware)
                 var broken = try Request(.post, url: server.url("/broken"), body: .data(Data(count: 100_000)))
-                broken.deadline = Deadline(after: .milliseconds(400))
+                broken.deadline = Deadline(after: .milliseconds(200))
                 do {
                     let response = try await stack.send(broken)
                     _ = try await response.body.collect()

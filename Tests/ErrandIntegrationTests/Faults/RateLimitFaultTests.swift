@@ -47,7 +47,7 @@ import Testing
                 let middleware = RateLimitMiddleware(.perSecond(100), per: .all, clock: clock)
                 let stack = transport.phaseTimeouts(attempt: .milliseconds(500)).wrapped(by: middleware)
                 var broken = try Request(.post, url: server.url("/broken"), body: .data(Data(count: 100_000)))
-                broken.deadline = Deadline(after: .milliseconds(400))
+                broken.deadline = Deadline(after: .milliseconds(200))
                 var isRefused = false
                 do {
                     let response = try await stack.send(broken)

@@ -60,7 +60,7 @@ import Tracing
         try await withMockServer { server in
             server.enqueue(.data(Data(count: 200_000)).fault(fault, at: point))
             var request = try Request(.post, url: server.url("/broken"), body: .data(Data(count: 100_000)))
-            request.deadline = Deadline(after: .milliseconds(400))
+            request.deadline = Deadline(after: .milliseconds(200))
             var failure: TransportError?
             var status: Int?
             try await withNIO { transport in
@@ -102,7 +102,9 @@ import Tracing
             server.enqueue(.chunks([Data("one".utf8), Data("two".utf8)]).fault(.stall, at: .responseBody))
             try await withNIO { transport async throws in
                 let stack =
-                    isIdle ? observed(transport).phaseTimeouts(idleRead: .milliseconds(300)) : observed(transport).timeout(.seconds(1))
+                    isIdle
+                    ? observed(transport).phaseTimeouts(idleRead: .milliseconds(300))
+                    : observed(transport).timeout(.milliseconds(500))
                 await #expect(throws: TransportError.self) { () async throws -> Void in
                     _ = try await stack.send(Request(.get, url: server.url("/x"))).body.collect()
                 }

@@ -118,8 +118,8 @@ struct HTTPBinBodyTests {
     }
 
     @Test func aBodyThatComesTooSlowlyTimesOut() async throws {
-        try await withClient(of: .httpbin, layers: { $0.timeout(.seconds(3)) }) { client in
-            let error = try await timeout(after: .seconds(3)) {
+        try await withClient(of: .httpbin, layers: { $0.timeout(.milliseconds(1_500)) }) { client in
+            let error = try await timeout(after: .milliseconds(1_500)) {
                 try await client.data(Endpoint<Data>.get("/drip", query: ["duration": 10, "numbytes": 10]))
             }
             #expect(error.phase == .body)

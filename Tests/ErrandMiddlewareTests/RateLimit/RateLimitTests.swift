@@ -567,9 +567,7 @@ private final class ScriptedStore: RateLimitStore {
         case .granted: return .granted(RateLimitGrant(number: number))
         case .failure: throw Broken()
         case .wait(let wait): return .wait(wait, cause: .limit)
-        case .never:
-            try await Task.sleep(for: .seconds(600))
-            throw Broken()
+        case .never: try await untilCancelled()
         }
     }
 

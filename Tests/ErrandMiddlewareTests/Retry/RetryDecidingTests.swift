@@ -24,7 +24,7 @@ import Testing
         #expect(seen.value.map(\.number) == [1, 2, 3])
         #expect(seen.value.map { $0.response?.status.code } == [503, nil, 200])
         #expect(seen.value[0].response?.headerFields[.eTag] == "1" && seen.value[0].request.head.path == "/x" && seen.value[0].error == nil)
-        #expect(seen.value[0].decision == .again(after: .zero, counts: true))
+        #expect(seen.value[0].decision == .retry(after: .zero, countsAsAttempt: true))
         #expect(seen.value[1].error is CancelledWork && seen.value[1].decision == .stop(.final))
         #expect(seen.value[2].decision == .stop(.final))
     }

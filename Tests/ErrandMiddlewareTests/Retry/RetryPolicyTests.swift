@@ -20,7 +20,7 @@ import Testing
     }
 
     private static func after(_ milliseconds: Int, counts: Bool = true) -> RetryPolicy.Decision {
-        .again(after: .milliseconds(milliseconds), counts: counts)
+        .retry(after: .milliseconds(milliseconds), countsAsAttempt: counts)
     }
 
     static let rows: [Row] = [
@@ -84,7 +84,7 @@ import Testing
         let decision = RetryPolicy.standard.decide(
             RetryPolicy.Situation(attempt: 1, outcome: .status(code, retryAfter: nil), method: .get), random: 0)
         let isRetried = [408, 425, 429, 500, 502, 503, 504].contains(code)
-        #expect(decision == (isRetried ? .again(after: .zero, counts: true) : .stop(.final)))
+        #expect(decision == (isRetried ? .retry(after: .zero, countsAsAttempt: true) : .stop(.final)))
     }
 
     @Test func chanceIsAskedOnlyForAWait() {

@@ -32,7 +32,7 @@ import Testing
 
     private struct RecordingTransport: HTTPTransport {
         let steps: Steps
-        var capabilities: Capabilities { [.deadlines] }
+        var capabilities: TransportCapabilities { [.deadlines] }
 
         func send(_ request: Request) async throws -> Response {
             steps.take("transport")

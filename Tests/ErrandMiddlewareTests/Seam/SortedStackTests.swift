@@ -43,7 +43,9 @@ import Logging
     private static let libraryRules: [MiddlewarePlace: [MiddlewareNeighbor]] = {
         var stack = StubTransport().phaseTimeouts(firstByte: .seconds(1)).delay(by: .zero).concurrencyLimit(1).rateLimit().circuitBreaker()
             .hedge().coalesce().decompress().compressRequests().redirect().retry().validate(ResponseValidator("any") { _, _, _ in .next })
-            .fallback(data: Data(), statuses: [503]).validateStatus().timeout(.seconds(1)).profile().events { _ in nil }.number()
+            .fallback(data: Data(), statuses: [503]).validateStatus().timeout(.seconds(1)).profile().events { _ in nil }.number().userAgent(
+                "Shop/2.1"
+            )
             .server("https://a.example")
         #if Auth
         stack = stack.authenticate(.bearer("token")).sign(with: aws)
@@ -122,7 +124,8 @@ import Logging
             { $0.circuitBreaker() }, { $0.hedge() }, { $0.coalesce() }, { $0.decompress() }, { $0.compressRequests() }, { $0.redirect() },
             { $0.retry() }, { $0.validate(ResponseValidator("any") { _, _, _ in .next }) }, { $0.fallback(data: Data(), statuses: [503]) },
             { $0.validateStatus() },
-            { $0.timeout(.seconds(1)) }, { $0.profile() }, { $0.events { _ in nil } }, { $0.number() }, { $0.server("https://a.example") },
+            { $0.timeout(.seconds(1)) }, { $0.profile() }, { $0.events { _ in nil } }, { $0.number() }, { $0.userAgent("Shop/2.1") },
+            { $0.server("https://a.example") },
             { $0.transformRequest { _ in } },
         ]
         #if Auth
@@ -246,7 +249,7 @@ import Logging
         struct Mirror: HTTPMiddleware {
             let other: HTTPStack
             var mayBypassInnerLayers: Bool { true }
-            func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await other.send(withinCall: request) }
+            func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await other.sendWithinCall(request) }
         }
         let other = StubTransport(Stub().responds(.status(.internalServerError), repeatingLast: true))
         var request = try Request(.get, url: "https://a.example/")

@@ -17,7 +17,7 @@ import Testing
     }
 
     /// A transport that takes `steps`, and then nothing more.
-    private func transport(_ steps: [Step], capabilities: Capabilities = [.phaseEvents]) -> ScriptedTransport {
+    private func transport(_ steps: [Step], capabilities: TransportCapabilities = [.phaseEvents]) -> ScriptedTransport {
         ScriptedTransport(capabilities: capabilities) { [clock] request in
             let source = try await request.body.open()
             defer { source.abandon() }
@@ -34,7 +34,7 @@ import Testing
     }
 
     private func failure(
-        of steps: [Step], capabilities: Capabilities = [.phaseEvents], body: RequestBody = .empty,
+        of steps: [Step], capabilities: TransportCapabilities = [.phaseEvents], body: RequestBody = .empty,
         _ limits: PhaseTimeouts
     ) async throws -> TransportError? {
         let stack = HTTPStack(transport(steps, capabilities: capabilities))

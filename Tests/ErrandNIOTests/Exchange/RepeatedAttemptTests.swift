@@ -135,13 +135,13 @@ extension NIOTransportTests {
                 try connection.respond(body: Data("ok".utf8))
                 _ = try connection.readBody(of: first)
                 try connection.readHead()
-                connection.pause(milliseconds: 2500)
+                connection.pause(milliseconds: 1_200)  // longer than the limit, which is a time of the event loop
                 try connection.respond(body: Data("late".utf8))
                 connection.waitForEnd()
             }
             defer { server.stop() }
             try await withNIO {
-                $0.restTimes = .init(withoutProgress: .seconds(2))
+                $0.restTimes = .init(withoutProgress: .seconds(1))
                 $0.maxConnectionsPerOrigin = 1
             } _: { transport in
                 let gate = Signal()

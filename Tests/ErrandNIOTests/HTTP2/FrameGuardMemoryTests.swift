@@ -12,7 +12,7 @@ import Testing
     /// the buffer.
     @Test func theBeginningOfAFrameDoesNotKeepTheBufferOfTheRead() async throws {
         let readBytes = 256 * 1024
-        let read = Array(repeatElement(H2Frame(type: 0x42, payload: Array(repeating: 0, count: 16_000)).bytes, count: 17).joined())
+        let read = H2Frame(type: 0x42, payload: Array(repeating: 0, count: 16_000)).bytes.repeated(17)
         // A connection itself takes a few KiB.
         try await expectKept(atMost: 512 * 1024, of: 1 << 20) { count in
             let limits = FrameAllowance.Limits(

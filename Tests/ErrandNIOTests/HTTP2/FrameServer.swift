@@ -7,28 +7,20 @@ import TestSupport
 /// A server of HTTP/2 whose frames are written by a test, and what its clients have sent.
 struct FrameServer: Sendable {
     let server: ByteServer
-    let authorityFile: String
     /// All frames of all connections.
     let frames = Watched<[H2Frame]>([])
-    private let folder: TestFolder
 
     var url: String { "https://127.0.0.1:\(server.port)/" }
 
     static let hello = [H2Frame.settings([(3, 100)]), .settingsAck]
 
-    /// The authority and the certificate of all such servers: keys are made once.
-    private static let certificate = Result { () throws -> (TestAuthority, TestCertificate) in
-        let authority = try TestAuthority()
-        return (authority, try authority.certificate())
-    }
+    /// The certificate of all such servers: keys are made once.
+    private static let certificate = Result { try TestAuthority().certificate() }
 
     /// Starts a server that writes `opening` as soon as a connection is there, and writes the result of `respond` for each frame.
     private init(_ opening: [ByteAction], _ respond: @escaping @Sendable (H2Frame) -> [ByteAction]) async throws {
-        let (authority, certificate) = try Self.certificate.get()
-        folder = try TestFolder("frames")
-        authorityFile = try folder.write(authority.certificatePEM, to: "authority.pem")
         let frames = frames
-        server = try await ByteServer(certificate: certificate) {
+        server = try await ByteServer(certificate: try Self.certificate.get()) {
             FrameScript {
                 opening
             } respond: { frame in
@@ -61,7 +53,8 @@ struct FrameServer: Sendable {
     ) async throws -> Result {
         do {
             let result = try await withNIO {
-                $0.tls.extraRootsPEMFiles = [authorityFile]
+                // Reading the roots of the system takes 100 ms.
+                $0.tls.trustsAnyCertificateForTesting = .loopback
                 configure(&$0)
             } _: {
                 try await body($0, self)

@@ -1,9 +1,10 @@
 #if NIO && MockServer
 import ErrandCore
-import ErrandNIO
 import Foundation
 import TestSupport
 import Testing
+
+@testable import ErrandNIO
 
 extension NIOTransportTests {
     /// Streams that end before their requests do, and connections that may be lost.
@@ -41,7 +42,11 @@ extension NIOTransportTests {
         /// A server that has accepted the request, and takes nothing more of it, keeps the stream for some seconds.
         @Test func aBodyThatMakesNoProgressAfterItsResponseIsReset() async throws {
             try await FrameServer.with(
-                opening: Self.small, responding: { FrameServer.ok($0.stream) }, configure: { $0.maxConnectionsPerOrigin = 1 }
+                opening: Self.small, responding: { FrameServer.ok($0.stream) },
+                configure: {
+                    $0.maxConnectionsPerOrigin = 1
+                    $0.restTimes = .init(withoutProgress: .seconds(1))
+                }
             ) { transport, server in
                 let response = try await post(transport, server)
                 #expect(response.status == .ok)
@@ -83,7 +88,7 @@ extension NIOTransportTests {
                 heads.change { $0 += 1 }
                 return heads.value == 2 ? [] : FrameServer.ok(frame.stream, "next")
             }) { transport, server in
-                // The settings of the server have come before the request that is canceled.
+                // The settings of the server have come before the request that is cancelled.
                 _ = try await get(transport, server)
                 let task = Task { try await get(transport, server) }
                 try await heads.wait("the request") { $0 == 2 }
@@ -107,7 +112,7 @@ extension NIOTransportTests {
                     return frame.type == 1 && frame.stream != 3 ? FrameServer.ok(frame.stream, "next") : []
                 }, all: true, configure: { $0.maxConnectionsPerOrigin = 1 }
             ) { transport, server in
-                // The settings of the server have come before the request that is canceled.
+                // The settings of the server have come before the request that is cancelled.
                 _ = try await get(transport, server)
                 let task = Task { try await get(transport, server) }
                 try await server.frames.wait("the request") { frames in frames.contains { $0.type == 1 && $0.stream == 3 } }

@@ -18,7 +18,7 @@ extension NIOTransportTests {
             /// 40,000 frames at most, with 4 MiB together.
             var bytes: [UInt8] {
                 let frame = frame.bytes
-                return Array(repeatElement(frame, count: min(40_000, (4 << 20) / frame.count)).joined())
+                return frame.repeated(min(40_000, (4 << 20) / frame.count))
             }
         }
 
@@ -29,7 +29,7 @@ extension NIOTransportTests {
                 "GOAWAY",
                 H2Frame(type: 7, payload: [0x7F, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0] + Array(repeating: 0, count: 10_000))),
             Flood("WINDOW_UPDATE", .windowUpdate(0, by: 1)),
-            Flood("SETTINGS", H2Frame(type: 4, payload: Array(repeatElement([0x42, 0x42, 0, 0, 0, 0], count: 2700).joined()))),
+            Flood("SETTINGS", H2Frame(type: 4, payload: [0x42, 0x42, 0, 0, 0, 0].repeated(2700))),
         ]
 
         /// Each write ends 5 bytes into the header of a frame.
@@ -62,14 +62,14 @@ extension NIOTransportTests {
             }
         }
 
-        /// Nobody reads the stream: its call was canceled.
+        /// Nobody reads the stream: its call was cancelled.
         @Test(arguments: [
             H2Frame.data(1, [], ends: false), .data(1, [0], ends: false), .data(1, Array(repeating: 0, count: 16_000), ends: false),
             .headers(1), .headers(1, [0x88, 0x00, 0x01, 0x61, 0x7F, 0x81, 0x3E] + Array(repeating: 0x61, count: 8192)),
         ])
         func aFloodOnAStreamThatWasLeftEndsTheConnection(flood: H2Frame) async throws {
             // 4 MiB, where each frame counts as at least 64 bytes.
-            let bytes = Array(repeatElement(flood.bytes, count: (4 << 20) / max(64, flood.bytes.count)).joined())
+            let bytes = flood.bytes.repeated((4 << 20) / max(64, flood.bytes.count))
             try await FrameServer.with(
                 responding: { frame in frame.type == 3 ? [.write(bytes)] : [] }, all: true
             ) { transport, server in
@@ -85,7 +85,7 @@ extension NIOTransportTests {
         /// A server that fills the window before it knows of the reset is honest, even if its frames are short.
         @Test(arguments: [100, 16_000]) func theRestOfAWindowIsNoFlood(size: Int) async throws {
             let frame = H2Frame.data(1, Array(repeating: 0, count: size), ends: false)
-            let rest = Array(repeatElement(frame.bytes, count: (1000 << 10) / size).joined())
+            let rest = frame.bytes.repeated((1000 << 10) / size)
             try await FrameServer.with(
                 responding: { frame in
                     switch (frame.type, frame.stream) {

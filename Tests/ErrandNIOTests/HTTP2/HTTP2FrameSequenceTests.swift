@@ -74,7 +74,7 @@ private enum FrameSequences {
             return "\(response.status.code)"
         }
         if let cancelAfter {
-            try await Task.sleep(for: .milliseconds(cancelAfter))
+            try await Task.sleep(for: .milliseconds(cancelAfter))  // at any moment
             work.cancel()
         }
         let outcome: String

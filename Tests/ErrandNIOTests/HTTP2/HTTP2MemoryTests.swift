@@ -16,7 +16,7 @@ import Testing
     /// Frames without DATA, to 64 KiB and more, in reads that end within the header of a frame.
     private static func reads(of frame: H2Frame, _ count: Int, offset: Int) -> [[UInt8]] {
         let one = frame.bytes
-        let read = Array(repeatElement(one, count: max(1, 65_536 / one.count)).joined())
+        let read = one.repeated(max(1, 65_536 / one.count))
         let shifted = Array(one[offset...]) + read.dropFirst(one.count) + one[..<offset]
         return [Array(one[..<offset])] + Array(repeating: shifted, count: max(1, count / shifted.count))
     }
@@ -80,7 +80,7 @@ import Testing
         H2Frame.goAway(last: 0x7FFF_FFFF),
         H2Frame(type: 7, payload: [0x7F, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0] + Array(repeating: 0, count: 10_000)),
         .windowUpdate(0, by: 1),
-        H2Frame(type: 4, payload: Array(repeatElement([0x42, 0x42, 0, 0, 0, 0], count: 2700).joined())),
+        H2Frame(type: 4, payload: [0x42, 0x42, 0, 0, 0, 0].repeated(2700)),
     ]
 
     /// 2 MiB, 4 MiB and 8 MiB; of small frames, which take more time, an eighth of that. A frame, its copy, the buffers of two

@@ -30,9 +30,11 @@ extension NIOTransportTests {
                     + [H2Frame.maxStreams(2 + frame.stream)].together
             }
             try await FrameServer.with(opening: Self.hello, responding: respond) { transport, server in
-                for _ in 0..<4 {
+                for count in 1...4 {
                     #expect(try await send(by: transport, to: server).status == .ok)
-                    try await Task.sleep(for: .milliseconds(60))
+                    try await server.frames.wait("the settings to be accepted") { frames in
+                        frames.count { $0.type == 4 && $0.flags == 1 } == 1 + 2 * count
+                    }
                 }
                 #expect(server.server.acceptedConnections == 1)
             }

@@ -1,6 +1,7 @@
 #if NIO && MockServer
 import ErrandCore
 import ErrandNIO
+import ErrandTesting
 import TestSupport
 import Testing
 
@@ -8,17 +9,10 @@ extension NIOTransportTests {
     /// How exchanges wait for a connection.
     @Suite(.timeLimit(.minutes(5))) struct PoolTests {
         @Test func eachDeadlineEndsItsOwnWait() async throws {
-            let isOpen = Watched(false)
-            let server = try RawServer.ok(when: isOpen)
-            defer { server.stop() }
-            try await withNIO {
-                $0.maxConnectionsPerOrigin = 1
-            } _: { transport in
-                let request = try Request(.get, url: server.url())
-                let first = Task { try await transport.send(request).body.collect() }
-                try await server.counts.wait { $0.requests == 1 }
+            try await BusyTransport.with { busy in
+                let (transport, request) = (busy.transport, busy.request)
                 let patient = Task { try await transport.send(request.within(.seconds(100))).body.collect() }
-                while transport.waitingExchanges.isEmpty { await Task.yield() }
+                try await transport.waitForQueue()
                 let phases = try await withThrowingTaskGroup(of: ExchangePhase.self) { group in
                     for timeout in [90, 30, 60] {
                         group.addTask {
@@ -29,10 +23,9 @@ extension NIOTransportTests {
                     return try await group.reduce(into: []) { $0.append($1) }
                 }
                 #expect(phases == [.queue, .queue, .queue])
-                isOpen.change { $0 = true }
-                #expect(try await first.value == Data("ok".utf8))
+                try await busy.respond()
                 #expect(try await patient.value == Data("ok".utf8))
-                #expect(server.counts.value.requests == 2)
+                #expect(busy.server.counts.value.requests == 2)
             }
         }
 
@@ -69,14 +62,14 @@ extension NIOTransportTests {
         func theLimitForConnectingBeginsWithTheAttempt(limits: PhaseTimeouts) async throws {
             let isOpen = Watched(false)
             let server = try RawServer.responding { connection, _, _ in
-                while !isOpen.value { connection.pause(milliseconds: 5) }
+                try isOpen.waitBlocking { $0 }
                 try connection.respond(fields: ["Connection: close"], body: Data("ok".utf8))
             }
             defer { server.stop() }
             try await withNIO {
                 $0.maxConnectionsPerOrigin = 1
                 $0.resolver = StubResolver { _ in
-                    if isOpen.value { try await Task.sleep(for: .seconds(60)) }
+                    if isOpen.value { try await untilCancelled() }
                     return [try IPAddress("127.0.0.1")]
                 }
             } _: { transport in
@@ -87,7 +80,7 @@ extension NIOTransportTests {
                 second.options.phaseTimeouts = .use(limits)
                 let limited = second
                 let failing = Task { try await transportError { try await transport.send(limited) } }
-                while transport.waitingExchanges.isEmpty { await Task.yield() }
+                try await transport.waitForQueue()
                 isOpen.change { $0 = true }
                 #expect(try await first.value == Data("ok".utf8))
                 let error = try await failing.value

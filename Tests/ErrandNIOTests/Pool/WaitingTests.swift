@@ -8,15 +8,8 @@ extension NIOTransportTests {
     /// What ends a wait for a connection, and what is left of it.
     @Suite(.timeLimit(.minutes(5))) struct WaitingTests {
         @Test func theEarlierOfDeadlineAndLimitEndsTheWait() async throws {
-            let isOpen = Watched(false)
-            let server = try RawServer.ok(when: isOpen)
-            defer { server.stop() }
-            try await withNIO {
-                $0.maxConnectionsPerOrigin = 1
-            } _: { transport in
-                let request = try Request(.get, url: server.url())
-                let first = Task { try await transport.send(request).body.collect() }
-                try await server.counts.wait { $0.requests == 1 }
+            try await BusyTransport.with { busy in
+                let (transport, request) = (busy.transport, busy.request)
                 var limited = request.within(.milliseconds(40))
                 limited.options.phaseTimeouts = .use(PhaseTimeouts(queue: .seconds(100)))
                 let byDeadline = try await transportError { try await transport.send(limited) }
@@ -25,8 +18,7 @@ extension NIOTransportTests {
                 limited.options.phaseTimeouts = .use(PhaseTimeouts(queue: .milliseconds(40)))
                 let byLimit = try await transportError { try await transport.send(limited) }
                 #expect(byLimit.phase == .queue)
-                isOpen.change { $0 = true }
-                #expect(try await first.value == Data("ok".utf8))
+                try await busy.respond()
             }
         }
 
@@ -71,7 +63,7 @@ extension NIOTransportTests {
                 let preconnect = Task { try await transport.preconnect(to: "http://unused.example:\(unused.port)") }
                 let request = try Request(.get, url: wanted.url()).within(.seconds(20))
                 let data = Task { try await transport.send(request).body.collect() }
-                while transport.waitingExchanges.isEmpty { await Task.yield() }
+                try await transport.waitForQueue()
                 isKnown.change { $0 = true }
                 #expect(try await data.value == Data("ok".utf8))
                 try await preconnect.value

@@ -12,9 +12,14 @@ import Testing
 /// Why a certificate is refused although its authority is known.
 @Suite(.enabled(if: OpenSSLServer.isHere, "there is no openssl on this machine"), .timeLimit(.minutes(5)))
 struct CertificateRulesTests {
+    /// Those of nginx, where it is here: openssl takes a second to make others.
+    private func certificates(in folder: TestFolder) async throws -> TestCertificates {
+        NginxServer.isHere ? try await NginxServer.shared().certificates : try await TestCertificates.make(in: folder.path)
+    }
+
     private func refusal(of server: TestCertificates.Server, isConstrained: Bool) async throws -> TransportError {
         let folder = try TestFolder("certificate-rules")
-        let certificates = try await TestCertificates.make(in: folder.path)
+        let certificates = try await certificates(in: folder)
         let server = try await OpenSSLServer(certificates: certificates, server: server, arguments: ["-www"])
         let error = try await transportError {
             try await withNIO {
@@ -50,7 +55,7 @@ struct CertificateRulesTests {
 
     @Test func aCertificateIsRead() async throws {
         let folder = try TestFolder("certificate-rules")
-        let certificates = try await TestCertificates.make(in: folder.path)
+        let certificates = try await certificates(in: folder)
         func rules(_ path: String) throws -> CertificateRules {
             try #require(CertificateRules(NIOSSLCertificate.fromPEMFile(path)[0].toDERBytes()))
         }
@@ -69,7 +74,7 @@ struct CertificateRulesTests {
     /// Whatever is missing or changed, nothing ends the process.
     @Test func damagedCertificatesAreRead() async throws {
         let folder = try TestFolder("certificate-rules")
-        let certificates = try await TestCertificates.make(in: folder.path)
+        let certificates = try await certificates(in: folder)
         let bytes = try NIOSSLCertificate.fromPEMFile(certificates.constrainedAuthority)[0].toDERBytes()
         for index in bytes.indices {
             #expect(CertificateRules(Array(bytes[..<index])) == nil)

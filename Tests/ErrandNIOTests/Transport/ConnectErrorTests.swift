@@ -35,10 +35,7 @@ extension NIOTransportTests {
         // MARK: - The limits for connecting
 
         @Test func aLimitThatPassesDuringTheLookupNamesTheHost() async throws {
-            let resolver = StubResolver { _ in
-                try await Task.sleep(for: .seconds(60))
-                return []
-            }
+            let resolver = StubResolver { _ in try await untilCancelled() }
             let url = "http://x.example/"
             let during = ", during the lookup of 'x.example'"
             let own = try await failure(url) {

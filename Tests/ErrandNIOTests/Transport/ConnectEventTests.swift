@@ -97,6 +97,8 @@ extension NIOTransportTests {
             defer { server.stop() }
             try await withNIO {
                 $0.connectTimeout = .milliseconds(150)
+                // Reading the roots of the system may take longer.
+                $0.tls.trustsAnyCertificateForTesting = .loopback
             } _: { transport in
                 let events = try await events(transport, server.url("/", scheme: "https"))
                 #expect(events.kinds == "connectStart connectEnd tlsStart tlsEnd end")
@@ -113,7 +115,7 @@ extension NIOTransportTests {
             let lookups = Watched(0)
             let resolver = StubResolver { _ in
                 lookups.change { $0 += 1 }
-                if lookups.value > 1 { try await Task.sleep(for: .seconds(60)) }
+                if lookups.value > 1 { try await untilCancelled() }
                 return [try IPAddress("127.0.0.1")]
             }
             try await withNIO {
@@ -198,7 +200,7 @@ extension NIOTransportTests {
             defer { server.stop() }
             try await withNIO {
                 $0.resolver = StubResolver { _ in
-                    try await Task.sleep(for: .milliseconds(20))
+                    try await Task.sleep(for: .milliseconds(20))  // a profile is taken by the system's clock
                     return [try IPAddress("127.0.0.1")]
                 }
             } _: { transport in
@@ -231,26 +233,19 @@ extension NIOTransportTests {
         }
 
         @Test func theTimeInTheQueueIsAPhaseOfItsOwn() async throws {
-            let mayRespond = Watched(false)
-            let server = try RawServer.ok(when: mayRespond)
-            defer { server.stop() }
-            try await withNIO {
-                $0.maxConnectionsPerOrigin = 1
+            try await BusyTransport.with {
                 $0.maxConnectionAge = .zero
-            } _: { transport in
-                let url = server.url()
-                let first = Task { try await transport.send(Request(.get, url: url)).body.collect() }
-                try await server.counts.wait("the first request") { $0.requests == 1 }
+            } _: { busy in
+                let (transport, url) = (busy.transport, busy.server.url())
                 // One fails in the queue, the other opens its own connection afterwards.
                 let failed = await profiled(transport, url, PhaseTimeouts(queue: .milliseconds(60)))
                 let inQueue = phases(failed)
                 #expect(Array(inQueue.keys) == ["queue"])
                 #expect(inQueue["queue"] ?? .zero >= .milliseconds(60))
                 let waiting = Task { await profiled(transport, url) }
-                try await poll("the queue", value: { transport.waitingExchanges.count }) { $0 == 1 }
-                try await Task.sleep(for: .milliseconds(60))
-                mayRespond.change { $0 = true }
-                _ = try await first.value
+                try await transport.waitForQueue()
+                try await Task.sleep(for: .milliseconds(60))  // a profile is taken by the system's clock
+                try await busy.respond()
                 let later = phases(await waiting.value)
                 #expect(later.keys.sorted() == ["connect", "queue", "receive", "send", "wait"])
                 #expect(later["queue"] ?? .zero >= .milliseconds(60))

@@ -166,10 +166,7 @@ extension NIOTransportTests {
         }
 
         @Test func theDeadlineIncludesTheLookup() async throws {
-            let resolver = StubResolver { _ in
-                try await Task.sleep(for: .seconds(60))
-                return []
-            }
+            let resolver = StubResolver { _ in try await untilCancelled() }
             try await withNIO {
                 $0.resolver = resolver
                 $0.connectTimeout = .milliseconds(80)
@@ -200,10 +197,7 @@ extension NIOTransportTests {
         }
 
         @Test func shuttingDownEndsALookup() async throws {
-            let resolver = StubResolver { _ in
-                try await Task.sleep(for: .seconds(60))
-                return []
-            }
+            let resolver = StubResolver { _ in try await untilCancelled() }
             var configuration = NIOTransport.Configuration()
             configuration.resolver = resolver
             let transport = try NIOTransport(configuration)
@@ -218,8 +212,7 @@ extension NIOTransportTests {
             let ended = Watched(0)
             let resolver = StubResolver { _ in
                 defer { ended.change { $0 += 1 } }
-                try await Task.sleep(for: .seconds(60))
-                return []
+                try await untilCancelled()
             }
             try await withNIO {
                 $0.resolver = resolver
@@ -248,7 +241,7 @@ extension NIOTransportTests {
                 try await transport.preconnect(to: "http://127.0.0.1:\(hanging.port)/", count: 5)
             }
             try await poll("the sockets", value: { try ClientSockets.count(to: hanging.port) }) { $0 == before + 5 }
-            // It can close nothing yet.
+            // It can close nothing yet. In this time, a shutdown that does not wait would return.
             connecting.eventLoop.execute { Thread.sleep(forTimeInterval: 0.1) }
             try await withTaskExecutorPreference(calling) { try await transport.shutdown() }
             #expect(try ClientSockets.count(to: hanging.port) == before)

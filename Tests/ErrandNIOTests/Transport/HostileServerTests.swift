@@ -61,10 +61,12 @@ extension NIOTransportTests {
         }
 
         @Test func aResponseThatNoRequestAskedForIsNotTakenForTheNext() async throws {
+            let readCount = Watched(0)
             let server = try RawServer { connection in
                 _ = try connection.readHead()
                 try connection.respond(body: Data("first".utf8))
-                connection.pause(milliseconds: 30)
+                let number = connection.number
+                try readCount.waitBlocking { $0 == number }
                 try connection.respond(body: Data("evil".utf8))
                 connection.waitForEnd()
             }
@@ -73,6 +75,7 @@ extension NIOTransportTests {
                 for _ in 0..<2 {
                     let data = try await transport.send(get(server)).body.collect()
                     #expect(data == Data("first".utf8))
+                    readCount.change { $0 += 1 }
                     try await poll("the connection to be closed", value: { transport.openConnections.count }) { $0 == 0 }
                 }
             }

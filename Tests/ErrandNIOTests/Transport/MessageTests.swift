@@ -47,11 +47,8 @@ extension NIOTransportTests {
             }
             defer { server.stop() }
             try await withNIO { transport in
-                let endless = AsyncStream<Data>(unfolding: {
-                    try? await Task.sleep(for: .milliseconds(1))
-                    return Task.isCancelled ? nil : Data(count: 10_000)
-                })
-                let request = try Request(.put, url: server.url(), body: .stream(endless)).within(.seconds(10))
+                let endless = RequestBody.stream(length: nil) { _ in CountingBodySource() }
+                let request = try Request(.put, url: server.url(), body: endless).within(.seconds(10))
                 let response = try await transport.send(request)
                 #expect(response.status.code == 413)
                 #expect(try await response.body.collect() == Data("no".utf8))
@@ -63,7 +60,7 @@ extension NIOTransportTests {
             let server = try RawServer { connection in
                 let request = try connection.readHead()
                 order.change { $0.append("head") }
-                connection.pause(milliseconds: 100)
+                connection.pause(milliseconds: 50)  // for a body that does not wait
                 try connection.write("HTTP/1.1 100 Continue\r\n\r\n")
                 let body = try connection.readBody(of: request)
                 order.change { $0.append("body \(body.count)") }

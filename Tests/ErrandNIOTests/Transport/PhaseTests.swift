@@ -54,21 +54,25 @@ extension NIOTransportTests {
         }
 
         @Test func aReaderMayTakeItsTime() async throws {
+            let isReadOn = Watched(false)
             let server = try RawServer { connection in
                 _ = try connection.readHead()
                 try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfour")
-                connection.pause(milliseconds: 300)
+                try isReadOn.waitBlocking { $0 }
                 try connection.write("sixsix")
                 connection.waitForEnd()
             }
             defer { server.stop() }
             try await withNIO { transport in
                 var request = try Request(.get, url: server.url())
-                request.options.phaseTimeouts = .use(PhaseTimeouts(idleRead: .milliseconds(150)))
+                request.options.phaseTimeouts = .use(PhaseTimeouts(idleRead: .milliseconds(100)))
                 let response = try await HTTPStack(transport).send(request)
                 var read = Data()
                 for try await chunk in response.body {
-                    if read.isEmpty { try await Task.sleep(for: .milliseconds(290)) }
+                    if read.isEmpty {
+                        try await Task.sleep(for: .milliseconds(150))  // longer than the limit, which is a time of the event loop
+                        isReadOn.change { $0 = true }
+                    }
                     read += chunk
                 }
                 #expect(read == Data("foursixsix".utf8))
@@ -76,11 +80,15 @@ extension NIOTransportTests {
         }
 
         @Test func aServerThatDoesNotReadPassesTheLimitOfWriting() async throws {
+            let mayEnd = Watched(false)
             let server = try RawServer(receiveBufferBytes: 4096) { connection in
                 _ = try connection.readHead()
-                connection.pause(milliseconds: 2_000)
+                try mayEnd.waitBlocking { $0 }
             }
-            defer { server.stop() }
+            defer {
+                mayEnd.change { $0 = true }
+                server.stop()
+            }
             let error = try await failure(
                 server, PhaseTimeouts(idleWrite: .milliseconds(100)), body: .data(Data(count: 30_000_000)))
             #expect(error?.code == .timedOut)
@@ -90,12 +98,16 @@ extension NIOTransportTests {
 
         @Test(arguments: [nil, Duration.seconds(30)])
         func aServerThatRespondsAndThenDoesNotReadPassesTheLimitOfWriting(idleRead: Duration?) async throws {
+            let mayEnd = Watched(false)
             let server = try RawServer(receiveBufferBytes: 4096) { connection in
                 _ = try connection.readHead()
                 try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfour")
-                connection.pause(milliseconds: 2_000)
+                try mayEnd.waitBlocking { $0 }
             }
-            defer { server.stop() }
+            defer {
+                mayEnd.change { $0 = true }
+                server.stop()
+            }
             for body in [RequestBody.data(Data(count: 30_000_000)), .stream(length: nil) { _ in CountingBodySource() }] {
                 let limits = PhaseTimeouts(idleRead: idleRead, idleWrite: .milliseconds(100))
                 let error = try await failure(server, limits, body: body) { response in
@@ -120,7 +132,7 @@ extension NIOTransportTests {
                 let request = try connection.readHead()
                 try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfour")
                 _ = try connection.readBody(of: request)
-                connection.pause(milliseconds: 250)
+                connection.pause(milliseconds: 250)  // longer than the limit, which is a time of the event loop
                 try connection.write("sixsix")
                 connection.waitForEnd()
             }
@@ -140,6 +152,7 @@ extension NIOTransportTests {
                 let slow = AsyncStream<Data> { continuation in
                     Task {
                         for _ in 0..<3 {
+                            // Longer than the limit, which is a time of the event loop.
                             try? await Task.sleep(for: .milliseconds(120))
                             continuation.yield(Data("part".utf8))
                         }

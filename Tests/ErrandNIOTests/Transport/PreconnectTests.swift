@@ -67,7 +67,7 @@ extension NIOTransportTests {
 
         @Test func aFailedHandshakeNamesTheAddress() async throws {
             let server = try RawServer { connection in
-                connection.pause(milliseconds: 50)
+                _ = try connection.read()
                 try connection.write("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
                 connection.waitForEnd()
             }
@@ -99,9 +99,16 @@ extension NIOTransportTests {
 
         @Test func shuttingDownEndsTheAttempt() async throws {
             let port = try HangingPort()
-            let transport = try NIOTransport(NIOTransport.Configuration())
-            let task = Task { try await transport.preconnect(to: "http://127.0.0.1:\(port.port)") }
-            try await Task.sleep(for: .milliseconds(50))
+            let resolver = StubResolver("127.0.0.1")
+            var configuration = NIOTransport.Configuration()
+            configuration.resolver = resolver
+            let transport = try NIOTransport(configuration)
+            let others = try ClientSockets.areKnown ? ClientSockets.count(to: port.port) : 0
+            let task = Task { try await transport.preconnect(to: "http://x.example:\(port.port)") }
+            try await resolver.asked.wait("the attempt") { !$0.isEmpty }
+            if ClientSockets.areKnown {
+                try await poll("the socket", value: { try ClientSockets.count(to: port.port) }) { $0 == others + 1 }
+            }
             try await transport.shutdown()
             let error = await #expect(throws: TransportError.self) { try await task.value }
             #expect(error?.code == .shutDown)

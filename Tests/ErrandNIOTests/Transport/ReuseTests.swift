@@ -1,6 +1,7 @@
 #if NIO && MockServer
 import ErrandCore
 import ErrandNIO
+import ErrandTesting
 import NIOCore
 import NIOPosix
 import Foundation
@@ -48,7 +49,7 @@ extension NIOTransportTests {
                 let first = try connection.readHead()
                 _ = try connection.readBody(of: first)
                 try connection.respond(body: Data("ok".utf8))
-                usleep(UInt32.random(in: 0...150))
+                usleep(UInt32.random(in: 0...150))  // for the race: the connection ends before, during or after the next request
             }
             defer { server.stop() }
             let end = ContinuousClock.now + .seconds(1)
@@ -125,7 +126,7 @@ extension NIOTransportTests {
             defer { server.stop() }
             let isHeld = Watched(false)
             let resolver = StubResolver { _ in
-                if isHeld.value { try await Task.sleep(for: .seconds(60)) }
+                if isHeld.value { try await untilCancelled() }
                 return [try IPAddress("127.0.0.1")]
             }
             try await withNIO {
@@ -145,13 +146,14 @@ extension NIOTransportTests {
 
         @Test(arguments: [true, false])
         func aConnectionThatWasHeldBackReceivesItsNextResponse(isQueued: Bool) async throws {
+            let isHeld = Watched(false)
             let server = try RawServer { connection in
                 // The whole response comes before the end of the request. Its end arrives together with the bytes that are too many to be
                 // received before they are read.
                 let request = try connection.readHead()
                 try connection.respond(body: Data(count: 70_000), bodyIsSent: false)
                 try connection.write(Data(count: 60_000))
-                connection.pause(milliseconds: 50)
+                try isHeld.waitBlocking { $0 }
                 try connection.write(Data(count: 10_000))
                 _ = try connection.readBody(of: request)
                 while true {
@@ -166,16 +168,19 @@ extension NIOTransportTests {
                 let (chunks, input) = AsyncStream<Data>.makeStream()
                 input.yield(Data("beginning".utf8))
                 let url = server.url()
-                let response = try await transport.send(Request(.put, url: url, body: .stream(chunks)).within(.seconds(10)))
+                let sink = RecordingEventSink()
+                let request = try Request(.put, url: url, body: .stream(chunks)).within(.seconds(10)).telling(sink)
+                let response = try await transport.send(request)
+                try await poll("the first part", value: { sink.events.compactMap(\.bytes).max() ?? 0 }) { $0 >= 60_000 }
+                isHeld.change { $0 = true }
                 try await server.counts.wait("the response") { $0.bytesWritten > 70_000 }
-                try await Task.sleep(for: .milliseconds(50))
                 let next = Task {
                     if !isQueued {
                         try await poll("the first exchange to end", value: { response.exchange.outcome?.description }) { $0 == "complete" }
                     }
                     return try await transport.send(Request(.get, url: url).within(.seconds(2))).body.collect()
                 }
-                if isQueued { try await Task.sleep(for: .milliseconds(50)) }
+                if isQueued { try await transport.waitForQueue() }
                 input.finish()
                 #expect(try await next.value == Data("ok".utf8))
                 #expect(try await response.body.collect().count == 70_000)
@@ -241,7 +246,7 @@ extension NIOTransportTests {
                 while lastUse - start < .milliseconds(350) {
                     try await expectOK(transport, server)
                     lastUse = .now
-                    try await Task.sleep(for: .milliseconds(20))
+                    try await Task.sleep(for: .milliseconds(20))  // the age is a time of the event loop
                 }
                 try await poll("the end", upTo: .seconds(5), value: { transport.openConnections.count }) { $0 == 0 }
                 #expect(ContinuousClock.now - lastUse < .milliseconds(450))
@@ -277,22 +282,14 @@ extension NIOTransportTests {
         }
 
         @Test func aWaiterThatIsCancelledLeavesTheQueue() async throws {
-            let mayRespond = Watched(false)
-            let server = try RawServer.ok(when: mayRespond)
-            defer { server.stop() }
-            try await withNIO {
-                $0.maxConnectionsPerOrigin = 1
-            } _: { transport in
-                let first = Task { try await whole(transport, Request(.get, url: server.url())) }
-                try await server.counts.wait("the first request") { $0.requests == 1 }
-                let second = Task { try await whole(transport, Request(.get, url: server.url())) }
-                try await Task.sleep(for: .milliseconds(20))
+            try await BusyTransport.with { busy in
+                let second = Task { try await whole(busy.transport, busy.request) }
+                try await busy.transport.waitForQueue()
                 second.cancel()
                 await #expect(throws: CancellationError.self) { try await second.value }
-                mayRespond.change { $0 = true }
-                #expect(try await first.value == Data("ok".utf8))
+                try await busy.respond()
+                #expect(busy.server.counts.value.requests == 1)
             }
-            #expect(server.counts.value.requests == 1)
         }
 
         @Test func theDeadlineEndsTheWaitForAConnection() async throws {

@@ -108,8 +108,9 @@ extension NIOTransportTests {
             request.options.eventSink = sink
             let limited = request
             let sending = Task { try await lone.send(limited) }
-            try await Task.sleep(for: .milliseconds(70))
-            #expect(sink.kinds.contains(.requestHeadSent))
+            try await sink.wait(for: .requestHeadSent)
+            // Longer than the limit, which is a time of the event loop: it has not begun.
+            try await Task.sleep(for: .milliseconds(60))
             #expect(!sink.kinds.contains(.requestSent))
             try await lone.release()
             let error = await #expect(throws: TransportError.self) { _ = try await sending.value }
@@ -144,8 +145,14 @@ extension NIOTransportTests {
                 sink.cancels(task)
                 await #expect(throws: CancellationError.self) { try await task.value }
                 try await poll("the end of the connection", value: { transport.openConnections.count }) { $0 == 0 }
-                // Nothing says that the body will not be opened.
-                try await Task.sleep(for: .milliseconds(20))
+                // Nothing says that the body will not be opened. That of the next request is opened later.
+                let isNextOpened = Watched(false)
+                let next = RequestBody.stream { _ in
+                    isNextOpened.change { $0 = true }
+                    throw Failure()
+                }
+                _ = try? await transport.send(Request(.put, url: server.url(), body: next).within(.seconds(10)))
+                #expect(isNextOpened.value)
             }
             #expect(opened.value == 0)
         }

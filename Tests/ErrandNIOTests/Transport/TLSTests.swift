@@ -95,7 +95,7 @@ extension NIOTransportTests {
 
         @Test func aPlainPortIsSaidToBeOne() async throws {
             let server = try RawServer { connection in
-                connection.pause(milliseconds: 50)
+                _ = try connection.read()
                 try connection.write("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
                 connection.waitForEnd()
             }

@@ -72,11 +72,12 @@ import Testing
     @Test func aWindowHoldsEveryWriterUntilThereIsRoom() async throws {
         let window = WriteWindow()
         try window.count(WriteWindow.limitBytes + 30)
+        let executor = QueueExecutor()
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<3 { group.addTask { try await window.wait() } }
+            for _ in 0..<3 { group.addTask(executorPreference: executor) { try await window.wait() } }
             // The last one waits until everything has left.
-            group.addTask { try await window.wait(upTo: 0) }
-            try await Task.sleep(for: .milliseconds(20))
+            group.addTask(executorPreference: executor) { try await window.wait(upTo: 0) }
+            await executor.drain()
             window.remove(30)
             for _ in 0..<3 { try await group.next() }
             window.remove(WriteWindow.limitBytes)
@@ -87,9 +88,10 @@ import Testing
     @Test func aWriterThatIsCancelledLeavesTheOthersWaiting() async throws {
         let window = WriteWindow()
         try window.count(WriteWindow.limitBytes + 1)
-        let cancelled = Task { try await window.wait() }
-        let waiting = Task { try await window.wait() }
-        try await Task.sleep(for: .milliseconds(20))
+        let executor = QueueExecutor()
+        let cancelled = Task(executorPreference: executor) { try await window.wait() }
+        let waiting = Task(executorPreference: executor) { try await window.wait() }
+        await executor.drain()
         cancelled.cancel()
         await #expect(throws: CancellationError.self) { try await cancelled.value }
         window.close(because: Failure(number: 1))

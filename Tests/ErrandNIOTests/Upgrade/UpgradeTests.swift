@@ -91,15 +91,18 @@ extension NIOTransportTests {
         }
 
         @Test func bytesRightAfterTheHeadComeFirst() async throws {
+            let isFirstRead = Watched(false)
             let server = try self.server(with: "first") { connection in
-                connection.pause(milliseconds: 20)
+                try isFirstRead.waitBlocking { $0 }
                 try connection.write("second")
                 connection.waitForEnd()
             }
             defer { server.stop() }
             try await withNIO { transport in
                 let stream = try await self.stream(transport, server)
-                #expect(try await read(11, stream.incoming) == Data("firstsecond".utf8))
+                #expect(try await read(5, stream.incoming) == Data("first".utf8))
+                isFirstRead.change { $0 = true }
+                #expect(try await read(6, stream.incoming) == Data("second".utf8))
                 stream.close()
             }
         }
@@ -118,7 +121,7 @@ extension NIOTransportTests {
                 let other = Task {
                     try await transport.send(Request(.get, url: server.url()).within(.seconds(10))).body.collect()
                 }
-                try await Task.sleep(for: .milliseconds(30))
+                try await transport.waitForQueue()
                 #expect(server.counts.value.accepted == 1)
                 stream.close()
                 #expect(try await other.value == Data("ok".utf8))
@@ -170,8 +173,9 @@ extension NIOTransportTests {
         }
 
         @Test func aResetIsAFailureOfBothDirections() async throws {
+            let isRead = Watched(false)
             let server = try self.server(with: "four") { connection in
-                connection.pause(milliseconds: 50)
+                try isRead.waitBlocking { $0 }
                 connection.resetAtEnd()
             }
             defer { server.stop() }
@@ -180,7 +184,10 @@ extension NIOTransportTests {
                 let stream = try #require(response.upgrade)
                 var read = Data()
                 let error = await #expect(throws: TransportError.self) {
-                    while let chunk = try await stream.incoming.next() { read += chunk }
+                    while let chunk = try await stream.incoming.next() {
+                        read += chunk
+                        if read.count == 4 { isRead.change { $0 = true } }
+                    }
                 }
                 #expect(read == Data("four".utf8))
                 #expect(error?.code == .connectionLost)
@@ -227,8 +234,8 @@ extension NIOTransportTests {
                     }
                     try await stream.finishWriting()
                 }
-                try await Task.sleep(for: .milliseconds(200))
-                #expect(written.value < 40_000_000)
+                let held = try await atRest("the writer") { written.value }
+                #expect(held < 40_000_000)
                 // A write that is cancelled while it waits ends immediately, and the stream continues.
                 let cancelled = Task { try await stream.write(Data(count: 1)) }
                 cancelled.cancel()
@@ -302,15 +309,20 @@ extension NIOTransportTests {
         // MARK: - Time, cancellation and shutdown
 
         @Test func theDeadlineIsThatOfTheHandshake() async throws {
+            let hasPassed = Watched(false)
             let server = try self.server { connection in
-                connection.pause(milliseconds: 400)
+                try hasPassed.waitBlocking { $0 }
                 try connection.write("late")
                 connection.waitForEnd()
             }
             defer { server.stop() }
             try await withNIO { transport in
+                let end = ContinuousClock.now + .milliseconds(250)
                 let response = try await transport.send(request(server).within(.milliseconds(250)))
                 let stream = try #require(response.upgrade)
+                // The transport's timers are those of the event loop. What ends with the deadline has ended a moment later.
+                try await Task.sleep(until: end + .milliseconds(50))
+                hasPassed.change { $0 = true }
                 #expect(try await read(4, stream.incoming) == Data("late".utf8))
                 stream.close()
             }
@@ -343,14 +355,16 @@ extension NIOTransportTests {
         }
 
         @Test func theIncomingBytesAloneKeepTheConnection() async throws {
+            let isAlone = Watched(false)
             let server = try self.server { connection in
-                connection.pause(milliseconds: 50)
+                try isAlone.waitBlocking { $0 }
                 try connection.write("later")
                 connection.waitForEnd()
             }
             defer { server.stop() }
             try await withNIO { transport in
                 let incoming = try #require(try await transport.send(request(server)).upgrade?.incoming)
+                isAlone.change { $0 = true }
                 #expect(try await read(5, incoming) == Data("later".utf8))
                 incoming.abandon()
                 try await server.counts.wait("the end of the connection") { $0.seenEnds == 1 }
@@ -362,8 +376,9 @@ extension NIOTransportTests {
             defer { server.stop() }
             try await withNIO { transport in
                 let stream = try await self.stream(transport, server)
-                let reader = Task { try await stream.incoming.next() }
-                try await Task.sleep(for: .milliseconds(20))
+                let executor = QueueExecutor()
+                let reader = Task(executorPreference: executor) { try await stream.incoming.next() }
+                await executor.drain()
                 reader.cancel()
                 await #expect(throws: CancellationError.self) { try await reader.value }
                 try await server.counts.wait("the end of the connection") { $0.seenEnds == 1 }
@@ -375,8 +390,9 @@ extension NIOTransportTests {
             defer { server.stop() }
             let transport = try NIOTransport(NIOTransport.Configuration())
             let stream = try await self.stream(transport, server)
-            let reader = Task { try await stream.incoming.next() }
-            try await Task.sleep(for: .milliseconds(20))
+            let executor = QueueExecutor()
+            let reader = Task(executorPreference: executor) { try await stream.incoming.next() }
+            await executor.drain()
             try await transport.shutdown()
             let error = await #expect(throws: TransportError.self) { try await reader.value }
             #expect(error?.code == .shutDown)

@@ -1,4 +1,5 @@
 import Errand
+import ErrandRedaction
 import ErrandTesting
 import Logging
 import TestSupport
@@ -23,7 +24,7 @@ import Testing
     @Test(arguments: ["text/plain", "application/json", "text/xml", "text/plain; charset=a\u{300}"], ["a", "\ta", "\"a", "<a"])
     func marksAreShownByWorkInProportionToTheirBytes(_ type: String, _ front: String) {
         let growth = growth(of: 1_500, making: { Data((front + String(repeating: "\u{300}\u{316}", count: $0)).utf8) }) { data in
-            _ = BodyText(data, isWhole: true, contentType: type, sensitivity: .standard, style: .pretty)
+            _ = BodyText(data, isWhole: true, contentType: type, sensitivity: .standard, isPretty: true)
         }
         #expect(growth < 30, "quadratic work grows 64 times")
     }

@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test func conditionsOfAStackMatchToo() throws {
-        let matcher: RequestMatcher = .meeting(.host("*.example") && !.method(.get))
+        let matcher: RequestMatcher = .condition(.host("*.example") && !.method(.get))
         let (post, get) = (try recorded(.post), try recorded(.get))
         #expect(matcher.matches(post) && !matcher.matches(get))
         #expect(matcher.description == "host *.example and not (method GET)")

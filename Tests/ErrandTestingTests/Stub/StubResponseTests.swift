@@ -22,6 +22,31 @@ import Testing
         await #expect(throws: FileReadError.self) { try await stub.send(request()) }
     }
 
+    @Test(arguments: [
+        (StubResponse.offline, TransportError.Code.cannotConnect, Delivery.notSent, true),
+        (.hostNotFound, .cannotFindHost, .notSent, true), (.connectionRefused, .cannotConnect, .notSent, true),
+        (.connectionLost, .connectionLost, .unknown, true), (.timedOut, .timedOut, .unknown, false),
+        (.untrustedCertificate, .tls, .notSent, false),
+    ]) func aFailureOfTheNetworkHasItsCode(
+        _ response: StubResponse, _ code: TransportError.Code, _ delivery: Delivery, _ isConnectivityError: Bool
+    ) async throws {
+        let stub = StubTransport(Stub().responds(response))
+        let error = try #require(await #expect(throws: TransportError.self) { try await stub.send(request()) })
+        #expect(error.code == code && error.delivery == delivery && error.isConnectivityError == isConnectivityError)
+        #expect(error.request?.url?.description == "https://a.example/")
+    }
+
+    @Test func aLiteralOfMixedValuesIsJSON() async throws {
+        let stub = StubTransport(
+            Stub(.post).json(["id": 1, "title": "tea", "price": nil]).responds(.json(["id": 7, "tags": ["x"], "price": nil])))
+        let response = try await APIClient(stub).post(
+            .url("https://a.example/"), body: .json(["id": 1, "title": "tea", "price": nil]), as: JSONValue.self)
+        #expect(response == ["id": 7, "tags": ["x"], "price": nil])
+        #expect(stub.requests.first?.headers[.contentType] == "application/json")
+        let same = try await StubTransport(Stub().responds(.json([1, 2]))).send(request()).body.collect()
+        #expect(same == Data("[1,2]".utf8))
+    }
+
     @Test func aRedirectIsInTheFieldsAndFollowed() async throws {
         let stub = StubTransport(
             Stub(.post, "/a").responds(.redirect(to: "/b", status: .temporaryRedirect)), Stub(.post, "/b").responds(.echo))

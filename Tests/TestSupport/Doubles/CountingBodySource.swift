@@ -38,13 +38,9 @@ public final class CountingBodySource: BodySource {
 
     public func abandon() { progress.change { $0.isAbandoned = true } }
 
-    /// Waits until nothing was produced for 300 ms, and returns the number of bytes that were produced.
+    /// Waits until something was produced and nothing more is (``atRest(_:value:)``), and returns the number of bytes.
     public func producedAtRest() async throws -> Int {
-        var last = (count: progress.value.produced, since: ContinuousClock.now)
-        try await poll("a producer at rest", value: { progress.value.produced }) { count in
-            if count != last.count { last = (count, .now) }
-            return count > 0 && ContinuousClock.now - last.since > .milliseconds(300)
-        }
-        return last.count
+        try await progress.wait("the first bytes") { $0.produced > 0 }
+        return try await atRest("a producer") { progress.value.produced }
     }
 }

@@ -13,6 +13,9 @@ public final class QueueExecutor: TaskExecutor {
     /// Whether the caller runs on this executor.
     public var isCurrent: Bool { DispatchQueue.getSpecific(key: Self.key) == ObjectIdentifier(self) }
 
+    /// Returns when every job that was ready has run: the tasks wait for something else. For an executor that is not concurrent.
+    public func drain() async { await withCheckedContinuation { done in queue.async { done.resume() } } }
+
     public func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }

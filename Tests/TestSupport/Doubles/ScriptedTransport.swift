@@ -3,11 +3,11 @@ internal import Synchronization
 
 /// A transport whose responses come from a closure. It counts the requests and shutdowns.
 public final class ScriptedTransport: HTTPTransport {
-    public let capabilities: Capabilities
+    public let capabilities: TransportCapabilities
     private let make: @Sendable (Request) async throws -> Response
     private let counts = Mutex((requests: 0, shutdowns: 0))
 
-    public init(capabilities: Capabilities = [], _ make: @escaping @Sendable (Request) async throws -> Response) {
+    public init(capabilities: TransportCapabilities = [], _ make: @escaping @Sendable (Request) async throws -> Response) {
         (self.capabilities, self.make) = (capabilities, make)
     }
 

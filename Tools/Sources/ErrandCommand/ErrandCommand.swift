@@ -9,16 +9,18 @@ struct ErrandCommand: AsyncParsableCommand {
         commandName: "errand",
         abstract: "Sends HTTP requests and shows the responses.",
         usage: """
-            errand [<options>] <url>
-            errand <subcommand> [<options>] <url>
+            errand [<options>] <url> [<item> ...]
+            errand <subcommand> [<options>] <url> [<item> ...]
             """,
         discussion: """
-            Without a subcommand, the method is GET, or POST if there is data to send. Options that curl has, too, have curl's names. \
-            'errand send --help' lists all options.
+            Without a subcommand, the method is GET, or POST if there is data to send. Options that curl has, too, have curl's \
+            names. 'errand send --help' lists all options. Values can be joined to short options (-XPOST), and options can stand before \
+            the subcommand. Items are those of httpie: name=text, name:=json, name==value, Name:value.
 
             EXAMPLES:
               errand -L https://a.example/page -o page.html
               errand post https://a.example/notes -j text='Buy tea'
+              errand https://a.example/notes text='Buy tea' done:=false X-Tag:home
               errand :8080/health       is short for http://localhost:8080/health
 
             EXIT STATUS:
@@ -31,6 +33,8 @@ struct ErrandCommand: AsyncParsableCommand {
               129   The terminal was closed.
               130   Ctrl-C interrupted the command. 143: kill ended it.
               141   The reader of the output closed the pipe.
+
+            Curl ends with 0 for a status of 400 or more. --no-fail does the same.
             """,
         version: "0.1.0",
         subcommands: [
@@ -46,9 +50,8 @@ struct ErrandCommand: AsyncParsableCommand {
         // If a standard descriptor is closed, a file that the command opens would become standard input, output or error.
         for descriptor in 0...2 as ClosedRange<Int32> where fcntl(descriptor, F_GETFD) < 0 { _ = open("/dev/null", O_RDWR) }
         Interrupt.listen()
-        let arguments = Array(CommandLine.arguments.dropFirst())
         do {
-            var command = try parsed(arguments)
+            var command = try parsed(Array(CommandLine.arguments.dropFirst()))
             let configuration = type(of: command).configuration
             do {
                 if var waiting = command as? any AsyncParsableCommand { try await waiting.run() } else { try command.run() }
@@ -63,14 +66,31 @@ struct ErrandCommand: AsyncParsableCommand {
     }
 
     private static func parsed(_ arguments: [String]) throws -> any ParsableCommand {
-        do {
-            return try parseAsRoot(arguments)
-        } catch {
-            guard message(for: error).lowercased().contains("unexpected argument"), let hint = Misspelling.hint(for: arguments)
-            else { throw error }
-            Terminal.say(usageError(hint, of: configuration))
-            throw ExitCode(64)
+        var arguments = arguments
+        func fail(_ text: String) -> ExitCode {
+            Terminal.say(usageError(text, of: configuration))
+            return ExitCode(64)
         }
+        let command: any ParsableCommand
+        do {
+            arguments = try ArgumentRewriter.rewritten(arguments)
+            command = try parseAsRoot(arguments)
+        } catch let error as ValidationError {
+            throw fail(error.message)
+        } catch {
+            let text = message(for: error)
+            if text.lowercased().contains("unexpected argument"), let hint = Misspelling.hint(for: arguments) { throw fail(hint) }
+            if text.contains("Unknown option '-X'"), let name = arguments.first, Misspelling.methods.contains(name) {
+                throw fail("'errand \(name)' sends \(name.uppercased()). For another method, write errand -X METHOD <url>")
+            }
+            throw error
+        }
+        // 'gett a.example:8080': the word would be the URL, and the URL would be a header field.
+        guard let request = (command as? SendCommand)?.arguments, !request.items.isEmpty, !request.url.isExactlyIgnoringCase("localhost"),
+            let hint = Misspelling.hint(for: [request.url])
+        else { return command }
+        let areItems = (try? request.requestItems) != nil
+        throw fail(hint + (areItems ? ". Before an item, write a host of that name as http://\(request.url)" : ""))
     }
 
     /// A message in the form in which the parser writes messages.
@@ -87,7 +107,7 @@ struct ErrandCommand: AsyncParsableCommand {
 struct SendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "send", abstract: "Sends a request with any method.",
-        usage: "errand [<options>] <url>")
+        usage: "errand [<options>] <url> [<item> ...]")
     @OptionGroup var arguments: RequestArguments
     @Option(
         name: [.customShort("X"), .customLong("request")],
@@ -98,35 +118,35 @@ struct SendCommand: AsyncParsableCommand {
 
 struct GetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "get", abstract: "Sends a GET request.", usage: "errand get [<options>] <url>")
+        commandName: "get", abstract: "Sends a GET request.", usage: "errand get [<options>] <url> [<item> ...]")
     @OptionGroup var arguments: RequestArguments
     func run() async throws { try await RequestRun(arguments, subcommand: "get").run() }
 }
 
 struct PostCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "post", abstract: "Sends a POST request.", usage: "errand post [<options>] <url>")
+        commandName: "post", abstract: "Sends a POST request.", usage: "errand post [<options>] <url> [<item> ...]")
     @OptionGroup var arguments: RequestArguments
     func run() async throws { try await RequestRun(arguments, subcommand: "post").run() }
 }
 
 struct PutCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "put", abstract: "Sends a PUT request.", usage: "errand put [<options>] <url>")
+        commandName: "put", abstract: "Sends a PUT request.", usage: "errand put [<options>] <url> [<item> ...]")
     @OptionGroup var arguments: RequestArguments
     func run() async throws { try await RequestRun(arguments, subcommand: "put").run() }
 }
 
 struct PatchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "patch", abstract: "Sends a PATCH request.", usage: "errand patch [<options>] <url>")
+        commandName: "patch", abstract: "Sends a PATCH request.", usage: "errand patch [<options>] <url> [<item> ...]")
     @OptionGroup var arguments: RequestArguments
     func run() async throws { try await RequestRun(arguments, subcommand: "patch").run() }
 }
 
 struct DeleteCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "delete", abstract: "Sends a DELETE request.", usage: "errand delete [<options>] <url>")
+        commandName: "delete", abstract: "Sends a DELETE request.", usage: "errand delete [<options>] <url> [<item> ...]")
     @OptionGroup var arguments: RequestArguments
     func run() async throws { try await RequestRun(arguments, subcommand: "delete").run() }
 }
@@ -134,7 +154,7 @@ struct DeleteCommand: AsyncParsableCommand {
 struct HeadCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "head", abstract: "Sends a HEAD request and shows the status and the header fields.",
-        usage: "errand head [<options>] <url>")
+        usage: "errand head [<options>] <url> [<item> ...]")
     @OptionGroup var arguments: RequestArguments
     func run() async throws { try await RequestRun(arguments, subcommand: "head").run() }
 }

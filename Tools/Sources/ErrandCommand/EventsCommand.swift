@@ -2,15 +2,18 @@ import ArgumentParser
 import Errand
 import ErrandNIO
 import Foundation
+import Synchronization
 
 struct EventsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "events", abstract: "Reads an event stream, and connects again when it ends or is lost.",
-        usage: "errand events [<options>] <url>",
+        usage: "errand events [<options>] <url> [<item> ...]",
         discussion: """
             Each event is written as it arrives: the last event ID and its type, if there are any, its data, and an empty line. With \
-            --data-only, only the data are written, a line or more for each event. An event has at most 16 MiB. The command ends with a \
-            response 204, after --count events, or by Ctrl-C.
+            --data-only, only the data are written, a line or more for each event. An event has at most 16 MiB.
+
+            When the stream ends or is lost, the command says so on standard error, waits, and connects again, as browsers do. The command \
+            ends with a response 204, after --count events, after --max-reconnects connections without an event, or by Ctrl-C.
             """)
 
     @OptionGroup var arguments: RequestArguments
@@ -19,7 +22,8 @@ struct EventsCommand: AsyncParsableCommand {
     func validate() throws {
         let shown = arguments.shown
         let unused = [
-            ("--output", shown.output != nil), ("--remote-name", shown.remoteName), ("--fail", shown.fail), ("--include", shown.include),
+            ("--output", shown.output != nil), ("--remote-name", shown.remoteName), ("--fail", shown.fail),
+            ("--no-fail", shown.noFail), ("--progress-bar", shown.progressBar), ("--include", shown.include),
             ("--head", shown.head), ("--dump-header", shown.dumpHeader != nil), ("--profile", shown.profile),
             ("--write-out", shown.writeOut != nil), ("--retry", arguments.connection.retry > 0),
         ].filter(\.1).map(\.0)
@@ -82,5 +86,19 @@ struct EventOptions: ParsableArguments {
             text += "data: \(event.data[line.startIndex..<line.endIndex])\n"
         }
         return text + "\n"
+    }
+}
+
+/// The messages about an event stream that connects again.
+final class ReconnectNotice: Sendable {
+    private let saysHowToStop = Atomic(true)
+
+    /// The message for a state, if there is one. The first message says how to stop.
+    func text(for state: EventStreamState) -> String? {
+        guard case .waiting(_, let error) = state else { return nil }
+        let reason = error.map { "\($0)" } ?? "the server has ended the stream"
+        let text = "\(reason); \(state), then it connects again"
+        guard saysHowToStop.exchange(false, ordering: .relaxed) else { return text }
+        return text + ". Ctrl-C ends the command; with --max-reconnects 0, the end of the stream ends it"
     }
 }

@@ -83,12 +83,22 @@ struct FailureAdvice {
         if cause.containsOctets("WRONG_VERSION_NUMBER") { return "Use http:// in place of https:// for this port" }
         if cause.containsOctets("failedToValidateHostname") { return "Use the name that the certificate is for" }
         if cause.containsOctets("CERTIFICATE_VERIFY_FAILED") {
-            return Loopback.contains(host)
-                ? "Name the authority's certificate with --cacert FILE, or trust any certificate of this machine with -k"
-                : "If you trust the server, name the authority's certificate with --cacert FILE"
+            return certificateAdvice(host: host, isOfProxy: error.proxy != nil)
         }
         if cause.containsOctets("CERTIFICATE_REQUIRED") { return "Name the client's certificate with --cert and --key" }
         return nil
+    }
+
+    private func certificateAdvice(host: String, isOfProxy: Bool) -> String {
+        if arguments.connection.insecure, let url = try? arguments.httpURL() {
+            return "-k skips the check of \(url.host.shownSafely()) alone, "
+                + (isOfProxy ? "not of a proxy" : "not of the host of a redirect")
+                + ". Name the authority's certificate with --cacert FILE"
+        }
+        return Loopback.contains(host)
+            ? "Name the authority's certificate with --cacert FILE, or trust any certificate of this machine with -k"
+            : "If you trust the server, name the authority's certificate with --cacert FILE. -k skips the check: nothing then proves who the "
+                + "server is"
     }
 
     private func lostAdvice(for error: TransportError) -> String? {

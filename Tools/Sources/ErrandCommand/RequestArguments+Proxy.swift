@@ -4,8 +4,8 @@ import Foundation
 import Synchronization
 
 extension RequestArguments {
-    /// The proxies of the options, or else the proxies of the environment; no proxy for a Unix domain socket. `--insecure` never sends a
-    /// request for this machine to a proxy of the environment.
+    /// The proxies of the options, or else the proxies of the environment; no proxy for a Unix domain socket. `--insecure` for a
+    /// server of this machine never sends a request for this machine to a proxy of the environment.
     ///
     /// - Throws: `ValidationError` for a proxy of the options that can't be understood. A variable fails the requests that would use it.
     func proxyPolicy(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> ProxyPolicy {
@@ -22,7 +22,8 @@ extension RequestArguments {
             variables["no_proxy"] = list
         }
         let policy = ProxyPolicy.environment(variables)
-        let (adjust, isDirectHere) = (try proxyAuthentication(), connection.insecure)
+        let isOfThisMachine = (try? httpURL()).map { Loopback.contains($0.host) } ?? false
+        let (adjust, isDirectHere) = (try proxyAuthentication(), connection.insecure && isOfThisMachine)
         return .byOrigin { (origin) throws(ProxySettingsError) in
             if isDirectHere, Loopback.contains(origin.host) { return nil }
             return try policy.proxy(for: origin).map(adjust)

@@ -11,15 +11,19 @@ extension RequestArguments {
     ///   - authentication: the authentication of the run.
     /// - Throws: `ValidationError` for an invalid argument, which is shown with the usage; ``InvalidURLError``, `FileReadError`.
     func request(method: String?, takesPipedBody: Bool = false, authentication: Authentication? = nil) throws -> Request {
-        if shown.head { try checkHead(method: method) }
+        let items = try requestItems
+        if shown.head { try checkHead(method: method, hasMembers: items.contains(where: \.isMember)) }
+        try checkMembers(of: items, method: method)
+        let content = try content(with: items)
         var url = try httpURL()
-        var body = content.dataInQuery ? nil : try content.body()
+        var body = content.dataInQuery ? nil : try content.body(with: items.filter(\.isMember))
         if body == nil, takesPipedBody, !content.dataInQuery { body = try PipedBody.read(warns: shown.showsMessages) }
         var query = URLQuery()
         for item in content.query {
             let (name, value) = item.cut(atOctet: UInt8(ascii: "="))
             if let value { query.append(name, value) } else { query.appendFlag(name) }
         }
+        for item in items where item.isQuery { query.append(item.name, try item.content()) }
         if content.dataInQuery {
             let data = try content.joinedFormData()
             if !data.isEmpty { url = try url.joined(with: "?" + encodedQuery(data, at: url)) }
@@ -56,12 +60,12 @@ extension RequestArguments {
     }
 
     /// Refuses `-I` with another method or with a body: `-I` sends HEAD, which changes nothing on the server.
-    private func checkHead(method: String?) throws {
+    private func checkHead(method: String?, hasMembers: Bool) throws {
         if let method, !["GET", "HEAD"].contains(method) {
             throw ValidationError(
                 "-I sends HEAD and does not go with \(method.shownSafely()). Use -i to see the status and the fields of its response")
         }
-        guard content.dataInQuery || !content.namesBody else {
+        guard content.dataInQuery || !(content.namesBody || hasMembers) else {
             throw ValidationError("-I sends HEAD, which has no body. Leave out the data, or use -i to see the status and the fields")
         }
     }
@@ -203,8 +207,10 @@ extension ContentOptions {
     /// The form data with `&` between the parts.
     fileprivate func joinedFormData() throws -> Data { Data(try formData.map { try $0.octets() }.joined(separator: Data("&".utf8))) }
 
-    /// The body that the options name; `nil` if there is no such option.
-    fileprivate func body() throws -> Content? {
+    /// The body that the options and items name. If there is no such option or item, it is `nil`.
+    ///
+    /// - Parameter members: the items that are members of a JSON body.
+    fileprivate func body(with members: [RequestItem]) throws -> Content? {
         let formData = formData
         if let file = formData.first?.streamedFile, formData.count == 1 {
             return Content(body: try Self.file(file), contentType: "application/x-www-form-urlencoded")
@@ -217,7 +223,9 @@ extension ContentOptions {
             let pieces = try json.map { text in try CommandFile.path(in: text).map(CommandFile.read) ?? Data(text.utf8) }
             return Content(body: .data(Data(pieces.joined())), contentType: "application/json")
         }
-        if !jsonField.isEmpty { return Content(body: .data(try jsonObject()), contentType: "application/json") }
+        if !jsonField.isEmpty || !members.isEmpty {
+            return Content(body: .data(try jsonObject(with: members)), contentType: "application/json")
+        }
         if !form.isEmpty {
             let form = try MultipartForm(arguments: form)
             return Content(body: try form.body(), contentType: form.contentType, boundary: form.boundary)
@@ -228,7 +236,7 @@ extension ContentOptions {
 
     private static func file(_ path: String) throws -> RequestBody { path == "-" ? .standardInput : try .file(atPath: path) }
 
-    private func jsonObject() throws -> Data {
+    private func jsonObject(with items: [RequestItem]) throws -> Data {
         var members: [String: JSONValue] = [:]
         for field in jsonField {
             if let mark = field.range(of: ":="), !field[..<mark.lowerBound].contains("=") {
@@ -242,6 +250,7 @@ extension ContentOptions {
                 members[name] = .string(value)
             }
         }
+        for item in items { members[item.name] = try item.member() }
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return try encoder.encode(members)

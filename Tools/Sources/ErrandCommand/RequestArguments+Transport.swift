@@ -7,9 +7,6 @@ extension RequestArguments {
     /// - Throws: `ValidationError` for settings that can't be understood, and for files that can't be read.
     func transport() throws -> NIOTransport {
         let url = try httpURL()
-        if connection.insecure, url.scheme == "https", !Loopback.contains(url.host) {
-            throw ValidationError(Loopback.advice(host: url.host, port: url.effectivePort))
-        }
         var configuration = NIOTransport.Configuration()
         configuration.connectTimeout = .seconds(connection.connectTimeout ?? 10)
         configuration.allowsHTTP2 = !connection.http1
@@ -22,7 +19,9 @@ extension RequestArguments {
         if let cert = connection.cert, let key = connection.key {
             configuration.tls.clientCertificate = .init(chainPEMFile: cert, keyPEMFile: key)
         }
-        if connection.insecure { configuration.tls.trustsAnyCertificateForTesting = .loopback }
+        if connection.insecure {
+            configuration.tls.trustsAnyCertificateForTesting = Loopback.contains(url.host) ? .loopback : try .hosts(url.host)
+        }
         if !connection.resolve.isEmpty { configuration.resolver = try hostOverrides() }
         configuration.proxy = try proxyPolicy()
         do {
@@ -56,19 +55,23 @@ extension RequestArguments {
     }
 }
 
-/// The hosts for which `--insecure` trusts any certificate.
+extension RequestArguments {
+    /// The warning about a server that `--insecure` does not check; `nil` if there is none, or if the server is on this machine.
+    var insecureWarning: String? {
+        // Without TLS, a redirect can lead to TLS.
+        guard connection.insecure, let url = try? httpURL(), !Loopback.contains(url.host),
+            url.scheme == "https" || connection.followsRedirects
+        else { return nil }
+        return "warning: the certificate of \(url.host.shownSafely()) is not checked (-k), so the server is not authenticated: others on the "
+            + "network can read and change what is exchanged. To check it, name the certificate of its authority with --cacert FILE"
+    }
+}
+
+/// The hosts of this machine.
 enum Loopback {
     static func contains(_ host: String) -> Bool {
         if host == "localhost" || host == "[::1]" { return true }
         let parts = host.split(separator: ".", omittingEmptySubsequences: false).map { UInt8($0) }
         return parts.count == 4 && parts.allSatisfy { $0 != nil } && parts.first == 127
-    }
-
-    static func advice(host: String, port: Int) -> String {
-        """
-        --insecure trusts any certificate, and does so only for localhost, 127.0.0.1 and [::1]. For \(host), name the \
-        certificate of its authority with --cacert FILE. To see what the server presents: \
-        openssl s_client -connect \(host):\(port) -showcerts </dev/null
-        """
     }
 }

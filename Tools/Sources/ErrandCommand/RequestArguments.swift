@@ -4,6 +4,13 @@ import Errand
 /// The arguments that describe a request. Options that curl has, too, have curl's names.
 struct RequestArguments: ParsableArguments {
     @Argument(help: "The URL. Without a scheme, http:// is added; ':8080/x' is short for http://localhost:8080/x.") var url: String
+    @Argument(
+        help: ArgumentHelp(
+            """
+            Parts of the request, as in httpie: name=text and name:=json are members of a JSON body, name==value is a query item, \
+            Name:value is a header field. With '@' after the sign, a file has the value.
+            """, valueName: "item"))
+    var items: [String] = []
     @OptionGroup(title: "Request options") var content: ContentOptions
     @OptionGroup(title: "Authentication options") var who: AuthenticationOptions
     @OptionGroup(title: "Connection options") var connection: ConnectionOptions
@@ -11,7 +18,9 @@ struct RequestArguments: ParsableArguments {
 
     func validate() throws {
         guard shown.output == nil || !shown.remoteName else { throw ValidationError("--output and --remote-name do not go together") }
-        guard !connection.insecure || connection.proxy == nil else { throw ValidationError("--insecure and --proxy do not go together") }
+        if connection.insecure, connection.proxy?.isEmpty == false, let url = try? httpURL(), Loopback.contains(url.host) {
+            throw ValidationError("--insecure and --proxy do not go together for a server of this machine")
+        }
         guard connection.unixSocket != nil else { return }
         guard connection.unixSocket?.isEmpty == false else { throw ValidationError("--unix-socket must be a path (is empty)") }
         let others = [("--proxy", connection.proxy != nil), ("--resolve", !connection.resolve.isEmpty)].filter(\.1).map(\.0)
@@ -83,6 +92,9 @@ struct ContentOptions: ParsableArguments {
         name: [.customShort("b"), .customLong("cookie")],
         help: ArgumentHelp("The Cookie field: 'name=value; …'. Can be repeated.", valueName: "cookies"))
     var cookie: [String] = []
+    // Not supported yet. The parser would not say what to write instead.
+    @Option(name: [.customShort("c"), .customLong("cookie-jar")], help: .hidden) var cookieJar: String?
+    @Option(name: [.customShort("C"), .customLong("continue-at")], help: .hidden) var continueAt: String?
     @Option(
         name: [.customShort("r"), .customLong("range")],
         help: ArgumentHelp("Asks for a range of bytes: '0-99', '5-' to the end, or '-5' for the last 5 bytes.", valueName: "range"))
@@ -106,9 +118,18 @@ struct ContentOptions: ParsableArguments {
         if referer?.hasOctetSuffix(";auto") == true {
             throw ValidationError("--referer does not support ';auto'. It must be a URL")
         }
+        guard cookieJar == nil else {
+            throw ValidationError(
+                "--cookie-jar is not supported yet. -i shows the cookies of a response; -b 'name=value', or -H 'Cookie: name=value', sends them")
+        }
+        guard continueAt == nil else {
+            throw ValidationError(
+                "--continue-at is not supported yet. To add the rest to a file of SIZE bytes, write errand -f -r SIZE- URL >> FILE")
+        }
         for text in cookie {
             guard HTTPField.isValidValue(text.withoutOuterBlanks), text.containsOctet(UInt8(ascii: "=")) else {
-                throw ValidationError("--cookie must be 'name=value; …'. It supports neither a file of cookies nor a cookie jar")
+                throw ValidationError(
+                "--cookie must be 'name=value; …'. Files of cookies are not supported yet: write -b 'name=value', or -H 'Cookie: name=value'")
             }
         }
         if let range,
@@ -178,7 +199,10 @@ struct ConnectionOptions: ParsableArguments {
     var cacert: String?
     @Option(help: ArgumentHelp("A PEM file with the client's certificate and its chain.", valueName: "file")) var cert: String?
     @Option(help: ArgumentHelp("A PEM file with the key of the client's certificate.", valueName: "file")) var key: String?
-    @Flag(name: [.customShort("k"), .long], help: "Trusts any certificate, of localhost, 127.0.0.1 and [::1] only.") var insecure = false
+    @Flag(
+        name: [.customShort("k"), .long],
+        help: "Does not check the certificate of the URL's host. Nothing then proves who the server is, and a warning says so.")
+    var insecure = false
     @Option(
         name: .customLong("max-header-bytes"),
         help: ArgumentHelp("The most bytes of the header section of a response. 262144 by default.", valueName: "count"))
@@ -234,6 +258,10 @@ struct OutputOptions: ParsableArguments {
         help: "Writes the body to a file in the current folder, with the last part of the URL's path as its name.")
     var remoteName = false
     @Flag(name: [.short, .long], help: "For a status of 400 or more, writes a message instead of the body.") var fail = false
+    @Flag(
+        name: .customLong("no-fail"),
+        help: "Ends with 0 for a status of 400 or more, as curl does. Without it, the exit status is 4 or 5.")
+    var noFail = false
     @Flag(name: [.short, .long], help: "Shows the status and the header fields before the body.") var include = false
     @Flag(name: [.customShort("I"), .customLong("head")], help: "Sends HEAD instead of GET and shows the status and the header fields.")
     var head = false
@@ -249,6 +277,10 @@ struct OutputOptions: ParsableArguments {
     var har: String?
     @Flag(help: "Shows on standard error where the time went: layers, attempts and phases.") var profile = false
     @Flag(name: [.short, .long], help: "Shows on standard error what is sent and received, without secrets.") var verbose = false
+    @Flag(
+        name: [.customShort("#"), .customLong("progress-bar")],
+        help: "Shows a progress bar on standard error, also for a body that is piped. -o shows one on a terminal without this option.")
+    var progressBar = false
     @Flag(name: [.short, .long], help: "Shows neither progress nor messages.") var silent = false
     @Flag(name: [.customShort("S"), .customLong("show-error")], help: "Shows messages in spite of --silent.") var showError = false
     @Option(
@@ -258,6 +290,10 @@ struct OutputOptions: ParsableArguments {
                 + WriteOut.names.map { "%{\($0)}" }.joined(separator: ", ") + ", %header{NAME}.",
             valueName: "text"))
     var writeOut: String?
+
+    func validate() throws {
+        guard !fail || !noFail else { throw ValidationError("--fail and --no-fail do not go together") }
+    }
 
     /// Whether a failure is reported.
     var showsMessages: Bool { !silent || showError }

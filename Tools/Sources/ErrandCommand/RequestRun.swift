@@ -51,6 +51,7 @@ struct RequestRun {
         }
         let file = shown.remoteName ? try arguments.remoteFileName() : shown.output
         let transport = try arguments.transport()
+        if let warning = arguments.insecureWarning, shown.showsMessages { Terminal.say("errand: \(warning)") }
         let narration = Narration(isShown: shown.verbose) { number in
             transport.openConnections.first { $0.number == number }?.httpVersion
         }
@@ -175,6 +176,7 @@ struct RequestRun {
                 elapsed: start.duration(to: .now), file: file == "-" ? nil : file, openedConnections: narration.openedConnections,
                 usesProxy: response.request.origin.flatMap { try? proxy.proxy(for: $0) } != nil))
         switch response.status.code {
+        case _ where shown.noFail: return 0
         case 400...499: return 4
         case 500...: return 5
         default: return 0
@@ -186,17 +188,17 @@ struct RequestRun {
     ) async throws -> Int32 {
         var request = request
         // An event stream asks for its own media type, unless `-H` names another type.
-        if !arguments.content.names(.accept) { request.headers[.accept] = nil }
+        if try !arguments.content(with: arguments.requestItems).names(.accept) { request.headers[.accept] = nil }
         request.options.eventSink = narration
         if let seconds = arguments.connection.maxTime { request.deadline = Deadline(after: .seconds(seconds)) }
         let client = APIClient(stack)
         let isQuiet = !arguments.shown.showsMessages
+        let notice = ReconnectNotice()
         let events = client.events(
             request, lastEventID: options.lastEventId, policy: options.policy,
             onState: { state in
-                guard !isQuiet, case .waiting(_, let error) = state else { return }
-                let reason = error.map { "\($0)" } ?? "the server has ended the stream"
-                Terminal.say("errand: \(reason); \(state), then it connects again")
+                guard !isQuiet, let text = notice.text(for: state) else { return }
+                Terminal.say("errand: \(text)")
             })
         var left = options.count ?? .max
         do {

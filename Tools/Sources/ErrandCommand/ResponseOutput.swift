@@ -90,10 +90,13 @@ struct ResponseOutput {
             try await writeBinary()
             return nil
         }
+        let progress = ProgressBar(isShown: shown.progressBar && !Terminal.outputIsTerminal && !shown.silent)
+        defer { progress.end() }
+        let body = shown.progressBar ? response.body.reportingProgress { progress.show($0) } : response.body
         // JSON for a terminal is held back until it is complete.
         var isHeld = isJSON && file == nil && (Terminal.outputIsTerminal || shown.color == .always)
         var held = Data()
-        for try await chunk in response.body {
+        for try await chunk in body {
             written.add(chunk.count)
             if refusesBinary, chunk.contains(0) { throw BinaryBody() }
             guard isHeld else {
@@ -109,7 +112,7 @@ struct ResponseOutput {
         if isHeld, !held.isEmpty {
             try Terminal.write(JSONColoring.shown(held, isColored: isColored, isForTerminal: Terminal.outputIsTerminal))
         }
-        return response.body.trailers
+        return body.trailers
     }
 
     /// - Throws: ``BinaryBody``, unless there is no body.
@@ -148,7 +151,8 @@ struct ResponseOutput {
     /// Writes the body to a file, which appears when the body is complete. A path that is not a regular file, such as /dev/null, is
     /// written to directly.
     private func writeToFile(_ path: String) async throws -> HTTPFields? {
-        let progress = ProgressBar(isShown: Terminal.errorIsTerminal && !Terminal.isDumb && !shown.silent)
+        let isShownHere = shown.progressBar || Terminal.errorIsTerminal && !Terminal.isDumb
+        let progress = ProgressBar(isShown: isShownHere && !shown.silent)
         defer { progress.end() }
         let body = response.body.reportingProgress {
             written.set(Int($0.bytes))

@@ -19,6 +19,16 @@ import Testing
         }
     }
 
+    /// As curl does it.
+    @Test(arguments: [200, 404, 503]) func noStatusIsAFailureOnDemand(code: Int) async throws {
+        try await withDemoServer { (url: String) async throws in
+            let outcome = try await CommandProcess.run("get", "--no-fail", "\(url)/status/\(code)", "-w", "%{http_code}")
+            #expect(outcome.status == 0 && outcome.text.hasSuffix("\(code)"))
+        }
+        #expect(try await CommandProcess.run("get", "--no-fail", "http://127.0.0.1:1/").status == 6)
+        #expect(try await CommandProcess.run("get", "--no-fail", "-f", "http://127.0.0.1:1/").status == 64)
+    }
+
     @Test func aRefusedConnectionIsOneLineAndSix() async throws {
         let outcome = try await CommandProcess.run("get", "http://127.0.0.1:1/?token=s3cret")
         #expect(outcome.status == 6)
@@ -62,6 +72,9 @@ import Testing
             #expect(all.status == 0)
             #expect(all.text == (1...2).map { "id: \($0)\nevent: tick\ndata: {\"number\":\($0)}\n\n" }.joined())
             #expect(all.errors.contains("the server has ended the stream; waiting for"))
+            // Once.
+            #expect(all.errors.components(separatedBy: "Ctrl-C ends the command; with --max-reconnects 0").count == 2, "\(all.errors)")
+            #expect(all.errors.components(separatedBy: "then it connects again").count > 2, "\(all.errors)")
             let one = try await CommandProcess.run(
                 "events", "\(url)/events", "--count", "1", "--data-only", "--last-event-id", "3", "--max-reconnects", "0")
             #expect(one.status == 0 && one.text == "{\"number\":4}\n" && one.errors.isEmpty)
@@ -280,6 +293,15 @@ import Testing
             #expect(outcome.status == 0)
             #expect(outcome.output.isEmpty && outcome.errors.isEmpty)
             #expect(try Data(contentsOf: file).count == 100_000)
+        }
+    }
+
+    @Test(arguments: [["-#"], ["--progress-bar"], ["-#o", "/dev/null"], ["-s#"]]) func progressIsShownOnDemand(words: [String]) async throws {
+        try await withDemoServer { (url: String) async throws in
+            let outcome = try await CommandProcess(words + ["\(url)/zeros?bytes=2000000"]).outcome()
+            #expect(outcome.status == 0)
+            #expect(outcome.output.count == (words == ["-#o", "/dev/null"] ? 0 : 2_000_000))
+            #expect(outcome.errors.contains("[==============================] 100 %  2.0 MB") == (words != ["-s#"]), "\(outcome.errors)")
         }
     }
 

@@ -1,3 +1,4 @@
+import ArgumentParser
 import Foundation
 import Testing
 
@@ -47,14 +48,14 @@ import Testing
     @Test func theUsageNamesTheURLAndTheOptions() async throws {
         for name in ["get", "post", "put", "patch", "delete", "head"] {
             let missing = try await CommandProcess.run(name)
-            #expect(missing.errors.contains("Usage: errand \(name) [<options>] <url>\n"))
+            #expect(missing.errors.contains("Usage: errand \(name) [<options>] <url> [<item> ...]\n"))
             // Found by the parser, and found later.
             let late = try await CommandProcess.run(name, "ftp://a.example/")
-            #expect(late.status == 64 && late.errors.contains("Usage: errand \(name) [<options>] <url>\n"))
+            #expect(late.status == 64 && late.errors.contains("Usage: errand \(name) [<options>] <url> [<item> ...]\n"))
             #expect(late.errors.contains("See 'errand \(name) --help'"))
         }
-        #expect(try await CommandProcess.run("--help").text.contains("USAGE: errand [<options>] <url>\n"))
-        #expect(try await CommandProcess.run("ftp://a.example/").errors.contains("Usage: errand [<options>] <url>\n"))
+        #expect(try await CommandProcess.run("--help").text.contains("USAGE: errand [<options>] <url> [<item> ...]\n"))
+        #expect(try await CommandProcess.run("ftp://a.example/").errors.contains("Usage: errand [<options>] <url> [<item> ...]\n"))
     }
 
     @Test func numbersOutOfRangeAreShownWithTheirRule() async throws {
@@ -128,11 +129,19 @@ import Testing
         }
     }
 
-    @Test func anyCertificateOfAnotherMachineIsRefusedBeforeAnythingIsSent() async throws {
-        let outcome = try await CommandProcess.run("get", "-k", "https://a.example:8443/")
-        #expect(outcome.status == 64)
-        #expect(outcome.errors.contains("--cacert FILE") && outcome.errors.contains("openssl s_client -connect a.example:8443"))
+    @Test func anUncheckedServerOfThisMachineHasNoProxy() async throws {
         #expect(try await CommandProcess.run("get", "-k", "-x", "http://127.0.0.1:1", "https://localhost/").status == 64)
+        #expect(try await CommandProcess.run("get", "-k", "-x", "http://127.0.0.1:1", "https://a.example/").status == 6)
+    }
+
+    @Test(arguments: [
+        (["-k", "https://a.example/"], true), (["-k", "https://A.example:8443/"], true), (["-k", "https://192.0.2.7/"], true),
+        (["-k", "http://a.example/"], false), (["-k", "-L", "http://a.example/"], true), (["-k", "https://localhost/"], false),
+        (["-k", "https://127.0.0.1/"], false), (["-k", "https://[::1]/"], false), (["https://a.example/"], false),
+    ]) func aServerThatIsNotAuthenticatedIsNamed(words: [String], isWarned: Bool) throws {
+        let warning = try RequestArguments.parse(words).insecureWarning
+        #expect((warning != nil) == isWarned)
+        if let warning { #expect(warning.contains("the server is not authenticated") && warning.contains("--cacert FILE")) }
     }
 
     private static let openssl = "/usr/bin/openssl"
@@ -158,7 +167,44 @@ import Testing
             #expect(refused.status == 6)
             #expect(refused.errors.contains("--cacert FILE") && refused.errors.contains("-k"))
             let trusted = try await CommandProcess.run("get", "-k", "https://127.0.0.1:\(port)/", "-o", "/dev/null", "-w", "%{http_code}")
-            #expect(trusted.text == "200")
+            #expect(trusted.text == "200" && trusted.errors.isEmpty, "\(trusted.errors)")
+        }
+    }
+
+    /// As curl does it, but for the warning, and for the host of a redirect.
+    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: openssl), "there is no /usr/bin/openssl here"))
+    func anyCertificateOfAnyHostIsTrustedOnDemand() async throws {
+        try await inFolder { (folder: URL) async throws in
+            let make = try CommandProcess(
+                [
+                    "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=other.example", "-keyout", "key.pem",
+                    "-out", "cert.pem",
+                ], running: [Self.openssl], in: folder)
+            #expect(try await make.outcome().status == 0)
+            let port = try freePort()
+            let server = try CommandProcess(
+                ["s_server", "-accept", "127.0.0.1:\(port)", "-key", "key.pem", "-cert", "cert.pem", "-www"], running: [Self.openssl],
+                in: folder)
+            defer { kill(server.process.processIdentifier, SIGKILL) }
+            await server.waitForOutput(containing: "ACCEPT")
+            let (url, own) = ("https://staging.example:\(port)/", ["--resolve", "*:\(port):127.0.0.1", "-o", "/dev/null", "-w", "%{http_code}"])
+            let checked = try await CommandProcess([url] + own).outcome()
+            #expect(checked.status == 6 && checked.errors.contains("--cacert FILE. -k skips the check"), "\(checked.errors)")
+            let trusted = try await CommandProcess(["-k", url] + own).outcome()
+            #expect(trusted.status == 0 && trusted.text == "200", "\(trusted.errors)")
+            #expect(
+                trusted.errors.hasPrefix("errand: warning: the certificate of staging.example is not checked (-k), so the server is not "))
+            #expect(try await CommandProcess(["-sk", url] + own).outcome().errors.isEmpty)
+            #expect(try await CommandProcess(["-sSk", url] + own).outcome().errors.contains("staging.example"))
+            // Another host is checked.
+            let redirect = "HTTP/1.1 302 Found\r\nLocation: https://prod.example:\(port)/\r\nContent-Length: 0\r\n\r\n"
+            try await withRawServer(response: redirect) { (start: RawServer) async throws in
+                let moved = "http://staging.example:\(start.port)/"
+                let outcome = try await CommandProcess(
+                    ["-kL", moved, "--resolve", "*:\(start.port):127.0.0.1"] + own
+                ).outcome()
+                #expect(outcome.status == 6 && outcome.errors.contains("not of the host of a redirect"), "\(outcome.errors)")
+            }
         }
     }
 

@@ -47,10 +47,14 @@ import Testing
             ["gett", "http://a.example"], ["options", "http://a.example"], ["post", "-I", "a.example"], ["-I", "-d", "x", "a.example"],
             ["get"], ["get", "a.example", "--max-time", "0"], ["get", "a.example", "--retry", "101"],
             ["get", "a.example", "-d", "a", "-F", "b=c"], ["get", "a.example", "-H", "no colon"], ["get", "a.example", "--cert", "x"],
-            ["-X", "B AD", "a.example"], ["get", "-O", "a.example"], ["get", "-k", "https://a.example"],
+            ["-X", "B AD", "a.example"], ["get", "-O", "a.example"], ["get", "-k", "https://localhost", "-x", "p.example"],
             ["get", "a.example", "--resolve", "x"], ["get", "a.example", "--unix-socket", "/s", "-x", "http://b.example", "--http2"],
             ["get", "a.example", "--color", "red"], ["get", "a.example", "--no-such-option"],
-            ["serve", "-p", "70000"],
+            ["a.example", "-c", "jar"], ["a.example", "-C", "-"], ["a.example", "-b", "cookies.txt"], ["a.example", "extra"],
+            ["post", "a.example", "photo@x.jpg"], ["a.example", "http://b.example"], ["get", "a.example", "a=1"],
+            ["a.example", "-q", "a=1", "b=2"], ["post", "a.example", "-d", "a=1", "b=2"], ["post", "a.example", "a:=x"],
+            ["POST", "a.example", "a=1"], ["myhost", "a=1"], ["a.example", "a[b]=1"], ["post", "a.example", "-json", "{}"],
+            ["-v", "post"], ["post", "a.example", "-XPUT"], ["serve", "-p", "70000"],
         ] as [[String]] {
             let outcome = try await CommandProcess(arguments, through: ["env", "COLUMNS=100"]).outcome()
             #expect(outcome.status == 64)

@@ -78,7 +78,7 @@ final class MutantTransport: HTTPTransport {
     }
 
     /// It obeys deadlines, as the stack below does so for it.
-    var capabilities: Capabilities {
+    var capabilities: TransportCapabilities {
         (mutant.obeysDeadlines ? base.capabilities.union(.deadlines) : base.capabilities).union(mutant.declares)
     }
 
@@ -98,7 +98,7 @@ struct TransportMutant: Sendable {
     var shutsDown = true
     var obeysDeadlines = true
     /// Capabilities that it does not have.
-    var declares: Capabilities = []
+    var declares: TransportCapabilities = []
     let send: RememberingSend
 
     init(_ name: String, _ caughtBy: [String], patience: Duration = .seconds(10), _ send: @escaping Send) {
@@ -126,7 +126,7 @@ struct TransportMutant: Sendable {
         }
     }
 
-    func declaring(_ capabilities: Capabilities) -> TransportMutant {
+    func declaring(_ capabilities: TransportCapabilities) -> TransportMutant {
         var copy = self
         copy.declares = capabilities
         return copy

@@ -17,6 +17,7 @@ public protocol ByteScript: AnyObject {
 /// One step of a ``ByteScript``.
 public enum ByteAction: Sendable {
     case write([UInt8])
+    /// The client receives what is before and what is behind it in reads of their own.
     case pause(milliseconds: Int)
     /// Nothing is read from now on, not even the end of the connection.
     case stopReading

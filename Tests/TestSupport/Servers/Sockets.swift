@@ -295,8 +295,7 @@ public enum ClientSockets {
         for table in ["/proc/self/net/tcp", "/proc/self/net/tcp6"] {
             // Foundation's functions for whole files would read only the first page of such a file.
             guard let bytes = try FileHandle(forReadingAtPath: table)?.readToEnd() else { continue }
-            for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n").dropFirst() {
-                let words = line.split(separator: " ")
+            for words in lines(of: bytes, with: wanted + " ") {
                 guard words.count > 9, words[2].hasSuffix(wanted), state == nil || words[3] == state?.rawValue[...] else { continue }
                 nodes.insert("socket:[\(words[9])]")
             }
@@ -306,6 +305,25 @@ public enum ClientSockets {
         return descriptors.count { name in
             // A descriptor may have been closed since the folder was read.
             (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)")).map(nodes.contains) ?? false
+        }
+    }
+
+    /// Returns the lines that hold `text`, as words. The other lines, of which there may be thousands, are not made into text.
+    private static func lines(of table: Data, with text: String) -> [[Substring]] {
+        // The function of the system searches up to a zero.
+        (table + [0]).withUnsafeBytes { bytes in
+            guard let base = bytes.assumingMemoryBound(to: CChar.self).baseAddress else { return [] }
+            let newline = CChar(UInt8(ascii: "\n"))
+            var (lines, rest) = ([[Substring]](), base)
+            while let found = strstr(rest, text) {
+                var first = UnsafePointer(found)
+                while first > base, first[-1] != newline { first -= 1 }
+                let last = strchr(found, CInt(newline)) ?? found + strlen(found)
+                let line = UnsafeRawBufferPointer(start: first, count: first.distance(to: last))
+                lines.append(String(decoding: line, as: UTF8.self).split(separator: " "))
+                rest = UnsafePointer(last)
+            }
+            return lines
         }
     }
 

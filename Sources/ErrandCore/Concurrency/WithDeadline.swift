@@ -13,7 +13,7 @@ private enum Finisher<Result: Sendable>: Sendable {
 ///   - discard: called with a result that comes too late to be returned, also if the caller is cancelled. It must release the
 ///     resources of the result.
 ///   - operation: the work.
-public func racing<Result: Sendable>(
+public func withExpiry<Result: Sendable>(
     _ expiry: @escaping @Sendable () async throws -> TransportError, onExpiry: @Sendable (TransportError) -> Void = { _ in },
     discard: @escaping @Sendable (Result) -> Void,
     operation: @escaping @Sendable () async throws -> Result
@@ -38,11 +38,11 @@ public func racing<Result: Sendable>(
 }
 
 /// Returns the result of `operation`, unless `deadline` passes first. If `deadline` passes first, throws the error of `onTimeout`.
-public func racing<Result: Sendable>(
+public func withDeadline<Result: Sendable>(
     _ deadline: Deadline, onTimeout: @escaping @Sendable () -> TransportError, discard: @escaping @Sendable (Result) -> Void,
     operation: @escaping @Sendable () async throws -> Result
 ) async throws -> Result {
-    try await racing(
+    try await withExpiry(
         {
             try await deadline.wait()
             return onTimeout()

@@ -5,8 +5,7 @@ public enum SignatureJudge {
     /// The reason to skip a test if ``isHere()`` returns false.
     public static let missing = "python3 with botocore is not on this machine (scripts/setup)"
 
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    private static let python = root.appending(path: ".build/servers-venv/bin/python3").path
+    private static let python = Checkout.root.appending(path: ".build/servers-venv/bin/python3").path
 
     /// Returns whether botocore is installed.
     public static func isHere() async -> Bool {
@@ -18,7 +17,7 @@ public enum SignatureJudge {
     public static func fields(of requests: some Encodable) async throws -> [String] {
         let folder = try TestFolder("signatures")
         let path = try folder.write(try JSONEncoder().encode(requests), to: "requests.json")
-        let text = try await Programs.run(python, [root.appending(path: "Tests/Servers/sigv4_judge.py").path, path])
+        let text = try await Programs.run(python, [Checkout.root.appending(path: "Tests/Servers/sigv4_judge.py").path, path])
         return try JSONDecoder().decode([String].self, from: Data(text.utf8))
     }
 }

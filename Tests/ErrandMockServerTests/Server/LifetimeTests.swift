@@ -2,6 +2,7 @@
 import ErrandNIO
 import ErrandCore
 import ErrandMockServer
+import ErrandTesting
 import Foundation
 import TestSupport
 import Testing
@@ -30,9 +31,7 @@ extension MockServerTests {
                 case "/broken": return .text("x").fault(.halfClose, at: .responseStart)
                 case "/halfRead": return .source { CountingBodySource() }
                 case "/halfSent": return .data(try await request.body())
-                default:
-                    try await Task.sleep(for: .seconds(3600))
-                    return nil
+                default: try await untilCancelled()
                 }
             }
             do {
@@ -108,10 +107,7 @@ extension MockServerTests {
             let started = Watched<Int?>(nil)
             let work = Task {
                 try await withMockServer { server in
-                    server.dispatch { _ in
-                        try await Task.sleep(for: .seconds(3600))
-                        return nil
-                    }
+                    server.dispatch { _ in try await untilCancelled() }
                     started.change { $0 = server.port }
                     try await withNIO { transport in _ = try await transport.send(Request(.get, url: server.url())) }
                 }
@@ -129,12 +125,11 @@ extension MockServerTests {
             try await withMockServer { server in
                 server.dispatch { _ in
                     do {
-                        try await Task.sleep(for: .seconds(3600))
+                        try await untilCancelled()
                     } catch {
                         cancelled.change { $0 = true }
                         throw error
                     }
-                    return nil
                 }
                 try await withNIO { transport in
                     let failure = try await transportError {

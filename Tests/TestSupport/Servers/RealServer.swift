@@ -157,7 +157,7 @@ public struct RealServer: Sendable {
                 entries = all(Entry(missing: "python3 is not on this machine"))
                 return
             }
-            let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            let script = Checkout.root.appending(path: "Tests")
                 .appendingPathComponent("Servers/stand.py")
             let output = Pipe()
             process.executableURL = URL(fileURLWithPath: python)

@@ -101,6 +101,21 @@ public struct TimeoutError: Error, CustomStringConvertible {
     public var description: String { "waited \(limit) for \(what); the last value was \(last)" }
 }
 
+/// Returns a value that has not changed for 200 ms. For what is held up without a notification, such as a writer by a full socket.
+///
+/// On a busy machine, the time between two looks may be longer, and the value may change later. So a test may use the result for what a
+/// value must not exceed, and not for what a value must be.
+///
+/// - Throws: ``TimeoutError`` after a minute.
+public func atRest<Value: Sendable & Equatable>(_ what: String, value: () throws -> Value) async throws -> Value {
+    var last = (value: try value(), since: ContinuousClock.now)
+    try await poll("\(what) at rest", value: value) { value in
+        if value != last.value { last = (value, .now) }
+        return ContinuousClock.now - last.since > .milliseconds(200)
+    }
+    return last.value
+}
+
 /// Returns as soon as `condition` is true. For conditions without a notification, such as the descriptors of the process.
 ///
 /// It looks at the value at least a hundred times, so a busy machine makes the limit longer.

@@ -1,20 +1,19 @@
-#if Telemetry
-internal import ErrandCore
-internal import ErrandRedaction
+package import ErrandCore
 internal import ErrandFormats
 
-/// The text of a body, or of its first bytes, in a log: JSON, a form or events without secrets. For any other body, the kind of the
+/// The text of a body, or of its first bytes, in a log or an error: JSON, a form or events without secrets. For any other body, the kind of the
 /// bytes.
-struct BodyText {
+package struct BodyText {
     /// The kind of the bytes, shown in place of the bytes; `nil` if ``lines`` are shown.
-    private(set) var summary: String?
-    private(set) var lines: [String] = []
+    package private(set) var summary: String?
+    package private(set) var lines: [String] = []
 
     /// - Parameters:
     ///   - front: the first bytes of the body.
     ///   - isWhole: whether `front` is the whole body.
     ///   - contentType: the value of `Content-Type`; `nil` if the field is missing.
-    init(_ front: Data, isWhole: Bool, contentType: String?, sensitivity: Sensitivity, style: LogStyle) {
+    ///   - isPretty: whether each member and element of JSON has its own line.
+    package init(_ front: Data, isWhole: Bool, contentType: String?, sensitivity: Sensitivity, isPretty: Bool) {
         let bytes = Array(front)
         let type = contentType.flatMap { MediaType($0) }
         if type?.type == "multipart" {  // octets: ASCII
@@ -39,7 +38,7 @@ struct BodyText {
         if let first = redacted.first(where: { !$0.isSpace }), "{[".utf8.contains(first),
             !isWhole || JSONRedaction(redacted, placeholder: "", isSensitive: { _ in false }).isValid
         {
-            lines = JSONLayout.lines(of: redacted, isPretty: style == .pretty).map { String(decoding: $0, as: UTF8.self).shownInLine }
+            lines = JSONLayout.lines(of: redacted, isPretty: isPretty).map { String(decoding: $0, as: UTF8.self).shownInLine }
         } else {
             lines = String(decoding: redacted, as: UTF8.self).split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
                 .map(\.shownInLine)
@@ -72,7 +71,7 @@ struct BodyText {
 
 extension StringProtocol {
     /// The whole text without control characters, for a log.
-    var onOneLine: String {
+    package var onOneLine: String {
         utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F } ? String(self) : shownSafely(limit: .max)
     }
 
@@ -137,4 +136,3 @@ enum JSONLayout {
         return lines + [line]
     }
 }
-#endif

@@ -47,9 +47,8 @@ public enum MultipartJudge {
         public let verdicts: [String: Verdict]
     }
 
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    private static let script = root.appending(path: "Tests/Servers/multipart_bodies.py").path
-    private static let python = root.appending(path: ".build/servers-venv/bin/python3").path
+    private static let script = Checkout.root.appending(path: "Tests/Servers/multipart_bodies.py").path
+    private static let python = Checkout.root.appending(path: ".build/servers-venv/bin/python3").path
 
     /// Returns whether the parsers are installed.
     public static func isHere() async -> Bool {
@@ -63,7 +62,7 @@ public enum MultipartJudge {
         let folder = try TestFolder("multipart")
         let path = try folder.write(body, to: "body")
         let text = try await Programs.run(python, [script, "judge", suites.appending(path: "stand").path, path, contentType])
-        struct Verdict: Decodable { let agree: Bool }
+        struct Agreement: Decodable { let agree: Bool }
         struct Verdicts: Decodable {
             let werkzeug: Verdict
             let multipart: Verdict
@@ -74,7 +73,7 @@ public enum MultipartJudge {
         let data = Data(text.utf8)
         let verdicts = try JSONDecoder().decode(Verdicts.self, from: data)
         return Judgment(
-            agrees: try JSONDecoder().decode(Verdict.self, from: data).agree,
+            agrees: try JSONDecoder().decode(Agreement.self, from: data).agree,
             verdicts: [
                 "werkzeug": verdicts.werkzeug, "multipart": verdicts.multipart, "python-multipart": verdicts.pythonMultipart,
                 "email": verdicts.email,

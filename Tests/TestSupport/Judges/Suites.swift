@@ -5,8 +5,7 @@ public enum Suites {
     /// The folder of the vectors; `nil` if there is none. The tests that need it are then skipped.
     public static let folder: URL? = {
         let named = ProcessInfo.processInfo.environment["ERRAND_SUITES"].map { URL(fileURLWithPath: $0) }
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        let beside = root.deletingLastPathComponent().appendingPathComponent("shared/suites")
+        let beside = Checkout.root.deletingLastPathComponent().appendingPathComponent("shared/suites")
         return [named, beside].compactMap { $0 }.first { FileManager.default.fileExists(atPath: $0.path) }
     }()
 

@@ -109,6 +109,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
 
     static let all: [Scenario] = [
         Scenario(name: "server") { $0.stub.server("https://a.example", headers: [.userAgent: "x"]) },
+        Scenario(name: "userAgent") { $0.stub.userAgent("Shop/2.1") },
         Scenario(name: "number") { $0.stub.number() },
         Scenario(name: "log") { $0.stub.log(to: quiet) },
         Scenario(name: "log of bodies") { $0.stub.log(to: recordingLogger().0, detail: .body()) },
@@ -233,7 +234,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
         Scenario(name: "authenticate, refused", stub: Stub().responds(pieces(.unauthorized)), expected: "401 onetwothree") {
             $0.stub.authenticate(.basic(user: "joe", password: "secret"), clock: $0.stillClock)
         },
-        Scenario(name: "authenticate, with a token to load", stub: guarded("0")) {
+        Scenario(name: "authenticate, with a token to load", stub: guarded("0"), endsLater: true) {
             let tokens = TokenSource(store: YieldingStore(AccessToken("0"))) { _ in throw CancellationError() }
             return $0.stub.authenticate(.bearer(tokens), clock: $0.stillClock)
         },
@@ -409,10 +410,9 @@ final class Stage: Sendable {
         checkNothingIsOpen(run)
     }
 
-    /// Returns when `condition` holds, or after ten seconds.
+    /// Returns when `condition` holds, or after ten seconds. What belongs to the call alone has ended with it.
     func settle(_ condition: () -> Bool) async {
-        let end = ContinuousClock.now.advanced(by: .seconds(10))
-        while scenario.endsLater, !condition(), ContinuousClock.now < end { try? await Task.sleep(for: .milliseconds(1)) }
+        if scenario.endsLater { try? await poll("the end of what goes on", upTo: .seconds(10), value: condition) { $0 } }
     }
 
     private func checkNothingIsOpen(_ run: String) {

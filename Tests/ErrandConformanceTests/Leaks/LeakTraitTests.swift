@@ -172,7 +172,7 @@ struct LeakTraitTests {
             try Data().write(to: URL(fileURLWithPath: path))
             late.keep(
                 Task {
-                    try await Task.sleep(for: .milliseconds(100))
+                    try await Task.sleep(for: .milliseconds(30))  // some of the trait's looks, which are 5 ms apart
                     try FileManager.default.removeItem(atPath: path)
                 })
         }

@@ -1,0 +1,23 @@
+/// A middleware that reports the order problems of its stack. Without such a middleware, a debug build writes them to standard error.
+package protocol OrderProblemReporter: HTTPMiddleware {
+    /// Reports the problems, once for each stack, at the first request.
+    func report(orderProblems: [String])
+}
+
+extension LayerList {
+    private var reporter: (any OrderProblemReporter)? {
+        for entry in entries { if let reporter = entry.middleware as? any OrderProblemReporter { return reporter } }
+        return base.stack?.list.reporter
+    }
+
+    /// Reports the order problems of a stack, if there are any and they have not been reported.
+    ///
+    /// - Parameter writeLine: writes a line to standard error. It does nothing in release builds.
+    func reportOrderProblems(writeLine: (String) -> Void = writeDebugLine) {
+        guard claimOrderReport() else { return }
+        let problems = MiddlewareOrder(layers, isSorted: isSorted).problems
+        guard !problems.isEmpty else { return }
+        if let reporter { return reporter.report(orderProblems: problems) }
+        for problem in problems { writeLine("errand: order: \(problem). To hide this line, add .ignoringOrderProblems() to the stack.") }
+    }
+}

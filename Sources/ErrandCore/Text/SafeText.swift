@@ -1,0 +1,31 @@
+/// Texts for labels, errors and logs in the form that the library uses: on one line, and without secrets of errors.
+///
+/// ```swift
+/// SafeText.line(name)                     // control characters are escaped, at most 200 characters
+/// SafeText.duration(.milliseconds(1500))  // 1.5 s
+/// SafeText.percent(0.999)                 // 99.9 %
+/// SafeText.sentence("no connection")      // No connection.
+/// ```
+public enum SafeText {
+    /// Returns text from outside in a form that is safe to show: on one line, and without control characters.
+    ///
+    /// - Parameter limit: the most characters, at least 0; 200 by default. Each character has only a few combining marks. The work does not
+    ///   grow with the part that is cut off.
+    public static func line(_ text: some StringProtocol, limit: Int = 200) -> String { text.shownSafely(limit: limit) }
+
+    /// Returns the text with an uppercase first letter and a period at the end.
+    public static func sentence(_ text: some StringProtocol) -> String { text.asSentence }
+
+    /// Returns a duration in words: `2 min`, `30 s`, `1.5 s`, `250 ms`, `0.2 ms`.
+    public static func duration(_ duration: Duration) -> String { duration.inWords }
+
+    /// Returns a number with at most three digits after the decimal point, and with none if they are zeros.
+    public static func number(_ number: Double) -> String { number.inWords }
+
+    /// Returns a share as a percentage: `50 %`, `99.9 %`.
+    public static func percent(_ share: Double) -> String { share.inPercent }
+
+    /// Returns the text of an error that is safe in a message: the description of a ``RequestFailure`` or a ``SafelyDescribedError``, and
+    /// only the type of any other error, because its description may have secrets.
+    public static func error(_ error: any Error) -> String { safeDescription(of: error) }
+}

@@ -1,0 +1,66 @@
+public import ErrandCore
+
+/// Adds the field `User-Agent` ([RFC 9110, section 10.1.5](https://www.rfc-editor.org/rfc/rfc9110#section-10.1.5)), which some servers
+/// require.
+///
+/// `HTTPStack.default` has this middleware with the value ``standard``. To name your app instead:
+///
+/// ```swift
+/// let stack = HTTPStack.default.userAgent("Shop/2.1")
+/// ```
+///
+/// **Place:** outside `redirect` and `authenticate`, so that every request of a call has the field. A field that the request or an outer
+/// `server` has set is kept.
+///
+/// **Per request:** `request.options.userAgent = .use("Shop/2.1 (nightly)")`, or `.off` for no field.
+public struct UserAgentMiddleware: HTTPMiddleware {
+    /// The name and the version of this library: `Errand/0.1`. It names neither the app nor the device.
+    public static let standard = "Errand/0.1"
+
+    private let value: String?
+
+    /// Creates the middleware.
+    ///
+    /// - Parameter value: product names with versions, the most important first, such as `Shop/2.1 Errand/0.1`. If it is
+    ///   `nil`, the field is not sent.
+    /// - Precondition: `value` has no control character, except tabs.
+    public init(_ value: String? = standard) {
+        precondition(value.map(HTTPField.isValidValue) != false, "the value of User-Agent must have no control character, except tabs")
+        self.value = value
+    }
+
+    public var place: MiddlewarePlace { .userAgent }
+    public var label: String { value.map { "userAgent(\($0))" } ?? "userAgent(off)" }
+
+    public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        let option = request.options.userAgent
+        guard request.headers[.userAgent] == nil, let value = option.resolved(value ?? ""), !value.isEmpty else {
+            return try await next.send(request)
+        }
+        var request = request
+        request.headers[.userAgent] = value
+        return try await next.send(request)
+    }
+}
+
+private enum UserAgentOptionKey: CrossOriginOptionKey {
+    static var defaultValue: OptionOverride<String> { .inherited }
+    static func identity(of value: OptionOverride<String>) -> OptionIdentity { .ignored }
+    static var requiredMiddleware: MiddlewarePlace { .userAgent }
+}
+
+extension RequestOptions {
+    /// Another `User-Agent` for this request, or `.off` for none.
+    public var userAgent: OptionOverride<String> {
+        get { self[UserAgentOptionKey.self] }
+        set { self[UserAgentOptionKey.self] = newValue }
+    }
+}
+
+extension HTTPSender {
+    /// Adds the field `User-Agent`. See ``UserAgentMiddleware``.
+    ///
+    /// - Parameter value: product names with versions, such as `Shop/2.1`. If it is `nil`, the field is not sent.
+    /// - Precondition: `value` has no control character, except tabs.
+    public func userAgent(_ value: String?) -> HTTPStack { wrapped(by: UserAgentMiddleware(value)) }
+}

@@ -1,0 +1,27 @@
+public import ErrandCore
+internal import ErrandFormats
+
+extension StatusError {
+    /// The most bytes of the body that ``debugDescription`` and the log show: 200.
+    package static var excerptLimitBytes: Int { 200 }
+
+    /// The first bytes of the body on one line, without secrets, for developers. A body in which secrets can't be found by name, such as
+    /// HTML, is shown as its length and its kind. `nil` if the body is empty.
+    package var bodyExcerpt: String? {
+        guard !bodyPrefix.isEmpty else { return nil }
+        let isWhole = bodyIsWhole && bodyPrefix.count <= Self.excerptLimitBytes
+        let sensitivity = request?.options.sensitivity ?? .standard
+        let body = BodyText(
+            bodyPrefix.prefix(Self.excerptLimitBytes), isWhole: isWhole, contentType: head.headerFields.single(.contentType),
+            sensitivity: sensitivity, isPretty: false)
+        if let summary = body.summary { return "\(bodyPrefix.count)\(bodyIsWhole ? "" : " or more") bytes (\(summary))" }
+        return body.lines.joined(separator: " ").shownSafely(limit: Self.excerptLimitBytes) + (isWhole ? "" : " …")
+    }
+}
+
+extension StatusError: CustomDebugStringConvertible {
+    /// The ``description``, and the first 200 bytes of the body without secrets: `…; body: {"error":"no such user"}`.
+    ///
+    /// Debuggers and `String(reflecting:)` show this text. ``description`` and the texts for people never show the body.
+    public var debugDescription: String { description + (bodyExcerpt.map { "; body: \($0)" } ?? "") }
+}
