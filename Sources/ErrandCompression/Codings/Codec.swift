@@ -54,7 +54,11 @@ extension CodecState where Self: ~Copyable {
 final class LockedCodec<State: CodecState & ~Copyable>: Codec {
     private let state: Mutex<State>
 
-    init(_ state: consuming sending State) { self.state = Mutex(state) }
+    /// - Parameter state: the state; `nil` if there was not enough memory.
+    init?(_ state: consuming sending State?) {
+        guard let state else { return nil }
+        self.state = Mutex(state)
+    }
 
     func reset() { state.withLock { $0.reset() } }
 

@@ -63,15 +63,12 @@ enum ContentCoding: String, CaseIterable, Sendable {
             let isZlib = first & 0x0F == 8 && (Int(first) << 8 | Int(second)) % 31 == 0
             return Self.zlib(.decode, windowBits: isZlib ? 15 : -15)
         #if Brotli
-        case .brotli:
-            guard let state = BrotliDecoding() else { return nil }
-            return LockedCodec(state)
+        case .brotli: return LockedCodec(BrotliDecoding())
         #endif
         #if Zstandard
         case .zstandard:
             guard Self.hasFrame(beginningWith: input) == true else { throw .corrupt(self, "the body does not begin with a frame") }
-            guard let state = ZstandardDecoding() else { return nil }
-            return LockedCodec(state)
+            return LockedCodec(ZstandardDecoding())
         #endif
         }
     }
@@ -82,21 +79,16 @@ enum ContentCoding: String, CaseIterable, Sendable {
         case .gzip: return Self.zlib(.encode, windowBits: 31)
         case .deflate: return Self.zlib(.encode, windowBits: 15)
         #if Brotli
-        case .brotli:
-            guard let state = BrotliEncoding() else { return nil }
-            return LockedCodec(state)
+        case .brotli: return LockedCodec(BrotliEncoding())
         #endif
         #if Zstandard
-        case .zstandard:
-            guard let state = ZstandardEncoding() else { return nil }
-            return LockedCodec(state)
+        case .zstandard: return LockedCodec(ZstandardEncoding())
         #endif
         }
     }
 
     private static func zlib(_ direction: ZlibState.Direction, windowBits: Int32) -> (any Codec)? {
-        guard let state = ZlibState(direction, windowBits: windowBits) else { return nil }
-        return LockedCodec(state)
+        LockedCodec(ZlibState(direction, windowBits: windowBits))
     }
 
     /// Returns whether a member (gzip) or a frame (Zstandard) begins with these bytes; `nil` if more bytes are needed to decide.

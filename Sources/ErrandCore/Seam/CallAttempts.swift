@@ -1,7 +1,8 @@
 /// The attempts that a middleware makes for one call.
 ///
-/// Between two attempts, ``followUp(with:after:counting:waiting:on:onDecision:)`` releases the response of the first attempt, so that its connection
-/// is free. The function records the attempt for observers and for the caller, waits, and returns the request to send next.
+/// Between two attempts, ``followUp(with:after:counting:waiting:on:onDecision:)`` releases the response of the first attempt, so
+/// that its connection is free. The function records the attempt for observers and for the caller, waits, and returns the request
+/// to send next.
 ///
 /// ```swift
 /// struct TryAgain: HTTPMiddleware {

@@ -16,7 +16,10 @@ final class LayerList: Sendable {
     private let hasReportedOrder: Atomic<Bool>
 
     init(_ entries: [LayerEntry] = [], around base: LayerBase, isSorted: Bool, reportsOrder: Bool = true) {
-        (self.entries, self.base, self.isSorted, self.reportsOrder) = (entries, base, isSorted, reportsOrder)
+        self.entries = entries
+        self.base = base
+        self.isSorted = isSorted
+        self.reportsOrder = reportsOrder
         hasReportedOrder = Atomic(!reportsOrder)
         layers = entries.map(\.layer) + base.layers
         obeysTimeout = entries.reversed().reduce(base.obeysTimeout) { isObeyed, entry in

@@ -38,14 +38,6 @@ struct LinkTable<Key: Hashable & Sendable, Link: AnyObject & Sendable>: Sendable
         /// The other keys whose exchanges may begin on the connection, or could begin earlier: see ``PoolMachine/share(_:with:at:)``.
         var guests: [Key] = []
 
-        fileprivate init(_ link: Link, of key: Key, on loop: ObjectIdentifier, until end: Duration?, streams: Int) {
-            self.link = link
-            self.key = key
-            self.loop = loop
-            self.end = end
-            self.streams = streams
-        }
-
         var hasRoom: Bool { inUse < streams && !isDraining }
 
         func isUsable(at now: Duration) -> Bool {
@@ -84,7 +76,7 @@ struct LinkTable<Key: Hashable & Sendable, Link: AnyObject & Sendable>: Sendable
     func slot(of link: Link) -> Int? { slots[ObjectIdentifier(link)] }
 
     mutating func add(_ link: Link, of key: Key, on loop: ObjectIdentifier, until end: Duration?, streams: Int) -> Int {
-        let entry = Entry(link, of: key, on: loop, until: end, streams: streams)
+        let entry = Entry(link: link, key: key, loop: loop, end: end, streams: streams)
         let slot = free.popLast() ?? entries.count
         if slot == entries.count { entries.append(entry) } else { entries[slot] = entry }
         slots[ObjectIdentifier(link)] = slot

@@ -94,7 +94,7 @@ struct ConnectTunnel: Tunnel {
         _ message: String, _ credentials: ProxyCredentialsProblem? = nil, underlying: (any Error)? = nil
     ) -> TunnelStep {
         state = .over
-        return .refuse(ProxyFailure(message, credentials: credentials, underlying: underlying))
+        return .refuse(ProxyFailure(message: message, credentials: credentials, underlying: underlying))
     }
 
     mutating func end() -> TunnelStep {

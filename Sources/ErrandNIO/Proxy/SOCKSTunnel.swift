@@ -132,7 +132,7 @@ struct SOCKSTunnel: Tunnel {
 
     private mutating func refuse(_ what: String, _ credentials: ProxyCredentialsProblem? = nil) -> TunnelStep {
         state = .over
-        return .refuse(ProxyFailure("\(name) \(what)", credentials: credentials))
+        return .refuse(ProxyFailure(message: "\(name) \(what)", credentials: credentials))
     }
 
     mutating func end() -> TunnelStep {

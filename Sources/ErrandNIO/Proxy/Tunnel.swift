@@ -30,20 +30,11 @@ enum TunnelStep {
 /// An error for a proxy that does not open a tunnel, or is unreachable, with the reason in words.
 struct ProxyFailure: Error {
     let message: String
-    let code: TransportError.Code
+    /// The code of the failure, `proxy` by default.
+    var code = TransportError.Code.proxy
     /// The problem with the credentials; `nil` if the credentials are not the reason.
-    let credentials: ProxyCredentialsProblem?
-    let underlying: (any Error)?
-
-    /// - Parameter code: the code of the failure, `proxy` by default.
-    init(
-        _ message: String, _ code: TransportError.Code = .proxy, credentials: ProxyCredentialsProblem? = nil, underlying: (any Error)? = nil
-    ) {
-        self.message = message
-        self.code = code
-        self.credentials = credentials
-        self.underlying = underlying
-    }
+    var credentials: ProxyCredentialsProblem?
+    var underlying: (any Error)?
 }
 
 /// An error after which a new connection is opened. The credentials that the proxy has asked for are sent over the new connection.

@@ -80,7 +80,7 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     func channelInactive(context: ChannelHandlerContext) {
         switch state {
-        case .waiting: fail(ProxyFailure("\(shown) closed the connection"), context)
+        case .waiting: fail(ProxyFailure(message: "\(shown) closed the connection"), context)
         case .asking: perform(tunnel.end(), context)
         case .open, .failed: break
         }
@@ -93,7 +93,7 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
             let isOfTLS = FailureText.isOfTLS(error)
             fail(
                 ProxyFailure(
-                    "\(shown): \(FailureText.of(error))", isOfTLS ? .tls : .cannotConnect,
+                    message: "\(shown): \(FailureText.of(error))", code: isOfTLS ? .tls : .cannotConnect,
                     underlying: (error as? HandshakeFailure)?.underlying ?? error), context)
         case .open: context.fireErrorCaught(error)
         case .failed: break
@@ -116,7 +116,7 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
             guard case .asking = state else { return }
             write(first, context)
         } catch {
-            return fail(ProxyFailure("\(shown): \(FailureText.of(error))", underlying: error), context)
+            return fail(ProxyFailure(message: "\(shown): \(FailureText.of(error))", underlying: error), context)
         }
         context.read()
     }
@@ -151,7 +151,7 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     /// Fails because of early bytes. In HTTP/1.1 and in TLS, the server of the origin never sends the first bytes.
     private func failEarlyBytes(_ context: ChannelHandlerContext) {
-        fail(ProxyFailure("\(shown) sent bytes before the tunnel to \(route.target) was used"), context)
+        fail(ProxyFailure(message: "\(shown) sent bytes before the tunnel to \(route.target) was used"), context)
     }
 
     private func open(_ context: ChannelHandlerContext) {
