@@ -39,9 +39,9 @@ internal import Testing
             let parts = line.split(separator: ": ")
             head.headerFields.append(HTTPField(name: try #require(HTTPField.Name(String(parts[0]))), value: String(parts[1])))
         }
-        let lengths = head.bodyLengths(responding: .get)
+        let lengths = head.bodyLengths(to: .get)
         #expect(lengths.onTheWire == example.onTheWire && lengths.expected == example.expected)
-        let toHead = head.bodyLengths(responding: .head)
+        let toHead = head.bodyLengths(to: .head)
         #expect(toHead.onTheWire == 0 && toHead.expected == nil)
     }
 
