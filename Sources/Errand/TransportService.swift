@@ -29,7 +29,7 @@ public struct TransportService: Service {
     /// Waits for the graceful shutdown, and then lets the exchanges in progress end and shuts the transport down. If the task is
     /// cancelled, shuts the transport down immediately.
     public func run() async throws {
-        // Cancellation ends the wait with an error, and must shut the transport down, too.
+        // Cancellation ends the wait with an error. The transport must then be shut down, too.
         try? await gracefulShutdown()
         try await transport.shutdown(drainingFor: drainingTime)
     }

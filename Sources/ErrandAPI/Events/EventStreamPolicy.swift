@@ -39,7 +39,8 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     /// processed the request, and the stream has no event ID after which the server could continue.
     ///
     /// If true, the request is sent again in this case. If false, the request is sent again only if the server has not processed
-    /// it: the request was not sent, the server said so over HTTP/2, or the response has the status 429, or 503 with `Retry-After`.
+    /// it. This is known if the request was not sent, if the server said so over HTTP/2, and if the response has the status 429, or
+    /// 503 with `Retry-After`.
     public var resendsNonIdempotent: Bool
 
     /// Creates a policy. For each parameter, see the property of the same name.

@@ -95,7 +95,7 @@ struct DigestResponse: Sendable {
         } else {
             (algorithm, algorithmName) = (.standard, nil)
         }
-        // An empty list counts as a missing list: RFC 2069.
+        // An empty list is treated as a missing list: RFC 2069.
         let offered = Self.words(of: challenge["qop"] ?? "")
         offersAuth = offered.contains { $0.isExactlyIgnoringCase("auth") }
         offersAuthInt = offered.contains { $0.isExactlyIgnoringCase("auth-int") }

@@ -15,7 +15,7 @@ internal import ErrandFormats
 /// compression does not make the body smaller, the body is sent uncompressed.
 ///
 /// Any other body is compressed while it is sent. The length of the compressed body is unknown until its end, so the body is sent in
-/// chunks. If a body can be sent again, the compressed body can be sent again, too, from its first byte.
+/// chunks. If a body can be sent again, its compressed form can also be sent again, from the first byte.
 ///
 /// A request is sent unchanged in these cases:
 /// - The body is empty.
@@ -28,7 +28,7 @@ internal import ErrandFormats
 /// not the reason for the status, and the response is returned.
 ///
 /// An origin that refuses a coding gets uncompressed bodies for an hour, or until one of its responses lists the coding in
-/// `Accept-Encoding`. A 415 without `Accept-Encoding` may have a different reason. Such a 415 counts as a refusal only if the
+/// `Accept-Encoding`. A 415 without `Accept-Encoding` may have a different reason. Such a 415 is treated as a refusal only if the
 /// uncompressed request gets a different status, or can't be sent. At most 1,000 refusals are remembered.
 ///
 /// **Place:** inside `validateStatus`. Inside `redirect` and `retry`, each hop and each attempt is compressed as its origin

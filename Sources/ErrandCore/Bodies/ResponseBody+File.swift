@@ -16,7 +16,7 @@ extension ResponseBody {
     /// If anything fails, or the task is cancelled, the temporary file is removed. The temporary file remains only if the process
     /// is killed.
     ///
-    /// Writing does not block Swift's cooperative threads. The body of an error page is written like any other body: check the
+    /// Writing does not block Swift's cooperative threads. The body of an error page is written like any other body. Check the
     /// status in the response's head first, or use ``HTTPSender/download(_:to:options:progress:)``, which writes no error page.
     ///
     /// - Parameters:

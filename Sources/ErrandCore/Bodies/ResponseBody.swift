@@ -266,7 +266,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
         fileprivate init(_ iterator: Iterator) { self.iterator = Mutex(iterator) }
 
         package func next() async throws -> Data? {
-            // The iterator is taken out while it is in use, so that a concurrent caller counts as a second reader.
+            // The iterator is taken out while it is in use, so that a concurrent caller is treated as a second reader.
             guard var taken = iterator.withLock({ $0.take() }) else { throw BodyAlreadyUsedError() }
             defer { iterator.withLock { [taken] in $0 = taken } }
             return try await taken.next()

@@ -92,7 +92,7 @@ public struct JSONCoding: Sendable {
     }
 
     private enum Coders: Sendable {
-        /// Coders that this type has created and never changes. They are safe for concurrent calls.
+        /// Coders that this type has created and never changes. Such coders are safe for concurrent calls.
         case shared(JSONEncoder, JSONDecoder)
         case made(encoder: @Sendable () -> JSONEncoder, decoder: @Sendable () -> JSONDecoder)
     }

@@ -12,7 +12,7 @@ public struct Backoff: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - description: the backoff in words, for the stack's description.
-    ///   - wait: returns the wait after the attempt with this number, from 1. A negative wait counts as zero.
+    ///   - wait: returns the wait after the attempt with this number, from 1. A negative wait is treated as zero.
     public static func custom(_ description: String, _ wait: @escaping @Sendable (_ attempt: Int) -> Duration) -> Backoff {
         Backoff(description: description) { max(.zero, wait($0)) }
     }

@@ -189,8 +189,8 @@ final class JournalFile: Sendable {
     }
 }
 
-/// The checksum CRC-32 ([RFC 1952, section 8](https://www.rfc-editor.org/rfc/rfc1952#section-8)). It detects accidents, not
-/// forgeries.
+/// The checksum CRC-32 ([RFC 1952, section 8](https://www.rfc-editor.org/rfc/rfc1952#section-8)). The checksum detects accidents,
+/// not forgeries.
 enum CRC32 {
     private static let table: [UInt32] = (0..<256).map { octet in
         (0..<8).reduce(UInt32(octet)) { value, _ in value & 1 == 1 ? value >> 1 ^ 0xEDB8_8320 : value >> 1 }

@@ -138,7 +138,7 @@ public struct CircuitBreakerError: TemporaryRefusal {
     public var request: Request?
     /// The duration until a request may be sent; `nil` if it is unknown.
     public let retryAfter: Duration?
-    /// The attempts before this one; empty without `retry`.
+    /// The earlier attempts of the call; empty without `retry`.
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .queue }

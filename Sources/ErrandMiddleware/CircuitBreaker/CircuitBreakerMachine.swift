@@ -12,7 +12,7 @@ package struct CircuitBreakerMachine: Sendable {
         case closed
         case open(until: Duration)
         case halfOpen(inFlight: Int, succeeded: Int)
-        /// The app has opened the circuit. It stays open until the app closes it.
+        /// The app has opened the circuit. The circuit stays open until the app closes it.
         case isolated
     }
 

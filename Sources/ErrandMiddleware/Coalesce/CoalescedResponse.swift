@@ -138,7 +138,7 @@ public struct SlowReaderError: RequestFailure {
     public var request: Request?
     /// The head of the response whose body was read.
     public let response: HTTPResponse?
-    /// The attempts before this one; empty without `retry`.
+    /// The earlier attempts of the call; empty without `retry`.
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .body }

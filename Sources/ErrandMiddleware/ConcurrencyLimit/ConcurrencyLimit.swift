@@ -28,7 +28,7 @@ public struct ConcurrencyLimit: Sendable, Hashable, CustomStringConvertible {
     ///   - minimum: the lowest limit: at least 1, which is the default.
     ///   - maximum: the highest limit: at least `minimum`, 200 by default.
     ///   - decrease: the factor of a decrease: more than 0 and less than 1, 0.9 by default.
-    ///   - slow: the time to the response head from which an exchange counts as slow: 5 s by default.
+    ///   - slow: the time to the response head from which an exchange is treated as slow: 5 s by default.
     public static func adaptive(
         initial: Int = 20, minimum: Int = 1, maximum: Int = 200, decrease: Double = 0.9, slow: Duration = .seconds(5)
     ) -> ConcurrencyLimit {

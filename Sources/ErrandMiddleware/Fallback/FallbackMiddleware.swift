@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// Replaces a failure, or a response with an unwanted status: with a value, with a response from a closure, or by sending the request to
+/// Replaces a failure, or a response with an unwanted status. The replacement is a value, a response from a closure, or the response of
 /// another sender.
 ///
 /// ```swift
@@ -87,7 +87,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
         let hasServer = stack.alwaysPasses(.server)
         self.init(name: "another sender", statuses: statuses, deadlineShare: deadlineShare, hasServer: hasServer) { request, cause in
             guard request.body.canBeSent, cause.allowsSending(request) else { return nil }
-            // The other sender's stack is part of the call. It need not support every option that the call sets.
+            // The other sender's stack is part of the call. The other stack need not support every option that the call sets.
             return try await stack.sendWithinCall(request)
         }
     }

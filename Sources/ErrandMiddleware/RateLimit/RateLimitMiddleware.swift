@@ -17,8 +17,9 @@ internal import ErrandFormats
 /// unchanged.
 ///
 /// A queued request can be cancelled at any time. If its deadline passes, it fails with the code `timedOut`, in the phase `queue`. If the
-/// wait is known to be too long, it fails immediately with ``RateLimitError``. Newer fields from the server can end a wait early:
-/// immediately if they are in a response to this middleware, and within a minute if another process that shares the store gets them.
+/// wait is known to be too long, it fails immediately with ``RateLimitError``. Newer fields from the server can end a wait early. The
+/// wait ends immediately if this middleware gets the fields, and within a minute if another process that shares the store gets the
+/// fields.
 ///
 /// A server's wait is obeyed for at most `longestServerWait`, or for an hour if an hour is longer. During a longer wait, requests fail
 /// immediately. Afterward, one request is sent as a probe, whose response decides for the other requests.
@@ -134,7 +135,7 @@ public struct RateLimitError: TemporaryRefusal {
     public let retryAfter: Duration?
     /// Whether the app's own limit or the server refuses the request.
     public let cause: RateLimitDecision.Cause
-    /// The attempts before this one; empty without `retry`.
+    /// The earlier attempts of the call; empty without `retry`.
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .queue }
@@ -161,7 +162,7 @@ public struct RateLimitStoreError: RequestFailure {
     public var request: Request?
     /// The error that the store threw.
     public let underlying: any Error
-    /// The attempts before this one; empty without `retry`.
+    /// The earlier attempts of the call; empty without `retry`.
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .queue }

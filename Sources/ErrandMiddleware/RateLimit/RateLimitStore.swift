@@ -4,14 +4,14 @@ public import ErrandFormats
 ///
 /// ``MemoryRateLimitStore`` is for one process. To share a limit among processes, write a store over a shared engine, such as Redis or
 /// Valkey. Implement `take` as one script of the engine, so that it is atomic and uses the engine's clock. For each key, the script keeps
-/// a sorted set of the instants of the last `count` grants, and a hash with the instant at which the bucket is full, the number of
-/// grants, and the servers' quotas by name. The script implements ``take(_:limit:)``, lets both entries expire after the longest window,
-/// and returns a number or a wait. `observe` is a second script, which writes the quotas into the hash. Give the keys of one app a
-/// prefix.
+/// a sorted set and a hash. The set has the instants of the last `count` grants. The hash has the instant at which the bucket is full,
+/// the number of grants, and the servers' quotas by name. The script implements ``take(_:limit:)``, lets both entries expire after the
+/// longest window, and returns a number or a wait. `observe` is a second script, which writes the quotas into the hash. Give the keys of
+/// one app a prefix.
 ///
 /// A store must obey cancellation and have its own timeout: all queued requests of a key wait for the store.
 public protocol RateLimitStore: Sendable {
-    /// Decides whether a request may be sent now. A granted request counts as sent.
+    /// Decides whether a request may be sent now. A granted request is treated as sent.
     ///
     /// A request may be sent if the server's pause has ended, every quota has at least one request left, the bucket of `limit` has a
     /// token, and the `count`th most recent grant is at least a window old. Each quota and the bucket are then reduced by one, and the

@@ -119,7 +119,7 @@ public struct RedirectError: RequestFailure {
         static func invalidLocation(_ error: InvalidURLError, shown: String) -> Reason {
             Reason(description: "its Location '\(shown)' is invalid: \(error.reason)")
         }
-        /// The response has several `Location` fields with different values. Equal fields count as one field.
+        /// The response has several `Location` fields with different values. Equal fields are treated as one field.
         public static let severalLocations = Reason(description: "\(RepeatedFieldError(name: .location))")
         /// The redirect leads from https to http, and ``RedirectPolicy/allowsDowngrade`` is false.
         public static let downgrade = Reason(description: "it leads from https to http")
@@ -131,7 +131,7 @@ public struct RedirectError: RequestFailure {
     public var request: Request?
     /// The head of the redirect.
     public let head: HTTPResponse
-    /// The attempts before this one; empty without `retry`.
+    /// The earlier attempts of the call; empty without `retry`.
     public var attempts: [AttemptRecord] = []
 
     public var response: HTTPResponse? { head }

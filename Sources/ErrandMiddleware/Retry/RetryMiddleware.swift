@@ -202,7 +202,7 @@ extension HTTPSender {
 
     /// Sends requests again after temporary failures, with at most `maxAttempts` attempts: `retry(3)` sends a request at most three times.
     ///
-    /// All other settings are those of ``RetryPolicy/standard``. See ``RetryMiddleware``.
+    /// All other settings are as in ``RetryPolicy/standard``. See ``RetryMiddleware``.
     ///
     /// - Parameters:
     ///   - maxAttempts: the largest number of attempts, including the first; at least 1.

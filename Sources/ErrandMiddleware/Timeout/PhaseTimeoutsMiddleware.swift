@@ -12,8 +12,8 @@ public import ErrandCore
 /// the shorter value of each limit applies.
 ///
 /// **Per request:** `request.options.phaseTimeouts = .off`, or `.use(PhaseTimeouts(firstByte: .seconds(2)))`, which replaces all limits
-/// of the stack. `request.options.attemptTimeout` replaces the limit of each attempt. Both options also apply in a stack without this
-/// middleware. In such a stack, an attempt begins at the transport.
+/// of the stack. `request.options.attemptTimeout` replaces the limit of each attempt. These two options also apply in a stack without
+/// this middleware. In such a stack, an attempt begins at the transport.
 public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
     private let limits: PhaseTimeouts
     private let attempt: Duration?

@@ -135,7 +135,7 @@ public struct TestAuthority: Sendable {
     }
 }
 
-/// A certificate that a ``TestAuthority`` issued, with its key. Both are for tests only.
+/// A certificate that a ``TestAuthority`` issued, with its key. The certificate and the key are for tests only.
 public struct TestCertificate: Sendable, CustomStringConvertible, HidesStorage {
     /// The certificate, in PEM.
     public let certificatePEM: String

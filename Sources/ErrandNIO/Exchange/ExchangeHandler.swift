@@ -4,7 +4,7 @@
 /// A handler owns an ``ActiveExchange`` for each exchange in progress. Its methods must be called on the event loop of its channel. A call
 /// for an exchange that has ended does nothing.
 protocol ExchangeHandler: AnyObject {
-    /// Starts an exchange, or returns it to the pool if the connection was lost meanwhile.
+    /// Starts an exchange, or returns it to the pool if the connection has been lost.
     ///
     /// - Parameter connection: the connection of the handler. The handler still needs the connection after the channel has closed.
     func accept(_ exchange: Exchange, on connection: Connection)
@@ -14,7 +14,7 @@ protocol ExchangeHandler: AnyObject {
 
     /// Ends an attempt whose reader has given up the response before it is complete. Does nothing if `attempt` is stale.
     ///
-    /// - Parameter error: `nil` if the rest of the response is not needed.
+    /// - Parameter error: the reason; `nil` if the rest of the response is not needed.
     func end(_ attempt: AttemptID, because error: (any Error)?)
 
     /// Receives more of a response, because its reader can take more data. Does nothing if `attempt` is stale.

@@ -19,7 +19,7 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
     private var waiters = WaitQueue<(number: Int, waiter: Waiter)>()
     /// The states of the waiters, by ticket.
     private var standings: [Int: Standing] = [:]
-    /// The tickets of the waiters without an attempt, in their order. Tickets of other waiters may be listed, too.
+    /// The tickets of the waiters without an attempt, in their order. The list may also have tickets of other waiters.
     private var withoutAttempt = DueQueue<Int, Int>()
     /// The attempts, each with the ticket that the attempt was made for; 0 for an attempt of `preconnect`.
     private(set) var attempts: [Int: Int] = [:]

@@ -59,7 +59,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     }
 
     /// The transport enforces deadlines and the limits of phases, streams response bodies, and reports the phases of an exchange and
-    /// informational responses. It sends and returns trailer fields. Over HTTP/1.1, it changes protocols.
+    /// informational responses. The transport sends and returns trailer fields. Over HTTP/1.1, it changes protocols.
     public var capabilities: TransportCapabilities {
         [.deadlines, .phaseTimeouts, .streamingDownload, .phaseEvents, .informationalResponses, .trailers, .upgrades]
     }

@@ -13,8 +13,8 @@ internal import Synchronization
 /// try recording.save()     // writes the file the first time; later runs replay it and write nothing
 /// ```
 ///
-/// **Secrets.** The file contains no values of header fields, query items, JSON members, form items and parts of multipart bodies with a
-/// sensitive name (``/ErrandCore/Sensitivity``, and the names that a request declares). Values of at least 8 bytes are replaced everywhere
+/// **Secrets.** The file contains no value with a sensitive name (``/ErrandCore/Sensitivity``, and the names that a request declares): no
+/// such header field, query item, JSON member, form item or part of a multipart body. Values of at least 8 bytes are replaced everywhere
 /// else in the same exchange. Text of an unknown syntax, such as HTML, XML or plain text, is recorded only with `keepsUnknownText: true`.
 /// If the content to be written still contains a *registered* secret, ``save()`` fails. A replay returns a body with the replacements:
 /// `REDACTED` for a string, `0` for a number.
@@ -76,8 +76,8 @@ public final class Recording: Sendable, CustomStringConvertible {
     ///     body is in the file, truncated, and can't be replayed.
     ///   - keepsCodedBodies: whether a body in a content coding is recorded as it arrives. False by default, because secrets can't be
     ///     found in such a body: record outside of the layer that decodes the body.
-    ///   - keepsUnknownText: whether a text body of an unknown syntax is recorded, such as HTML, XML or plain text; false by
-    ///     default, because secrets can't be found in such a body by name. The exchange is in the file without the body, and
+    ///   - keepsUnknownText: whether a text body of an unknown syntax, such as HTML, XML or plain text, is recorded. Default:
+    ///     `false`, because secrets can't be found in such a body by name. The exchange is in the file without the body, and
     ///     can't be replayed. If the body is recorded, the secrets of the rest of the exchange are replaced in the body. Other
     ///     secrets stay: register them as `secrets`.
     ///   - clock: the clock that measures times, and that replays wait by.

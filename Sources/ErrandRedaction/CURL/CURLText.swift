@@ -40,7 +40,7 @@ extension Request {
     ///     four times as many characters.
     ///   - arguments: more arguments for `curl`, such as `["--unix-socket", "/run/app.sock"]`, for settings of the connection. Arguments
     ///     are quoted, and not redacted. No arguments by default.
-    /// - Throws: ``/ErrandCore/InvalidURLError`` for a request without a host, and for one that no transport would send.
+    /// - Throws: ``/ErrandCore/InvalidURLError`` for a request without a host, and for a request that no transport would send.
     public func curl(
         pretty: Bool = false, showingSecrets: Bool = false, bodyLimitBytes: Int = 64 * 1024, arguments: [String] = []
     ) throws(InvalidURLError) -> String {
@@ -166,7 +166,7 @@ private struct CURLText {
             return [.post, .put, .patch].contains(request.method) ? Body(option: "--data-raw ''") : nil
         }
         if let file = request.body.file {
-            // With the prefix, `curl` takes the path neither as an option nor as the standard input.
+            // The prefix `./` keeps `curl` from reading a path such as `-` as an option or as the standard input.
             let path = (file.path.hasOctetPrefix("-") ? "./" : "") + file.path
             guard let range = file.range else { return Body(option: "--data-binary " + Shell.quoted("@" + path)) }
             return Body(source: "tail -c +\(range.lowerBound + 1) \(Shell.quoted(path)) | head -c \(range.count) | ")

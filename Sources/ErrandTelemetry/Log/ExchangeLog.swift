@@ -216,8 +216,8 @@ final class ExchangeLog: CallObserver {
         }
     }
 
-    /// Logs a refused response whose body has the error of the back end. The records are those of an accepted response, with
-    /// `error.type`.
+    /// Logs a refused response whose body has the error of the back end. The records are the same as for an accepted response,
+    /// with `error.type`.
     private func logRefusal(
         _ received: Received, _ error: ServiceError, _ read: BodyRecord.Read?, _ end: ExchangeLifetime.Outcome, elapsed: String
     ) {

@@ -22,9 +22,9 @@ public import Logging
 /// if that level is higher. If the request has a rule (`validateStatus`, on either side of the log), a status that the rule refuses is a
 /// failure. Without a rule, a status from 400 up is a failure.
 ///
-/// **Typed calls** (`APIClient`): the record is written at the end of the call, with the duration of the whole call: when the value has
-/// been decoded, or when decoding has failed. If the client has an envelope, the record of a failure has the code, the message and the
-/// request ID of the back end, for any status.
+/// **Typed calls** (`APIClient`): the record is written at the end of the call, after the value has been decoded or decoding has
+/// failed. It has the duration of the whole call. If the client has an envelope, the record of a failure has the code, the message and
+/// the request ID of the back end, for any status.
 ///
 /// **Place:** outside all layers except `server` and `number`. At this place, the log sees each call once. Inside `retry`, the log sees
 /// each attempt instead of the call. Both places are allowed.

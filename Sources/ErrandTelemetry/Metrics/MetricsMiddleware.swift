@@ -34,8 +34,8 @@ public import Metrics
 /// protocol upgrade, it ends with the head. A stream is measured to its end. In a typed call, the attempt whose response is decoded ends
 /// after decoding.
 ///
-/// **Sizes** are recorded for exchanges that were complete. They are the encoded bytes on the wire, if the transport counts them or a
-/// length is declared. A body that the transport itself decodes, and a request without a body, have no size.
+/// **Sizes** are recorded for exchanges that were complete. A size is the number of encoded bytes on the wire, if the transport
+/// counts the bytes or a length is declared. A body that the transport itself decodes, and a request without a body, have no size.
 ///
 /// **`error.type`** is a status code that the request's own rule rejects (`validateStatus`, at any place). Without a rule, it is a
 /// status code from 400 up. For a failure, it is `timeout`, another code of ``/ErrandCore/TransportError`` in snake case
@@ -44,8 +44,8 @@ public import Metrics
 ///
 /// **Bounds:** backends keep each series forever, and servers choose names and statuses. After 1,000 sets of the common attributes, further
 /// servers are counted together with the `server.address` `_OTHER`, without a port and optional attributes. After 100 sets of the other
-/// attributes of one server, further sets are counted together with the `error.type` `_OTHER`, without a status. After 1,000 sets of
-/// the attributes of connections, further servers are counted together, too.
+/// attributes of one server, further sets are counted together with the `error.type` `_OTHER`, without a status. After 1,000 sets of the
+/// attributes of connections, the connections of further servers are also counted together.
 ///
 /// swift-metrics can't pass buckets or units to a backend: configure ``durationBuckets`` in your backend.
 ///

@@ -27,10 +27,10 @@ internal import Synchronization
 /// is not cancelled must end with a correct result. Each run must end within ``hangLimit``. A cancelled run must end within
 /// ``lateJobs`` jobs: reads that ignore cancellation take longer. Use `check` for all other conditions after a run.
 ///
-/// The procedure counts only the jobs of the scenario's task and of its child tasks. It does not count the jobs of actors with
-/// their own executors (such as the main actor), of unstructured tasks and of event loops. So a scenario that works in unstructured
-/// tasks has very few jobs, and few points of cancellation. ``leastCancelled`` is the number of runs that must end cancelled. To
-/// detect a read that ignores cancellation, the scenario needs more reads than ``lateJobs``.
+/// The procedure counts only the jobs of the scenario's task and of its child tasks. Jobs of actors with their own executors (such
+/// as the main actor), of unstructured tasks and of event loops are not counted. So a scenario that works in unstructured tasks has
+/// very few jobs, and few points of cancellation. ``leastCancelled`` is the number of runs that must end cancelled. To detect a
+/// read that ignores cancellation, the scenario needs more reads than ``lateJobs``.
 ///
 /// With a real network, the number of jobs varies from run to run. Such a scenario is cancelled at many points, but not at all
 /// points. For such a scenario, require more than two uncancelled runs.

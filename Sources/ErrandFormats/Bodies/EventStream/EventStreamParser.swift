@@ -176,7 +176,8 @@ public struct EventStreamParser: Sendable {
         return true
     }
 
-    /// Reads milliseconds; `nil` unless all octets are ASCII digits. A number beyond the range of `Int64` counts as `Int64.max`.
+    /// Reads milliseconds; `nil` unless all octets are ASCII digits. A number beyond the range of `Int64` is treated as
+    /// `Int64.max`.
     private func milliseconds(_ digits: ArraySlice<UInt8>) -> Duration? {
         guard !digits.isEmpty, digits.allSatisfy(\.isASCIIDigit) else { return nil }
         return .milliseconds(Int64(String(decoding: digits, as: UTF8.self)) ?? .max)

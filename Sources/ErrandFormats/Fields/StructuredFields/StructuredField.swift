@@ -29,9 +29,9 @@ public enum StructuredBareItem: Sendable, Hashable {
         default: nil
         }
     }
-    /// The value of a string; otherwise `nil`, also for a token.
+    /// The value of a string; otherwise `nil`, even for a token.
     public var stringValue: String? { if case .string(let value) = self { value } else { nil } }
-    /// The value of a token; otherwise `nil`, also for a string.
+    /// The value of a token; otherwise `nil`, even for a string.
     public var tokenValue: String? { if case .token(let value) = self { value } else { nil } }
     /// The value of a boolean; otherwise `nil`.
     public var booleanValue: Bool? { if case .boolean(let value) = self { value } else { nil } }
