@@ -20,7 +20,8 @@ public struct TransportService: Service {
     ///
     /// - Parameters:
     ///   - transport: the transport.
-    ///   - limit: how long exchanges in progress may continue after the graceful shutdown has begun: at least zero, 10 s by default.
+    ///   - limit: the time for which exchanges in progress may continue after the graceful shutdown has begun, at least zero.
+    ///     Default: 10 s.
     public init(_ transport: some HTTPTransport, drainingFor limit: Duration = .seconds(10)) {
         precondition(limit >= .zero, "drainingFor must be at least zero (is \(limit.inWords))")
         (self.transport, drainingTime) = (transport, limit)

@@ -17,7 +17,7 @@ extension APIClient {
     ///   - endpoint: the call for the first page.
     ///   - next: the rule that finds the next page.
     ///   - position: the position to begin at, such as ``ResultPage/next`` of the last page that was read. The first page by default.
-    ///   - policy: the limits of the list; ``PaginationPolicy/standard`` by default.
+    ///   - policy: the limits of the list. Default: ``PaginationPolicy/standard``.
     public func pages<Output>(
         _ endpoint: Endpoint<Output>, next: NextPage<Output>, from position: PagePosition = .first, policy: PaginationPolicy = .standard
     ) -> Pages<Output> {

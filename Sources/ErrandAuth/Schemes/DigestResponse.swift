@@ -124,7 +124,7 @@ struct DigestResponse: Sendable {
     /// Returns the response to the strongest usable challenge. If two challenges are equally strong, returns the response to the
     /// first ([RFC 7616, section 3.7](https://www.rfc-editor.org/rfc/rfc7616#section-3.7)).
     ///
-    /// - Parameter hashesBody: whether a response to `auth-int` is possible; true by default.
+    /// - Parameter hashesBody: whether a response to `auth-int` is possible. Default: `true`.
     static func strongest(of challenges: [AuthenticationChallenge], hashesBody: Bool = true) -> DigestResponse? {
         challenges.compactMap { DigestResponse($0) }.reduce(nil as DigestResponse?) { best, response in
             guard hashesBody || response.quality != .authInt else { return best }

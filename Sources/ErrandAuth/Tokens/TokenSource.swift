@@ -507,7 +507,7 @@ public final class TokenSource: Sendable {
     /// If the task is cancelled, the wait continues.
     ///
     /// - Parameters:
-    ///   - limit: the longest wait: 10 s by default.
+    ///   - limit: the longest wait. Default: 10 s.
     ///   - clock: measures the wait.
     public func finish(within limit: Duration = .seconds(10), clock: any Clock<Duration> = ContinuousClock()) async {
         try? await shielded { [flights] in

@@ -47,7 +47,7 @@ public struct CompressRequestsMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     ///
     /// - Parameters:
-    ///   - compression: the compression of all requests; ``RequestCompression/gzip`` by default. `nil`: only requests with an option
+    ///   - compression: the compression of all requests. Default: ``RequestCompression/gzip``. `nil`: only requests with an option
     ///     are compressed.
     ///   - clock: measures how long refusals are remembered, and the wait for the body of a refusal, at most 100 ms.
     public init(_ compression: RequestCompression? = .gzip, clock: any Clock<Duration> = ContinuousClock()) {
@@ -156,7 +156,7 @@ extension HTTPSender {
     /// ```
     ///
     /// - Parameters:
-    ///   - compression: the compression of all requests; gzip by default. `nil`: only requests with an option are compressed.
+    ///   - compression: the compression of all requests. Default: gzip. `nil`: only requests with an option are compressed.
     ///   - clock: measures how long refusals are remembered, and the wait for the body of a refusal, at most 100 ms.
     public func compressRequests(
         _ compression: RequestCompression? = .gzip, clock: any Clock<Duration> = ContinuousClock()

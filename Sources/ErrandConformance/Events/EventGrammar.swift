@@ -22,7 +22,7 @@ public enum EventGrammar {
     ///
     /// - Parameters:
     ///   - events: all events of one call, in the order in which they were reported.
-    ///   - isCall: whether the events are of a whole call, from `callStart` to `callEnd`; true by default. If false, the events are
+    ///   - isCall: whether the events are of a whole call, from `callStart` to `callEnd`. Default: `true`. If false, the events are
     ///     of single exchanges.
     public static func violations(_ events: [ExchangeEvent], isCall: Bool = true) -> [String] {
         var found: [String] = []

@@ -88,7 +88,7 @@ public struct MiddlewareUnderTest: Sendable, CustomTestStringConvertible {
     ///
     /// - Parameters:
     ///   - name: the middleware's name, for test reports.
-    ///   - changes: the changes that the middleware makes on purpose; none by default.
+    ///   - changes: the changes that the middleware makes on purpose. Default: none.
     ///   - request: returns a request on which the middleware acts. If the server responds with the status 200, the middleware must
     ///     send the request once. By default, a GET of `https://a.example/x`.
     ///   - switchOff: sets the request option that switches the middleware off.

@@ -18,7 +18,7 @@ extension ResponseBody {
     ///   - type: the type of the values.
     ///   - coding: the rules by which the JSON is read. Default: dates in ISO 8601, and members with the names of the properties.
     ///     This function does not use the coding of a client; `response.ndjson(as:)` does.
-    ///   - limitBytes: the largest length of a line, in bytes; at least 1, 1 MiB by default.
+    ///   - limitBytes: the largest length of a line, in bytes, at least 1. Default: 1 MiB.
     ///   - onInvalid: called with the error of each line that is not a `Value`. Such lines are then skipped. `nil`, the default,
     ///     throws the error.
     public func ndjson<Value: Decodable & Sendable>(
@@ -42,7 +42,7 @@ extension ResponseBody {
     ///   - type: the type of the values.
     ///   - coding: the rules by which the JSON is read. Default: dates in ISO 8601, and members with the names of the properties.
     ///     This function does not use the coding of a client; `response.jsonSequence(as:)` does.
-    ///   - limitBytes: the largest length of a text, in bytes; at least 1, 1 MiB by default.
+    ///   - limitBytes: the largest length of a text, in bytes, at least 1. Default: 1 MiB.
     ///   - onInvalid: called with the error of each text that is not a `Value`. Such texts are then skipped. `nil`, the default,
     ///     throws the error.
     public func jsonSequence<Value: Decodable & Sendable>(

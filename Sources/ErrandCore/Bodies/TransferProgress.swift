@@ -137,7 +137,7 @@ extension ResponseBody {
     /// comes at the end of the body, even if the body breaks off. Other reports come at most once in each `interval`.
     ///
     /// - Parameters:
-    ///   - interval: the shortest time between two reports; 100 ms by default. `.zero` reports each chunk.
+    ///   - interval: the shortest time between two reports. Default: 100 ms. `.zero` reports each chunk.
     ///   - clock: the clock that measures the interval.
     ///   - report: called in the reader's task; it must not block.
     /// - Precondition: `interval` is at least zero.
@@ -166,7 +166,7 @@ extension RequestBody {
     /// of both. `coalesce` does not share a request with such a body.
     ///
     /// - Parameters:
-    ///   - interval: the shortest time between two reports; 100 ms by default. `.zero` reports each chunk.
+    ///   - interval: the shortest time between two reports. Default: 100 ms. `.zero` reports each chunk.
     ///   - clock: the clock that measures the interval.
     ///   - report: called in the task that sends the body; it must not block.
     /// - Precondition: `interval` is at least zero.

@@ -59,7 +59,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     ///
     /// - Parameters:
     ///   - key: identifies the work.
-    ///   - mustFinish: whether the work continues if no caller waits for it any more; false by default. A token refresh, for
+    ///   - mustFinish: whether the work continues if no caller waits for it any more. Default: `false`. A token refresh, for
     ///     example, must finish: its result would otherwise be lost. The value of the first caller applies to the run.
     ///   - work: the work. The work runs in a separate task, with the first caller's priority and task-local values.
     /// - Throws: the error of the work; `CancellationError` if the caller is cancelled.
@@ -121,7 +121,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     ///
     /// Waiting callers leave immediately with `CancellationError`. A later caller begins a new run.
     ///
-    /// - Parameter isChosen: returns whether the run with a key is cancelled; by default, every run is.
+    /// - Parameter isChosen: returns whether the run with a key is cancelled. Default: every run.
     public func cancelAll(where isChosen: (Key) -> Bool = { _ in true }) {
         let (flights, drains) = state.withLock { state in
             let chosen = state.flights.filter { isChosen($0.key) }

@@ -54,7 +54,7 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, HidesStorage {
     /// If a variable is invalid, only the requests that would use its proxy fail. Their error is a ``ProxySettingsError``, which
     /// names the variable. ``description`` shows the reason.
     ///
-    /// - Parameter variables: the variables by name; the environment of the process by default. The variables are read once, when
+    /// - Parameter variables: the variables by name. Default: the environment of the process. The variables are read once, when
     ///   this function is called.
     public static func environment(_ variables: [String: String] = ProcessInfo.processInfo.environment) -> ProxyPolicy {
         ProxyPolicy(.environment(ProxyEnvironment(variables)))

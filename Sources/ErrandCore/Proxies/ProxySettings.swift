@@ -73,7 +73,7 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesS
     /// - Parameters:
     ///   - host: the name or the address of the proxy.
     ///   - port: the port of the proxy.
-    ///   - credentials: for Basic authentication; `nil`, the default, if the proxy requires none.
+    ///   - credentials: the credentials for Basic authentication. Default: `nil`, for a proxy that requires none.
     public static func http(host: String, port: Int, credentials: (user: String, password: String)? = nil) -> ProxySettings {
         ProxySettings(.http, host, port, credentials)
     }
@@ -86,8 +86,8 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesS
     ///
     /// - Parameters:
     ///   - host: the name or the address of the proxy.
-    ///   - port: the port of the proxy; 443 by default.
-    ///   - credentials: for Basic authentication; `nil`, the default, if the proxy requires none.
+    ///   - port: the port of the proxy. Default: 443.
+    ///   - credentials: the credentials for Basic authentication. Default: `nil`, for a proxy that requires none.
     public static func https(host: String, port: Int = 443, credentials: (user: String, password: String)? = nil) -> ProxySettings {
         ProxySettings(.https, host, port, credentials)
     }
@@ -96,7 +96,7 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesS
     ///
     /// - Parameters:
     ///   - host: the name or the address of the proxy.
-    ///   - port: the port of the proxy; 1080 by default.
+    ///   - port: the port of the proxy. Default: 1080.
     ///   - credentials: a user and a password of 1 to 255 bytes each. Everybody on the path to the proxy can read them
     ///     ([RFC 1929](https://www.rfc-editor.org/rfc/rfc1929)); `nil`, the default, if the proxy requires none.
     public static func socks5(

@@ -9,7 +9,7 @@
 public enum SafeText {
     /// Returns text from outside in a form that is safe to show: on one line, and without control characters.
     ///
-    /// - Parameter limit: the most characters, at least 0; 200 by default. Each character has only a few combining marks. The work does not
+    /// - Parameter limit: the most characters, at least 0. Default: 200. Each character has only a few combining marks. The work does not
     ///   grow with the part that is cut off.
     public static func line(_ text: some StringProtocol, limit: Int = 200) -> String { text.shownSafely(limit: limit) }
 

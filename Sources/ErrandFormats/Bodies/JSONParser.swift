@@ -30,7 +30,7 @@ extension JSONValue {
     ///
     /// - Parameters:
     ///   - bytes: the text. A byte order mark is skipped.
-    ///   - limitBytes: the largest size of the text, in bytes; 64 MiB by default. The value takes up to about 25 times as much
+    ///   - limitBytes: the largest size of the text, in bytes. Default: 64 MiB. The value takes up to about 25 times as much
     ///     memory, for example for an array of small objects.
     /// - Throws: ``JSONParsingError`` for text that is not JSON, is larger than `limitBytes`, or nests deeper than ``depthLimit``.
     ///   The error is also thrown for names and strings that are slow to compare: a member's name that is longer than 256 bytes

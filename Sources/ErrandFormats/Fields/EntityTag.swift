@@ -27,7 +27,7 @@ public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - opaque: the text between the quotation marks.
-    ///   - isWeak: whether the tag is weak; false by default.
+    ///   - isWeak: whether the tag is weak. Default: `false`.
     /// - Returns: `nil` if `opaque` has a control character, a quotation mark, or more than 8 KiB.
     public init?(opaque: String, isWeak: Bool = false) {
         guard opaque.utf8.count <= FieldLimits.valueBytes, opaque.utf8.allSatisfy(\.isInEntityTag) else { return nil }

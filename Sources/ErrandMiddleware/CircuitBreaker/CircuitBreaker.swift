@@ -42,7 +42,7 @@ public final class CircuitBreaker: Sendable {
     /// Creates a breaker whose circuits are all closed.
     ///
     /// - Parameters:
-    ///   - policy: when circuits open and close; ``CircuitBreakerPolicy/standard`` by default.
+    ///   - policy: the rules for opening and closing a circuit. Default: ``CircuitBreakerPolicy/standard``.
     ///   - clock: the clock that measures windows and breaks.
     ///   - onChange: called when the circuit of an origin changes, with its new state. The calls come one at a time, in the order of the
     ///     changes, and outside of any lock. The closure must return quickly.

@@ -44,14 +44,14 @@ public struct RateLimitMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - limit: the request rate; `nil`, the default: only the server's fields limit it.
-    ///   - scope: which requests share a limit, and to which requests a response's fields apply; by default, the requests of one origin.
+    ///   - scope: which requests share a limit, and to which requests a response's fields apply. Default: the requests of one origin.
     ///   - store: the store of all stacks that share a limit; `nil`, the default, creates a ``MemoryRateLimitStore`` on `clock`.
     ///   - maxWait: the longest time in the queue: at least zero. `nil`, the default: bounded by the deadline only. `.zero`: fail instead
     ///     of queueing.
-    ///   - obeysServer: whether the server's fields are read; true by default.
-    ///   - longestServerWait: if the server asks for a longer wait, requests fail immediately instead of queueing: at least zero, an hour
-    ///     by default.
-    ///   - storeFailure: the handling of requests when the store fails; by default, requests are sent.
+    ///   - obeysServer: whether the server's fields are read. Default: `true`.
+    ///   - longestServerWait: the longest wait that a server may ask for, at least zero. For a longer wait, requests fail immediately
+    ///     instead of queueing. Default: an hour.
+    ///   - storeFailure: the handling of requests when the store fails. Default: requests are sent.
     ///   - clock: the clock that measures the waits.
     public init(
         _ limit: RateLimit? = nil, per scope: RequestScope = .origin, store: (any RateLimitStore)? = nil, maxWait: Duration? = nil,
@@ -202,12 +202,13 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - limit: the request rate; `nil`: only the server's fields limit it.
-    ///   - scope: which requests share a limit; by default, the requests of one origin.
+    ///   - scope: which requests share a limit. Default: the requests of one origin.
     ///   - store: the store of all stacks that share a limit; `nil` creates a ``MemoryRateLimitStore``.
     ///   - maxWait: the longest time in the queue. `nil`: bounded by the deadline only. `.zero`: fail instead of queueing.
     ///   - obeysServer: whether the server's fields are read.
-    ///   - longestServerWait: if the server asks for a longer wait, requests fail immediately instead of queueing; an hour by default.
-    ///   - storeFailure: the handling of requests when the store fails; by default, requests are sent.
+    ///   - longestServerWait: the longest wait that a server may ask for. For a longer wait, requests fail immediately instead of
+    ///     queueing. Default: an hour.
+    ///   - storeFailure: the handling of requests when the store fails. Default: requests are sent.
     ///   - clock: the clock that measures the waits.
     public func rateLimit(
         _ limit: RateLimit? = nil, per scope: RequestScope = .origin, store: (any RateLimitStore)? = nil, maxWait: Duration? = nil,

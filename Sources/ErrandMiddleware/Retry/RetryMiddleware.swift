@@ -188,7 +188,7 @@ extension HTTPSender {
     /// ```
     ///
     /// - Parameters:
-    ///   - policy: the conditions and the waits of retries: three attempts by default.
+    ///   - policy: the conditions and the waits of retries. Default: three attempts.
     ///   - budget: the budget of all calls through this middleware. Default: a new budget for this middleware. `nil`: no budget
     ///     limits the retries.
     ///   - clock: the clock that measures the waits.

@@ -76,7 +76,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     public var description: String {
         "\(maxAttempts) attempts, \(backoff)" + (jitter == .full ? "" : ", \(jitter)")
             + (keyedMethods.isEmpty ? "" : ", keys for \(keyedMethods.map(\.rawValue).sorted().joined(separator: " "))")
-            + (choose == nil ? "" : ", a decision of its own")
+            + (choose == nil ? "" : ", with the app's own decision")
     }
 
     /// Whether there is a further attempt.

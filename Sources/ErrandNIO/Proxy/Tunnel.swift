@@ -35,7 +35,7 @@ struct ProxyFailure: Error {
     let credentials: ProxyCredentialsProblem?
     let underlying: (any Error)?
 
-    /// - Parameter code: the code of the failure, `proxy` by default.
+    /// - Parameter code: the code of the failure. Default: `proxy`.
     init(
         _ message: String, _ code: TransportError.Code = .proxy, credentials: ProxyCredentialsProblem? = nil, underlying: (any Error)? = nil
     ) { (self.message, self.code, self.credentials, self.underlying) = (message, code, credentials, underlying) }

@@ -67,12 +67,12 @@ public final class Recording: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - path: the path of the file. Its folder is created when the file is written.
-    ///   - mode: the choice between replaying and recording; ``Mode/once`` by default.
-    ///   - matching: which recorded exchange matches a request; method, URL and query by default.
+    ///   - mode: the choice between replaying and recording. Default: ``Mode/once``.
+    ///   - matching: which recorded exchange matches a request. Default: method, URL and query.
     ///   - secrets: texts that must never be written, at least 4 bytes long; they are found in base64 from 6 bytes on. See ``save()``.
-    ///   - allowsRepeats: whether an exchange may be replayed more than once; false by default. If several exchanges match, they are
+    ///   - allowsRepeats: whether an exchange may be replayed more than once. Default: `false`. If several exchanges match, they are
     ///     replayed one after the other, and then the last exchange repeatedly.
-    ///   - bodyLimitBytes: the largest number of bytes that is kept of a body: at least 0, 16 MiB by default. An exchange with a longer
+    ///   - bodyLimitBytes: the largest number of bytes that is kept of a body, at least 0. Default: 16 MiB. An exchange with a longer
     ///     body is in the file, truncated, and can't be replayed.
     ///   - keepsCodedBodies: whether a body in a content coding is recorded as it arrives. False by default, because secrets can't be
     ///     found in such a body: record outside of the layer that decodes the body.

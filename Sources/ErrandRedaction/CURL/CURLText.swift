@@ -36,7 +36,7 @@ extension Request {
     ///   - pretty: whether each option has its own line. Otherwise, the text is one line, unless the value of a field has a control
     ///     character.
     ///   - showingSecrets: whether the text contains secrets. Such a text is a credential.
-    ///   - bodyLimitBytes: the length of the longest body that is in the text, at least 0; 64 KiB by default. Bytes that are not text take
+    ///   - bodyLimitBytes: the length of the longest body that is in the text, at least 0. Default: 64 KiB. Bytes that are not text take
     ///     four times as many characters.
     ///   - arguments: more arguments for `curl`, such as `["--unix-socket", "/run/app.sock"]`, for settings of the connection. Arguments
     ///     are quoted, and not redacted. No arguments by default.

@@ -131,7 +131,7 @@ final class ExchangeLog: CallObserver {
             (self.problem, self.excerpt) = (problem, excerpt)
         }
 
-        /// The text of the error after the status.
+        /// The rest of the error's text, after the status.
         var reasons: String {
             problem + response.head.shownRemarks
                 + response.metadata.attempts.shown(until: response.metadata.retryStop, of: response.request)

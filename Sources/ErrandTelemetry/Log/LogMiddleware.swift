@@ -63,11 +63,11 @@ public struct LogMiddleware: HTTPMiddleware {
     /// Creates a middleware that writes to `logger`.
     ///
     /// - Parameters:
-    ///   - level: the level of requests and responses; `info` by default.
-    ///   - detail: how much is written; ``LogDetail/basic`` by default, which shows neither fields nor bodies.
-    ///   - style: the layout of the records; ``LogStyle/pretty`` by default, one record for each exchange.
-    ///   - metadata: the metadata of a record, beside its message; ``LogMetadata/ids`` by default.
-    ///   - curl: whether the record of a failure ends with the request as a `curl` command, without secrets; `false` by default.
+    ///   - level: the level of requests and responses. Default: `info`.
+    ///   - detail: how much is written. Default: ``LogDetail/basic``, which shows neither fields nor bodies.
+    ///   - style: the layout of the records. Default: ``LogStyle/pretty``, one record for each exchange.
+    ///   - metadata: the metadata of a record, beside its message. Default: ``LogMetadata/ids``.
+    ///   - curl: whether the record of a failure ends with the request as a `curl` command, without secrets. Default: `false`.
     ///   - clock: the clock that measures the elapsed time.
     /// - Precondition: the limit of `detail` is at least 0.
     public init(
@@ -153,11 +153,11 @@ extension HTTPSender {
     /// ```
     ///
     /// - Parameters:
-    ///   - level: the level of requests and responses; `info` by default. Failures are logged at `warning` at least.
-    ///   - detail: how much is written; ``LogDetail/basic`` by default, which shows neither fields nor bodies.
-    ///   - style: the layout of the records; ``LogStyle/pretty`` by default, one record for each exchange.
-    ///   - metadata: the metadata of a record, beside its message; ``LogMetadata/ids`` by default.
-    ///   - curl: whether the record of a failure ends with the request as a `curl` command, without secrets; `false` by default.
+    ///   - level: the level of requests and responses. Default: `info`. Failures are logged at `warning` at least.
+    ///   - detail: how much is written. Default: ``LogDetail/basic``, which shows neither fields nor bodies.
+    ///   - style: the layout of the records. Default: ``LogStyle/pretty``, one record for each exchange.
+    ///   - metadata: the metadata of a record, beside its message. Default: ``LogMetadata/ids``.
+    ///   - curl: whether the record of a failure ends with the request as a `curl` command, without secrets. Default: `false`.
     ///   - clock: the clock that measures the elapsed time.
     public func log(
         to logger: Logger, level: Logger.Level = .info, detail: LogDetail = .basic, style: LogStyle = .pretty,

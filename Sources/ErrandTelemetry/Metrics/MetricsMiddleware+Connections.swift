@@ -25,7 +25,7 @@ extension HTTPSender where Self: ConnectionSource {
     /// - Parameters:
     ///   - factory: the factory of the instruments. `nil`, the default: the value of `MetricsSystem.factory` at the first measured
     ///     request.
-    ///   - attributes: the optional attributes to add; none by default.
+    ///   - attributes: the optional attributes to add. Default: none.
     ///   - clock: the clock that measures durations.
     public func metrics(
         factory: (any MetricsFactory)? = nil, attributes: MetricsMiddleware.Attributes = [], clock: any Clock<Duration> = ContinuousClock()

@@ -86,7 +86,7 @@ public struct MetricsMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - factory: the factory of the instruments; `nil`, the default: `MetricsSystem.factory` at the first measured request.
-    ///   - attributes: the optional attributes to add; none by default.
+    ///   - attributes: the optional attributes to add. Default: none.
     ///   - knownMethods: the methods that are reported by name; `nil`, the default: the methods of RFC 9110, and PATCH.
     ///   - openConnections: returns the number of connections to an origin, or `nil` if it is not known. Called at each end of an
     ///     exchange; it must return quickly. Default: no closure, and `http.client.open_connections` is not reported.
@@ -173,7 +173,7 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - factory: the factory of the instruments; `nil`, the default: `MetricsSystem.factory` at the first measured request.
-    ///   - attributes: the optional attributes to add; none by default.
+    ///   - attributes: the optional attributes to add. Default: none.
     ///   - openConnections: returns the number of connections to an origin, or `nil` if it is not known. Must return quickly.
     ///   - clock: the clock that measures durations.
     public func metrics(

@@ -45,7 +45,7 @@ public struct TraceMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - tracer: the tracer; `nil`, the default: `InstrumentationSystem.tracer` at the time of each request.
-    ///   - options: the optional attributes, and where baggage is sent; ``TraceOptions/standard`` by default.
+    ///   - options: the optional attributes, and where baggage is sent. Default: ``TraceOptions/standard``.
     public init(tracer: (any Tracer)? = nil, options: TraceOptions = .standard) { (self.tracer, self.options) = (tracer, options) }
 
     public var place: MiddlewarePlace { .trace }

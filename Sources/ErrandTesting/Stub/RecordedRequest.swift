@@ -18,7 +18,7 @@ public struct RecordedRequest: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - request: the request, with its method, target, fields and options. The request's own body is not read.
-    ///   - body: the bytes of the body; empty by default.
+    ///   - body: the bytes of the body. Default: empty.
     ///   - trailers: the trailer fields. `nil`, the default: no trailer fields.
     public init(request: Request, body: Data = Data(), trailers: HTTPFields? = nil) {
         (self.request, self.body, self.trailers) = (request, body, trailers)

@@ -58,13 +58,13 @@ public struct CancellationTorture: Sendable {
     /// Creates a test procedure.
     ///
     /// - Parameters:
-    ///   - limit: the largest k: at least 1, 2,000 by default.
-    ///   - hangLimit: the maximum duration of one run: more than zero, 10 seconds by default.
-    ///   - uncancelledRuns: the number of runs in a row that must end uncancelled: at least 1, 2 by default. The default fits a
+    ///   - limit: the largest k, at least 1. Default: 2,000.
+    ///   - hangLimit: the maximum duration of one run, more than zero. Default: 10 seconds.
+    ///   - uncancelledRuns: the number of runs in a row that must end uncancelled, at least 1. Default: 2. The default fits a
     ///     scenario whose runs are all alike.
-    ///   - leastCancelled: the number of runs that must end with `CancellationError`: at least 0, 1 by default. Use a larger number
+    ///   - leastCancelled: the number of runs that must end with `CancellationError`, at least 0. Default: 1. Use a larger number
     ///     for a scenario with many waits.
-    ///   - lateJobs: the maximum number of jobs after the cancellation: at least 0, 100 by default. The default is enough for most
+    ///   - lateJobs: the maximum number of jobs after the cancellation, at least 0. Default: 100. The default is enough for most
     ///     cleanup.
     public init(
         limit: Int = 2_000, hangLimit: Duration = .seconds(10), uncancelledRuns: Int = 2, leastCancelled: Int = 1, lateJobs: Int = 100
@@ -148,8 +148,8 @@ public struct CancellationTorture: Sendable {
         }
         if let late, late > lateJobs {
             throw violation(
-                "\(late) jobs ran after the cancellation, \(lateJobs) are allowed: a wait ignores it, or cleaning up takes more (raise "
-                    + "`lateJobs`)")
+                "\(late) jobs ran after the cancellation, \(lateJobs) are allowed: a wait ignores cancellation, or cleaning up takes more "
+                    + "(raise `lateJobs`)")
         }
         return TortureRun(jobNumber: k, moment: moment, outcome: outcome, jobs: executor.jobs, lateJobs: late)
     }
