@@ -48,7 +48,7 @@ public struct MiddlewareBehavior: Sendable, CustomStringConvertible, CustomTestS
     public static let all = passing + whole + ending + failing
 }
 
-/// A middleware to check: how it is added to a stack, and how a request switches it off.
+/// A middleware to check, with closures that add it to a stack and that switch it off for a request.
 public struct MiddlewareUnderTest: Sendable, CustomTestStringConvertible {
     /// The changes that a middleware makes on purpose, which the behaviors don't check. Added options, metadata and response header
     /// fields need not be declared.

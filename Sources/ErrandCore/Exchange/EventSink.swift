@@ -16,9 +16,9 @@ internal import Synchronization
 ///
 /// - `callStart` is the first event of a call, and `callEnd` the last.
 /// - Each exchange has its own number (``exchange``), begins with `start`, and ends with `end`.
-/// - Between `start` and `end`, these events come in this order, if the exchange reaches them and the transport reports them:
-///   `connectionAcquired`, `requestHeadSent`, `requestBytesSent` (any number), `requestSent`, `informationalResponse` (any number),
-///   `responseHead`, `responseBytesReceived` (any number). A response may begin before the whole request is sent.
+/// - Between `start` and `end`, the following events come in this order, as far as the exchange reaches and the transport reports
+///   them: `connectionAcquired`, `requestHeadSent`, `requestBytesSent` (any number), `requestSent`, `informationalResponse` (any
+///   number), `responseHead`, `responseBytesReceived` (any number). A response may begin before the whole request is sent.
 /// - `queueStart` is always followed by `queueEnd`, and `waitStart` by `waitEnd`.
 ///
 /// If a connection is opened for the exchange, the events of its steps come between `start` and `connectionAcquired`, in this

@@ -102,7 +102,7 @@ public struct TransportError: RequestFailure {
     /// - Parameters:
     ///   - phase: the phase in which the deadline or the timeout passed.
     ///   - elapsed: how long the exchange took; `nil` if the time is not known.
-    ///   - message: which limit passed; `nil` for the deadline of the request.
+    ///   - message: the limit that passed. `nil`: the deadline of the request.
     ///   - underlying: the error of the layer below; `nil` if that layer has reported no error.
     ///   - request: the request; `nil` if no request has caused the error.
     ///   - response: the head of the response; `nil` if no head had arrived.

@@ -48,9 +48,9 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesS
     public let port: Int
     /// The credentials for the proxy; `nil` if the proxy requires none.
     ///
-    /// The credentials are sent to an HTTP proxy with every request, before the proxy asks for them. This saves a round trip, and
-    /// is safe because the credentials are for this proxy alone. Without TLS to the proxy, everybody on the path to the proxy can
-    /// read the credentials.
+    /// The credentials are sent to an HTTP proxy with every request, before the proxy asks for them. Sending the credentials
+    /// early saves a round trip. It is safe, because the credentials are for this proxy alone. Without TLS to the proxy,
+    /// everybody on the path to the proxy can read the credentials.
     public let credentials: Credentials?
     /// The responder to the challenges of an HTTP proxy, for schemes other than Basic; `nil`, the default: challenges get no
     /// response. See ``ProxyAuthenticator``.

@@ -83,7 +83,7 @@ struct SharedSeat: Sendable {
         return own
     }
 
-    /// Returns the failure. If it is a ``/ErrandCore/RequestFailure``, it gets the caller's own request.
+    /// Returns the failure. If the error is a ``/ErrandCore/RequestFailure``, the returned failure has the caller's own request.
     fileprivate func own(_ error: any Error, _ request: Request) -> any Error {
         if error is CancellationError, !isFirst, !Task.isCancelled { return CancelledBelow() }
         guard var failure = error as? any RequestFailure else { return error }

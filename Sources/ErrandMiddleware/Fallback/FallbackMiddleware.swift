@@ -74,7 +74,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
     ///
     /// The request is sent only if its body can be sent again, and if no server can process the request twice. If the request is not
     /// idempotent ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) and has no `Idempotency-Key`, it is
-    /// sent only if the first sender's server provably did not process it.
+    /// sent only if the first sender's server certainly did not process it.
     ///
     /// - Parameters:
     ///   - sender: the sender that gets the request.

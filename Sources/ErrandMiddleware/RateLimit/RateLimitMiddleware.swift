@@ -44,7 +44,8 @@ public struct RateLimitMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - limit: the request rate; `nil`, the default: only the server's fields limit it.
-    ///   - scope: which requests share a limit, and to which requests a response's fields apply. Default: the requests of one origin.
+    ///   - scope: the requests that share a limit. The fields of a response apply to the same requests. Default: the requests of one
+    ///     origin.
     ///   - store: the store of all stacks that share a limit; `nil`, the default, creates a ``MemoryRateLimitStore`` on `clock`.
     ///   - maxWait: the longest time in the queue: at least zero. `nil`, the default: bounded by the deadline only. `.zero`: fail instead
     ///     of queueing.
@@ -103,7 +104,7 @@ public struct RateLimitMiddleware: HTTPMiddleware {
     public struct State: Sendable, Hashable {
         /// The number of queued requests.
         public let queued: Int
-        /// The number of requests that may be sent now; `nil` if nothing limits them, or if the store does not report it.
+        /// The number of requests that may be sent now. `nil`: there is no limit now, or the store does not report the number.
         public let available: Int?
 
         package init(queued: Int, available: Int?) { (self.queued, self.available) = (queued, available) }
@@ -202,7 +203,7 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - limit: the request rate; `nil`: only the server's fields limit it.
-    ///   - scope: which requests share a limit. Default: the requests of one origin.
+    ///   - scope: the requests that share a limit. Default: the requests of one origin.
     ///   - store: the store of all stacks that share a limit; `nil` creates a ``MemoryRateLimitStore``.
     ///   - maxWait: the longest time in the queue. `nil`: bounded by the deadline only. `.zero`: fail instead of queueing.
     ///   - obeysServer: whether the server's fields are read.

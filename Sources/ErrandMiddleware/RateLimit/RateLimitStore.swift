@@ -34,8 +34,8 @@ public protocol RateLimitStore: Sendable {
     ///   - grant: the grant with which the request was sent. `nil`: the request was sent without a grant.
     func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?) async throws
 
-    /// Returns the number of requests that may be sent now. `nil`, the default: nothing limits them, or the store does not report it. For
-    /// gauges.
+    /// Returns the number of requests that may be sent now. `nil`, the default: there is no limit now, or the store does not report the
+    /// number. For gauges.
     func available(_ key: String, limit: RateLimit?) async throws -> Int?
 
     /// The same limits without suspension, for a store in the memory of this process. `nil`, the default: the middleware calls the

@@ -37,7 +37,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
 
     /// The step after a response.
     public enum Decision: Sendable {
-        /// Return the response: it is not a redirect, or the caller must handle it.
+        /// Return the response, which is not a redirect, or which the caller must handle.
         case returnResponse
         /// Send this request.
         case follow(Request)

@@ -31,8 +31,8 @@ internal import ErrandFormats
 /// - A folded field line is unfolded ([RFC 9112, section 5.2](https://www.rfc-editor.org/rfc/rfc9112#section-5.2)).
 /// - Blanks after a chunk size, and a `;` without an extension, are ignored: see ``ChunkLine``.
 ///
-/// The work is linear in the number of bytes, even if every byte arrives alone. A line is read when it is complete, and the search
-/// for its end continues at the place where it stopped. After an error, every call throws the same error.
+/// The work is linear in the number of bytes, even if every byte arrives alone. A line is read when it is complete. The search for
+/// the end of a line continues where the search stopped. After an error, every call throws the same error.
 struct ResponseParser {
     enum Event {
         /// The next event needs more bytes, or the end of the connection. The call may nevertheless consume bytes.

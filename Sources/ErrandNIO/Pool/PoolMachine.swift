@@ -235,8 +235,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
 
     /// Opens connections before an exchange needs them.
     ///
-    /// - Parameter count: how many connections must be idle, or have room for another exchange. This number includes connections that
-    ///   are being opened, except connections that waiters will use.
+    /// - Parameter count: the number of connections that must be idle, or have room for another exchange. This number includes
+    ///   connections that are being opened, except connections that waiters will use.
     /// - Returns: the attempts to make, within the limits.
     mutating func preconnect(_ count: Int, for key: Key, at now: Duration) -> [Attempt] {
         guard !isShutDown else { return [] }
@@ -318,7 +318,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         removeGroupIfEmpty(key)
     }
 
-    /// Gives free room to the starved origins. Each of them gets one connection in rotation, as long as it can use connections.
+    /// Gives free room to the starved origins. In rotation, each of these origins gets one connection, as long as it can use
+    /// connections.
     mutating func feedStarved(_ work: inout Work) {
         while !starved.isEmpty, total < limits.connections || idleCount > 0, let key = starved.popFirst() {
             groups[key]?.starvedPlace = nil

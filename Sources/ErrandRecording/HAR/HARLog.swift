@@ -199,7 +199,7 @@ public struct HARResponse: Codable, Sendable, Hashable {
     public var chunks: [HARChunk]?
     /// The trailer fields ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)); `nil` if there were none.
     public var trailers: [HARField]?
-    /// The content coding from which the body was decoded before it was recorded; `nil` if it was recorded as it arrived.
+    /// The content coding from which the body was decoded before the recording. `nil`: the body was recorded as it arrived.
     public var contentCoding: String?
     /// Why the body is missing or incomplete; `nil` if it is complete.
     public var incomplete: HARIncomplete?

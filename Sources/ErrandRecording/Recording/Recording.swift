@@ -68,7 +68,7 @@ public final class Recording: Sendable, CustomStringConvertible {
     /// - Parameters:
     ///   - path: the path of the file. Its folder is created when the file is written.
     ///   - mode: the choice between replaying and recording. Default: ``Mode/once``.
-    ///   - matching: which recorded exchange matches a request. Default: method, URL and query.
+    ///   - matching: the rules by which a recorded exchange matches a request. Default: method, URL and query.
     ///   - secrets: texts that must never be written, at least 4 bytes long; they are found in base64 from 6 bytes on. See ``save()``.
     ///   - allowsRepeats: whether an exchange may be replayed more than once. Default: `false`. If several exchanges match, they are
     ///     replayed one after the other, and then the last exchange repeatedly.

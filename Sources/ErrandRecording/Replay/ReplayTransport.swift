@@ -32,7 +32,7 @@ public final class ReplayTransport: HTTPTransport, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - path: the path of the file.
-    ///   - matching: which recorded exchange matches a request. Default: method, URL and query.
+    ///   - matching: the rules by which a recorded exchange matches a request. Default: method, URL and query.
     ///   - allowsRepeats: whether an exchange may be replayed more than once. Default: `false`. See ``Recording``.
     ///   - timing: how long a replay takes. Default: ``Timing/none``, no time.
     ///   - clock: the clock that a replay with the timing `recorded` waits by.

@@ -64,7 +64,7 @@ public struct LogMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - level: the level of requests and responses. Default: `info`.
-    ///   - detail: how much is written. Default: ``LogDetail/basic``, which shows neither fields nor bodies.
+    ///   - detail: the details that are written. Default: ``LogDetail/basic``, which shows neither fields nor bodies.
     ///   - style: the layout of the records. Default: ``LogStyle/pretty``, one record for each exchange.
     ///   - metadata: the metadata of a record, beside its message. Default: ``LogMetadata/ids``.
     ///   - curl: whether the record of a failure ends with the request as a `curl` command, without secrets. Default: `false`.
@@ -154,7 +154,7 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - level: the level of requests and responses. Default: `info`. Failures are logged at `warning` at least.
-    ///   - detail: how much is written. Default: ``LogDetail/basic``, which shows neither fields nor bodies.
+    ///   - detail: the details that are written. Default: ``LogDetail/basic``, which shows neither fields nor bodies.
     ///   - style: the layout of the records. Default: ``LogStyle/pretty``, one record for each exchange.
     ///   - metadata: the metadata of a record, beside its message. Default: ``LogMetadata/ids``.
     ///   - curl: whether the record of a failure ends with the request as a `curl` command, without secrets. Default: `false`.
