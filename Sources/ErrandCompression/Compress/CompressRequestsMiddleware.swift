@@ -49,7 +49,7 @@ public struct CompressRequestsMiddleware: HTTPMiddleware {
     /// - Parameters:
     ///   - compression: the compression of all requests. Default: ``RequestCompression/gzip``. `nil`: only requests with an option
     ///     are compressed.
-    ///   - clock: measures how long refusals are remembered, and the wait for the body of a refusal, at most 100 ms.
+    ///   - clock: measures the age of remembered refusals, and the wait for the body of a refusal, at most 100 ms.
     public init(_ compression: RequestCompression? = .gzip, clock: any Clock<Duration> = ContinuousClock()) {
         (self.compression, self.clock) = (compression, clock)
         refused = RefusedCodings(clock)
@@ -157,7 +157,7 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - compression: the compression of all requests. Default: gzip. `nil`: only requests with an option are compressed.
-    ///   - clock: measures how long refusals are remembered, and the wait for the body of a refusal, at most 100 ms.
+    ///   - clock: measures the age of remembered refusals, and the wait for the body of a refusal, at most 100 ms.
     public func compressRequests(
         _ compression: RequestCompression? = .gzip, clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack { wrapped(by: CompressRequestsMiddleware(compression, clock: clock)) }

@@ -150,7 +150,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
         return request
     }
 
-    /// Returns a sender that sends a request through the layers that apply to prepared requests, to an end that stores the request.
+    /// Returns a sender for `prepared`: the layers that apply to prepared requests, and an end that stores the request.
     func preparing(_ preparation: Preparation) -> any HTTPSender { list.preparing(preparation) }
 
     static func name(of sender: some HTTPSender) -> String {

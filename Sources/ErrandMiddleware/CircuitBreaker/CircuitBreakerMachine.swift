@@ -30,7 +30,7 @@ package struct CircuitBreakerMachine: Sendable {
 
     let policy: CircuitBreakerPolicy
     package private(set) var state = State.closed
-    /// The number of state changes. A call that began before a change does not count after it.
+    /// The number of state changes. A call that began before a change is not counted after the change.
     private(set) var generation = 0
     private var slots: [Slot] = []
     /// The instant at which the last probe began.

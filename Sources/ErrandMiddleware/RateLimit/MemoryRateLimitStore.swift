@@ -53,7 +53,7 @@ public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits {
     /// This store.
     public var immediate: (any ImmediateRateLimits)? { self }
 
-    /// Returns how long the next request must wait, and why; `nil` if it may be sent now.
+    /// Returns the wait of the next request, and the reason; `nil` if the request may be sent now.
     public func wait(_ key: String, limit: RateLimit?) -> (duration: Duration, cause: RateLimitDecision.Cause)? {
         let now = elapsed()
         return machines.withLock { machines in

@@ -63,7 +63,7 @@ public protocol RateLimitStore: Sendable {
 public protocol ImmediateRateLimits: Sendable {
     /// Decides whether a request may be sent now, like ``RateLimitStore/take(_:limit:)``.
     func take(_ key: String, limit: RateLimit?) -> RateLimitDecision
-    /// Returns how long the next request must wait, and why; `nil` if it may be sent now. Takes no grant.
+    /// Returns the wait of the next request, and the reason; `nil` if the request may be sent now. Takes no grant.
     func wait(_ key: String, limit: RateLimit?) -> (duration: Duration, cause: RateLimitDecision.Cause)?
     /// Records the rate-limit fields of a response, like ``RateLimitStore/observe(_:for:after:)``.
     func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?)

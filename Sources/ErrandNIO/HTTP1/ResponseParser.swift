@@ -24,7 +24,7 @@ internal import ErrandFormats
 /// ends the line of a chunk. The parser is lenient if many servers require it:
 ///
 /// - One empty line before a status line is ignored.
-/// - A status line without a reason phrase may also miss the space before it.
+/// - A status line without a reason phrase may end directly after the status code, without a space.
 /// - A field value that is not UTF-8 is read as ISO 8859-1.
 /// - A line of a head or of trailers may end with LF alone ([RFC 9112, section 2.2](https://www.rfc-editor.org/rfc/rfc9112#section-2.2)).
 ///   Then ``isDoubtful`` is true. In a response to CONNECT, such a line is refused.

@@ -26,8 +26,8 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
     /// The number of attempts without a ticket.
     private var preconnects = 0
     /// The number of exchanges that the next connection is expected to take at a time, at least 1: the number of the last connection. `nil`
-    /// before the first connection, if the number is unknown. Then one attempt is made, and its connection shows how many more attempts are
-    /// needed.
+    /// before the first connection, if the number is unknown. Then one attempt is made, and its connection shows the number of further
+    /// attempts.
     private(set) var streamsPerLink: Int?
     /// The number of exchanges that the last connection took at a time; `nil` if there was no connection.
     private(set) var learnedStreams: Int?

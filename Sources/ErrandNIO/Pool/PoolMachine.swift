@@ -66,7 +66,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     /// The number of exchanges after which a connection may make room for another origin although exchanges of its own origin are queued.
     /// These exchanges share the cost of opening the connection.
     static var minimumExchanges: Int { 8 }
-    /// The number of keys without connections for which the machine remembers how many exchanges their connections took.
+    /// The machine remembers the number of exchanges that the connections of a key took at a time. This is the number of
+    /// remembered keys without connections.
     static var rememberedKeys: Int { 1024 }
 
     let limits: Limits

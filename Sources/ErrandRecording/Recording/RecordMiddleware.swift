@@ -26,7 +26,7 @@ public struct RecordMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - recording: the recording in which exchanges are recorded, and from which they are replayed.
-    ///   - timing: how long a replay takes. Default: ``ReplayTransport/Timing/none``, no time.
+    ///   - timing: the duration of a replay. Default: ``ReplayTransport/Timing/none``, no time.
     public init(_ recording: Recording, timing: ReplayTransport.Timing = .none) { (self.recording, self.timing) = (recording, timing) }
 
     public var place: MiddlewarePlace { .record }
@@ -112,7 +112,7 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - recording: the recording in which exchanges are recorded, and from which they are replayed.
-    ///   - timing: how long a replay takes. Default: ``ReplayTransport/Timing/none``, no time.
+    ///   - timing: the duration of a replay. Default: ``ReplayTransport/Timing/none``, no time.
     public func record(on recording: Recording, timing: ReplayTransport.Timing = .none) -> HTTPStack {
         wrapped(by: RecordMiddleware(recording, timing: timing))
     }

@@ -34,7 +34,7 @@ public final class ReplayTransport: HTTPTransport, CustomStringConvertible {
     ///   - path: the path of the file.
     ///   - matching: the rules by which a recorded exchange matches a request. Default: method, URL and query.
     ///   - allowsRepeats: whether an exchange may be replayed more than once. Default: `false`. See ``Recording``.
-    ///   - timing: how long a replay takes. Default: ``Timing/none``, no time.
+    ///   - timing: the duration of a replay. Default: ``Timing/none``, no time.
     ///   - clock: the clock that a replay with the timing `recorded` waits by.
     /// - Throws: ``InvalidRecordingError`` if there is no such file, or if it isn't an HTTP archive.
     public convenience init(

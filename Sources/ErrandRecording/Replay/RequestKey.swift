@@ -59,7 +59,7 @@ struct RequestKey: Sendable {
 
     /// A difference between a request and a recorded request.
     struct Difference {
-        /// A measure of how strongly the difference indicates two different requests.
+        /// The weight of the difference: a larger weight is a stronger sign of two different requests.
         let weight: Int
         let text: String
     }

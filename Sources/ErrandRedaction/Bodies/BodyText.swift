@@ -100,7 +100,7 @@ enum JSONLayout {
         func breakLine() {
             guard isPretty else { return }
             lines.append(line)
-            // The indent of each line of a note also counts.
+            // The indent of each line of a note is included.
             count += line.count + 5
             line = Array(repeating: 0x20, count: 2 * max(0, min(depth, deepestIndent)))
         }

@@ -102,7 +102,7 @@ public struct MetricsMiddleware: HTTPMiddleware {
     }
 
     public var place: MiddlewarePlace { .metrics }
-    /// False: this middleware does not see a request that is prepared.
+    /// False: a prepared request does not pass this middleware.
     public var appliesToPreparedRequests: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
