@@ -4,7 +4,8 @@
 public enum StructuredBareItem: Sendable, Hashable {
     /// An integer of at most 15 digits.
     case integer(Int64)
-    /// A decimal with at most 12 digits before the point. Serialized with at most three digits after it; a half is rounded to even.
+    /// A decimal with at most 12 digits before the point. The field has at most three digits after the point; a half is rounded to
+    /// even.
     case decimal(Double)
     /// A string of printable ASCII.
     case string(String)
