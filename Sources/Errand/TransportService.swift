@@ -20,7 +20,8 @@ public struct TransportService: Service {
     ///
     /// - Parameters:
     ///   - transport: the transport.
-    ///   - limit: how long exchanges in progress may continue after the graceful shutdown has begun: at least zero, 10 s by default.
+    ///   - limit: the time for which exchanges in progress may continue after the graceful shutdown has begun, at least zero.
+    ///     Default: 10 s.
     public init(_ transport: some HTTPTransport, drainingFor limit: Duration = .seconds(10)) {
         precondition(limit >= .zero, "drainingFor must be at least zero (is \(limit.inWords))")
         (self.transport, drainingTime) = (transport, limit)
@@ -29,7 +30,7 @@ public struct TransportService: Service {
     /// Waits for the graceful shutdown, and then lets the exchanges in progress end and shuts the transport down. If the task is
     /// cancelled, shuts the transport down immediately.
     public func run() async throws {
-        // Cancellation ends the wait with an error, and must shut the transport down, too.
+        // Cancellation ends the wait with an error. The transport must then be shut down, too.
         try? await gracefulShutdown()
         try await transport.shutdown(drainingFor: drainingTime)
     }

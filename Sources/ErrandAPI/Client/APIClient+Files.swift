@@ -105,7 +105,7 @@ extension APIClient {
     ///
     /// - Parameters:
     ///   - path: a template; its values are escaped.
-    ///   - method: the method of the request; POST by default.
+    ///   - method: the method of the request. Default: POST.
     /// - Throws: the errors of ``value(_:)``.
     public func upload<Value: Decodable & Sendable>(
         _ path: PathTemplate, method: HTTPRequest.Method = .post, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),

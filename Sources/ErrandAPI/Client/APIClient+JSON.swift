@@ -12,8 +12,8 @@ extension APIClient {
     ///
     /// - Parameters:
     ///   - path: a template; its values are escaped.
-    ///   - query: the query of the call; empty by default.
-    ///   - headers: the header fields of the call; none by default.
+    ///   - query: the query of the call. Default: empty.
+    ///   - headers: the header fields of the call. Default: none.
     ///   - timeout: the timeout of the whole call; `nil`, the default, keeps the timeout of the stack.
     ///   - options: changes the options of the call.
     /// - Throws: the errors of ``value(_:)``.

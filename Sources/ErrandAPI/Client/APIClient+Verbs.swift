@@ -16,8 +16,8 @@ extension APIClient {
     ///
     /// - Parameters:
     ///   - path: a template; its values are escaped. A path in a variable of the type `String` is `PathTemplate(verbatim:)`.
-    ///   - query: the query of the call; empty by default.
-    ///   - headers: the header fields of the call, which replace the fields of `server`; none by default.
+    ///   - query: the query of the call. Default: empty.
+    ///   - headers: the header fields of the call, which replace the fields of `server`. Default: none.
     ///   - timeout: the timeout of the whole call, including the body; `nil`, the default, keeps the timeout of the stack.
     ///   - type: the type of the value. Pass the type only if the compiler cannot infer it.
     ///   - options: sets further options of this call, such as `{ $0.retry = .off }`.
@@ -37,7 +37,7 @@ extension APIClient {
     ///
     /// For the other parameters, see ``get(_:query:headers:timeout:as:options:)``.
     ///
-    /// - Parameter body: the body of the request; empty by default.
+    /// - Parameter body: the body of the request. Default: empty.
     /// - Throws: the errors of ``value(_:)``.
     @concurrent public func post<Value: Decodable & Sendable>(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,

@@ -58,7 +58,7 @@ public struct APIClient: Sendable {
     ///   - json: the JSON coding of bodies. Default: ``/ErrandCore/JSONCoding/standard``, with ISO 8601 dates, and members named
     ///     as the properties.
     ///   - envelope: the wrapper that the back end puts around each JSON body: ``ResponseEnvelope``. Default: `nil`, no wrapper.
-    ///   - bodyLimitBytes: the largest size of a body to decode, in bytes; at least 0, 64 MiB by default. A larger body throws a
+    ///   - bodyLimitBytes: the largest size of a body to decode, in bytes, at least 0. Default: 64 MiB. A larger body throws a
     ///     ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
     ///   - mapError: returns the error to throw for a refused response, such as an error decoded from the body. If you need the status
     ///     later, keep the `StatusError` in your error. If the closure throws, the client throws the `StatusError`. `nil`, the default,
@@ -85,9 +85,9 @@ public struct APIClient: Sendable {
     ///   - json: the JSON coding of bodies. Default: ``/ErrandCore/JSONCoding/standard``, with ISO 8601 dates, and members named
     ///     as the properties.
     ///   - envelope: the wrapper that the back end puts around each JSON body: ``ResponseEnvelope``. Default: `nil`, no wrapper.
-    ///   - bodyLimitBytes: the largest size of a body to decode, in bytes; at least 0, 64 MiB by default. A larger body throws a
+    ///   - bodyLimitBytes: the largest size of a body to decode, in bytes, at least 0. Default: 64 MiB. A larger body throws a
     ///     ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
-    ///   - mapError: returns the error to throw for a refused response; `nil` by default.
+    ///   - mapError: returns the error to throw for a refused response. Default: `nil`.
     public init(
         _ sender: some HTTPSender, json: JSONCoding = .standard, envelope: (any ResponseEnvelope.Type)? = nil,
         bodyLimitBytes: Int = ResponseBody.defaultCollectLimitBytes,

@@ -5,7 +5,7 @@ public import ErrandCore
 extension Response {
     /// Reads the whole body and returns its bytes.
     ///
-    /// - Parameter limitBytes: the largest accepted size of the body: 64 MiB by default.
+    /// - Parameter limitBytes: the largest accepted size of the body. Default: 64 MiB.
     /// - Throws: ``/ErrandCore/TransportError`` with the code `bodyTooLarge`, and the errors of reading the body.
     @concurrent public func data(upTo limitBytes: Int = ResponseBody.defaultCollectLimitBytes) async throws -> Data {
         try await body.collect(upTo: limitBytes)
@@ -16,7 +16,7 @@ extension Response {
     /// The `charset` of `Content-Type` selects the encoding: UTF-8, ISO-8859-1, windows-1252 or UTF-16. Without a `charset`, or with an
     /// unknown `charset`, the text is read as UTF-8. Invalid bytes become U+FFFD.
     ///
-    /// - Parameter limitBytes: the largest accepted size of the body: 64 MiB by default.
+    /// - Parameter limitBytes: the largest accepted size of the body. Default: 64 MiB.
     /// - Throws: ``/ErrandCore/TransportError`` with the code `bodyTooLarge`, and the errors of reading the body.
     @concurrent public func text(upTo limitBytes: Int = ResponseBody.defaultCollectLimitBytes) async throws -> String {
         head.text(of: try await body.collect(upTo: limitBytes))
@@ -36,7 +36,7 @@ extension Response {
     ///     empty, the result is `nil`.
     ///   - coding: the rules for decoding. Default: `nil`, the coding of the client that sent the request, or
     ///     ``/ErrandCore/JSONCoding/standard`` without a client.
-    ///   - limitBytes: the largest accepted size of the body: 64 MiB by default.
+    ///   - limitBytes: the largest accepted size of the body. Default: 64 MiB.
     /// - Throws: ``ResponseDecodingError``; ``/ErrandCore/TransportError`` with the code `bodyTooLarge`; the errors of reading the body.
     @concurrent public func json<Value: Decodable & Sendable>(
         as type: Value.Type = Value.self, coding: JSONCoding? = nil, upTo limitBytes: Int = ResponseBody.defaultCollectLimitBytes
@@ -56,7 +56,7 @@ extension Response {
     ///   - type: the type of the values.
     ///   - coding: the rules for decoding. Default: `nil`, the coding of the client that sent the request, or
     ///     ``/ErrandCore/JSONCoding/standard`` without a client.
-    ///   - limitBytes: the largest length of a line, in bytes; at least 1, 1 MiB by default.
+    ///   - limitBytes: the largest length of a line, in bytes, at least 1. Default: 1 MiB.
     ///   - onInvalid: called with the error of each line that is not a `Value`. The line is then skipped. `nil`, the default, throws the
     ///     error.
     public func ndjson<Value: Decodable & Sendable>(
@@ -74,7 +74,7 @@ extension Response {
     ///   - type: the type of the values.
     ///   - coding: the rules for decoding. Default: `nil`, the coding of the client that sent the request, or
     ///     ``/ErrandCore/JSONCoding/standard`` without a client.
-    ///   - limitBytes: the largest length of a text, in bytes; at least 1, 1 MiB by default.
+    ///   - limitBytes: the largest length of a text, in bytes, at least 1. Default: 1 MiB.
     ///   - onInvalid: called with the error of each text that is not a `Value`. The text is then skipped. `nil`, the default, throws the
     ///     error.
     public func jsonSequence<Value: Decodable & Sendable>(
@@ -90,7 +90,7 @@ extension Response {
     ///   - decoding: the decoding of the body, such as the decoding of an ``Endpoint``.
     ///   - coding: the rules for decoding JSON. Default: `nil`, the coding of the client that sent the request, or
     ///     ``/ErrandCore/JSONCoding/standard`` without a client.
-    ///   - limitBytes: the largest accepted size of the body: 64 MiB by default.
+    ///   - limitBytes: the largest accepted size of the body. Default: 64 MiB.
     /// - Throws: ``ResponseDecodingError`` for a `DecodingError`, any other error of the decoding unchanged, and the errors of reading
     ///   the body.
     @concurrent public func decoded<Output>(

@@ -55,9 +55,9 @@ public struct Endpoint<Output: Sendable>: Sendable {
     /// - Parameters:
     ///   - method: the method of the request, such as `.get`.
     ///   - path: a template; its values are escaped. A path in a variable of the type `String` is `PathTemplate(verbatim:)`.
-    ///   - query: the query of the call; empty by default.
-    ///   - headers: the header fields of the call; none by default.
-    ///   - body: the body of the request; empty by default.
+    ///   - query: the query of the call. Default: empty.
+    ///   - headers: the header fields of the call. Default: none.
+    ///   - body: the body of the request. Default: empty.
     ///   - decoding: the decoding of the response's body: `.json`, `.none` for an output of `Void`, or your own decoding.
     public init(
         _ method: HTTPRequest.Method, _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),

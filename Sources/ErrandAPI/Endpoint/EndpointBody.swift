@@ -31,7 +31,7 @@ public struct EndpointBody: Sendable {
     /// - Parameters:
     ///   - value: any JSON.
     ///   - coding: the rules for encoding. Default: `nil`, the client's ``/ErrandCore/JSONCoding``.
-    ///   - contentType: the value of the field `Content-Type`; `application/json` by default.
+    ///   - contentType: the value of the field `Content-Type`. Default: `application/json`.
     public static func json(
         _ value: JSONValue, coding: JSONCoding? = nil, contentType: String = "application/json"
     ) -> EndpointBody {
@@ -43,7 +43,7 @@ public struct EndpointBody: Sendable {
     /// - Parameters:
     ///   - value: the value.
     ///   - coding: the rules for encoding. Default: `nil`, the client's ``/ErrandCore/JSONCoding``.
-    ///   - contentType: the value of the field `Content-Type`; `application/json` by default.
+    ///   - contentType: the value of the field `Content-Type`. Default: `application/json`.
     public static func json(
         _ value: some Encodable & Sendable, coding: JSONCoding? = nil, contentType: String = "application/json"
     ) -> EndpointBody {
@@ -82,9 +82,9 @@ public struct EndpointBody: Sendable {
     ///
     /// - Parameters:
     ///   - value: a structure or a dictionary whose members are plain values or arrays of plain values.
-    ///   - arrays: the style of arrays; by default, the name is repeated for each element.
-    ///   - bools: the style of Boolean values; by default, `true` or `false`.
-    ///   - nils: the style of members that are `nil`; by default, they are omitted.
+    ///   - arrays: the style of arrays. Default: the name is repeated for each element.
+    ///   - bools: the style of Boolean values. Default: `true` or `false`.
+    ///   - nils: the style of members that are `nil`. Default: they are omitted.
     @_disfavoredOverload
     public static func form(
         _ value: some Encodable & Sendable, arrays: URLQuery.ArrayStyle = .repeated, bools: FormURLEncoded.BoolStyle = .words,
@@ -123,7 +123,7 @@ public struct EndpointBody: Sendable {
     ///
     /// - Parameters:
     ///   - value: an array, a dictionary, or a value that is encoded as an array or a dictionary.
-    ///   - format: the format of the property list; XML by default.
+    ///   - format: the format of the property list. Default: XML.
     public static func propertyList(
         _ value: some Encodable & Sendable, format: PropertyListFormat = .xml
     ) -> EndpointBody {

@@ -18,7 +18,7 @@ extension APIClient {
     ///     is never sent again.
     ///   - lastEventID: the ID of the last event that the app has seen. The stream resumes after this event. Empty: from the start. `nil`,
     ///     the default: the `Last-Event-ID` field of the call, if present.
-    ///   - policy: when the stream connects again, and its limits; ``EventStreamPolicy/standard`` by default.
+    ///   - policy: the rules for connecting again, and the limits. Default: ``EventStreamPolicy/standard``.
     ///   - clock: measures the waits and the silence.
     ///   - random: returns the random number for the jitter: at least 0 and less than 1.
     ///   - onComment: called with the text of each comment, in order with the events. The closure must not block. `nil` by default.
@@ -64,11 +64,11 @@ extension APIClient {
     ///
     /// - Parameters:
     ///   - path: a template; its values are escaped.
-    ///   - query: the query of the call; empty by default.
-    ///   - headers: the header fields of the call; none by default.
+    ///   - query: the query of the call. Default: empty.
+    ///   - headers: the header fields of the call. Default: none.
     ///   - lastEventID: the ID of the last event that the app has seen. The stream resumes after this event. Empty: from the start. `nil`,
     ///     the default: the `Last-Event-ID` field in `headers`, if present.
-    ///   - policy: when the stream connects again, and its limits; ``EventStreamPolicy/standard`` by default.
+    ///   - policy: the rules for connecting again, and the limits. Default: ``EventStreamPolicy/standard``.
     ///   - onState: called with each new state of the connection. The closure must not block. `nil` by default.
     public func events(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), lastEventID: String? = nil,

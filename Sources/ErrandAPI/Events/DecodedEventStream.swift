@@ -56,7 +56,7 @@ public struct DecodedEventStream<Value: Decodable & Sendable>: AsyncSequence, Se
                     let response = events.reader?.response
                     _ = end()
                     guard let error = error as? DecodingError, var response else { throw error }
-                    // This is the media type of the stream, not that of the payload.
+                    // This is the media type of the stream, not the media type of the payload.
                     response.head.headerFields[.contentType] = nil
                     throw ResponseDecodingError(
                         Value.self, underlying: error, body: Data(event.data.utf8), of: response, coding: coding,

@@ -38,22 +38,24 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     /// Whether a request that is not idempotent, such as a POST, may be processed twice. The question arises if the server may have
     /// processed the request, and the stream has no event ID after which the server could continue.
     ///
-    /// If true, the request is sent again in this case. If false, the request is sent again only if the server has not processed
-    /// it: the request was not sent, the server said so over HTTP/2, or the response has the status 429, or 503 with `Retry-After`.
+    /// If true, the request may be processed twice: it is sent again. If false, the request is sent again only if the server has
+    /// not processed it. This is known if the request was not sent, if the server said so over HTTP/2, and if the response has the
+    /// status 429, or 503 with `Retry-After`.
     public var resendsNonIdempotent: Bool
 
     /// Creates a policy. For each parameter, see the property of the same name.
     ///
     /// - Parameters:
-    ///   - maxReconnects: at least 0; unlimited by default.
-    ///   - reconnectionTime: at least zero, 3 s by default.
-    ///   - retryAfterCap: at least zero, an hour by default.
-    ///   - backoff: 1 s doubling up to 30 s by default.
-    ///   - jitter: full by default.
-    ///   - silenceTimeout: more than zero; 5 minutes by default.
-    ///   - maxEventBytes: at least 1, 1 MiB by default.
-    ///   - retriedStatuses: 429 and 500 to 599 by default.
-    ///   - resendsNonIdempotent: false by default, because a second POST to a language model returns a different text.
+    ///   - maxReconnects: at least 0. Default: `nil`, no limit.
+    ///   - reconnectionTime: at least zero. Default: 3 s.
+    ///   - retryAfterCap: at least zero. Default: an hour.
+    ///   - backoff: the growing part of the wait. Default: 1 s, doubled up to 30 s.
+    ///   - jitter: the random part of the wait. Default: full.
+    ///   - silenceTimeout: more than zero. Default: 5 minutes.
+    ///   - maxEventBytes: at least 1. Default: 1 MiB.
+    ///   - retriedStatuses: the statuses after which the stream connects again. Default: 429 and 500 to 599.
+    ///   - resendsNonIdempotent: whether a request may be processed twice. Default: `false`, because a second POST to a language
+    ///     model returns a different text.
     public init(
         maxReconnects: Int? = nil, reconnectionTime: Duration = .seconds(3), retryAfterCap: Duration = .seconds(3_600),
         backoff: Backoff = .exponential(base: .seconds(1), factor: 2, cap: .seconds(30)), jitter: Backoff.Jitter = .full,

@@ -22,7 +22,7 @@ public struct NextPage<Output: Sendable>: Sendable {
     /// Reads a cursor from the page. The cursor becomes a query item of the next request.
     ///
     /// - Parameters:
-    ///   - name: the name of the query item; `cursor` by default.
+    ///   - name: the name of the query item. Default: `cursor`.
     ///   - cursor: returns the cursor in a page; `nil` or empty at the end of the list.
     public static func cursor(named name: String = "cursor", _ cursor: @escaping @Sendable (Output) -> String?) -> NextPage {
         NextPage { page in
@@ -34,7 +34,7 @@ public struct NextPage<Output: Sendable>: Sendable {
     /// Reads a numeric cursor from the page. The cursor becomes a query item of the next request.
     ///
     /// - Parameters:
-    ///   - name: the name of the query item; `cursor` by default.
+    ///   - name: the name of the query item. Default: `cursor`.
     ///   - cursor: returns the cursor in a page; `nil` at the end of the list.
     @_disfavoredOverload
     public static func cursor(named name: String = "cursor", _ cursor: @escaping @Sendable (Output) -> Int?) -> NextPage {
@@ -44,8 +44,8 @@ public struct NextPage<Output: Sendable>: Sendable {
     /// Counts pages by a number in the query.
     ///
     /// - Parameters:
-    ///   - name: the name of the query item; `page` by default.
-    ///   - first: the number of the first page if the query of the call has no page number; 1 by default.
+    ///   - name: the name of the query item. Default: `page`.
+    ///   - first: the number of the first page, if the query of the call has no page number. Default: 1.
     ///   - hasMore: returns whether there is a page after the given page.
     public static func number(
         named name: String = "page", first: Int = 1, hasMore: @escaping @Sendable (Output) -> Bool
@@ -54,10 +54,10 @@ public struct NextPage<Output: Sendable>: Sendable {
     /// Counts elements by an offset in the query.
     ///
     /// - Parameters:
-    ///   - name: the name of the query item; `offset` by default.
+    ///   - name: the name of the query item. Default: `offset`.
     ///   - step: the distance between the offsets of two pages: the number of elements that the call requests, at least 1. If the server
     ///     sends fewer elements in a page that is not the last, some elements of the list are not read.
-    ///   - first: the offset of the first page if the query of the call has no offset; 0 by default.
+    ///   - first: the offset of the first page if the query of the call has no offset. Default: 0.
     ///   - hasMore: returns whether there is a page after the given page.
     public static func offset(
         named name: String = "offset", step: Int, first: Int = 0, hasMore: @escaping @Sendable (Output) -> Bool
@@ -87,7 +87,7 @@ public struct NextPage<Output: Sendable>: Sendable {
     /// If no link has the relation, the list ends. If no link has the relation and a part of the field is unreadable, the list fails
     /// with ``PaginationError``, because the unreadable part may name the next page.
     ///
-    /// - Parameter relation: the relation of the link; `next` by default.
+    /// - Parameter relation: the relation of the link. Default: `next`.
     public static func link(_ relation: String = "next") -> NextPage {
         NextPage { page in
             let values = page.response.headers[fields: .custom("Link")].map(\.valuePreservingURLs)

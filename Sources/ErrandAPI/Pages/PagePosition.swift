@@ -5,7 +5,7 @@ internal import ErrandFormats
 ///
 /// To continue a list later, even in another run of the app, save ``ResultPage/next`` of the last page that you have read, and pass the
 /// saved position as `from`. A position is `Codable`, as `{"query": {"cursor": "a"}}` or `{"url": "https://a.example/items?cursor=a"}`.
-/// It contains the cursor or the URL that the server sent: store a position like other data of the account.
+/// A position contains the cursor or the URL that the server sent: store a position like other data of the account.
 public struct PagePosition: Sendable, Hashable {
     private enum Kind: Sendable, Hashable {
         case query([String: String])

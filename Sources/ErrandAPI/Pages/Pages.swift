@@ -17,7 +17,7 @@ extension APIClient {
     ///   - endpoint: the call for the first page.
     ///   - next: the rule that finds the next page.
     ///   - position: the position to begin at, such as ``ResultPage/next`` of the last page that was read. The first page by default.
-    ///   - policy: the limits of the list; ``PaginationPolicy/standard`` by default.
+    ///   - policy: the limits of the list. Default: ``PaginationPolicy/standard``.
     public func pages<Output>(
         _ endpoint: Endpoint<Output>, next: NextPage<Output>, from position: PagePosition = .first, policy: PaginationPolicy = .standard
     ) -> Pages<Output> {
@@ -39,9 +39,9 @@ extension APIClient {
     ///   - position: the position of the page, such as ``ResultPage/next`` of the previous page. Default: the first page.
     ///   - allowedOrigins: the further origins to which the position may lead: see ``PaginationPolicy/allowedOrigins``. Default:
     ///     none.
-    /// - Throws: ``PaginationError``; the errors of ``value(_:)``; the error of ``NextPage``, in place of the page. If a redirect led
-    ///   to an origin that is not allowed, and that origin names a forbidden next page, the error of the next page is thrown in place
-    ///   of this page.
+    /// - Throws: ``PaginationError``; the errors of ``value(_:)``; the error of ``NextPage``, in place of the page. A redirect may
+    ///   have led to an origin that is not allowed. If that origin names a forbidden next page, the error of the next page is thrown
+    ///   in place of this page.
     @concurrent public func page<Output>(
         _ endpoint: Endpoint<Output>, next: NextPage<Output>, at position: PagePosition = .first, allowedOrigins: Set<Origin> = []
     ) async throws -> ResultPage<Output> {

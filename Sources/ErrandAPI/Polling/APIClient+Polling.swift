@@ -25,7 +25,7 @@ extension APIClient {
     ///
     /// - Parameters:
     ///   - endpoint: the call; its output is decoded from every response whose status is not 202.
-    ///   - policy: the waits and the timeout; ``PollingPolicy/standard`` by default.
+    ///   - policy: the waits and the timeout. Default: ``PollingPolicy/standard``.
     ///   - isDone: returns whether the work is done. If the work has failed, throw an error: the call fails with that error. Default: the
     ///     first response with another status than 202 ends the polling.
     ///   - clock: measures the waits and the timeout.

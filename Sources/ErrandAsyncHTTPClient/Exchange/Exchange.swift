@@ -79,7 +79,8 @@ final class Exchange: ReadyBodySource {
     }
 
     private func attach(_ task: HTTPClient.Task<Void>, of group: any EventLoopGroup) {
-        // The client also has deadlines. But it does not report a deadline that passes while it holds the rest of the response.
+        // The client also has deadlines. But the client does not report a deadline that passes while it holds the rest of the
+        // response.
         let deadline = request.deadline?.continuousInstant.map { instant in
             task.eventLoop.scheduleTask(in: .nanoseconds(ContinuousClock.now.duration(to: instant).wholeNanoseconds)) {
                 // Runs after the work that the loop has already queued. The client can withdraw a request only after it has noted that

@@ -8,7 +8,8 @@ extension ExchangeMachine {
         /// The client has been asked to send the request, but it has not returned its task yet. Without the task, the request can't be
         /// withdrawn.
         case starting(Progress)
-        /// The exchange was cancelled in `starting`, before bytes were sent. It is withdrawn as soon as the client has returned its task.
+        /// The exchange was cancelled in `starting`, before bytes were sent. The request is withdrawn as soon as the client has returned
+        /// its task.
         case cancelledInStart(Progress)
         /// The connection pool or a connection has the request.
         case running(Progress)

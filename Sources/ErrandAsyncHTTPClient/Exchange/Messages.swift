@@ -89,8 +89,8 @@ extension HTTPResponse {
     /// The length of the body after this head, in bytes.
     ///
     /// - Returns: `onTheWire` is `nil` if only the end of the body shows its length, or if the client may decode the body
-    ///   (RFC 9112, 6.3). `expected` is the number of bytes that a reader may expect. It is also `nil` if the declared length
-    ///   is not the length of this body (RFC 9110, 8.6).
+    ///   (RFC 9112, 6.3). `expected` is the number of bytes that a reader may expect. `expected` is also `nil` if the declared
+    ///   length is not the length of this body (RFC 9110, 8.6).
     func bodyLengths(to method: HTTPRequest.Method) -> (onTheWire: Int64?, expected: Int64?) {
         if method == .head || status.code == 204 || status.code == 304 { return (0, nil) }
         var declared: String?

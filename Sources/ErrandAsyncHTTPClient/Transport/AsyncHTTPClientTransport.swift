@@ -19,11 +19,11 @@ internal import Synchronization
 /// redirects or decodes content, as `HTTPClient.shared` does, the transport can't see these steps. Pass a client that neither follows
 /// redirects nor decodes content.
 ///
-/// AsyncHTTPClient 1.37 has defects that only the client itself could prevent. Three things can make requests hang until their deadline, or
-/// end the process: a response that is complete before its request, a status below 100, and an HTTP/2 connection that breaks the rules.
-/// Over HTTP/2, requests can also hang until their deadline if other requests are cancelled while the connection is opened. Bytes after the
-/// end of an HTTP/1.1 response can be read as the beginning of the next response. Therefore use this transport only for servers that you
-/// trust, and always with a deadline.
+/// AsyncHTTPClient 1.37 has defects that only the client itself could prevent. Three faults of a server can make requests hang until
+/// their deadline, or end the process. They are a response that is complete before its request, a status below 100, and an HTTP/2
+/// connection that breaks the rules. Over HTTP/2, requests can also hang until their deadline if other requests are cancelled while the
+/// connection is opened. Bytes after the end of an HTTP/1.1 response can be read as the beginning of the next response. Therefore use
+/// this transport only for servers that you trust, and always with a deadline.
 public struct AsyncHTTPClientTransport: HTTPTransport, CustomStringConvertible, HidesStorage {
     private let loan: ClientLoan
 

@@ -54,7 +54,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
         [
             .inside(.server, because: "authenticate would not know the origin"),
             .once(because: "the inner authenticate would never add credentials"),
-            .inside(.validateStatus, because: "a challenge would be refused before it is responded to"),
+            .inside(.validateStatus, because: "a challenge would be refused, and no credentials would be sent"),
             .inside(.retry, because: "a retried request would carry an expired token"),
             .inside(.redirect, because: "credentials would not be chosen again for the next origin"),
             .outside(.cache, because: "a response would be served to another account"),
@@ -225,7 +225,7 @@ extension Response {
                 "no credentials were sent"
                     + (offered.isEmpty ? "" : ": the server asks for \(offered), and the scheme is \(scheme?.label ?? "none")")
             case .refused: "the server refused the credentials"
-            case .ownCredentials: "the server refused the credentials that the request has itself"
+            case .ownCredentials: "the server refused the credentials that the request already had"
             case .otherOrigin: "no credentials were sent: they are for another origin"
             case .declined: nil
             case .bodyCannotBeReplayed: "the body can't be sent again with credentials"

@@ -67,8 +67,8 @@ public struct JWTAssertion: Sendable, CustomStringConvertible, HidesStorage {
     ///   - issuer: the signer's name: `iss`.
     ///   - subject: the account that the token is for: `sub`; `nil`, the default, for the issuer.
     ///   - audience: the server that reads the assertion: `aud`; `nil`, the default: the token endpoint.
-    ///   - lifetime: the time for which the assertion is valid: 5 minutes by default. Values below 1 s become 1 s, and values above
-    ///     1 h become 1 h.
+    ///   - lifetime: the time for which the assertion is valid. Default: 5 minutes. Values below 1 s become 1 s, and values above 1
+    ///     h become 1 h.
     ///   - claims: further claims, such as `scope`. A claim with the name of a standard claim is ignored.
     ///   - signer: signs the assertion.
     public init(

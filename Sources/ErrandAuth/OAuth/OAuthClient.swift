@@ -340,8 +340,8 @@ public struct OAuthClient: Sendable {
         }
     }
 
-    /// The response with a token. A member that is empty or of the wrong type counts as missing, so that an issued token is not
-    /// lost.
+    /// The response with a token. A member that is empty or of the wrong type is treated as missing, so that an issued token is
+    /// not lost.
     private struct TokenResponse: OAuthResponseValue {
         static let memberNames = ["access_token", "token_type", "expires_in", "refresh_token", "scope", "id_token"]
 

@@ -12,7 +12,7 @@ internal import ErrandFormats
 /// | other | success | the status | the status | the status |
 ///
 /// For 429, the status decides, unless the error is `slow_down` or `authorization_pending`. A value without an error is a
-/// success, also for 429.
+/// success, even for 429.
 ///
 /// GitHub and Slack send errors with the status 200. A rotated token must not be lost because of its status.
 ///
@@ -93,7 +93,7 @@ struct OAuthResponse: Sendable {
         return refusal
     }
 
-    /// The response with an error. A member that is empty or not text counts as missing.
+    /// The response with an error. A member that is empty or not text is treated as missing.
     private struct ErrorResponse: OAuthResponseValue {
         static let memberNames = ["error", "error_description", "error_uri"]
 

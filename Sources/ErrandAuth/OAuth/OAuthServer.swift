@@ -100,7 +100,7 @@ public struct OAuthServer: Sendable, Hashable {
         }
     }
 
-    /// The published description. An endpoint that is empty or not text counts as missing.
+    /// The published description. An endpoint that is empty or not text is treated as missing.
     private struct Metadata: Decodable {
         let issuer: String?
         let tokenEndpoint: String?

@@ -22,7 +22,7 @@ public struct BasicScheme: AuthenticationScheme {
     ///     ([RFC 7617, section 2](https://www.rfc-editor.org/rfc/rfc7617#section-2)). Otherwise, each request fails with
     ///     ``AuthenticationError``.
     ///   - password: the password, without control characters.
-    ///   - isPreemptive: whether the first request carries the password; true by default, which saves a round trip. If false, the
+    ///   - isPreemptive: whether the first request carries the password. Default: `true`, which saves a round trip. If false, the
     ///     password is sent only to a server that asks for the password.
     ///   - account: the name under which stores keep the account's data (``/ErrandCore/CredentialIdentity/isDurable``), such as the
     ///     user. All runs of the app use the name for this account and for no other. `nil`, the default: the account's data is kept
@@ -78,7 +78,7 @@ extension AuthenticationScheme where Self == BasicScheme {
     /// - Parameters:
     ///   - user: the name of the user, without a colon and without control characters.
     ///   - password: the password, without control characters.
-    ///   - isPreemptive: whether the first request carries the password; true by default.
+    ///   - isPreemptive: whether the first request carries the password. Default: `true`.
     ///   - account: the name under which stores keep the account's data. `nil`, the default: the data is kept in memory only.
     public static func basic(user: String, password: String, isPreemptive: Bool = true, account: String? = nil) -> BasicScheme {
         BasicScheme(user: user, password: password, isPreemptive: isPreemptive, account: account)

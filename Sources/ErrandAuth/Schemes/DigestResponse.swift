@@ -95,7 +95,7 @@ struct DigestResponse: Sendable {
         } else {
             (algorithm, algorithmName) = (.standard, nil)
         }
-        // An empty list counts as a missing list: RFC 2069.
+        // An empty list is treated as a missing list: RFC 2069.
         let offered = Self.words(of: challenge["qop"] ?? "")
         offersAuth = offered.contains { $0.isExactlyIgnoringCase("auth") }
         offersAuthInt = offered.contains { $0.isExactlyIgnoringCase("auth-int") }
@@ -124,7 +124,7 @@ struct DigestResponse: Sendable {
     /// Returns the response to the strongest usable challenge. If two challenges are equally strong, returns the response to the
     /// first ([RFC 7616, section 3.7](https://www.rfc-editor.org/rfc/rfc7616#section-3.7)).
     ///
-    /// - Parameter hashesBody: whether a response to `auth-int` is possible; true by default.
+    /// - Parameter hashesBody: whether a response to `auth-int` is possible. Default: `true`.
     static func strongest(of challenges: [AuthenticationChallenge], hashesBody: Bool = true) -> DigestResponse? {
         challenges.compactMap { DigestResponse($0) }.reduce(nil as DigestResponse?) { best, response in
             guard hashesBody || response.quality != .authInt else { return best }

@@ -102,7 +102,7 @@ public struct DigestScheme: AuthenticationScheme {
         let field = response.field(
             user: user, password: password, method: request.method.rawValue, target: request.writtenTarget, count: count,
             clientNonce: clientNonce(), bodyDigits: body)
-        // A new nonce counts as a new proof only if the last nonce was too old (`stale`).
+        // A new nonce is treated as a new proof only if the last nonce was too old (`stale`).
         let nonce = isFresh && !response.isStale ? "" : response.nonce
         var proof = AuthenticationProof(
             headers: [.authorization: field], identity: .of(account, scheme: "digest", user, password),

@@ -23,8 +23,8 @@ extension ProxyAuthenticator {
     /// - Parameters:
     ///   - user: the name of the user, without control characters. Otherwise, the request fails with ``TransportError/Code/proxy``.
     ///   - password: the password.
-    ///   - orBasic: whether the password is sent as Basic to a proxy that asks for Basic, and has never offered Digest in any form;
-    ///     false by default. Basic can't carry a user with a colon or control characters: the request then fails as without
+    ///   - orBasic: whether the password is sent as Basic to a proxy that asks for Basic and has never offered Digest in any form.
+    ///     Default: `false`. Basic can't carry a user with a colon or control characters: the request then fails as without
     ///     credentials.
     public static func digest(user: String, password: String, orBasic: Bool = false) -> ProxyAuthenticator {
         digest(user: user, password: password, orBasic: orBasic, clientNonce: DigestScheme.randomClientNonce)
@@ -40,7 +40,7 @@ extension ProxyAuthenticator {
             if DigestResponse.isOffered(in: proxy.challenges) { memory.noteDigest(of: proxy.proxy) }
             if let response = DigestResponse.strongest(of: proxy.challenges, hashesBody: proxy.method == .connect) {
                 guard isAnother(response) else { return nil }
-                // A tunnel has no body. Therefore the hash is that of an empty body.
+                // A tunnel has no body. Therefore the hash is the hash of an empty body.
                 return response.field(
                     user: user, password: password, method: proxy.method.rawValue, target: proxy.target,
                     count: memory.nextCount(for: response.nonce),

@@ -125,7 +125,7 @@ public struct AWSSignatureV4: RequestSigner {
         guard request.body.replay.canRestart else {
             guard isS3, request.head.scheme == "https" else {
                 throw AuthenticationError(
-                    .invalidCredentials("a body that can be read once only can't be signed"), request: request)
+                    .invalidCredentials("a body that can be read only once can't be signed"), request: request)
             }
             return Self.unsignedPayload
         }

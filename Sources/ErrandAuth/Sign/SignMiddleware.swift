@@ -67,7 +67,7 @@ public struct SignMiddleware: HTTPMiddleware {
         [
             .inside(.server, because: "the request would be signed without its URL"),
             .inside(.retry, because: "a retried request would carry an old signature"),
-            .inside(.redirect, because: "the next hop would carry the signature of the first"),
+            .inside(.redirect, because: "the next hop would carry the signature of the first hop"),
             .inside(.compressRequests, because: "the body would change after it was signed"),
             .inside(.authenticate, because: "the credentials would not be signed"),
             .inside(.cookies, because: "the cookies would not be signed"),

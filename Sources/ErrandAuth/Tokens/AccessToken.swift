@@ -54,7 +54,7 @@ public struct AccessToken: Sendable, Hashable, Codable {
         (self.idToken, self.obtainedAt) = (Self.present(idToken), obtainedAt)
     }
 
-    /// Decodes a stored token. An empty refresh token or ID token counts as missing.
+    /// Decodes a stored token. An empty refresh token or ID token is treated as missing.
     ///
     /// - Throws: `DecodingError`, also for an empty token.
     public init(from decoder: any Decoder) throws {

@@ -29,7 +29,7 @@ extension TokenSource {
         }
     }
 
-    /// Writes all pending changes to the store, also if the caller is cancelled.
+    /// Writes all pending changes to the store, even if the caller is cancelled.
     func writeToTheEnd() async throws { try await shielded { [self] in try await writeIfNeeded() } }
 
     /// Writes the latest wanted change. Never runs twice at the same time.

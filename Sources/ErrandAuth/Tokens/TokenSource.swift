@@ -427,7 +427,7 @@ public final class TokenSource: Sendable {
         try await writeToTheEnd()
     }
 
-    /// Signs out: removes the token from the store, also if the task is cancelled. A refresh in progress is cancelled. Requests
+    /// Signs out: removes the token from the store, even if the task is cancelled. A refresh in progress is cancelled. Requests
     /// that wait for the refresh fail with ``AuthenticationError`` and the reason `signedOut`.
     ///
     /// - Returns: the latest token, for example to revoke the token; `nil` if there was no token, or if the store could not be read.
@@ -490,7 +490,7 @@ public final class TokenSource: Sendable {
         return old
     }
 
-    /// Runs work to its end, also if the caller is cancelled.
+    /// Runs work to its end, even if the caller is cancelled.
     func shielded(_ work: @escaping @Sendable () async throws -> Void) async throws {
         try await Task(executorPreference: executor) { try await work() }.value
     }
@@ -501,7 +501,7 @@ public final class TokenSource: Sendable {
     /// If the task is cancelled, the wait continues.
     ///
     /// - Parameters:
-    ///   - limit: the longest wait: 10 s by default.
+    ///   - limit: the longest wait. Default: 10 s.
     ///   - clock: measures the wait.
     public func finish(within limit: Duration = .seconds(10), clock: any Clock<Duration> = ContinuousClock()) async {
         try? await shielded { [flights] in

@@ -153,7 +153,7 @@ struct TokenStorePolicy: Sendable, Hashable {
     ///   - stored: the record; `nil` if the store is empty.
     ///   - own: the token of this source.
     ///   - isSaved: whether the store has taken all changes of this source.
-    ///   - hasUnsaved: whether one of these changes is a token that a refresh has obtained. That token is not in use yet.
+    ///   - hasUnsaved: whether one of these changes is a token that a refresh has obtained. The obtained token is not in use yet.
     func beforeRefresh(stored: AccessToken?, own: AccessToken?, isSaved: Bool, hasUnsaved: Bool, at now: Date) -> Start {
         if hasUnsaved { return .save }
         guard let signIn else {

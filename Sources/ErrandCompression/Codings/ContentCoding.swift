@@ -126,7 +126,7 @@ enum ContentCoding: String, CaseIterable, Sendable {
     /// Returns the codings to decode, in the order in which the server applied them. Returns no codings if a coding is unknown, and
     /// for a response without a body or with an empty body.
     ///
-    /// `identity` and empty members are ignored. A field of more than 8 KiB counts as an unknown coding.
+    /// `identity` and empty members are ignored. A field of more than 8 KiB is treated as an unknown coding.
     ///
     /// - Throws: `.tooManyCodings` for more than `limit` codings.
     static func toDecode(

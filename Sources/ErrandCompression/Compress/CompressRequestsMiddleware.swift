@@ -15,7 +15,7 @@ internal import ErrandFormats
 /// compression does not make the body smaller, the body is sent uncompressed.
 ///
 /// Any other body is compressed while it is sent. The length of the compressed body is unknown until its end, so the body is sent in
-/// chunks. If a body can be sent again, the compressed body can be sent again, too, from its first byte.
+/// chunks. If a body can be sent again, its compressed form can also be sent again, from the first byte.
 ///
 /// A request is sent unchanged in these cases:
 /// - The body is empty.
@@ -28,7 +28,7 @@ internal import ErrandFormats
 /// not the reason for the status, and the response is returned.
 ///
 /// An origin that refuses a coding gets uncompressed bodies for an hour, or until one of its responses lists the coding in
-/// `Accept-Encoding`. A 415 without `Accept-Encoding` may have a different reason. Such a 415 counts as a refusal only if the
+/// `Accept-Encoding`. A 415 without `Accept-Encoding` may have a different reason. Such a 415 is treated as a refusal only if the
 /// uncompressed request gets a different status, or can't be sent. At most 1,000 refusals are remembered.
 ///
 /// **Place:** inside `validateStatus`. Inside `redirect` and `retry`, each hop and each attempt is compressed as its origin
@@ -47,9 +47,9 @@ public struct CompressRequestsMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     ///
     /// - Parameters:
-    ///   - compression: the compression of all requests; ``RequestCompression/gzip`` by default. `nil`: only requests with an option
+    ///   - compression: the compression of all requests. Default: ``RequestCompression/gzip``. `nil`: only requests with an option
     ///     are compressed.
-    ///   - clock: measures how long refusals are remembered, and the wait for the body of a refusal, at most 100 ms.
+    ///   - clock: measures the age of remembered refusals, and the wait for the body of a refusal, at most 100 ms.
     public init(_ compression: RequestCompression? = .gzip, clock: any Clock<Duration> = ContinuousClock()) {
         (self.compression, self.clock) = (compression, clock)
         refused = RefusedCodings(clock)
@@ -156,8 +156,8 @@ extension HTTPSender {
     /// ```
     ///
     /// - Parameters:
-    ///   - compression: the compression of all requests; gzip by default. `nil`: only requests with an option are compressed.
-    ///   - clock: measures how long refusals are remembered, and the wait for the body of a refusal, at most 100 ms.
+    ///   - compression: the compression of all requests. Default: gzip. `nil`: only requests with an option are compressed.
+    ///   - clock: measures the age of remembered refusals, and the wait for the body of a refusal, at most 100 ms.
     public func compressRequests(
         _ compression: RequestCompression? = .gzip, clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack { wrapped(by: CompressRequestsMiddleware(compression, clock: clock)) }

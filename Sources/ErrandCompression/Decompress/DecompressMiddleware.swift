@@ -37,7 +37,7 @@ public struct DecompressMiddleware: HTTPMiddleware {
 
     /// Creates the middleware.
     ///
-    /// - Parameter limits: the limits against decompression bombs; ``DecompressionLimits/standard`` by default.
+    /// - Parameter limits: the limits against decompression bombs. Default: ``DecompressionLimits/standard``.
     public init(_ limits: DecompressionLimits = .standard) { self.limits = limits }
 
     public var place: MiddlewarePlace { .decompress }
@@ -45,7 +45,7 @@ public struct DecompressMiddleware: HTTPMiddleware {
     public var neighbors: [MiddlewareNeighbor] {
         [
             .inside(.validateStatus, because: "the body of a refused response would be kept encoded"),
-            .outside(.cache, because: "the cache would store decoded bytes with the validators of encoded ones"),
+            .outside(.cache, because: "the cache would store decoded bytes with the validators of the encoded bytes"),
             .once(because: "the inner decompress would decode nothing, and its limits would not apply"),
         ]
     }

@@ -12,7 +12,7 @@ public enum EventGrammar {
     ]
     /// The events that may occur at any time between the request's head and the end: a response may begin before the request is complete.
     private static let sending: Set<ExchangeEvent.Kind> = [.requestBytesSent, .requestSent]
-    /// The steps of opening a connection, in their order. They occur between `start` and `connectionAcquired`.
+    /// The steps of opening a connection, in their order. The steps occur between `start` and `connectionAcquired`.
     private static let connecting: [(start: ExchangeEvent.Kind, end: ExchangeEvent.Kind)] = [
         (.dnsStart, .dnsEnd), (.connectStart, .connectEnd), (.tlsStart, .tlsEnd),
     ]
@@ -22,7 +22,7 @@ public enum EventGrammar {
     ///
     /// - Parameters:
     ///   - events: all events of one call, in the order in which they were reported.
-    ///   - isCall: whether the events are of a whole call, from `callStart` to `callEnd`; true by default. If false, the events are
+    ///   - isCall: whether the events are of a whole call, from `callStart` to `callEnd`. Default: `true`. If false, the events are
     ///     of single exchanges.
     public static func violations(_ events: [ExchangeEvent], isCall: Bool = true) -> [String] {
         var found: [String] = []

@@ -1,7 +1,8 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// A lock for one holder at a time. Waiters get the lock in the order in which they asked. A cancelled waiter leaves the queue.
+/// A lock for one holder at a time. Waiters get the lock in the order in which they asked. A cancelled waiter is removed from the
+/// queue.
 final class FairLock: Sendable {
     private typealias Waiter = CheckedContinuation<Void, any Error>
 

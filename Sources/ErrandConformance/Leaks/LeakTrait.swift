@@ -99,13 +99,13 @@ extension Trait where Self == LeakTrait {
     /// Fails a test that leaves something open. See ``LeakTrait``.
     ///
     /// - Parameters:
-    ///   - settling: the maximum time to wait for resources that are about to close; 2 s by default. If a test leaves nothing open,
+    ///   - settling: the maximum time to wait for resources that are about to close. Default: 2 s. If a test leaves nothing open,
     ///     there is no wait.
     ///   - ignoring: the path prefixes of files that are not reported.
     ///   - temporaryFolders: the folders to check for new entries. `nil`, the default: `FileManager`'s temporary folder.
     ///   - temporaryPrefixes: the prefixes of the names of reported entries: `errand` by default. If empty, temporary folders are
     ///     not checked.
-    ///   - inParallelRuns: whether to check also in runs that may run tests in parallel; true by default. If false, the trait
+    ///   - inParallelRuns: whether to check also in runs that may run tests in parallel. Default: `true`. If false, the trait
     ///     checks only in runs with `--no-parallel`.
     public static func leavesNothingBehind(
         settling: Duration = .seconds(2), ignoring: [String] = [], temporaryFolders: [String]? = nil,

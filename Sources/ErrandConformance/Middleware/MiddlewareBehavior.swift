@@ -48,7 +48,7 @@ public struct MiddlewareBehavior: Sendable, CustomStringConvertible, CustomTestS
     public static let all = passing + whole + ending + failing
 }
 
-/// A middleware to check: how it is added to a stack, and how a request switches it off.
+/// A middleware to check, with closures that add it to a stack and that switch it off for a request.
 public struct MiddlewareUnderTest: Sendable, CustomTestStringConvertible {
     /// The changes that a middleware makes on purpose, which the behaviors don't check. Added options, metadata and response header
     /// fields need not be declared.
@@ -88,7 +88,7 @@ public struct MiddlewareUnderTest: Sendable, CustomTestStringConvertible {
     ///
     /// - Parameters:
     ///   - name: the middleware's name, for test reports.
-    ///   - changes: the changes that the middleware makes on purpose; none by default.
+    ///   - changes: the changes that the middleware makes on purpose. Default: none.
     ///   - request: returns a request on which the middleware acts. If the server responds with the status 200, the middleware must
     ///     send the request once. By default, a GET of `https://a.example/x`.
     ///   - switchOff: sets the request option that switches the middleware off.

@@ -5,7 +5,7 @@ internal import Testing
 extension TransportBehavior {
     /// Rules about sending: a request is sent once, and a failure reports that it may have been sent.
     static let sentOnce: [TransportBehavior] = [
-        TransportBehavior("PostIsSentOnce", "Each request reaches the server once, also a POST, and a request that the server rejects.") {
+        TransportBehavior("PostIsSentOnce", "Each request reaches the server once, even a POST or a request that the server rejects.") {
             let arrivals = Counter()
             let counting = StubResponse.custom { request in
                 arrivals.add()
@@ -34,7 +34,7 @@ extension TransportBehavior {
             }
         },
         TransportBehavior(
-            "LostPostIsNotRepeated", "A POST whose connection is lost is not sent again, also over a kept connection (RFC 9110, 9.2.2)."
+            "LostPostIsNotRepeated", "A POST whose connection is lost is not sent again, even over a kept connection (RFC 9110, 9.2.2)."
         ) {
             let arrivals = Counter()
             return Check([Stub(.post).responds(lost(counting: arrivals)), Stub().responds(.status(.ok))]) { subject in

@@ -139,7 +139,7 @@ public struct TransportUnderTest: Sendable {
     /// - Parameters:
     ///   - transport: the transport.
     ///   - origin: the scheme and authority of the server, such as `http://127.0.0.1:8080`. A slash at the end is removed.
-    ///   - middleware: the middleware that behaviors may use; none by default.
+    ///   - middleware: the middleware that behaviors may use. Default: none.
     public init(
         _ transport: any HTTPTransport, at origin: String,
         middleware: [MiddlewarePlace: @Sendable (HTTPStack) -> HTTPStack] = [:]

@@ -5,10 +5,10 @@
 public struct BodyAlreadyUsedError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
     /// Creates the error. For your own body sources.
     public init() {}
-    public var description: String { "the body can be read once only, and was read or abandoned before; keep the first reader's bytes" }
+    public var description: String { "the body can be read only once, and was read or abandoned before; keep the first reader's bytes" }
     /// A sentence for people.
     public var errorDescription: String? { "The content cannot be read a second time." }
-    public var failureReason: String? { "It can be read once only, and was read or abandoned before." }
+    public var failureReason: String? { "It can be read only once, and was read or abandoned before." }
 }
 
 extension BodyAlreadyUsedError: SafelyDescribedError {}

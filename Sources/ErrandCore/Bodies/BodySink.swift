@@ -19,7 +19,7 @@ protocol BodySink: Sendable {
 
     /// Ends the sink early, because the body has failed, or is not read to its end.
     ///
-    /// Called once, and not after ``finish(trailers:)`` has begun. This function must not block. It may be called while
+    /// Called once, and not after ``finish(trailers:)`` has begun. This function must not block. The function may be called while
     /// ``write(_:)`` waits in another task.
     func abandon(_ end: ExchangeLifetime.Outcome)
 }

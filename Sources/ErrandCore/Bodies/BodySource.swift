@@ -8,8 +8,8 @@ public protocol BodySource: Sendable {
     /// - Throws: the error that ends the body early; `CancellationError` when the calling task is cancelled.
     func next() async throws -> Data?
 
-    /// Ends the source, because nobody will read the rest. Releases all resources immediately, without waiting. It can be called at
-    /// any time, and more than once.
+    /// Ends the source, because nobody will read the rest. Releases all resources immediately, without waiting. The method can be
+    /// called at any time, and more than once.
     func abandon()
 
     /// Ends the source, because a later stage of the body failed.

@@ -21,8 +21,8 @@
 public protocol BodyTransform: Sendable {
     /// Returns the next bytes of the new body, made from bytes that the method removes from the front of `input`.
     ///
-    /// The method is called until it returns `nil`, even with an empty `input`. It is called again when there is more input.
-    /// Empty output counts as `nil`, unless the method removed some of `input`. Indices begin at `input.startIndex`.
+    /// The method is called until it returns `nil`, even with an empty `input`. When there is more input, the method is called
+    /// again. Empty output is treated as `nil`, unless the method removed some of `input`. Indices begin at `input.startIndex`.
     ///
     /// Bytes that the method leaves in `input` stay in memory until the next call, and come before newer bytes. There is no limit:
     /// a transform that never removes any bytes keeps the whole body in memory.
@@ -36,8 +36,8 @@ public protocol BodyTransform: Sendable {
 
     /// Returns the last bytes of the new body, after the end of the old body. The default implementation returns `nil`.
     ///
-    /// The method is called until it returns `nil`. Empty output counts as `nil`, unless the method removed some of `input`. If the
-    /// input is incomplete, the transform throws here.
+    /// The method is called until it returns `nil`. Empty output is treated as `nil`, unless the method removed some of `input`. If
+    /// the input is incomplete, the transform throws here.
     ///
     /// - Parameter input: the bytes that ``next(_:)`` left. The transform must remove all of them: bytes that remain at the end
     ///   fail the body with ``UnconsumedInputError``. To drop the bytes, set `input` to empty data.

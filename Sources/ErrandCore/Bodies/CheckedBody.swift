@@ -4,7 +4,7 @@ internal import Synchronization
 ///
 /// If a validator reads the whole body, the next reader gets the same bytes from memory.
 package struct CheckedBody: Sendable {
-    /// The body for the first reader. It replaces the body from which this value was created.
+    /// The body for the first reader. Use this body in place of the body from which this value was created.
     package let body: ResponseBody
     /// Keeps the bytes as they are read; `nil` for a body in memory, whose bytes stay available.
     private let recorder: Recorder?

@@ -6,7 +6,7 @@ final class DataBodySource: BodySource {
     private let chunkLimitBytes: Int
     let trailers: HTTPFields?
 
-    /// - Parameter chunkLimitBytes: the maximum length of a chunk; by default, all bytes are one chunk.
+    /// - Parameter chunkLimitBytes: the maximum length of a chunk. Default: all bytes are one chunk.
     init(_ data: Data, trailers: HTTPFields? = nil, chunkLimitBytes: Int = .max) {
         rest = Mutex(data.isEmpty ? nil : data)
         (self.trailers, self.chunkLimitBytes) = (trailers, chunkLimitBytes)

@@ -134,7 +134,7 @@ public struct MultipartForm: Sendable {
     ///
     /// - Parameters:
     ///   - parts: the parts in order.
-    ///   - boundary: the boundary; a random one by default.
+    ///   - boundary: the boundary. Default: a random boundary.
     public init(_ parts: [Part], boundary: MultipartBoundary = .random()) { (self.parts, self.boundary) = (parts, boundary) }
 
     /// Adds a part at the end.

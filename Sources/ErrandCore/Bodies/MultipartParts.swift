@@ -59,7 +59,7 @@ public struct MultipartPart: AsyncSequence, Sendable {
 
     /// Reads the rest of the content, and returns it.
     ///
-    /// - Parameter limitBytes: the most bytes; at least 0, 64 MiB by default.
+    /// - Parameter limitBytes: the most bytes, at least 0. Default: 64 MiB.
     /// - Throws: ``TransportError`` with the code `bodyTooLarge` if the content is longer; the errors of reading.
     public func collect(upTo limitBytes: Int = ResponseBody.defaultCollectLimitBytes) async throws -> Data {
         precondition(limitBytes >= 0, "limitBytes must be at least 0 (is \(limitBytes))")

@@ -59,7 +59,7 @@ public struct RequestBody: Sendable {
 
     /// Returns a body over the sources of this body. If this body is one-shot, only one of the two bodies can be opened.
     ///
-    /// - Parameter keepsBytes: whether the new body has the bytes of this body. If so, a file keeps its path.
+    /// - Parameter keepsBytes: whether the new body has the same bytes as this body. Then the body of a file keeps its path.
     func replacingSource(
         length: Int64?, replay: Replay, keepsBytes: Bool = false,
         _ wrap: @escaping @Sendable (any BodySource, _ offset: Int64) -> any BodySource
@@ -157,7 +157,7 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// The file that the bytes come from, also if the body reports its progress; `nil` for other bodies. A range of `nil` means the
+    /// The file that the bytes come from, even if the body reports its progress; `nil` for other bodies. A range of `nil` means the
     /// whole file.
     package var file: (path: String, range: Range<Int64>?)? {
         switch storage {

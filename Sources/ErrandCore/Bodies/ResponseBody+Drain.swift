@@ -49,7 +49,7 @@ extension Response {
     /// within `limit`, the beginning is kept and the rest is abandoned. Reading the body then returns the beginning and throws.
     ///
     /// - Parameters:
-    ///   - limit: how long the body may take; ``releaseLimit`` by default.
+    ///   - limit: the longest time for reading the body. Default: ``releaseLimit``.
     ///   - clock: the clock that measures the limit.
     /// - Throws: only `CancellationError`.
     public mutating func bufferBody(within limit: Duration = releaseLimit, on clock: any Clock<Duration> = ContinuousClock()) async throws {

@@ -81,8 +81,8 @@ extension ServerSentEvent {
     ///
     /// - Parameters:
     ///   - type: the type of the value.
-    ///   - coding: how the JSON is read; ``JSONCoding/standard`` by default. If the client has its own coding, pass that
-    ///     coding.
+    ///   - coding: the rules by which the JSON is read. Default: ``JSONCoding/standard``. If the client has its own coding, pass
+    ///     that coding.
     /// - Throws: `DecodingError`; the errors of a strategy of `coding`.
     public func json<Value: Decodable>(as type: Value.Type = Value.self, coding: JSONCoding = .standard) throws -> Value {
         try coding.decode(type, from: Data(data.utf8))

@@ -2,7 +2,7 @@ extension ResponseBody {
     /// The number of bytes that are collected before they are written: 64 KiB.
     private static let fileChunkBytes = 64 * 1024
 
-    /// Writes the body to a file as it arrives, without holding it in memory, and returns the number of bytes.
+    /// Writes the body to a file while the body arrives, and returns the number of bytes. The body is never in memory as a whole.
     ///
     /// ```swift
     /// let response = try await stack.send(request)
@@ -16,7 +16,7 @@ extension ResponseBody {
     /// If anything fails, or the task is cancelled, the temporary file is removed. The temporary file remains only if the process
     /// is killed.
     ///
-    /// Writing does not block Swift's cooperative threads. The body of an error page is written like any other body: check the
+    /// Writing does not block Swift's cooperative threads. The body of an error page is written like any other body. Check the
     /// status in the response's head first, or use ``HTTPSender/download(_:to:options:progress:)``, which writes no error page.
     ///
     /// - Parameters:

@@ -16,9 +16,9 @@ extension ResponseBody {
     ///
     /// - Parameters:
     ///   - type: the type of the values.
-    ///   - coding: how the JSON is read; by default, ISO 8601 dates, and members named as the properties. This function does not
-    ///     use the coding of a client; `response.ndjson(as:)` does.
-    ///   - limitBytes: the largest length of a line, in bytes; at least 1, 1 MiB by default.
+    ///   - coding: the rules by which the JSON is read. Default: dates in ISO 8601, and members with the names of the properties.
+    ///     This function does not use the coding of a client; `response.ndjson(as:)` does.
+    ///   - limitBytes: the largest length of a line, in bytes, at least 1. Default: 1 MiB.
     ///   - onInvalid: called with the error of each line that is not a `Value`. Such lines are then skipped. `nil`, the default,
     ///     throws the error.
     public func ndjson<Value: Decodable & Sendable>(
@@ -40,9 +40,9 @@ extension ResponseBody {
     ///
     /// - Parameters:
     ///   - type: the type of the values.
-    ///   - coding: how the JSON is read; by default, ISO 8601 dates, and members named as the properties. This function does not
-    ///     use the coding of a client; `response.jsonSequence(as:)` does.
-    ///   - limitBytes: the largest length of a text, in bytes; at least 1, 1 MiB by default.
+    ///   - coding: the rules by which the JSON is read. Default: dates in ISO 8601, and members with the names of the properties.
+    ///     This function does not use the coding of a client; `response.jsonSequence(as:)` does.
+    ///   - limitBytes: the largest length of a text, in bytes, at least 1. Default: 1 MiB.
     ///   - onInvalid: called with the error of each text that is not a `Value`. Such texts are then skipped. `nil`, the default,
     ///     throws the error.
     public func jsonSequence<Value: Decodable & Sendable>(
@@ -124,7 +124,7 @@ extension ResponseBody {
 
 extension ResponseBody.JSONTexts.Iterator: HidesStorage {}
 
-/// One of the two ways to divide a body into JSON texts.
+/// A way to divide a body into JSON texts: there are two.
 protocol JSONTextSplitter: Sendable {
     mutating func append(_ chunk: Data)
     /// Returns the next text; `nil` if more bytes are needed.

@@ -10,7 +10,7 @@ extension ResponseBody {
     /// - Parameters:
     ///   - transform: makes the new body.
     ///   - length: the length of the new body, in bytes. `nil`, the default, and negative numbers mean that the length is unknown.
-    ///     It becomes ``expectedLength`` and is not checked. Bytes in memory have the length of the output.
+    ///     The length becomes ``expectedLength`` and is not checked. Bytes in memory have the length of the output.
     public consuming func transformed(by transform: some BodyTransform, length: Int64? = nil) -> ResponseBody {
         if case .buffered(let bytes) = storage,
             let output = transform.output(of: bytes.data, upTo: Self.transformedInMemoryLimitBytes)
@@ -28,7 +28,8 @@ extension ResponseBody {
     /// - `.failed`, if the body ends early, or an outer transform fails before the end
     /// - `.abandoned`, if the body is not read to its end
     ///
-    /// Bytes in memory stay in memory. They are one chunk when they are read, and no chunk if only ``bufferedData`` is used.
+    /// Bytes in memory stay in memory. A reader gets these bytes as one chunk. If only ``bufferedData`` is used, no chunk is
+    /// read.
     ///
     /// - Parameter observe: called with one event at a time, in the reader's task or where the body is released. It must not block.
     ///   The end is reported exactly once, and nothing follows it.

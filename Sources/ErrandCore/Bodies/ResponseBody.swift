@@ -41,7 +41,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
     /// Creates a body of bytes in memory.
     ///
     /// - Parameters:
-    ///   - data: the bytes; none by default.
+    ///   - data: the bytes. Default: none.
     ///   - trailers: the trailer fields ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)); `nil`, the default,
     ///     if there are none.
     public init(_ data: Data = Data(), trailers: HTTPFields? = nil) {
@@ -101,7 +101,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
 
     /// Reads the whole body into memory.
     ///
-    /// - Parameter limitBytes: the largest size, in bytes; at least 0, 64 MiB by default. If a body declares a larger length, this
+    /// - Parameter limitBytes: the largest size, in bytes, at least 0. Default: 64 MiB. If a body declares a larger length, this
     ///   function fails before anything is read.
     /// - Throws: ``TransportError`` with the code `bodyTooLarge` if the body exceeds the limit (the rest is abandoned); the error
     ///   that ended the body early; ``BodyAlreadyUsedError``.
@@ -266,7 +266,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
         fileprivate init(_ iterator: Iterator) { self.iterator = Mutex(iterator) }
 
         package func next() async throws -> Data? {
-            // The iterator is taken out while it is in use, so that a concurrent caller counts as a second reader.
+            // The iterator is taken out while it is in use, so that a concurrent caller is treated as a second reader.
             guard var taken = iterator.withLock({ $0.take() }) else { throw BodyAlreadyUsedError() }
             defer { iterator.withLock { [taken] in $0 = taken } }
             return try await taken.next()

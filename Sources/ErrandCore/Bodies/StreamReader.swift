@@ -50,8 +50,8 @@ struct StreamPull: Sendable, BodyInput {
 
     /// Records the end of the body.
     ///
-    /// - Throws: ``BodyAlreadyUsedError`` if another task has abandoned the body: the end must not count as the end of a complete
-    ///   body.
+    /// - Throws: ``BodyAlreadyUsedError`` if another task has abandoned the body: the end must not be treated as the end of a
+    ///   complete body.
     func finish() throws {
         if owner.phase == .over { return }
         guard let source, owner.finish(trailers: source.trailers) else { throw BodyAlreadyUsedError() }

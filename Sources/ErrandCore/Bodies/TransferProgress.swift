@@ -137,10 +137,10 @@ extension ResponseBody {
     /// ```
     ///
     /// Use the returned body; this body can't be read any more. The first report comes immediately, with 0 bytes. The last report
-    /// comes at the end of the body, also if the body breaks off. Other reports come at most once in each `interval`.
+    /// comes at the end of the body, even if the body breaks off. Other reports come at most once in each `interval`.
     ///
     /// - Parameters:
-    ///   - interval: the shortest time between two reports; 100 ms by default. `.zero` reports each chunk.
+    ///   - interval: the shortest time between two reports. Default: 100 ms. `.zero` reports each chunk.
     ///   - clock: the clock that measures the interval.
     ///   - report: called in the reader's task; it must not block.
     /// - Precondition: `interval` is at least zero.
@@ -162,14 +162,14 @@ extension RequestBody {
     /// ```
     ///
     /// Each time the body is sent, the reports begin again with the offset of that sending: a retry or a redirect begins at 0. The
-    /// last report comes at the end, also if the request breaks off. Other reports come at most once in each `interval`. An empty
+    /// last report comes at the end, even if the request breaks off. Other reports come at most once in each `interval`. An empty
     /// body reports nothing.
     ///
     /// If `hedge` or two calls send the body twice at the same time, each sending counts its own bytes. `report` gets the reports
     /// of both. `coalesce` does not share a request with such a body.
     ///
     /// - Parameters:
-    ///   - interval: the shortest time between two reports; 100 ms by default. `.zero` reports each chunk.
+    ///   - interval: the shortest time between two reports. Default: 100 ms. `.zero` reports each chunk.
     ///   - clock: the clock that measures the interval.
     ///   - report: called in the task that sends the body; it must not block.
     /// - Precondition: `interval` is at least zero.

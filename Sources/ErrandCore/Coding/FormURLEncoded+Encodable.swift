@@ -38,9 +38,9 @@ extension FormURLEncoded {
     ///
     /// - Parameters:
     ///   - value: a structure or a dictionary. Its members must be plain values, or arrays of plain values.
-    ///   - arrays: the form in which an array is written; by default, its name occurs once for each element.
-    ///   - bools: the form in which a Boolean value is written; by default, `true` or `false`.
-    ///   - nils: the form in which a `nil` member is written; by default, it is left out. Only members that the value encodes are
+    ///   - arrays: the form in which an array is written. Default: its name occurs once for each element.
+    ///   - bools: the form in which a Boolean value is written. Default: `true` or `false`.
+    ///   - nils: the form in which a `nil` member is written. Default: it is left out. Only members that the value encodes are
     ///     written. Calls of `encodeIfPresent`, which the compiler generates, are included.
     ///   - coding: the form in which property names, dates and data are written. By default, names stay unchanged, dates are in
     ///     ISO 8601 (`2026-11-21T12:36:00Z`), and data is Base64.

@@ -59,7 +59,7 @@ public struct JSONCoding: Sendable {
         ///   - pattern: `yyyy`, `MM`, `dd`, `HH`, `mm`, `ss`, `S` to `SSSSSSSSS` (the fraction of a second) and `XXX` (`Z` or `+01:00`),
         ///     each at most once; text between single quotation marks; all other characters except letters. A year, a month and a day
         ///     are necessary. The time of a pattern without a time is 00:00.
-        ///   - zone: the time zone of a pattern without `XXX`; UTC by default.
+        ///   - zone: the time zone of a pattern without `XXX`. Default: UTC.
         /// - Precondition: the pattern has only these letters.
         public static func format(_ pattern: String, in zone: TimeZone = .gmt) -> Dates {
             do {
@@ -92,7 +92,7 @@ public struct JSONCoding: Sendable {
     }
 
     private enum Coders: Sendable {
-        /// Coders that this type has created and never changes. They are safe for concurrent calls.
+        /// Coders that this type has created and never changes. Such coders are safe for concurrent calls.
         case shared(JSONEncoder, JSONDecoder)
         case made(encoder: @Sendable () -> JSONEncoder, decoder: @Sendable () -> JSONDecoder)
     }
@@ -129,8 +129,8 @@ public struct JSONCoding: Sendable {
     /// The names of members are written in sorted order, so equal values have equal bytes.
     ///
     /// - Parameters:
-    ///   - dates: the form of dates; ISO 8601 by default.
-    ///   - keys: the form of the members' names; by default, the names of the properties.
+    ///   - dates: the form of dates. Default: ISO 8601.
+    ///   - keys: the form of the members' names. Default: the names of the properties.
     public init(dates: Dates = .iso8601, keys: Keys = .asDeclared) {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys

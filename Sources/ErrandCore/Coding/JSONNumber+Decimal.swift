@@ -9,7 +9,7 @@ extension JSONNumber {
 }
 
 extension JSONValue {
-    /// The number as a `Decimal`, rounded to 38 digits, halves away from zero; `nil` for a value that is not a number, and for a
-    /// number out of the range of `Decimal`.
+    /// The number as a `Decimal`, rounded to 38 digits. Halves are rounded away from zero. `nil` for a value that is not a
+    /// number, and for a number out of the range of `Decimal`.
     public var decimalValue: Decimal? { numberValue?.decimalValue }
 }

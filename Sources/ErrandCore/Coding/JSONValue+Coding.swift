@@ -7,7 +7,7 @@ extension JSONValue {
     ///
     /// - Parameters:
     ///   - value: any value.
-    ///   - coding: the rules for encoding; ``JSONCoding/standard`` by default. For the coding of a client, pass
+    ///   - coding: the rules for encoding. Default: ``JSONCoding/standard``. For the coding of a client, pass
     ///     `client.jsonCoding`.
     /// - Throws: `EncodingError`; ``/ErrandFormats/JSONParsingError`` for a value that nests too deeply.
     public init(encoding value: some Encodable, coding: JSONCoding = .standard) throws {
@@ -22,7 +22,7 @@ extension JSONValue {
     ///
     /// - Parameters:
     ///   - type: the type.
-    ///   - coding: the rules for decoding; ``JSONCoding/standard`` by default. For the coding of a client, pass
+    ///   - coding: the rules for decoding. Default: ``JSONCoding/standard``. For the coding of a client, pass
     ///     `client.jsonCoding`.
     /// - Throws: `DecodingError`.
     public func decoded<Value: Decodable>(as type: Value.Type = Value.self, coding: JSONCoding = .standard) throws -> Value {

@@ -60,7 +60,7 @@ private final class PairStorage {
     private let encoder: JSONEncoder
     private let bools: FormURLEncoded.BoolStyle
     private let nils: FormURLEncoded.NilStyle
-    /// The first failure. It is stored, because the functions that create containers can't throw.
+    /// The first failure. The failure is stored, because the functions that create containers can't throw.
     private var failure: EncodingError?
 
     init(coding: JSONCoding, bools: FormURLEncoded.BoolStyle = .words, nils: FormURLEncoded.NilStyle = .omitted) {

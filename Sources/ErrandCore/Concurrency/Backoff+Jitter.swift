@@ -1,5 +1,6 @@
 extension Backoff {
-    /// The random part of a wait. It prevents clients whose requests failed together from retrying together.
+    /// The random part of a wait. Without jitter, clients whose requests failed at the same time would also retry at the same
+    /// time.
     public struct Jitter: Sendable, Hashable, CustomStringConvertible {
         /// The part of a wait that is random: 0 to 1.
         private let share: Double

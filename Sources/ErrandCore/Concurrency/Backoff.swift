@@ -12,7 +12,7 @@ public struct Backoff: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - description: the backoff in words, for the stack's description.
-    ///   - wait: returns the wait after the attempt with this number, from 1. A negative wait counts as zero.
+    ///   - wait: returns the wait after the attempt with this number, from 1. A negative wait is treated as zero.
     public static func custom(_ description: String, _ wait: @escaping @Sendable (_ attempt: Int) -> Duration) -> Backoff {
         Backoff(description: description) { max(.zero, wait($0)) }
     }
@@ -31,9 +31,9 @@ public struct Backoff: Sendable, CustomStringConvertible {
     /// Returns a backoff whose wait grows: `base` · `factor`^(*n* - 1) after attempt *n*, at most `cap`.
     ///
     /// - Parameters:
-    ///   - base: the wait after the first attempt; at least zero, 100 ms by default.
-    ///   - factor: the factor of growth; at least 1, 2 by default.
-    ///   - cap: the longest wait; at least zero, 20 s by default.
+    ///   - base: the wait after the first attempt, at least zero. Default: 100 ms.
+    ///   - factor: the factor of growth, at least 1. Default: 2.
+    ///   - cap: the longest wait, at least zero. Default: 20 s.
     public static func exponential(
         base: Duration = .milliseconds(100), factor: Double = 2, cap: Duration = .seconds(20)
     ) -> Backoff {
@@ -50,8 +50,8 @@ public struct Backoff: Sendable, CustomStringConvertible {
     /// Returns a backoff whose wait grows: `unit` times 1, 1, 2, 3, 5, 8, …, at most `cap`.
     ///
     /// - Parameters:
-    ///   - unit: the wait after the first attempt; at least zero, 100 ms by default.
-    ///   - cap: the longest wait; at least zero, 20 s by default.
+    ///   - unit: the wait after the first attempt, at least zero. Default: 100 ms.
+    ///   - cap: the longest wait, at least zero. Default: 20 s.
     public static func fibonacci(unit: Duration = .milliseconds(100), cap: Duration = .seconds(20)) -> Backoff {
         precondition(unit >= .zero, "unit must be at least zero (is \(unit.inWords))")
         precondition(cap >= .zero, "cap must be at least zero (is \(cap.inWords))")

@@ -35,7 +35,7 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     @usableFromInline var oldest = -1
     @usableFromInline var newest = -1
     @usableFromInline var pinnedCount = 0
-    /// The weight of the entries that are not pinned. An entry heavier than ``weightLimit`` counts as ``weightLimit`` + 1.
+    /// The weight of the entries that are not pinned. An entry heavier than ``weightLimit`` is treated as ``weightLimit`` + 1.
     @inlinable public var totalWeight: Int { heaviness }
     @usableFromInline var heaviness = 0
 
@@ -44,8 +44,8 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     /// - Parameters:
     ///   - limit: the largest number of entries that are not pinned; at least 1.
     ///   - weightLimit: the largest weight of the entries that are not pinned, from 0 to 2^60; `nil`, the default, means no bound.
-    ///   - weight: returns the weight of a value. A negative weight counts as 0. Called after each change of the value if there is
-    ///     a `weightLimit`.
+    ///   - weight: returns the weight of a value. A negative weight is treated as 0. Called after each change of the value if
+    ///     there is a `weightLimit`.
     ///   - isPinned: returns whether a value must be kept. Called after each change of the value.
     @inlinable public init(
         limit: Int, weightLimit: Int? = nil, weight: @escaping @Sendable (Value) -> Int = { _ in 0 },
@@ -59,7 +59,7 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         self.isPinned = isPinned
     }
 
-    /// The number of entries, including pinned ones.
+    /// The number of entries, including pinned entries.
     @inlinable public var count: Int { indices.count }
 
     /// Whether the table has no entry.

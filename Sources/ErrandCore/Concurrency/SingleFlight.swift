@@ -59,9 +59,9 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     ///
     /// - Parameters:
     ///   - key: identifies the work.
-    ///   - mustFinish: whether the work continues if no caller waits for it any more; false by default. A token refresh, for
+    ///   - mustFinish: whether the work continues if no caller waits for it any more. Default: `false`. A token refresh, for
     ///     example, must finish: its result would otherwise be lost. The value of the first caller applies to the run.
-    ///   - work: the work. It runs in a separate task, with the first caller's priority and task-local values.
+    ///   - work: the work. The work runs in a separate task, with the first caller's priority and task-local values.
     /// - Throws: the error of the work; `CancellationError` if the caller is cancelled.
     public func run(
         _ key: Key, mustFinish: Bool = false, _ work: @escaping @Sendable () async throws -> Value
@@ -82,8 +82,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
 
     /// Begins a run without a waiting caller, unless a run with `key` is in progress.
     ///
-    /// The run continues until the work ends or ``cancelAll(where:)`` is called. It has the priority and the task-local values of
-    /// the caller.
+    /// The run continues until the work ends or ``cancelAll(where:)`` is called. The run has the priority and the task-local
+    /// values of the caller.
     ///
     /// - Parameters:
     ///   - key: identifies the work.
@@ -100,8 +100,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
 
     /// Waits until no run is in progress.
     ///
-    /// The wait includes runs that begin during the wait. It ignores a run that no caller waits for any more, and a run that
-    /// ``cancelAll(where:)`` has cancelled.
+    /// The wait includes runs that begin during the wait. Runs without a waiting caller, and runs that ``cancelAll(where:)`` has
+    /// cancelled, are ignored.
     ///
     /// - Throws: `CancellationError` if the caller is cancelled.
     public func drained() async throws {
@@ -121,7 +121,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     ///
     /// Waiting callers leave immediately with `CancellationError`. A later caller begins a new run.
     ///
-    /// - Parameter isChosen: returns whether the run with a key is cancelled; by default, every run is.
+    /// - Parameter isChosen: returns whether the run with a key is cancelled. Default: every run.
     public func cancelAll(where isChosen: (Key) -> Bool = { _ in true }) {
         let (flights, drains) = state.withLock { state in
             let chosen = state.flights.filter { isChosen($0.key) }
@@ -154,8 +154,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         }
     }
 
-    /// Starts the work. This is the only unstructured task. It belongs to its flight, which cancels the task when the last waiter
-    /// has left.
+    /// Starts the work. This is the only unstructured task. The task belongs to its flight, which cancels the task when the last
+    /// waiter has left.
     private func start(_ work: @escaping @Sendable () async throws -> Value, flight: Int, of key: Key) {
         guard state.withLock({ $0.flights[key]?.number == flight }) else { return }  // every waiter has left, or it was cancelled
         LiveWork.flight.begin()

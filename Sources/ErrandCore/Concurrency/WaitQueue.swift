@@ -26,7 +26,7 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
 
     /// Creates an empty queue.
     ///
-    /// - Parameter count: the number of lanes, at least 1; 8 by default, one for each priority.
+    /// - Parameter count: the number of lanes, at least 1. Default: 8, one for each priority.
     public init(lanes count: Int = 8) { lanes = Array(repeating: Lane(), count: count) }
 
     /// The number of waiters.

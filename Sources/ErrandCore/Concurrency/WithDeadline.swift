@@ -10,8 +10,8 @@ private enum Finisher<Result: Sendable>: Sendable {
 /// - Parameters:
 ///   - expiry: returns the error when the time has passed.
 ///   - onExpiry: called with the error of `expiry`, before `operation` is cancelled.
-///   - discard: called with a result that comes too late to be returned, also if the caller is cancelled. It must release the
-///     resources of the result.
+///   - discard: called with a result that comes too late to be returned, even if the caller is cancelled. The closure must
+///     release the resources of the result.
 ///   - operation: the work.
 public func withExpiry<Result: Sendable>(
     _ expiry: @escaping @Sendable () async throws -> TransportError, onExpiry: @Sendable (TransportError) -> Void = { _ in },

@@ -28,7 +28,7 @@ final class CallEnd: Sendable {
         if isOver { handler(.discarded) }
     }
 
-    /// Ends the call. Only the first end counts. Observers are notified in the order of registration, the innermost first.
+    /// Ends the call. Only the first end is recorded. Observers are notified in the order of registration, the innermost first.
     func end(_ outcome: Outcome) {
         let waiting = handlers.withLock { $0.take() }
         for handler in waiting ?? [] { handler(outcome) }

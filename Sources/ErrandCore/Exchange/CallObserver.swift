@@ -24,8 +24,8 @@
 /// }
 /// ```
 ///
-/// The functions run on the caller's task or on a thread of the transport, where the response arrives or the exchange ends. They
-/// must be quick and must not block.
+/// The functions run on the caller's task or on a thread of the transport, where the response arrives or the exchange ends. The
+/// functions must be quick and must not block.
 public protocol CallObserver: Sendable {
     /// The value that the observer records at the end, such as an instant. `Void` by default.
     associatedtype Mark: Sendable = Void
@@ -85,7 +85,7 @@ public struct CallOutcome: Sendable {
     public let isRefused: Bool
     /// Whether the connection has changed to another protocol. The call ends with the head of the response.
     public let isUpgraded: Bool
-    /// The end of the exchange on the wire; `nil` without a response. After an upgrade, the exchange counts as complete.
+    /// The end of the exchange on the wire; `nil` without a response. After an upgrade, the exchange is treated as complete.
     public let exchange: ExchangeLifetime.Outcome?
     /// The sizes of the bodies on the wire, if the transport knows them.
     public let sizes: ExchangeLifetime.BodySizes

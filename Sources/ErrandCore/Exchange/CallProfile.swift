@@ -83,7 +83,7 @@ public final class CallProfile: Sendable {
         }
     }
 
-    /// Ends the call. Only the first end counts.
+    /// Ends the call. Only the first end is recorded.
     private func end(_ result: String) {
         let now = now
         state.withLock { state in

@@ -73,7 +73,7 @@ public struct ExchangeTimings: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - request: the request that is sent.
-    ///   - start: when the exchange begins, counted from the beginning of the call.
+    ///   - start: the start of the exchange, as a duration since the beginning of the call.
     public init(_ request: Request, at start: Duration) {
         (url, method, self.start) = (request.redactedURL, request.method.rawValue, start)
     }
@@ -82,7 +82,7 @@ public struct ExchangeTimings: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - event: the event.
-    ///   - instant: when the event happened, counted from the beginning of the call.
+    ///   - instant: the time of the event, as a duration since the beginning of the call.
     public mutating func record(_ event: ExchangeEvent, at instant: Duration) {
         switch event.kind {
         case .dnsStart:

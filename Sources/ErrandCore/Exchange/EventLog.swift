@@ -62,8 +62,8 @@ private struct SerialSink<Progress: Sendable>: ~Copyable {
 
     /// - Parameter make: called under a lock. Returns the event, if any, and the event that directly follows it.
     func record(_ make: (inout Progress) -> (ExchangeEvent?, then: ExchangeEvent?)) {
-        // If no other caller is delivering, this caller delivers its own event immediately. Then it delivers the events that other
-        // callers have added meanwhile.
+        // If no other caller is delivering, this caller delivers its own event immediately. Then this caller delivers the events
+        // that other callers have added during the delivery.
         var (event, then) = state.withLock { state -> (ExchangeEvent?, ExchangeEvent?) in
             var (event, then) = make(&state.progress)
             state.stamp(&event)

@@ -16,9 +16,9 @@ internal import Synchronization
 ///
 /// - `callStart` is the first event of a call, and `callEnd` the last.
 /// - Each exchange has its own number (``exchange``), begins with `start`, and ends with `end`.
-/// - Between `start` and `end`, these events come in this order, if the exchange reaches them and the transport reports them:
-///   `connectionAcquired`, `requestHeadSent`, `requestBytesSent` (any number), `requestSent`, `informationalResponse` (any number),
-///   `responseHead`, `responseBytesReceived` (any number). A response may begin before the whole request is sent.
+/// - Between `start` and `end`, the following events come in this order, as far as the exchange reaches and the transport reports
+///   them: `connectionAcquired`, `requestHeadSent`, `requestBytesSent` (any number), `requestSent`, `informationalResponse` (any
+///   number), `responseHead`, `responseBytesReceived` (any number). A response may begin before the whole request is sent.
 /// - `queueStart` is always followed by `queueEnd`, and `waitStart` by `waitEnd`.
 ///
 /// If a connection is opened for the exchange, the events of its steps come between `start` and `connectionAcquired`, in this
@@ -121,7 +121,7 @@ public struct ExchangeEvent: Sendable {
     /// The failure; only with ``Kind/end`` and ``Kind/callEnd``, and `nil` for success.
     public let failure: (any Error)?
 
-    /// The values that only few events have. They are stored separately, so that all other events are small.
+    /// The values that only few events have. These values are stored separately, so that all other events are small.
     private final class Details: Sendable {
         let response: HTTPResponse?
         let connection: ConnectionInfo?
@@ -134,7 +134,7 @@ public struct ExchangeEvent: Sendable {
         }
     }
 
-    /// The timings. They are stored separately, because they are large, and only one event of an exchange has them.
+    /// The timings. The timings are stored separately, because they are large, and only one event of an exchange has them.
     private final class BoxedTimings: Sendable {
         let value: Timings
         init(_ value: Timings) { self.value = value }
@@ -204,7 +204,7 @@ extension ExchangeEvent: CustomStringConvertible, HidesStorage {
 
 /// A receiver of the events of calls. See ``ExchangeEvent`` for an example.
 public protocol EventSink: Sendable {
-    /// Records an event. Called synchronously and in order, by one thread at a time for each call. It must be quick and must not
-    /// block.
+    /// Records an event. Called synchronously and in order, by one thread at a time for each call. The function must be quick and
+    /// must not block.
     func record(_ event: ExchangeEvent)
 }

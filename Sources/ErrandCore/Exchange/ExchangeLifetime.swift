@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// The lifetime of one exchange on the wire. It ends when the last byte of the response was *received*, whether or not that byte
-/// has been read.
+/// The lifetime of one exchange on the wire. The exchange ends when the last byte of the response was *received*, even if nobody
+/// has read that byte.
 ///
 /// ```swift
 /// let response = try await next.send(request)

@@ -17,7 +17,7 @@ package import ErrandFormats
 /// - ``description`` is for developers: request, phase, reason and attempts on one line.
 /// - `errorDescription`, which is `localizedDescription`, is a sentence for people.
 /// - `failureReason` says why the call failed.
-/// - `recoverySuggestion` says what a user of the app can do. It is `nil` if only a developer can help.
+/// - `recoverySuggestion` says what a user of the app can do. The suggestion is `nil` if only a developer can help.
 ///
 /// All texts are in English. No text holds a secret or a body. As an `NSError`, a failure has its type's name as the domain and the
 /// code 1.
@@ -35,7 +35,7 @@ public protocol RequestFailure: LocalizedError, CustomStringConvertible, CustomR
     var response: HTTPResponse? { get }
     /// The first bytes of the response's body, bounded; empty if no bytes were kept.
     var bodyPrefix: Data { get }
-    /// The attempts before this one, oldest first. `retry` adds them.
+    /// The earlier attempts of the call, oldest first. `retry` adds them.
     var attempts: [AttemptRecord] { get set }
     /// The reason why no further attempt was made, although the policy called for an attempt. `nil` if the policy called for no further
     /// attempt.

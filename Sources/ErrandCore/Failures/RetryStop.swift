@@ -33,7 +33,7 @@ public enum RetryStop: String, Sendable, Hashable {
             "the method is not idempotent, and the request may have been processed; "
                 + "an idempotency key (options.idempotencyKey = .attached) would permit it"
         case .attemptsUsedUp: "all attempts are used up"
-        case .bodyCannotBeReplayed: "the body of the request can be read once only"
+        case .bodyCannotBeReplayed: "the body of the request can be read only once"
         case .retryAfterTooLong: "the server asks for a longer wait than the policy allows"
         case .deadlineTooNear: "the wait before a further attempt would pass the deadline"
         case .budgetUsedUp: "the retry budget of this origin is used up"

@@ -65,10 +65,10 @@ public struct ServiceError: RequestFailure {
     ///
     /// - Parameters:
     ///   - code: the code of the error.
-    ///   - message: the back end's message; empty by default.
-    ///   - requestID: the identifier of the request at the back end; `nil` by default.
-    ///   - details: further details of the back end; none by default.
-    ///   - equivalentStatus: the status that the code corresponds to; the status of the response by default.
+    ///   - message: the back end's message. Default: empty.
+    ///   - requestID: the identifier of the request at the back end. Default: `nil`.
+    ///   - details: further details of the back end. Default: none.
+    ///   - equivalentStatus: the status that the code corresponds to. Default: the status of the response.
     public init(
         _ code: Code, message: String = "", requestID: String? = nil, details: JSONValue = .null,
         equivalentStatus: HTTPResponse.Status? = nil

@@ -76,7 +76,7 @@ extension Request {
         return rule.accepts(status) || (options.call.mayFollowRedirects && status.kind == .redirection)
     }
 
-    /// Returns whether the status of a response is a failure: the call's rule refuses it, or there is no rule and the status code
-    /// is at least 400.
+    /// Returns whether the status of a response is a failure. A status is a failure if the call's rule refuses it. Without a
+    /// rule, a status code of at least 400 is a failure.
     func refuses(_ response: Response) -> Bool { !(accepts(response) ?? (response.head.status.code < 400)) }
 }

@@ -23,8 +23,7 @@ public struct TransportError: RequestFailure {
         public static let cannotConnect = Code("cannot connect")
         /// The connection broke off.
         public static let connectionLost = Code("connection lost")
-        /// A deadline or a timeout passed. `phase`, `elapsed` and `message` say in which phase, after how long, and which limit
-        /// passed.
+        /// A deadline or a timeout passed. `message` names the limit, `phase` is the phase, and `elapsed` is the time until then.
         public static let timedOut = Code("timed out")
         /// The certificate or the handshake was refused.
         public static let tls = Code("TLS failure")
@@ -105,8 +104,8 @@ public struct TransportError: RequestFailure {
     ///
     /// - Parameters:
     ///   - phase: the phase in which the deadline or the timeout passed.
-    ///   - elapsed: how long the exchange took; `nil` if the time is not known.
-    ///   - message: which limit passed; `nil` for the deadline of the request.
+    ///   - elapsed: the duration of the exchange; `nil` if the duration is not known.
+    ///   - message: the limit that passed. `nil`: the deadline of the request.
     ///   - underlying: the error of the layer below; `nil` if that layer has reported no error.
     ///   - request: the request; `nil` if no request has caused the error.
     ///   - response: the head of the response; `nil` if no head had arrived.

@@ -56,7 +56,8 @@ package final class StackLimits: Sendable {
 }
 
 extension Request {
-    /// Undoes the changes of a layer to the call: the deadline, the event sink and the call state become those of `outer` again.
+    /// Undoes the changes of a layer to the call: the request gets the deadline, the event sink and the call state of `outer`
+    /// again.
     ///
     /// If a layer has sent a different request, the different request stays unchanged.
     mutating func restoreCall(of outer: Request) {
@@ -88,7 +89,7 @@ extension Request {
 }
 
 extension Error {
-    /// Returns the error, whose request has the call of `outer` again.
+    /// Returns the error, with `restoreCall(of:)` applied to its request.
     ///
     /// - Parameter outer: the request as the layer received it.
     func restoringCall(of outer: Request) -> any Error {

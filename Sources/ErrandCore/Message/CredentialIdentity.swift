@@ -24,7 +24,7 @@ public struct CredentialIdentity: Sendable, Hashable, CustomStringConvertible, H
     /// - Parameters:
     ///   - scheme: the name of the authentication scheme, such as `basic`. It is shown.
     ///   - parts: the texts that distinguish two accounts of this scheme, such as a user and a password, or a token. The texts
-    ///     may be secret, and are never shown. They are compared octet by octet.
+    ///     may be secret, and are never shown. Texts are compared octet by octet.
     public init(scheme: String, _ parts: String...) {
         (self.scheme, account, self.parts) = (OctetKey(scheme), nil, parts.map { OctetKey($0) })
     }

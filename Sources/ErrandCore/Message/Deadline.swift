@@ -24,10 +24,10 @@ public struct Deadline: Sendable, CustomStringConvertible {
     private init(kind: Kind) { self.kind = kind }
 
     /// Creates a deadline that is `duration` from now on the continuous clock, which continues while the machine sleeps. If
-    /// `duration` is zero or less, the deadline has already passed. More than 100 years count as 100 years.
+    /// `duration` is zero or less, the deadline has already passed. More than 100 years are treated as 100 years.
     public init(after duration: Duration) { self.init(continuous: .now.advanced(by: duration.bounded)) }
 
-    /// Creates a deadline from an instant on the continuous clock. More than 100 years away counts as 100 years.
+    /// Creates a deadline from an instant on the continuous clock. More than 100 years away is treated as 100 years.
     public init(_ instant: ContinuousClock.Instant) {
         let now = ContinuousClock.now
         let remaining = now.duration(to: instant)
@@ -36,7 +36,7 @@ public struct Deadline: Sendable, CustomStringConvertible {
 
     private init(continuous instant: ContinuousClock.Instant) { kind = .continuous(Self.base.duration(to: instant)) }
 
-    /// Creates a deadline that is `duration` from now on `clock`. More than 100 years count as 100 years.
+    /// Creates a deadline that is `duration` from now on `clock`. More than 100 years are treated as 100 years.
     public init(after duration: Duration, clock: any Clock<Duration>) {
         if clock is ContinuousClock {
             self.init(after: duration)

@@ -24,8 +24,8 @@ public protocol OptionKey: SendableMetatype {
     /// The default depends on the value:
     /// - The default value, if it is `Hashable` or `nil`: ``OptionIdentity/ignored``.
     /// - Any other `Hashable` value: the value itself. An ``OptionOverride`` of a `Hashable` value is `Hashable`.
-    /// - Any other value: ``OptionIdentity/unique``. There are two exceptions. An ``OptionOverride`` that is `.inherited` counts
-    ///   as not set, and `.off` equals `.off`.
+    /// - Any other value: ``OptionIdentity/unique``. There are two exceptions. An ``OptionOverride`` that is `.inherited` is
+    ///   treated as not set, and `.off` equals `.off`.
     ///
     /// If the option acts outside coalescing, or does not affect the exchange, return ``OptionIdentity/ignored``.
     static func identity(of value: Value) -> OptionIdentity

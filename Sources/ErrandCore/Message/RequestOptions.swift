@@ -44,8 +44,8 @@ public struct RequestOptions: Sendable {
         set { values[key] = newValue }
     }
 
-    /// The part of the options that must be equal in two requests that share an exchange; `nil` if an option keeps this request
-    /// from sharing an exchange.
+    /// The part of the options that must be equal in requests that share an exchange. `nil`: an option of this request forbids
+    /// sharing.
     ///
     /// The identity is computed on each access. Each key determines the identity of its own value: see
     /// ``OptionKey/identity(of:)``.
@@ -60,7 +60,7 @@ public struct RequestOptions: Sendable {
 
     /// Adds an event sink. An existing event sink stays.
     ///
-    /// - Parameter sink: the sink to add. It receives each event after the earlier sinks.
+    /// - Parameter sink: the sink to add. The added sink receives each event after the earlier sinks.
     public mutating func addEventSink(_ sink: some EventSink) { eventSink = EventSinks.together(eventSink, sink) }
 
     /// Restores the call state and the event sink as they are in `outer`.

@@ -47,7 +47,7 @@ private enum ContentCodingKey: MetadataKey { static var defaultValue: String? { 
 private enum EncodedFieldsKey: MetadataKey { static var defaultValue: HTTPFields { [:] } }
 
 extension ResponseMetadata {
-    /// The content coding of the body on the wire, from which it was decoded (`gzip`); `nil` if it was not encoded.
+    /// The content coding, such as `gzip`, from which the body was decoded. `nil`: the body was not encoded.
     public var contentCoding: String? {
         get { self[ContentCodingKey.self] }
         set { self[ContentCodingKey.self] = newValue }

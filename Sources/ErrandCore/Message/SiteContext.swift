@@ -13,13 +13,13 @@ public enum SiteContext: Sendable, Hashable, CaseIterable {
     case crossSiteNavigation
 }
 
-/// Without the context, a redirect to another site would count as a request of the same site.
+/// Without the context, a redirect to another site would be treated as a request of the same site.
 private enum SiteContextKey: CrossOriginOptionKey {
     static var defaultValue: SiteContext? { nil }
 }
 
 extension RequestOptions {
-    /// The site from which the request is made; `nil`, the default, for a request of the app itself, which is treated as a
+    /// The site from which the request is made. `nil`, the default: the app itself makes the request, which is treated as a
     /// request of the same site.
     public var siteContext: SiteContext? {
         get { self[SiteContextKey.self] }

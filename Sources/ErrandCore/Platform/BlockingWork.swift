@@ -59,7 +59,7 @@ final class BlockingWork: Sendable {
 
     private func perform(_ work: @Sendable () -> Void, on queue: DispatchQueue) {
         work()
-        // Each piece of work runs in its own block, so that it is released when it is done.
+        // Each piece of work runs in a separate block, so that the work is released when it is done.
         let next = state.withLock { state in
             let next = state.queued.popFirst()
             if next == nil { state.idle.append(queue) }

@@ -49,7 +49,7 @@ final class JournalFile: Sendable {
     ///
     /// - Parameters:
     ///   - path: the path of the file. Its folder must exist. ``replace(with:)`` uses the file `PATH.new`, which is removed here.
-    ///   - limitBytes: the maximum length of the file in octets, from 64 to 2^30; 1 MiB by default.
+    ///   - limitBytes: the maximum length of the file in octets, from 64 to 2^30. Default: 1 MiB.
     ///   - calls: the system's calls.
     /// - Throws: `FileWriteError`, also if the file is not a journal or has more octets than `limitBytes`. The file is then
     ///   unchanged.
@@ -119,7 +119,7 @@ final class JournalFile: Sendable {
 
     /// Appends a record.
     ///
-    /// - Parameter synchronizes: whether the record is on the disk when this function returns; true by default.
+    /// - Parameter synchronizes: whether the record is on the disk when this function returns. Default: `true`.
     /// - Throws: `FileWriteError`. The record is then not in the file, with one exception: if the disk also refuses to remove a
     ///   part of the record, the next ``append(_:synchronizes:)`` removes this part first. If the file is opened again before that,
     ///   the opener may read this record.
@@ -189,8 +189,8 @@ final class JournalFile: Sendable {
     }
 }
 
-/// The checksum CRC-32 ([RFC 1952, section 8](https://www.rfc-editor.org/rfc/rfc1952#section-8)). It detects accidents, not
-/// forgeries.
+/// The checksum CRC-32 ([RFC 1952, section 8](https://www.rfc-editor.org/rfc/rfc1952#section-8)). The checksum detects accidents,
+/// not forgeries.
 enum CRC32 {
     private static let table: [UInt32] = (0..<256).map { octet in
         (0..<8).reduce(UInt32(octet)) { value, _ in value & 1 == 1 ? value >> 1 ^ 0xEDB8_8320 : value >> 1 }

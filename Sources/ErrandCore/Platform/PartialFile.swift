@@ -34,7 +34,7 @@ final class PartialFile: Sendable {
     /// - Parameters:
     ///   - path: the path of the file. Its folder must exist.
     ///   - opening: whether the file must, may or must not exist.
-    ///   - permissions: the permissions of the file; 0600 by default. An existing file loses all other permissions.
+    ///   - permissions: the permissions of the file. Default: 0600. An existing file loses all other permissions.
     ///   - calls: the system's calls.
     /// - Throws: `FileWriteError`, also for a symbolic link, a folder, a device, a pipe, and a file whose permissions can't be changed.
     init(path: String, _ opening: Opening, permissions: UInt16 = 0o600, calls: FileCalls = .system) throws(FileWriteError) {

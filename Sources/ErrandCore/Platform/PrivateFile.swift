@@ -16,7 +16,7 @@ package enum PrivateFile {
 
     /// Returns the bytes of the file; `nil` if there is no file.
     ///
-    /// - Parameter limitBytes: the maximum length of the file in bytes; at least 0, 1 MiB by default.
+    /// - Parameter limitBytes: the maximum length of the file in bytes, at least 0. Default: 1 MiB.
     /// - Throws: `FileReadError`, also if other users can read or write the file, or the file has more than `limitBytes`.
     package static func read(_ path: String, limitBytes: Int = limitBytes) async throws -> Data? {
         try await BlockingWork.run {
@@ -51,8 +51,8 @@ package enum PrivateFile {
     /// The next ``write(_:to:)`` uses this space, and does not fail because of a full disk. Until then, the file `PATH.part`
     /// exists.
     ///
-    /// - Parameter limitBytes: the largest length of the present content for which space is reserved, in bytes; at least 0, 1 MiB
-    ///   by default.
+    /// - Parameter limitBytes: the largest length of the present content for which space is reserved, in bytes, at least 0.
+    ///   Default: 1 MiB.
     /// - Throws: `FileWriteError`. After a failure, the part file is removed.
     package static func reserve(_ path: String, limitBytes: Int = limitBytes) async throws {
         try await BlockingWork.run {

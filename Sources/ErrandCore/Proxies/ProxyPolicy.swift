@@ -32,7 +32,7 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, HidesStorage {
     /// | `all_proxy`, `ALL_PROXY` | the proxy for schemes without a separate variable |
     /// | `no_proxy`, `NO_PROXY` | the hosts that need no proxy, separated by commas or spaces |
     ///
-    /// The name in lower case has precedence. An empty variable counts as missing. The proxies are written as for
+    /// The name in lower case has precedence. An empty variable is treated as missing. The proxies are written as for
     /// ``ProxySettings/init(_:)``.
     ///
     /// `http_proxy` is read only in lower case, because a request can set `HTTP_PROXY` for a program that runs under CGI. Some
@@ -51,10 +51,10 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, HidesStorage {
     /// Names are not resolved. An address or a network matches only if the host of the URL is an address. Any other part, such as
     /// `<local>` or `192.168.*`, matches nothing, and is shown by ``description``.
     ///
-    /// If a variable is invalid, only the requests that would use its proxy fail. They fail with ``ProxySettingsError``, which
+    /// If a variable is invalid, only the requests that would use its proxy fail. Their error is a ``ProxySettingsError``, which
     /// names the variable. ``description`` shows the reason.
     ///
-    /// - Parameter variables: the variables by name; the environment of the process by default. The variables are read once, when
+    /// - Parameter variables: the variables by name. Default: the environment of the process. The variables are read once, when
     ///   this function is called.
     public static func environment(_ variables: [String: String] = ProcessInfo.processInfo.environment) -> ProxyPolicy {
         ProxyPolicy(.environment(ProxyEnvironment(variables)))

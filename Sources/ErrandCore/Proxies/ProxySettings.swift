@@ -48,9 +48,9 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesS
     public let port: Int
     /// The credentials for the proxy; `nil` if the proxy requires none.
     ///
-    /// The credentials are sent to an HTTP proxy with every request, before the proxy asks for them. This saves a round trip, and
-    /// is safe because the credentials are for this proxy alone. Without TLS to the proxy, everybody on the path to the proxy can
-    /// read the credentials.
+    /// The credentials are sent to an HTTP proxy with every request, before the proxy asks for them. Sending the credentials
+    /// early saves a round trip. It is safe, because the credentials are for this proxy alone. Without TLS to the proxy,
+    /// everybody on the path to the proxy can read the credentials.
     public let credentials: Credentials?
     /// The responder to the challenges of an HTTP proxy, for schemes other than Basic; `nil`, the default: challenges get no
     /// response. See ``ProxyAuthenticator``.
@@ -76,7 +76,7 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesS
     /// - Parameters:
     ///   - host: the name or the address of the proxy.
     ///   - port: the port of the proxy.
-    ///   - credentials: for Basic authentication; `nil`, the default, if the proxy requires none.
+    ///   - credentials: the credentials for Basic authentication. Default: `nil`, for a proxy that requires none.
     public static func http(host: String, port: Int, credentials: (user: String, password: String)? = nil) -> ProxySettings {
         ProxySettings(.http, host, port, credentials)
     }
@@ -89,8 +89,8 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesS
     ///
     /// - Parameters:
     ///   - host: the name or the address of the proxy.
-    ///   - port: the port of the proxy; 443 by default.
-    ///   - credentials: for Basic authentication; `nil`, the default, if the proxy requires none.
+    ///   - port: the port of the proxy. Default: 443.
+    ///   - credentials: the credentials for Basic authentication. Default: `nil`, for a proxy that requires none.
     public static func https(host: String, port: Int = 443, credentials: (user: String, password: String)? = nil) -> ProxySettings {
         ProxySettings(.https, host, port, credentials)
     }
@@ -99,7 +99,7 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesS
     ///
     /// - Parameters:
     ///   - host: the name or the address of the proxy.
-    ///   - port: the port of the proxy; 1080 by default.
+    ///   - port: the port of the proxy. Default: 1080.
     ///   - credentials: a user and a password of 1 to 255 bytes each. Everybody on the path to the proxy can read them
     ///     ([RFC 1929](https://www.rfc-editor.org/rfc/rfc1929)); `nil`, the default, if the proxy requires none.
     public static func socks5(

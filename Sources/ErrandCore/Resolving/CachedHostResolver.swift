@@ -29,8 +29,8 @@ public final class CachedHostResolver: HostResolver {
     ///
     /// - Parameters:
     ///   - base: the resolver that finds the addresses.
-    ///   - timeToLive: the time for which addresses are kept; 30 s by default, more than zero.
-    ///   - maxHosts: the largest number of hosts and ports whose addresses are kept; 1,000 by default, at least 1.
+    ///   - timeToLive: the time for which addresses are kept, more than zero. Default: 30 s.
+    ///   - maxHosts: the largest number of hosts and ports whose addresses are kept, at least 1. Default: 1,000.
     ///   - clock: the clock that measures the time.
     public init(
         _ base: some HostResolver, for timeToLive: Duration = .seconds(30), maxHosts: Int = 1000,

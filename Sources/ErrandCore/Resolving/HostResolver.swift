@@ -14,9 +14,9 @@
 /// The resolver of the system is ``SystemHostResolver``. ``cached(for:maxHosts:clock:)`` keeps the addresses of any resolver for
 /// a time, and ``HostOverrides`` replaces the addresses of some hosts.
 ///
-/// A transport asks its resolver once for each connection that it opens. It does not ask if the host is an address, or for a Unix
-/// domain socket. The time of the lookup counts toward the transport's limit for connecting. The lookup runs in a task of the
-/// transport, without the task-local values of the caller. When the connection is no longer needed, the task is cancelled.
+/// A transport asks its resolver once for each connection that it opens. A transport does not ask if the host is an address, or
+/// for a Unix domain socket. The time of the lookup counts toward the transport's limit for connecting. The lookup runs in a task
+/// of the transport, without the task-local values of the caller. When the connection is no longer needed, the task is cancelled.
 public protocol HostResolver: Sendable {
     /// Returns the addresses of a host, in the order of preference. The transport alternates between IPv6 and IPv4, and begins
     /// with the kind of the first address ([RFC 8305, section 4](https://www.rfc-editor.org/rfc/rfc8305#section-4)).
@@ -41,8 +41,8 @@ extension HostResolver {
     /// Returns a resolver that asks this resolver, and keeps the addresses for a time. See ``CachedHostResolver``.
     ///
     /// - Parameters:
-    ///   - timeToLive: the time for which addresses are kept; 30 s by default, more than zero.
-    ///   - maxHosts: the largest number of hosts and ports whose addresses are kept; 1,000 by default, at least 1.
+    ///   - timeToLive: the time for which addresses are kept, more than zero. Default: 30 s.
+    ///   - maxHosts: the largest number of hosts and ports whose addresses are kept, at least 1. Default: 1,000.
     ///   - clock: the clock that measures the time.
     public func cached(
         for timeToLive: Duration = .seconds(30), maxHosts: Int = 1000, clock: any Clock<Duration> = ContinuousClock()

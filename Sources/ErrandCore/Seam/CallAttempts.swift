@@ -29,7 +29,7 @@ public struct CallAttempts: Sendable {
 
     /// Creates the attempts of a call.
     ///
-    /// - Parameter records: the attempts made before; none by default.
+    /// - Parameter records: the attempts made before. Default: none.
     public init(_ records: [AttemptRecord] = []) { self.records = records }
 
     /// Releases the response of an attempt, records the attempt, waits, and returns the request of the next attempt.
@@ -39,9 +39,9 @@ public struct CallAttempts: Sendable {
     /// - Parameters:
     ///   - request: the request to send next: the same request, or a changed copy.
     ///   - result: the response or the failure of the attempt.
-    ///   - counts: whether the attempt is recorded in ``records`` and ``count``; true by default. Pass false for a hop of a
+    ///   - counts: whether the attempt is recorded in ``records`` and ``count``. Default: `true`. Pass false for a hop of a
     ///     redirect, which is not an attempt.
-    ///   - delay: the wait before the next attempt; zero by default.
+    ///   - delay: the wait before the next attempt. Default: zero.
     ///   - clock: the clock that measures the waits.
     ///   - onDecision: runs after the attempt was recorded, and before the wait: for a report of the decision. Nothing by default.
     /// - Returns: `request`, with the count of attempts in ``RequestOptions/resendCount``.
@@ -63,7 +63,7 @@ public struct CallAttempts: Sendable {
     ///
     /// - Parameters:
     ///   - result: the response or the failure of the attempt.
-    ///   - delay: the wait before the next attempt; zero by default.
+    ///   - delay: the wait before the next attempt. Default: zero.
     public mutating func append(_ result: Result<Response, any Error>, delay: Duration = .zero) {
         let outcome: AttemptRecord.Outcome
         switch result {
@@ -156,7 +156,7 @@ extension Response {
     /// the body is abandoned.
     ///
     /// - Parameters:
-    ///   - limit: the time for reading the body; ``releaseLimit`` by default.
+    ///   - limit: the time for reading the body. Default: ``releaseLimit``.
     ///   - clock: the clock that measures the time.
     /// - Throws: only `CancellationError`.
     public func release(within limit: Duration = releaseLimit, on clock: any Clock<Duration> = ContinuousClock()) async throws {

@@ -1,5 +1,5 @@
-/// A layer around a sender. The layer sees each request before the sender and each response after the sender. It can change,
-/// replace or repeat both.
+/// A layer around a sender. The layer sees each request before the sender and each response after the sender. The layer can
+/// change, replace or repeat both.
 ///
 /// ```swift
 /// struct UserAgent: HTTPMiddleware {
@@ -48,7 +48,7 @@ public protocol HTTPMiddleware: Sendable {
     /// ```
     var neighbors: [MiddlewareNeighbor] { get }
 
-    /// Whether the middleware may send a request to a sender other than `next`. That request bypasses the inner layers.
+    /// Whether the middleware may send a request to a sender other than `next`. Such a request bypasses the inner layers.
     ///
     /// False by default. The stack then sets the timeout of ``RequestOptions/timeout`` itself if only a layer inside would set it.
     var mayBypassInnerLayers: Bool { get }

@@ -60,7 +60,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     /// - If the layer has only places that it must be outside, it is directly outside the outermost of these places.
     ///
     /// A layer without such rules is inside `validateStatus` and outside `fallback` and `retry`. Such a layer sees each call
-    /// once, with the whole URL and within the deadline of the call. It sees every response, with any status.
+    /// once, with the whole URL and within the deadline of the call. The layer sees every response, with any status.
     /// ``HTTPSender/wrapped(by:inside:)`` and ``HTTPSender/wrapped(by:outside:)`` name another place. If two layers have the same
     /// place, the layer added later is outside.
     ///
@@ -150,7 +150,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
         return request
     }
 
-    /// Returns a sender that sends a request through the layers that apply to prepared requests, to an end that stores the request.
+    /// Returns a sender for `prepared`: the layers that apply to prepared requests, and an end that stores the request.
     func preparing(_ preparation: Preparation) -> any HTTPSender { list.preparing(preparation) }
 
     static func name(of sender: some HTTPSender) -> String {

@@ -231,8 +231,7 @@ struct LayerBase: Sendable {
     func preparing(_ preparation: Preparation) -> any HTTPSender { end(preparation) }
 }
 
-/// A middleware together with the sender that it wraps. Only this type restores the call (``CallState``) as it was before a layer
-/// changed it.
+/// A middleware together with the sender that it wraps. Only this type undoes the changes of a layer to the call (``CallState``).
 private struct Wrapped<Middleware: HTTPMiddleware>: HTTPSender {
     let middleware: Middleware
     let next: any HTTPSender

@@ -1,7 +1,7 @@
 /// A check of a stack's order against the rules of its layers. The check has no side effects, and runs only on request.
 struct MiddlewareOrder {
-    /// One rule: `outer` must be outside `inner`. Both are indices of layers. If several layers have the same place, the rule
-    /// applies to the outermost layer.
+    /// One rule: `outer` must be outside `inner`. `outer` and `inner` are indices of layers. If several layers have the same
+    /// place, the rule applies to the outermost layer.
     private struct Rule: Hashable {
         let outer: Int
         let inner: Int

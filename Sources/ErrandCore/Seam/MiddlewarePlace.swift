@@ -25,7 +25,8 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     /// ``HTTPStack/ordered(around:defaults:)``.
     ///
     /// No two middleware of the library have the same place. ``unplaced`` is the position of a layer without its own rules.
-    /// Such a layer sees each call once, with the whole URL and within the deadline. It sees every response, with any status.
+    /// Such a layer sees each call once, with the whole URL and within the deadline. The layer sees every response, with any
+    /// status.
     public static let canonicalOrder: [MiddlewarePlace] = [
         .server, .userAgent, .number, .traceCall, .log, .events, .profile, .timeout, .validateStatus, .unplaced, .fallback, .validate,
         .retry,

@@ -12,7 +12,7 @@ extension LayerList {
 
     /// Reports the order problems of a stack, if there are any and they have not been reported.
     ///
-    /// - Parameter writeLine: writes a line to standard error. It does nothing in release builds.
+    /// - Parameter writeLine: writes a line to standard error. Release builds report nothing.
     func reportOrderProblems(writeLine: (String) -> Void = writeDebugLine) {
         guard claimOrderReport() else { return }
         let problems = MiddlewareOrder(layers, isSorted: isSorted).problems

@@ -9,7 +9,7 @@
 public enum SafeText {
     /// Returns text from outside in a form that is safe to show: on one line, and without control characters.
     ///
-    /// - Parameter limit: the most characters, at least 0; 200 by default. Each character has only a few combining marks. The work does not
+    /// - Parameter limit: the most characters, at least 0. Default: 200. Each character has only a few combining marks. The work does not
     ///   grow with the part that is cut off.
     public static func line(_ text: some StringProtocol, limit: Int = 200) -> String { text.shownSafely(limit: limit) }
 
@@ -25,7 +25,7 @@ public enum SafeText {
     /// Returns a share as a percentage: `50 %`, `99.9 %`.
     public static func percent(_ share: Double) -> String { share.inPercent }
 
-    /// Returns the text of an error that is safe in a message: the description of a ``RequestFailure`` or a ``SafelyDescribedError``, and
-    /// only the type of any other error, because its description may have secrets.
+    /// Returns a text for an error that is safe in a message. The text is the description of a ``RequestFailure`` or a
+    /// ``SafelyDescribedError``. Of any other error, the text is only the type, because its description may have secrets.
     public static func error(_ error: any Error) -> String { safeDescription(of: error) }
 }

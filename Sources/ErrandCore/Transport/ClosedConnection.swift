@@ -32,6 +32,6 @@ public protocol ClosedConnectionSource: ConnectionSource {
     /// - Parameters:
     ///   - id: the name of the observer. A later observer with the same name replaces it.
     ///   - observer: a closure, called once for each connection on the connection's event loop. The closure must be quick and
-    ///     must not block. It must not retain the transport, because the transport would then never be released.
+    ///     must not block. The closure must not retain the transport, because the transport would then never be released.
     func observeClosedConnections(as id: String, _ observer: @escaping @Sendable (ClosedConnection) -> Void)
 }

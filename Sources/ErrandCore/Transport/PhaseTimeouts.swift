@@ -1,4 +1,4 @@
-/// The longest durations of the phases of an exchange. `nil` means no limit. More than 100 years count as 100 years.
+/// The longest durations of the phases of an exchange. `nil` means no limit. More than 100 years are treated as 100 years.
 ///
 /// ```swift
 /// transport.phaseTimeouts(connect: .seconds(5), firstByte: .seconds(10))

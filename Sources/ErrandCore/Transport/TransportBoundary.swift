@@ -1,6 +1,6 @@
 /// The layer directly outside the transport, which every request passes. The boundary checks for cancellation, refuses a request
-/// without an authority, and adds the priority field. It enforces deadlines and phase limits for transports that can't enforce
-/// them.
+/// without an authority, and adds the priority field. For a transport that can't enforce deadlines and phase limits, the boundary
+/// enforces them.
 struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
     let transport: Transport
 

@@ -1,5 +1,5 @@
-/// The error for text that is not a URL, path or query that can be sent. It is thrown before anything is sent. Most errors are
-/// thrown when a request is built. A missing host is found when the request is sent.
+/// The error for text that is not a URL, path or query that can be sent. The error is thrown before anything is sent. Most errors
+/// are thrown when a request is built. A missing host is found when the request is sent.
 ///
 /// The description shows the text without secrets, and says what to do: `invalid URL '/users': it has no host; give a whole URL, or add
 /// .server("https://…") to the stack`.

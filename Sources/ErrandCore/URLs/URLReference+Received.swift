@@ -17,7 +17,7 @@ extension URLReference {
     ///   two hexadecimal digits becomes `%25`. Browsers send some of these octets unchanged
     ///   ([WHATWG URL, section 1.3](https://url.spec.whatwg.org/#percent-encoded-bytes)). A server decodes both forms to the same
     ///   text.
-    /// - A backslash is percent-encoded, too. In browsers, a backslash is read as a slash, so that `/\other.example` leads to
+    /// - A backslash is also percent-encoded. In browsers, a backslash is read as a slash, so that `/\other.example` leads to
     ///   another host. In this initializer, a backslash is a part of the path on the same host.
     /// - The scheme, host and port are not repaired.
     ///

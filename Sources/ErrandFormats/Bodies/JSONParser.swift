@@ -30,11 +30,11 @@ extension JSONValue {
     ///
     /// - Parameters:
     ///   - bytes: the text. A byte order mark is skipped.
-    ///   - limitBytes: the largest size of the text, in bytes; 64 MiB by default. The value takes up to about 25 times as much
+    ///   - limitBytes: the largest size of the text, in bytes. Default: 64 MiB. The value takes up to about 25 times as much
     ///     memory, for example for an array of small objects.
     /// - Throws: ``JSONParsingError`` for text that is not JSON, is larger than `limitBytes`, or nests deeper than ``depthLimit``.
-    ///   Names and strings that are slow to compare also throw the error: a member's name that is longer than 256 bytes and not
-    ///   ASCII, and a string with more than 128 combining marks in a row.
+    ///   The error is also thrown for names and strings that are slow to compare: a member's name that is longer than 256 bytes
+    ///   and not ASCII, and a string with more than 128 combining marks in a row.
     public init(parsing bytes: some Sequence<UInt8>, limitBytes: Int = 64 * 1024 * 1024) throws(JSONParsingError) {
         func parsed(_ bytes: UnsafeBufferPointer<UInt8>) -> Result<JSONValue, JSONParsingError> {
             guard bytes.count <= limitBytes else {

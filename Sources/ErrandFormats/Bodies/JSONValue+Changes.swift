@@ -2,8 +2,8 @@
 
 extension JSONValue {
     /// Changes the value by a merge patch ([RFC 7396](https://www.rfc-editor.org/rfc/rfc7396)): the members of `patch` replace the
-    /// members of the same name, including those of nested objects. If a member of `patch` is `null`, the member of the same name is
-    /// removed. A patch that is not an object replaces the whole value.
+    /// members of the same name, in nested objects too. If a member of `patch` is `null`, the member of the same name is removed. A
+    /// patch that is not an object replaces the whole value.
     ///
     /// ```swift
     /// json.merge(["user": ["name": "Ada", "nickname": nil]])

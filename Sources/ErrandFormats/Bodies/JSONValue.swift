@@ -9,8 +9,8 @@
 /// print(json)                             // {"scores":[1.5],"user":{"name":"Ada"}}
 /// ```
 ///
-/// A subscript never fails. A missing member is ``null``, and so is every member of a missing member. A getter returns `nil` for a
-/// value of another type. No value is converted.
+/// A subscript never fails. A missing member is ``null``, and every member of a missing member is ``null``. A getter returns `nil`
+/// for a value of another type. No value is converted.
 ///
 /// Values are written as literals:
 ///
@@ -38,7 +38,8 @@ public enum JSONValue: Sendable, Hashable, Codable {
     case string(String)
     /// An array.
     case array([JSONValue])
-    /// An object. Its members have no order. Of several members with one name, the last counts. A `Decodable` type gets the first.
+    /// An object. Its members have no order. Of several members with one name, the last is used. A `Decodable` type gets the
+    /// first.
     ///
     /// Names are compared as Swift compares texts. An `é` in one code point and an `e` with a combining accent are the same name
     /// here, but two names in JSON ([RFC 8259, section 8.3](https://www.rfc-editor.org/rfc/rfc8259#section-8.3)).
@@ -174,7 +175,7 @@ extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expre
     public init(stringLiteral value: String) { self = .string(value) }
     /// ``array(_:)``.
     public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
-    /// ``object(_:)``. Of several members with one name, the last counts.
+    /// ``object(_:)``. Of several members with one name, the last is used.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         self = .object(Dictionary(elements, uniquingKeysWith: { $1 }))
     }

@@ -181,15 +181,15 @@ private struct BinaryList {
         (self.count, self.top, self.table) = (count, top, table)
     }
 
-    /// The largest size of the objects of a list: 64 MiB, or the size of the list itself if that is larger. Each object counts as
-    /// often as it is referred to.
+    /// The largest size of the objects of a list: 64 MiB, or the size of the list itself if that is larger. Each reference to an
+    /// object adds the object's size.
     private static let sizeLimitBytes = 64 * 1024 * 1024
 
-    /// Follows each reference once. Lists from programs refer to each array or dictionary once. They may refer to a text or a number
-    /// any number of times.
+    /// Follows each reference once. Lists from programs refer to each array or dictionary once. A text or a number may be referred
+    /// to any number of times.
     mutating func problem() -> String? {
         var containers: Set<Int> = []
-        // The size of the objects in bytes. Each object counts as often as it is referred to.
+        // The size of the objects in bytes. Each reference to an object adds the object's size.
         let (hundredfold, isTooLarge) = bytes.count.multipliedReportingOverflow(by: 100)
         let sizeLimit = max(min(isTooLarge ? .max : max(hundredfold, 1 << 20), Self.sizeLimitBytes), bytes.count)
         var size = 0

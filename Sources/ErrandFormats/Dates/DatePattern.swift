@@ -7,9 +7,9 @@
 /// | `HH`, `mm`, `ss` | hour (00 to 23), minute and second, with 2 digits each |
 /// | `S` to `SSSSSSSSS` | fraction of a second, with as many digits as letters |
 /// | `XXX` | offset from UTC: `Z`, `+01:00` |
-/// | `'T'` | the text between the quotation marks; two marks for one |
+/// | `'T'` | the text between the quotation marks, in which two quotation marks mean one |
 ///
-/// Each other character except a letter means itself. The pattern needs a year, a month and a day; a missing time is 00:00.
+/// Any other character that is not a letter means itself. The pattern needs a year, a month and a day; a missing time is 00:00.
 package struct DatePattern: Sendable {
     /// The problem of a pattern.
     package enum PatternProblem: Error, Sendable, Hashable, CustomStringConvertible {

@@ -47,8 +47,8 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
         self.init(year: year, month: month + 1, day: day, time: (hour, minute, second))
     }
 
-    /// Creates a date from its parts; `nil` if the day or the time does not exist. The second 60 is a leap second, and counts as
-    /// the first second of the next minute.
+    /// Creates a date from its parts; `nil` if the day or the time does not exist. The second 60 is a leap second, and is treated
+    /// as the first second of the next minute.
     init?(year: Int, month: Int, day: Int, time: (hour: Int, minute: Int, second: Int)) {
         guard (1...CivilCalendar.length(ofMonth: month, year: year)).contains(day), time.hour < 24, time.minute < 60, time.second <= 60
         else { return nil }

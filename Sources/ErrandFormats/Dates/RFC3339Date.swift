@@ -4,9 +4,9 @@
 /// as some servers write it. `-00:00` is UTC. A fraction has any number of digits; the digits after the ninth are checked and
 /// dropped.
 ///
-/// A day that does not exist, an hour of 24 and text after the end are refused. A second of 60 counts as the first second of the next
-/// month. A second of 60 is accepted only in the last minute of a month in UTC
-/// ([RFC 3339, section 5.7](https://www.rfc-editor.org/rfc/rfc3339#section-5.7)).
+/// A day that does not exist, an hour of 24 and text after the end are refused. A second of 60 is treated as the first second of the
+/// next month. A second of 60 is accepted only in the last minute of a month in UTC ([RFC 3339, section
+/// 5.7](https://www.rfc-editor.org/rfc/rfc3339#section-5.7)).
 package struct RFC3339Date: Sendable, Hashable {
     /// The problem of a date, without any part of the text.
     package enum Problem: Error, Sendable, Hashable, CustomStringConvertible {

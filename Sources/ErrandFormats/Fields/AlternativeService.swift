@@ -30,11 +30,11 @@ public struct AlternativeService: Sendable, Hashable, CustomStringConvertible {
     /// Creates a service.
     ///
     /// - Parameters:
-    ///   - protocolID: see ``protocolID``.
-    ///   - host: `nil` (the default): the host of the origin.
-    ///   - port: from 1 to 65535.
-    ///   - maxAge: in whole seconds; ``defaultMaxAge`` by default.
-    ///   - isPersistent: see ``isPersistent``; false by default.
+    ///   - protocolID: the protocol by its ALPN identifier: see ``protocolID``.
+    ///   - host: the host of the service. Default: `nil`, the host of the origin.
+    ///   - port: the port of the service, from 1 to 65535.
+    ///   - maxAge: the lifetime, in whole seconds. Default: ``defaultMaxAge``.
+    ///   - isPersistent: whether the service may still be used after the network has changed. Default: `false`.
     public init(_ protocolID: String, host: String? = nil, port: Int, maxAge: Duration = defaultMaxAge, isPersistent: Bool = false) {
         (self.protocolID, self.host, self.port) = (protocolID, host, port)
         (self.maxAge, self.isPersistent) = (maxAge, isPersistent)

@@ -43,8 +43,8 @@ public struct AuthenticationChallenge: Sendable, Hashable, CustomStringConvertib
 
     /// Reads the values of all fields `WWW-Authenticate` or `Proxy-Authenticate` of a response.
     ///
-    /// A parameter that occurs twice with the same value counts once. If a challenge is not valid, that challenge and the rest of the
-    /// value are left out. A value of more than 8 KiB is left out. At most 32 challenges of a value are read.
+    /// A parameter may occur twice if both values are equal. If a challenge is not valid, that challenge and the rest of the value
+    /// are left out. A value of more than 8 KiB is left out. At most 32 challenges of a value are read.
     ///
     /// If a parameter has two different values, the challenge is left out, unless its scheme is Digest.
     ///

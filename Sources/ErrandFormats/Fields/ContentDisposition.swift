@@ -22,9 +22,9 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
     /// Creates a value.
     ///
     /// - Parameters:
-    ///   - type: a token, such as `attachment`.
-    ///   - name: `nil` by default.
-    ///   - fileName: `nil` by default.
+    ///   - type: the disposition, a token such as `attachment`.
+    ///   - name: the name of a form's field. Default: `nil`.
+    ///   - fileName: the name of the file. Default: `nil`.
     public init(type: String, name: String? = nil, fileName: String? = nil) {
         (self.type, self.name, self.fileName) = (type.lowercased(), name, fileName)
     }
@@ -32,7 +32,7 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
     /// Reads a field's value; `nil` if it has no type, or is longer than 8 KiB.
     ///
     /// `filename*` ([RFC 8187](https://www.rfc-editor.org/rfc/rfc8187)) takes precedence over `filename`, unless `filename*` is
-    /// invalid. Of several parameters with one name, the first counts. Parameters after an invalid parameter are left out. A
+    /// invalid. Of several parameters with one name, the first is used. Parameters after an invalid parameter are left out. A
     /// backslash is data unless a quotation mark or another backslash follows it.
     public init?(_ text: some StringProtocol) {
         guard text.utf8.count <= FieldLimits.valueBytes else { return nil }

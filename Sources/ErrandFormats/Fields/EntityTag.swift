@@ -7,8 +7,8 @@
 /// tag?.opaque          // v17
 /// ```
 ///
-/// Two tags are equal (`==`) if they have the same octets, and both or neither are weak. To decide about a response, use
-/// ``matches(_:by:)``.
+/// Two tags are equal (`==`) if they have the same octets, and if both are weak or both are strong. To decide about a response,
+/// use ``matches(_:by:)``.
 public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     /// How two tags are compared ([RFC 9110, section 8.8.3.2](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3.2)).
     public enum Comparison: Sendable, Hashable {
@@ -27,7 +27,7 @@ public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - opaque: the text between the quotation marks.
-    ///   - isWeak: whether the tag is weak; false by default.
+    ///   - isWeak: whether the tag is weak. Default: `false`.
     /// - Returns: `nil` if `opaque` has a control character, a quotation mark, or more than 8 KiB.
     public init?(opaque: String, isWeak: Bool = false) {
         guard opaque.utf8.count <= FieldLimits.valueBytes, opaque.utf8.allSatisfy(\.isInEntityTag) else { return nil }
@@ -56,7 +56,7 @@ public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
         opaque.isExactly(other.opaque) && (comparison == .weak || !(isWeak || other.isWeak))
     }
 
-    /// Whether the tags have the same octets, and both or neither are weak.
+    /// Whether the tags have the same octets, and are both weak or both strong.
     public static func == (first: EntityTag, second: EntityTag) -> Bool {
         first.isWeak == second.isWeak && first.opaque.isExactly(second.opaque)
     }

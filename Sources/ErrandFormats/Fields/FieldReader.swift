@@ -19,8 +19,8 @@ struct FieldReader {
     /// Reads the quoted string that begins at the position, and returns its text without quotation marks. Returns `nil` if the string
     /// does not end.
     ///
-    /// - Parameter keepingBackslashes: whether a backslash is data unless a quotation mark or a backslash follows it; false by
-    ///   default. In file names, some senders do not escape backslashes.
+    /// - Parameter keepingBackslashes: whether a backslash is data unless a quotation mark or a backslash follows it. Default:
+    ///   `false`. In file names, some senders do not escape backslashes.
     mutating func quoted(keepingBackslashes: Bool = false) -> String? {
         position += 1
         var value: [UInt8] = []

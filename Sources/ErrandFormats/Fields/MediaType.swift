@@ -26,8 +26,8 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads a field's value; `nil` if the value isn't a media type.
     ///
-    /// Invalid parameters are ignored. Parameters after the first 32, and parameters that end after the first 8 KiB, are ignored,
-    /// too.
+    /// Invalid parameters are ignored. Parameters after the first 32, and parameters that end after the first 8 KiB, are also
+    /// ignored.
     public init?(_ text: some StringProtocol) {
         let parts = Self.splitUnquoted(text)
         guard let essence = parts.first else { return nil }

@@ -16,7 +16,7 @@ public import HTTPTypes
 ///   the form of revision 7 of the draft
 /// - the older triples `RateLimit-Limit`, `-Remaining` and `-Reset`, the same fields with the prefix `X-`, and `X-Rate-Limit-…`
 ///
-/// Invalid fields are ignored. Of several fields with one name, the first counts, unless the field is a list.
+/// Invalid fields are ignored. Of several fields with one name, the first is used, unless the field is a list.
 public struct RateLimitFields: Sendable, Hashable {
     /// A number of requests that may be sent within a duration. The number is not a promise: the server may refuse requests earlier.
     public struct Quota: Sendable, Hashable {
@@ -76,7 +76,7 @@ public struct RateLimitFields: Sendable, Hashable {
 
     private static let quotaLimit = 8
 
-    /// Returns the value; `nil` for a value longer than the limit, which counts as invalid.
+    /// Returns the value; `nil` for a value longer than the limit, which is treated as invalid.
     private static func short(_ value: String?) -> String? { value.flatMap { $0.utf8.count <= FieldLimits.valueBytes ? $0 : nil } }
 
     // MARK: The draft

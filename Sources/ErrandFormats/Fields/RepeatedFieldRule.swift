@@ -3,12 +3,12 @@ public import HTTPTypes
 /// The rule for a response field that must occur once, but occurs several times with different values.
 ///
 /// A server must send such a field once ([RFC 9110, section 5.3](https://www.rfc-editor.org/rfc/rfc9110#section-5.3)). Proxies and
-/// frameworks sometimes add the field a second time. Equal values count as one field. `HTTPFields` would join the values by commas,
-/// into a value that no server sent.
+/// frameworks sometimes add the field a second time. Equal values are treated as one field. `HTTPFields` would join the values by
+/// commas, into a value that no server sent.
 package enum RepeatedFieldRule: Sendable {
-    /// The first value counts.
+    /// The first value is used.
     case first
-    /// No value counts, because the wrong choice could send a request, or write bytes, to the wrong place.
+    /// No value is used, because the wrong choice could send a request, or write bytes, to the wrong place.
     case refuse
 
     /// Returns the rule for a field; `nil` if its values form a list.
@@ -16,9 +16,9 @@ package enum RepeatedFieldRule: Sendable {
     /// | Field | Different values |
     /// |---|---|
     /// | `Location`, `Content-Range`, `ETag`, `Last-Modified` | are refused |
-    /// | `Content-Type`, `Content-Disposition`, `Content-Location`, `Date`, `Retry-After`, `X-RateLimit-Retry-After` | the first counts |
-    /// | `Age` ([RFC 9111, section 5.1](https://www.rfc-editor.org/rfc/rfc9111#section-5.1)), `Expires`, `Server` | the first counts |
-    /// | the older fields of ``RateLimitFields`` that end in `-Remaining`, `-Reset` and `-Reset-After` | the first counts |
+    /// | `Content-Type`, `Content-Disposition`, `Content-Location`, `Date`, `Retry-After`, `X-RateLimit-Retry-After` | the first is used |
+    /// | `Age` ([RFC 9111, section 5.1](https://www.rfc-editor.org/rfc/rfc9111#section-5.1)), `Expires`, `Server` | the first is used |
+    /// | the older fields of ``RateLimitFields`` that end in `-Remaining`, `-Reset` and `-Reset-After` | the first is used |
     ///
     /// `Content-Length` belongs to the framing of a message. Each version of HTTP refuses different values in the framing.
     package static func of(_ name: HTTPField.Name) -> RepeatedFieldRule? { table[name] }

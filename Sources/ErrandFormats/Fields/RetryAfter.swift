@@ -1,4 +1,4 @@
-/// Reads how long a server asks clients to wait ([RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)).
+/// Reads the wait that a server asks for ([RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)).
 public enum RetryAfter {
     /// Returns the wait that a `Retry-After` field asks for; `nil` if it is neither a number of seconds nor a date.
     ///

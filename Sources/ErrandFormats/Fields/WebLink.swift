@@ -10,7 +10,7 @@ public struct WebLink: Sendable, Hashable {
 
     /// The URL as it was sent, which may be relative to the URL of the response.
     public let target: String
-    /// The relations, in lower case, such as `next`; at least one. Relations that are URLs are in lower case, too.
+    /// The relations, in lower case, such as `next`; at least one. Relations that are URLs are also in lower case.
     public let relations: [String]
     /// The URL of the resource that the link belongs to, as it was sent; `nil`: the resource of the response. A reader that does not
     /// support anchors must ignore a link with an anchor
@@ -49,7 +49,7 @@ public struct WebLink: Sendable, Hashable {
     ///
     /// - Returns: the links in order. `isComplete` is false if a malformed link or a value of more than 8 KiB was left out, or links
     ///   after the first 128. `isComplete` is also false if a link has parameters after the first 32, and the relation is not among
-    ///   the first 32. A link without a relation is left out, but counts as readable.
+    ///   the first 32. A link without a relation is left out, but is treated as readable.
     public static func parseReportingCompleteness(_ values: some Sequence<String>) -> (links: [WebLink], isComplete: Bool) {
         var links: [WebLink] = []
         var isComplete = true

@@ -42,7 +42,7 @@ public final class CircuitBreaker: Sendable {
     /// Creates a breaker whose circuits are all closed.
     ///
     /// - Parameters:
-    ///   - policy: when circuits open and close; ``CircuitBreakerPolicy/standard`` by default.
+    ///   - policy: the rules for opening and closing a circuit. Default: ``CircuitBreakerPolicy/standard``.
     ///   - clock: the clock that measures windows and breaks.
     ///   - onChange: called when the circuit of an origin changes, with its new state. The calls come one at a time, in the order of the
     ///     changes, and outside of any lock. The closure must return quickly.
@@ -138,7 +138,7 @@ public struct CircuitBreakerError: TemporaryRefusal {
     public var request: Request?
     /// The duration until a request may be sent; `nil` if it is unknown.
     public let retryAfter: Duration?
-    /// The attempts before this one; empty without `retry`.
+    /// The earlier attempts of the call; empty without `retry`.
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .queue }

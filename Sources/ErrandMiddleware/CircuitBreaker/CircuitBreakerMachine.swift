@@ -12,7 +12,7 @@ package struct CircuitBreakerMachine: Sendable {
         case closed
         case open(until: Duration)
         case halfOpen(inFlight: Int, succeeded: Int)
-        /// The app has opened the circuit. It stays open until the app closes it.
+        /// The app has opened the circuit. The circuit stays open until the app closes it.
         case isolated
     }
 
@@ -30,7 +30,7 @@ package struct CircuitBreakerMachine: Sendable {
 
     let policy: CircuitBreakerPolicy
     package private(set) var state = State.closed
-    /// The number of state changes. A call that began before a change does not count after it.
+    /// The number of state changes. A call that began before a change is not counted after the change.
     private(set) var generation = 0
     private var slots: [Slot] = []
     /// The instant at which the last probe began.

@@ -21,15 +21,15 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
     public var longestBreak: Duration
     /// The number of calls that must succeed, in sequence or concurrently, before a half-open circuit closes: at least 1, 3 by default.
     public var probeCount: Int
-    /// The duration from which a call counts as slow; `nil`, the default: no call counts as slow.
+    /// The duration from which a call is treated as slow; `nil`, the default: no call is treated as slow.
     public var slowCallThreshold: Duration?
     /// The share of slow calls at which the circuit opens: from 0 to 1, 0.5 by default.
     public var slowCallRatio: Double
 
     /// Creates a policy. For each parameter, see the property of the same name.
     ///
-    /// - Precondition: `failureRatio` and `slowCallRatio` are from 0 to 1, `minimumCalls` and `probeCount` are at least 1, `window` and
-    ///   `breakTime` are more than zero, and `longestBreak` is at least `breakTime`.
+    /// - Precondition: `failureRatio` and `slowCallRatio` are from 0 to 1. `minimumCalls` and `probeCount` are at least 1. `window` and
+    ///   `breakTime` are more than zero. `longestBreak` is at least `breakTime`.
     public init(
         failureRatio: Double = 0.5, minimumCalls: Int = 20, window: Duration = .seconds(30), breakTime: Duration = .seconds(5),
         longestBreak: Duration = .seconds(60), probeCount: Int = 3, slowCallThreshold: Duration? = nil, slowCallRatio: Double = 0.5

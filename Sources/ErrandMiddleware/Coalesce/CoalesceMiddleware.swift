@@ -50,7 +50,7 @@ public struct CoalesceMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - fields: the fields that must be equal. Default: all fields except ``Fields/perRequest``.
-    ///   - viewLimitBytes: the largest number of body bytes that are buffered for a slow caller: at least 0, 5 MiB by default.
+    ///   - viewLimitBytes: the largest number of body bytes that are buffered for a slow caller, at least 0. Default: 5 MiB.
     ///   - additionalKey: returns a further value that must be equal in the requests. `nil` equals `nil`. Default: a closure that
     ///     returns `nil`.
     public init(
@@ -185,8 +185,8 @@ extension HTTPSender {
     /// ```
     ///
     /// - Parameters:
-    ///   - fields: the fields that must be equal; by default, all except the fields that are new in every request.
-    ///   - viewLimitBytes: the largest number of body bytes that are buffered for a slow caller: at least 0, 5 MiB by default.
+    ///   - fields: the fields that must be equal. Default: all except the fields that are new in every request.
+    ///   - viewLimitBytes: the largest number of body bytes that are buffered for a slow caller, at least 0. Default: 5 MiB.
     ///   - additionalKey: returns a further value that must be equal in the requests. `nil` equals `nil`. Default: a closure that
     ///     returns `nil`.
     public func coalesce(

@@ -83,7 +83,7 @@ struct SharedSeat: Sendable {
         return own
     }
 
-    /// Returns the failure. If it is a ``/ErrandCore/RequestFailure``, it gets the caller's own request.
+    /// Returns the failure. If the error is a ``/ErrandCore/RequestFailure``, the returned failure has the caller's own request.
     fileprivate func own(_ error: any Error, _ request: Request) -> any Error {
         if error is CancellationError, !isFirst, !Task.isCancelled { return CancelledBelow() }
         guard var failure = error as? any RequestFailure else { return error }
@@ -138,7 +138,7 @@ public struct SlowReaderError: RequestFailure {
     public var request: Request?
     /// The head of the response whose body was read.
     public let response: HTTPResponse?
-    /// The attempts before this one; empty without `retry`.
+    /// The earlier attempts of the call; empty without `retry`.
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .body }

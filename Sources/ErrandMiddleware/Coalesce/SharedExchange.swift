@@ -1,7 +1,8 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// One exchange and its members. The exchange belongs to no single member. It continues while at least one member stays.
+/// One exchange and its members. The exchange belongs to no single member. The exchange continues while at least one member
+/// stays.
 final class SharedExchange: Sendable {
     /// The number of the exchange within its middleware.
     let number: Int
@@ -35,7 +36,7 @@ final class SharedExchange: Sendable {
 
     // MARK: Members
 
-    /// Returns the number of the new member; `nil` if the exchange can't be joined any more, or if the caller is more urgent than the
+    /// Returns the number of the new member. `nil`: the exchange can't be joined any more, or the caller is more urgent than the
     /// queued request.
     func join(_ priority: RequestPriority) -> Int? { state.withLock { $0.join(mayWait: priority <= self.priority) } }
 

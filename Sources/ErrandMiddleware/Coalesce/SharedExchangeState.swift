@@ -3,7 +3,7 @@ internal import ErrandFormats
 
 /// The pure state machine of a shared exchange and its members. ``SharedExchange`` performs its decisions.
 struct SharedExchangeState: Sendable {
-    /// One caller that has joined. It stays until it has read the body, has failed or leaves.
+    /// One caller that has joined. The member stays until it has read the body, has failed, or leaves.
     struct Member: Sendable {
         /// The continuation to resume when something changes for the member.
         var waiter: CheckedContinuation<Void, any Error>?
@@ -183,7 +183,7 @@ struct SharedExchangeState: Sendable {
 
     mutating func step(for id: Int) -> Step {
         if behind.remove(id) != nil { return .fellBehind }
-        // Two concurrent reads of one body are not allowed. The member is not copied, because its chunks would be copied, too.
+        // Two concurrent reads of one body are not allowed. The member is not copied, because a copy would copy its chunks.
         guard !isGone(id), members[id]?.waiter == nil else { return .gone }
         members[id]?.isAsking = false
         if let chunk = members[id]?.chunks.popFirst() { return .chunk(chunk) }

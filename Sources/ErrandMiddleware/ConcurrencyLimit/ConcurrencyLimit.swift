@@ -24,11 +24,11 @@ public struct ConcurrencyLimit: Sendable, Hashable, CustomStringConvertible {
     /// before anything was sent, such as an invalid URL or an open circuit in an inner layer, does not change the limit.
     ///
     /// - Parameters:
-    ///   - initial: the limit at the start: from `minimum` to `maximum`, 20 by default.
+    ///   - initial: the limit at the start, from `minimum` to `maximum`. Default: 20.
     ///   - minimum: the lowest limit: at least 1, which is the default.
-    ///   - maximum: the highest limit: at least `minimum`, 200 by default.
-    ///   - decrease: the factor of a decrease: more than 0 and less than 1, 0.9 by default.
-    ///   - slow: the time to the response head from which an exchange counts as slow: 5 s by default.
+    ///   - maximum: the highest limit, at least `minimum`. Default: 200.
+    ///   - decrease: the factor of a decrease, more than 0 and less than 1. Default: 0.9.
+    ///   - slow: the time to the response head from which an exchange is treated as slow. Default: 5 s.
     public static func adaptive(
         initial: Int = 20, minimum: Int = 1, maximum: Int = 200, decrease: Double = 0.9, slow: Duration = .seconds(5)
     ) -> ConcurrencyLimit {

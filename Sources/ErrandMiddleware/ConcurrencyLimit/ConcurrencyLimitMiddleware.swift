@@ -1,7 +1,7 @@
 public import ErrandCore
 
-/// Limits how many exchanges are in progress. Other requests queue by ``/ErrandCore/RequestPriority``, then first in, first out. Every
-/// tenth slot goes to the request that has queued longest, so that no request queues forever.
+/// Limits the number of exchanges in progress. Other requests queue by ``/ErrandCore/RequestPriority``, then first in, first out.
+/// Every tenth slot goes to the request that has queued longest, so that no request queues forever.
 ///
 /// ```swift
 /// let stack = transport.concurrencyLimit(6).retry()                    // at most 6 exchanges at each origin

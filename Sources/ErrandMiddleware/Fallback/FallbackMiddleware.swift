@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// Replaces a failure, or a response with an unwanted status: with a value, with a response from a closure, or by sending the request to
+/// Replaces a failure, or a response with an unwanted status. The replacement is a value, a response from a closure, or the response of
 /// another sender.
 ///
 /// ```swift
@@ -51,8 +51,8 @@ public struct FallbackMiddleware: HTTPMiddleware {
     /// Creates a fallback that is a closure.
     ///
     /// - Parameters:
-    ///   - name: for the stack's description.
-    ///   - statuses: the status codes of the responses to replace; none by default.
+    ///   - name: the name of the layer in the stack's description.
+    ///   - statuses: the status codes of the responses to replace. Default: none.
     ///   - makeResponse: returns the other response; `nil` keeps the failure or the response.
     public init(
         _ name: String = "closure", statuses: Set<Int> = [],
@@ -74,20 +74,20 @@ public struct FallbackMiddleware: HTTPMiddleware {
     ///
     /// The request is sent only if its body can be sent again, and if no server can process the request twice. If the request is not
     /// idempotent ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) and has no `Idempotency-Key`, it is
-    /// sent only if the first sender's server provably did not process it.
+    /// sent only if the first sender's server certainly did not process it.
     ///
     /// - Parameters:
     ///   - sender: the sender that gets the request.
-    ///   - statuses: the status codes of the responses to replace; none by default.
-    ///   - deadlineShare: the share of the remaining time that is reserved for the other sender: at least 0 and less than 1, 0.25 by
-    ///     default. With 0, no time is reserved.
+    ///   - statuses: the status codes of the responses to replace. Default: none.
+    ///   - deadlineShare: the share of the remaining time that is reserved for the other sender, at least 0 and less than 1.
+    ///     Default: 0.25. With 0, no time is reserved.
     public init(to sender: some HTTPSender, statuses: Set<Int> = [], deadlineShare: Double = 0.25) {
         // If `sender` is a transport, the stack adds the transport's boundary.
         let stack = HTTPStack(sender)
         let hasServer = stack.alwaysPasses(.server)
         self.init(name: "another sender", statuses: statuses, deadlineShare: deadlineShare, hasServer: hasServer) { request, cause in
             guard request.body.canBeSent, cause.allowsSending(request) else { return nil }
-            // The other sender's stack is part of the call. It need not support every option that the call sets.
+            // The other sender's stack is part of the call. The other stack need not support every option that the call sets.
             return try await stack.sendWithinCall(request)
         }
     }
@@ -100,7 +100,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
     public var neighbors: [MiddlewareNeighbor] {
         var rules: [MiddlewareNeighbor] = []
         if !statuses.isEmpty { rules.append(.inside(.validateStatus, because: "fallback would see an error where it looks for a status")) }
-        if hasServer { rules.append(.outside(.server, because: "the other sender would get the URL of this server, and not use its own")) }
+        if hasServer { rules.append(.outside(.server, because: "the other sender would get the URL of this server")) }
         return rules
     }
 
@@ -197,8 +197,8 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - sender: the sender that gets the request.
-    ///   - statuses: the status codes of the responses to replace; none by default.
-    ///   - deadlineShare: the share of the remaining time that is reserved for `sender`: at least 0 and less than 1, 0.25 by default.
+    ///   - statuses: the status codes of the responses to replace. Default: none.
+    ///   - deadlineShare: the share of the remaining time that is reserved for `sender`, at least 0 and less than 1. Default: 0.25.
     public func fallback(to sender: some HTTPSender, statuses: Set<Int> = [], deadlineShare: Double = 0.25) -> HTTPStack {
         wrapped(by: FallbackMiddleware(to: sender, statuses: statuses, deadlineShare: deadlineShare))
     }
@@ -210,10 +210,10 @@ extension HTTPSender {
     /// ```
     ///
     /// - Parameters:
-    ///   - status: the status of the fixed response; 200 by default.
-    ///   - headers: the header fields of the fixed response; none by default.
-    ///   - data: the body of the fixed response; empty by default.
-    ///   - statuses: the status codes of the responses to replace; none by default.
+    ///   - status: the status of the fixed response. Default: 200.
+    ///   - headers: the header fields of the fixed response. Default: none.
+    ///   - data: the body of the fixed response. Default: empty.
+    ///   - statuses: the status codes of the responses to replace. Default: none.
     public func fallback(status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields(), data: Data, statuses: Set<Int> = [])
         -> HTTPStack
     {
@@ -226,7 +226,7 @@ extension HTTPSender {
     /// Replaces a failure with the response that a closure returns. See ``FallbackMiddleware``.
     ///
     /// - Parameters:
-    ///   - statuses: the status codes of the responses to replace; none by default.
+    ///   - statuses: the status codes of the responses to replace. Default: none.
     ///   - makeResponse: returns the other response; `nil` keeps the failure or the response.
     public func fallback(
         statuses: Set<Int> = [],

@@ -34,7 +34,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     ///
     /// - Parameters:
-    ///   - policy: when the next attempt begins, and how many there are; ``HedgePolicy/standard`` by default.
+    ///   - policy: the wait before the next attempt, and the number of attempts. Default: ``HedgePolicy/standard``.
     ///   - budget: the budget from which each further attempt takes a token. Pass the budget of the `retry` of the same stack, which
     ///     adds tokens for successful calls. Default: `nil`, a new budget for this middleware, with a reserve of 5 tokens and one more
     ///     token for every twenty successful calls.
@@ -236,7 +236,7 @@ extension HTTPSender {
     /// ```
     ///
     /// - Parameters:
-    ///   - policy: when the next attempt begins, and how many there are.
+    ///   - policy: the wait before the next attempt, and the number of attempts.
     ///   - budget: the budget from which each further attempt takes a token. Pass the budget of the `retry` of the same stack.
     ///     Default: `nil`, a new budget for this middleware.
     ///   - clock: the clock that measures delays and response times.

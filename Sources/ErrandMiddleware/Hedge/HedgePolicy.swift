@@ -28,10 +28,10 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
         /// - Parameters:
         ///   - share: the share of responses that are not slow; more than 0 and less than 1. The other requests are sent twice: with
         ///     0.97, about 3 % of the requests.
-        ///   - window: the age up to which responses are included; 60 s by default. The actual age limit varies between half of
+        ///   - window: the age up to which responses are included. Default: 60 s. The actual age limit varies between half of
         ///     this duration and all of it.
-        ///   - minimum: the shortest delay: at least zero, 1 ms by default.
-        ///   - samples: the lowest number of responses in the window at which requests are hedged: at least 1, 30 by default.
+        ///   - minimum: the shortest delay, at least zero. Default: 1 ms.
+        ///   - samples: the lowest number of responses in the window at which requests are hedged, at least 1. Default: 30.
         public static func percentile(
             _ share: Double, window: Duration = .seconds(60), minimum: Duration = .milliseconds(1), samples: Int = 30
         ) -> Delay {

@@ -18,7 +18,7 @@ public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits {
     /// Creates an empty store.
     ///
     /// - Parameters:
-    ///   - maxKeys: the largest number of stored keys; at least 1, 1,000 by default. If there are more keys, the least recently
+    ///   - maxKeys: the largest number of stored keys, at least 1. Default: 1,000. If there are more keys, the least recently
     ///     used key is removed. A key without fields of its server never replaces a key with fields.
     ///   - clock: the clock that measures windows. Pass the clock of the middleware.
     public init(maxKeys: Int = 1_000, clock: any Clock<Duration> = ContinuousClock()) {
@@ -53,7 +53,7 @@ public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits {
     /// This store.
     public var immediate: (any ImmediateRateLimits)? { self }
 
-    /// Returns how long the next request must wait, and why; `nil` if it may be sent now.
+    /// Returns the wait of the next request, and the reason; `nil` if the request may be sent now.
     public func wait(_ key: String, limit: RateLimit?) -> (duration: Duration, cause: RateLimitDecision.Cause)? {
         let now = elapsed()
         return machines.withLock { machines in

@@ -1,6 +1,7 @@
 package import ErrandFormats
 
-/// A pure state machine that decides when a request may be sent. It uses earlier grants and the server's fields.
+/// A pure state machine that decides when a request may be sent. The decision depends on earlier grants and on the server's
+/// fields.
 ///
 /// The machine is a token bucket, stored as one number: the instant at which the bucket is full again. A ring has the instants of the last
 /// `count` grants. The oldest instant must be at least a window old. Each step takes constant time, independent of the number of grants.

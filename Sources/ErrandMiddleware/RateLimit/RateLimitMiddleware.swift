@@ -17,8 +17,9 @@ internal import ErrandFormats
 /// unchanged.
 ///
 /// A queued request can be cancelled at any time. If its deadline passes, it fails with the code `timedOut`, in the phase `queue`. If the
-/// wait is known to be too long, it fails immediately with ``RateLimitError``. Newer fields from the server can end a wait early:
-/// immediately if they are in a response to this middleware, and within a minute if another process that shares the store gets them.
+/// wait is known to be too long, it fails immediately with ``RateLimitError``. Newer fields from the server can end a wait early. The
+/// wait ends immediately if this middleware gets the fields, and within a minute if another process that shares the store gets the
+/// fields.
 ///
 /// A server's wait is obeyed for at most `longestServerWait`, or for an hour if an hour is longer. During a longer wait, requests fail
 /// immediately. Afterward, one request is sent as a probe, whose response decides for the other requests.
@@ -43,14 +44,15 @@ public struct RateLimitMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - limit: the request rate; `nil`, the default: only the server's fields limit it.
-    ///   - scope: which requests share a limit, and to which requests a response's fields apply; by default, the requests of one origin.
+    ///   - scope: the requests that share a limit. The fields of a response apply to the same requests. Default: the requests of one
+    ///     origin.
     ///   - store: the store of all stacks that share a limit; `nil`, the default, creates a ``MemoryRateLimitStore`` on `clock`.
     ///   - maxWait: the longest time in the queue: at least zero. `nil`, the default: bounded by the deadline only. `.zero`: fail instead
     ///     of queueing.
-    ///   - obeysServer: whether the server's fields are read; true by default.
-    ///   - longestServerWait: if the server asks for a longer wait, requests fail immediately instead of queueing: at least zero, an hour
-    ///     by default.
-    ///   - storeFailure: the handling of requests when the store fails; by default, requests are sent.
+    ///   - obeysServer: whether the server's fields are read. Default: `true`.
+    ///   - longestServerWait: the longest wait that a server may ask for, at least zero. For a longer wait, requests fail immediately
+    ///     instead of queueing. Default: an hour.
+    ///   - storeFailure: the handling of requests when the store fails. Default: requests are sent.
     ///   - clock: the clock that measures the waits.
     public init(
         _ limit: RateLimit? = nil, per scope: RequestScope = .origin, store: (any RateLimitStore)? = nil, maxWait: Duration? = nil,
@@ -102,7 +104,7 @@ public struct RateLimitMiddleware: HTTPMiddleware {
     public struct State: Sendable, Hashable {
         /// The number of queued requests.
         public let queued: Int
-        /// The number of requests that may be sent now; `nil` if nothing limits them, or if the store does not report it.
+        /// The number of requests that may be sent now. `nil`: there is no limit now, or the store does not report the number.
         public let available: Int?
 
         package init(queued: Int, available: Int?) { (self.queued, self.available) = (queued, available) }
@@ -134,7 +136,7 @@ public struct RateLimitError: TemporaryRefusal {
     public let retryAfter: Duration?
     /// Whether the app's own limit or the server refuses the request.
     public let cause: RateLimitDecision.Cause
-    /// The attempts before this one; empty without `retry`.
+    /// The earlier attempts of the call; empty without `retry`.
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .queue }
@@ -161,7 +163,7 @@ public struct RateLimitStoreError: RequestFailure {
     public var request: Request?
     /// The error that the store threw.
     public let underlying: any Error
-    /// The attempts before this one; empty without `retry`.
+    /// The earlier attempts of the call; empty without `retry`.
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .queue }
@@ -201,12 +203,13 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - limit: the request rate; `nil`: only the server's fields limit it.
-    ///   - scope: which requests share a limit; by default, the requests of one origin.
+    ///   - scope: the requests that share a limit. Default: the requests of one origin.
     ///   - store: the store of all stacks that share a limit; `nil` creates a ``MemoryRateLimitStore``.
     ///   - maxWait: the longest time in the queue. `nil`: bounded by the deadline only. `.zero`: fail instead of queueing.
     ///   - obeysServer: whether the server's fields are read.
-    ///   - longestServerWait: if the server asks for a longer wait, requests fail immediately instead of queueing; an hour by default.
-    ///   - storeFailure: the handling of requests when the store fails; by default, requests are sent.
+    ///   - longestServerWait: the longest wait that a server may ask for. For a longer wait, requests fail immediately instead of
+    ///     queueing. Default: an hour.
+    ///   - storeFailure: the handling of requests when the store fails. Default: requests are sent.
     ///   - clock: the clock that measures the waits.
     public func rateLimit(
         _ limit: RateLimit? = nil, per scope: RequestScope = .origin, store: (any RateLimitStore)? = nil, maxWait: Duration? = nil,

@@ -4,14 +4,14 @@ public import ErrandFormats
 ///
 /// ``MemoryRateLimitStore`` is for one process. To share a limit among processes, write a store over a shared engine, such as Redis or
 /// Valkey. Implement `take` as one script of the engine, so that it is atomic and uses the engine's clock. For each key, the script keeps
-/// a sorted set of the instants of the last `count` grants, and a hash with the instant at which the bucket is full, the number of
-/// grants, and the servers' quotas by name. The script implements ``take(_:limit:)``, lets both entries expire after the longest window,
-/// and returns a number or a wait. `observe` is a second script, which writes the quotas into the hash. Give the keys of one app a
-/// prefix.
+/// a sorted set and a hash. The set has the instants of the last `count` grants. The hash has the instant at which the bucket is full,
+/// the number of grants, and the servers' quotas by name. The script implements ``take(_:limit:)``, lets both entries expire after the
+/// longest window, and returns a number or a wait. `observe` is a second script, which writes the quotas into the hash. Give the keys of
+/// one app a prefix.
 ///
 /// A store must obey cancellation and have its own timeout: all queued requests of a key wait for the store.
 public protocol RateLimitStore: Sendable {
-    /// Decides whether a request may be sent now. A granted request counts as sent.
+    /// Decides whether a request may be sent now. A granted request is treated as sent.
     ///
     /// A request may be sent if the server's pause has ended, every quota has at least one request left, the bucket of `limit` has a
     /// token, and the `count`th most recent grant is at least a window old. Each quota and the bucket are then reduced by one, and the
@@ -34,8 +34,8 @@ public protocol RateLimitStore: Sendable {
     ///   - grant: the grant with which the request was sent. `nil`: the request was sent without a grant.
     func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?) async throws
 
-    /// Returns the number of requests that may be sent now. `nil`, the default: nothing limits them, or the store does not report it. For
-    /// gauges.
+    /// Returns the number of requests that may be sent now. `nil`, the default: there is no limit now, or the store does not report the
+    /// number. For gauges.
     func available(_ key: String, limit: RateLimit?) async throws -> Int?
 
     /// The same limits without suspension, for a store in the memory of this process. `nil`, the default: the middleware calls the
@@ -63,7 +63,7 @@ public protocol RateLimitStore: Sendable {
 public protocol ImmediateRateLimits: Sendable {
     /// Decides whether a request may be sent now, like ``RateLimitStore/take(_:limit:)``.
     func take(_ key: String, limit: RateLimit?) -> RateLimitDecision
-    /// Returns how long the next request must wait, and why; `nil` if it may be sent now. Takes no grant.
+    /// Returns the wait of the next request, and the reason; `nil` if the request may be sent now. Takes no grant.
     func wait(_ key: String, limit: RateLimit?) -> (duration: Duration, cause: RateLimitDecision.Cause)?
     /// Records the rate-limit fields of a response, like ``RateLimitStore/observe(_:for:after:)``.
     func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?)

@@ -161,8 +161,8 @@ final class RateLimiter: Sendable {
         }
     }
 
-    /// Returns the shortest possible wait in the current queue. The wait has two parts: the time until the leader asks the store again,
-    /// and the time for the waiters ahead that are not part of the burst.
+    /// Returns the shortest possible wait in the current queue. The wait has two parts. The first is the time until the leader asks the
+    /// store again. The second is the time for the waiters ahead that are not part of the burst.
     private func knownWait(_ call: Call, _ key: String, in line: Line) -> (Duration, RateLimitDecision.Cause)? {
         guard let opening = line.opening, let leader = line.leader else { return nil }
         var (opens, cause) = (max(.zero, opening.at - elapsed()), opening.cause)

@@ -22,7 +22,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     ///
     /// - Parameters:
-    ///   - policy: the redirects to follow; ``RedirectPolicy/standard`` by default.
+    ///   - policy: the redirects to follow. Default: ``RedirectPolicy/standard``.
     ///   - clock: the clock that measures the wait for a redirect's own body, at most 100 ms.
     public init(_ policy: RedirectPolicy = .standard, clock: any Clock<Duration> = ContinuousClock()) {
         (self.policy, self.clock) = (policy, clock)

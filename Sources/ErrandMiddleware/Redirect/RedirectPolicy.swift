@@ -37,7 +37,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
 
     /// The step after a response.
     public enum Decision: Sendable {
-        /// Return the response: it is not a redirect, or the caller must handle it.
+        /// Return the response, which is not a redirect, or which the caller must handle.
         case returnResponse
         /// Send this request.
         case follow(Request)
@@ -119,7 +119,7 @@ public struct RedirectError: RequestFailure {
         static func invalidLocation(_ error: InvalidURLError, shown: String) -> Reason {
             Reason(description: "its Location '\(shown)' is invalid: \(error.reason)")
         }
-        /// The response has several `Location` fields with different values. Equal fields count as one field.
+        /// The response has several `Location` fields with different values. Equal fields are treated as one field.
         public static let severalLocations = Reason(description: "\(RepeatedFieldError(name: .location))")
         /// The redirect leads from https to http, and ``RedirectPolicy/allowsDowngrade`` is false.
         public static let downgrade = Reason(description: "it leads from https to http")
@@ -131,7 +131,7 @@ public struct RedirectError: RequestFailure {
     public var request: Request?
     /// The head of the redirect.
     public let head: HTTPResponse
-    /// The attempts before this one; empty without `retry`.
+    /// The earlier attempts of the call; empty without `retry`.
     public var attempts: [AttemptRecord] = []
 
     public var response: HTTPResponse? { head }

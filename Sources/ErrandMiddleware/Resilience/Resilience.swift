@@ -116,7 +116,7 @@ extension HTTPSender {
     /// attempt's time. Hedging is outside the breaker, and shares the budget with retry. Each part can be switched off per request.
     ///
     /// - Parameters:
-    ///   - resilience: the settings; ``Resilience/standard`` by default.
+    ///   - resilience: the settings. Default: ``Resilience/standard``.
     ///   - budget: the budget that retry and hedging share. Default: a new budget for this stack. `nil`: no budget limits the
     ///     retries, and hedging gets a new budget.
     ///   - breaker: a breaker to share or to inspect, whose policy replaces `resilience.circuitBreaker`. Default: `nil`, a new breaker.

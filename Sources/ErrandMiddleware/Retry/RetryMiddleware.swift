@@ -192,7 +192,7 @@ extension HTTPSender {
     /// ```
     ///
     /// - Parameters:
-    ///   - policy: the conditions and the waits of retries: three attempts by default.
+    ///   - policy: the conditions and the waits of retries. Default: three attempts.
     ///   - budget: the budget of all calls through this middleware. Default: a new budget for this middleware. `nil`: no budget
     ///     limits the retries.
     ///   - clock: the clock that measures the waits.
@@ -206,7 +206,7 @@ extension HTTPSender {
 
     /// Sends requests again after temporary failures, with at most `maxAttempts` attempts: `retry(3)` sends a request at most three times.
     ///
-    /// All other settings are those of ``RetryPolicy/standard``. See ``RetryMiddleware``.
+    /// All other settings are as in ``RetryPolicy/standard``. See ``RetryMiddleware``.
     ///
     /// - Parameters:
     ///   - maxAttempts: the largest number of attempts, including the first; at least 1.

@@ -52,7 +52,7 @@ extension RetryPolicy {
         public static let retry = Choice(kind: .retry(after: nil))
         /// The response or the error is final: there is no further attempt.
         public static let stop = Choice(kind: .stop)
-        /// One more attempt as with ``retry``, after exactly this wait; a negative wait counts as zero.
+        /// One more attempt as with ``retry``, after exactly this wait; a negative wait is treated as zero.
         public static func retry(after wait: Duration) -> Choice { Choice(kind: .retry(after: max(.zero, wait))) }
     }
 
@@ -90,7 +90,7 @@ extension RetryPolicy {
         on situation: Situation, of request: Request, _ result: Result<Response, any Error>, random: @autoclosure () -> Double
     ) -> Decision {
         guard let choose else { return decide(situation, random: random()) }
-        // Both decisions use one number, because callers that share an exchange draw only one number.
+        // Both decisions use the same random number, because callers that share an exchange draw only one number.
         let number = random()
         let standard = decide(situation, random: number)
         let choice = choose(Attempt(request: request, number: situation.attempt, result: result.map(\.head), decision: standard))

@@ -9,11 +9,11 @@ public import ErrandCore
 ///   ``maxAttempts``, with or without a deadline.
 /// - The server **did not process the request**, and said so
 ///   ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)), or a reused connection was closed: the request is
-///   sent again immediately and once, with any method. That attempt is not included in ``maxAttempts``, and takes no token of the
-///   budget.
-/// - The request **may have been processed**: it is sent again if its method is idempotent
-///   ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2); QUERY as well) or it carries an `Idempotency-Key`,
-///   and its connection failed or the response has one of ``statuses``.
+///   sent again immediately and once, with any method. This extra attempt is not included in ``maxAttempts``, and takes no token of
+///   the budget.
+/// - The request **may have been processed**: it is sent again if the connection failed or the response has one of ``statuses``. The
+///   request must have an idempotent method ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)), which
+///   includes QUERY, or an `Idempotency-Key`.
 ///
 /// A request is never sent again if its body can be read only once, if the call was cancelled, or if the wait would pass the deadline.
 ///
@@ -76,7 +76,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     public var description: String {
         "\(maxAttempts) attempts, \(backoff)" + (jitter == .full ? "" : ", \(jitter)")
             + (keyedMethods.isEmpty ? "" : ", keys for \(keyedMethods.map(\.rawValue).sorted().joined(separator: " "))")
-            + (choose == nil ? "" : ", a decision of its own")
+            + (choose == nil ? "" : ", with the app's own decision")
     }
 
     /// Whether there is a further attempt.

@@ -25,7 +25,7 @@ public import ErrandCore
 /// **Other origins:** a request that names another origin than the base URL passes unchanged. Therefore default fields, which may contain
 /// credentials, never reach another server. `authenticate` adds no credentials to such a request either. A redirect to another origin
 /// drops the default fields. A server with only a path passes every absolute request unchanged. A server without a base URL and without a
-/// path does not know an origin: it adds its fields to every request, and a redirect to another origin drops the sensitive fields.
+/// path does not know an origin, and adds its fields to every request. Then a redirect to another origin drops the sensitive fields.
 ///
 /// **Per request:** `request.options.server = .off` passes the request unchanged.
 public struct ServerMiddleware: HTTPMiddleware {

@@ -6,14 +6,14 @@ public import ErrandCore
 /// let stack = transport.phaseTimeouts(connect: .seconds(5), firstByte: .seconds(10), attempt: .seconds(20)).retry()
 /// ```
 ///
-/// **Place:** in a stack that sorts, inside all layers except `sign`. Otherwise anywhere around a transport, whose boundary enforces the
-/// limits. An attempt begins at this layer, so inside `retry` and `redirect` each attempt and each hop has its own time. With 3 attempts
-/// of at most 20 s, a call takes up to 60 s plus the backoffs. `timeout(_:)` limits the whole call. If two of these layers are nested,
-/// the shorter value of each limit applies.
+/// **Place:** in a stack that sorts, inside all layers except `sign`. In any other stack, the layer can be anywhere around the
+/// transport, because the transport's boundary enforces the limits. An attempt begins at this layer, so inside `retry` and `redirect`
+/// each attempt and each hop has its own time. With 3 attempts of at most 20 s, a call takes up to 60 s plus the backoffs. `timeout(_:)`
+/// limits the whole call. If two of these layers are nested, the shorter value of each limit applies.
 ///
 /// **Per request:** `request.options.phaseTimeouts = .off`, or `.use(PhaseTimeouts(firstByte: .seconds(2)))`, which replaces all limits
-/// of the stack. `request.options.attemptTimeout` replaces the limit of each attempt. Both options also apply in a stack without this
-/// middleware. In such a stack, an attempt begins at the transport.
+/// of the stack. `request.options.attemptTimeout` replaces the limit of each attempt. These two options also apply in a stack without
+/// this middleware. In such a stack, an attempt begins at the transport.
 public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
     private let limits: PhaseTimeouts
     private let attempt: Duration?
@@ -79,7 +79,7 @@ extension HTTPSender {
     /// transport.phaseTimeouts(connect: .seconds(5), firstByte: .seconds(10))
     /// ```
     ///
-    /// - Throws: (when sending) ``/ErrandCore/TransportError`` with the code `timedOut`, the phase, and how long it took.
+    /// - Throws: (when sending) ``/ErrandCore/TransportError`` with the code `timedOut`, the phase, and the elapsed time.
     public func phaseTimeouts(
         queue: Duration? = nil, connect: Duration? = nil, firstByte: Duration? = nil, idleRead: Duration? = nil,
         idleWrite: Duration? = nil, attempt: Duration? = nil, clock: any Clock<Duration> = ContinuousClock()

@@ -61,7 +61,7 @@ extension HTTPSender {
     /// - Parameters:
     ///   - duration: the timeout; more than zero.
     ///   - clock: the clock of the deadline.
-    /// - Throws: (when sending) ``/ErrandCore/TransportError`` with the code `timedOut`, the phase, and how long it took.
+    /// - Throws: (when sending) ``/ErrandCore/TransportError`` with the code `timedOut`, the phase, and the elapsed time.
     public func timeout(_ duration: Duration, clock: any Clock<Duration> = ContinuousClock()) -> HTTPStack {
         wrapped(by: TimeoutMiddleware(duration, clock: clock))
     }

@@ -25,8 +25,8 @@ public struct TransformMiddleware: HTTPMiddleware {
     /// Returns a middleware that changes requests.
     ///
     /// - Parameters:
-    ///   - name: for the stack's description.
-    ///   - change: changes the request in place. If it throws, the call fails with its error.
+    ///   - name: the name of the layer in the stack's description.
+    ///   - change: changes the request in place. If the closure throws, the call fails with the closure's error.
     public static func request(
         _ name: String = "request", _ change: @escaping @Sendable (inout Request) async throws -> Void
     ) -> TransformMiddleware { TransformMiddleware(kind: .request(change), name: name) }
@@ -34,8 +34,8 @@ public struct TransformMiddleware: HTTPMiddleware {
     /// Returns a middleware that changes responses.
     ///
     /// - Parameters:
-    ///   - name: for the stack's description.
-    ///   - change: changes the response in place. If it throws, the call fails with its error.
+    ///   - name: the name of the layer in the stack's description.
+    ///   - change: changes the response in place. If the closure throws, the call fails with the closure's error.
     public static func response(
         _ name: String = "response", _ change: @escaping @Sendable (inout Response) async throws -> Void
     ) -> TransformMiddleware { TransformMiddleware(kind: .response(change), name: name) }

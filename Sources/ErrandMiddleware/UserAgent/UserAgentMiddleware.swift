@@ -14,7 +14,7 @@ public import ErrandCore
 ///
 /// **Per request:** `request.options.userAgent = .use("Shop/2.1 (nightly)")`, or `.off` for no field.
 public struct UserAgentMiddleware: HTTPMiddleware {
-    /// The name and the version of this library: `Errand/0.1`. It names neither the app nor the device.
+    /// The name and the version of this library: `Errand/0.1`. This text names neither the app nor the device.
     public static let standard = "Errand/0.1"
 
     private let value: String?

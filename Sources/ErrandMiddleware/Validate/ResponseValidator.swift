@@ -51,7 +51,7 @@ public struct ResponseValidator: Sendable {
     /// Creates a validator.
     ///
     /// - Parameters:
-    ///   - name: for the stack's description and for failures.
+    ///   - name: the name of the validator in the stack's description and in failures.
     ///   - check: gets the request as it was sent, the response, and the number of times that this validator has repeated this call. If
     ///     the closure throws, the call fails with its error.
     public init(

@@ -17,7 +17,7 @@ public struct ValidateStatusMiddleware: HTTPMiddleware {
 
     /// Creates the middleware.
     ///
-    /// - Parameter rule: the accepted statuses; 2xx by default.
+    /// - Parameter rule: the accepted statuses. Default: 2xx.
     public init(_ rule: StatusRule = .successful) { self.init(rule, acceptsJudged: false) }
 
     private init(_ rule: StatusRule, acceptsJudged: Bool) { (self.rule, self.acceptsJudged) = (rule, acceptsJudged) }
@@ -58,6 +58,6 @@ extension HTTPSender {
     /// stack.validateStatus(.statuses([200, 404]))
     /// ```
     ///
-    /// - Parameter rule: the accepted statuses; 2xx by default.
+    /// - Parameter rule: the accepted statuses. Default: 2xx.
     public func validateStatus(_ rule: StatusRule = .successful) -> HTTPStack { wrapped(by: ValidateStatusMiddleware(rule)) }
 }

@@ -88,7 +88,7 @@ public struct Fault: Sendable, Hashable, CustomStringConvertible {
     /// - Parameters:
     ///   - includesStream: whether the frame names this stream as the last stream. If true, the server then sends the response. If
     ///     false, the frame says that the server did not process the stream, and nothing more is sent.
-    ///   - code: the error code; by default 0 (`NO_ERROR`).
+    ///   - code: the error code. Default: 0 (`NO_ERROR`).
     public static func goAway(includesStream: Bool, code: UInt32 = 0) -> Fault {
         Fault(kind: .goAway(includesStream: includesStream, code: code), description: "goAway(includesStream: \(includesStream))")
     }
@@ -111,11 +111,11 @@ public struct FaultPoint: Sendable, Hashable, CustomStringConvertible {
 
     /// After the head of the request was read.
     public static let requestStart = FaultPoint(description: "requestStart")
-    /// After the first part of the request's body was read. For a request without a body, at the end of the request.
+    /// After the first part of the request's body was read. For a request without a body, the point is at the end of the request.
     public static let requestBody = FaultPoint(description: "requestBody")
     /// After the whole request was read, instead of the head of the response.
     public static let responseStart = FaultPoint(description: "responseStart")
-    /// After half of the response's body. If the length is not known in advance, after the first part.
+    /// After half of the response's body. For a body of unknown length, the point is after the first part.
     public static let responseBody = FaultPoint(description: "responseBody")
     /// After the last byte of the response's body. In a chunked message, the point is before the last chunk. In a message with a
     /// `Content-Length`, the point is after the end of the message. On HTTP/2, the point is before the end of the stream.

@@ -83,7 +83,7 @@ public struct IncomingRequest: Sendable, CustomStringConvertible, HidesStorage {
 
     /// Reads and returns the whole body.
     ///
-    /// - Parameter limitBytes: the size above which the body is refused: 16 MiB by default.
+    /// - Parameter limitBytes: the size above which the body is refused. Default: 16 MiB.
     /// - Throws: ``BrokenRequestError`` if the client breaks the body off, or if the body is longer than `limitBytes`.
     public func body(upTo limitBytes: Int = 16 * 1024 * 1024) async throws -> Data {
         var all = Data()

@@ -7,7 +7,7 @@ internal import NIOPosix
 internal import NIOSSL
 internal import NIOTLS
 
-/// The listening socket. It sets up each accepted connection.
+/// The listening socket. The listener sets up each accepted connection.
 final class Listener: Sendable {
     private let channel: any Channel
     /// The connections that fill the queue of a listener that never accepts connections.

@@ -98,7 +98,7 @@ public final class MockServer: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - fault: the way in which the connections fail.
-    ///   - count: the number of connections; 1 by default.
+    ///   - count: the number of connections. Default: 1.
     public func failConnections(_ fault: ConnectionFault, next count: Int = 1) {
         core.change { $0.connectionFaults += Array(repeating: fault, count: count) }
     }
@@ -129,7 +129,7 @@ public final class MockServer: Sendable, CustomStringConvertible {
     /// Returns the first of ``requests`` that this method has not returned before. If there is no such request, waits for the next
     /// request.
     ///
-    /// - Parameter limit: the maximum time to wait; 5 s by default.
+    /// - Parameter limit: the maximum time to wait. Default: 5 s.
     /// - Throws: ``TimeoutError`` after `limit`; `CancellationError`.
     public func nextRequest(within limit: Duration = .seconds(5)) async throws -> MockRequest {
         let found = Found()
@@ -152,7 +152,7 @@ public final class MockServer: Sendable, CustomStringConvertible {
     /// ```
     ///
     /// - Parameters:
-    ///   - limit: the maximum time to wait; 5 s by default.
+    ///   - limit: the maximum time to wait. Default: 5 s.
     ///   - condition: called with the counts now and after each change.
     /// - Throws: ``TimeoutError`` after `limit`; `CancellationError`.
     public func waitUntil(within limit: Duration = .seconds(5), _ condition: @escaping @Sendable (Counts) -> Bool) async throws {
@@ -188,7 +188,7 @@ private final class Found: Sendable {
 /// have ended.
 ///
 /// - Parameters:
-///   - configuration: the server's settings; by default HTTP/1.1 in clear text.
+///   - configuration: the server's settings. Default: HTTP/1.1 in clear text.
 ///   - body: the code that uses the server.
 /// - Throws: the errors of the server's start, and the errors of `body`.
 public func withMockServer<Result>(

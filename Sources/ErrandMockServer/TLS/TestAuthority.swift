@@ -68,8 +68,8 @@ public struct TestAuthority: Sendable {
     /// Returns a server certificate with a new key.
     ///
     /// - Parameters:
-    ///   - names: the host names and IP addresses that the certificate is for; ``localNames`` by default.
-    ///   - validity: the time in which the certificate is valid; ``Validity/now`` by default.
+    ///   - names: the host names and IP addresses that the certificate is for. Default: ``localNames``.
+    ///   - validity: the time in which the certificate is valid. Default: ``Validity/now``.
     /// - Throws: any error of creating the certificate.
     public func certificate(for names: [String] = localNames, validity: Validity = .now) throws -> TestCertificate {
         let alternatives = names.map { name -> GeneralName in
@@ -82,7 +82,7 @@ public struct TestAuthority: Sendable {
     ///
     /// - Parameters:
     ///   - name: the certificate's common name.
-    ///   - validity: the time in which the certificate is valid; ``Validity/now`` by default.
+    ///   - validity: the time in which the certificate is valid. Default: ``Validity/now``.
     /// - Throws: any error of creating the certificate.
     public func clientCertificate(name: String = "test client", validity: Validity = .now) throws -> TestCertificate {
         try issue(name, .clientAuth, validity: validity)
@@ -135,7 +135,7 @@ public struct TestAuthority: Sendable {
     }
 }
 
-/// A certificate that a ``TestAuthority`` issued, with its key. Both are for tests only.
+/// A certificate that a ``TestAuthority`` issued, with its key. The certificate and the key are for tests only.
 public struct TestCertificate: Sendable, CustomStringConvertible, HidesStorage {
     /// The certificate, in PEM.
     public let certificatePEM: String

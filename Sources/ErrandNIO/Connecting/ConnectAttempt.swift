@@ -173,7 +173,7 @@ final class ConnectAttempt: Sendable {
             defer { state.channels = [] }
             return (state.channels, state.loading)
         }
-        // A shutdown waits for these channels. They must not wait for the close_notify of the other side.
+        // A shutdown waits for these channels. The channels must not wait for the close_notify of the other side.
         for channel in channels { channel.closeAtOnce() }
         // A load in progress completes on the event loop. Until then, the loop must run.
         return .andAllComplete(channels.map(\.closeFuture) + [loading].compactMap(\.self), on: ready.futureResult.eventLoop)

@@ -132,7 +132,7 @@ struct ActiveExchange {
 
     /// Ends the exchange before its response is complete. The data received before is delivered.
     ///
-    /// - Parameter error: `nil` if the rest of the response is not needed.
+    /// - Parameter error: the reason; `nil` if the rest of the response is not needed.
     func settle(_ error: (any Error)?, on connection: Connection) {
         if case .upgraded(let output) = upload { return settle(upgraded: output, error) }
         var done = self

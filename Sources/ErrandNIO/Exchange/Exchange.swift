@@ -122,8 +122,8 @@ final class Exchange: Sendable {
     /// from the queue.
     func enqueued(_ ticket: Pool.Ticket) -> Bool {
         state.withLock { state in
-            // A connection may have become free meanwhile. If that connection was lost, the exchange may be in the queue again. The later
-            // ticket is valid.
+            // A connection may have become free since then. If that connection was lost, the exchange may be in the queue again. The
+            // later ticket is valid.
             guard state.waiter != nil, state.place.canBecome(ticket) else { return false }
             state.place = .queue(ticket)
             return state.isCancelled
@@ -271,8 +271,8 @@ final class Exchange: Sendable {
 
     private var elapsed: Duration { .nanoseconds((NIODeadline.now() - started).nanoseconds) }
 
-    /// Adds the delivery on earlier connections to a failure. If the server may have caused the failure, its message ends with the server's
-    /// address, ` (192.0.2.1:443)`, or with the proxy, ` (through the HTTP proxy proxy.example:3128)`.
+    /// Adds the delivery on earlier connections to a failure. If the server may have caused the failure, the message ends with the
+    /// server's address, such as ` (192.0.2.1:443)`, or with the proxy, such as ` (through the HTTP proxy proxy.example:3128)`.
     private func completed(_ failure: TransportError) -> TransportError {
         var failure = failure
         let (earlier, peer) = state.withLock { ($0.delivery, $0.peer) }

@@ -138,7 +138,7 @@ final class ExchangeBodySource: ReadyBodySource {
 
     /// Ends the exchange, and drops the queued data.
     ///
-    /// - Parameter error: `nil` if the rest is not needed.
+    /// - Parameter error: the reason; `nil` if the rest is not needed.
     private func end(because error: (any Error)?) {
         let (waiter, isOver) = state.withLock { state in
             defer { state.waiter = nil }

@@ -15,7 +15,7 @@ protocol HTTPHandler: AnyObject {
     /// The context of the handler; `nil` while the handler is in no pipeline.
     var context: ChannelHandlerContext? { get }
 
-    /// Starts an exchange, ends it, or returns it to the pool.
+    /// Starts the exchange, ends the exchange, or returns the exchange to the pool.
     ///
     /// - Returns: false if the connection is free for another exchange.
     func start(_ exchange: Exchange, on connection: Connection) -> Bool

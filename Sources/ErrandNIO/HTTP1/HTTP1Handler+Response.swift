@@ -15,7 +15,7 @@ extension HTTP1Handler {
 
     func readOn(_ attempt: AttemptID) { if machine.takes(.readOn, of: attempt) { readOn() } }
 
-    /// Reads again if the channel has asked for a read meanwhile. Without this read, a kept connection would not receive its next response.
+    /// Reads again if the channel has asked for another read. Without this read, a kept connection would not receive its next response.
     func readOn() {
         isHeldBack = false
         if isReadWanted { context?.read() }

@@ -24,15 +24,15 @@ internal import ErrandFormats
 /// ends the line of a chunk. The parser is lenient if many servers require it:
 ///
 /// - One empty line before a status line is ignored.
-/// - A status line without a reason phrase may also miss the space before it.
+/// - A status line without a reason phrase may end directly after the status code, without a space.
 /// - A field value that is not UTF-8 is read as ISO 8859-1.
 /// - A line of a head or of trailers may end with LF alone ([RFC 9112, section 2.2](https://www.rfc-editor.org/rfc/rfc9112#section-2.2)).
 ///   Then ``isDoubtful`` is true. In a response to CONNECT, such a line is refused.
 /// - A folded field line is unfolded ([RFC 9112, section 5.2](https://www.rfc-editor.org/rfc/rfc9112#section-5.2)).
 /// - Blanks after a chunk size, and a `;` without an extension, are ignored: see ``ChunkLine``.
 ///
-/// The work is linear in the number of bytes, even if every byte arrives alone. A line is read when it is complete, and the search
-/// for its end continues at the place where it stopped. After an error, every call throws the same error.
+/// The work is linear in the number of bytes, even if every byte arrives alone. A line is read when it is complete. The search for
+/// the end of a line continues where the search stopped. After an error, every call throws the same error.
 struct ResponseParser {
     enum Event {
         /// The next event needs more bytes, or the end of the connection. The call may nevertheless consume bytes.

@@ -4,7 +4,8 @@ internal import NIOCore
 internal import NIOHPACK
 internal import NIOHTTP2
 
-/// The last handler of an HTTP/2 channel, after `NIOHTTP2Handler`. It runs each exchange of the connection on its own stream.
+/// The last handler of an HTTP/2 channel, after `NIOHTTP2Handler`. The handler runs each exchange of the connection on its own
+/// stream.
 ///
 /// ``HTTP2Machine`` decides. `NIOHTTP2Handler` reads and writes frames, and holds DATA back until the server's windows have room. Streams
 /// have no channels. All methods run on the channel's event loop.
@@ -30,7 +31,7 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
     var idleDue: NIODeadline?
     /// Checks with pings whether the connection still works. `nil` if no pings are sent.
     var pings: PingWatch?
-    /// Whether frames are being received. Frames that are written meanwhile are flushed after the last received frame.
+    /// Whether frames are being received. Frames that are written during this time are flushed after the last received frame.
     var isReading = false
     /// The time at which the wait for the response to a ping ends. The ping was sent with a reset.
     var probeDue: NIODeadline?

@@ -92,7 +92,8 @@ struct HTTP2Machine: Sendable {
     private(set) var streamWindowBytes = HTTP2Limits.initialWindowBytes
     /// The code of the server's last GOAWAY; `nil` if the server has sent no GOAWAY.
     private(set) var goAwayCode: HTTP2Code?
-    /// The identifier of the next stream. It has 64 bits, because the last valid identifier is the largest number of 31 bits.
+    /// The identifier of the next stream. The property has 64 bits, because the last valid identifier is the largest number of 31
+    /// bits.
     private var nextStream: Int64
     private var malformedResponses = 0
     private var probe = ResetProbe()

@@ -4,8 +4,8 @@
 /// Identifiers are consecutive. Therefore the place of an identifier is a part of its number. Unlike in a dictionary, a change in
 /// place allocates nothing.
 struct StreamTable<Value> {
-    /// The identifiers; 0 marks a free place. At least one place is free. Each number is at its own place, or after it without a free
-    /// place between them.
+    /// The identifiers; 0 marks a free place. At least one place is free. Each number is at its own place or at a later place,
+    /// without a free place between the two.
     private var numbers: [Int32] = []
     private var values: [Value?] = []
     private(set) var count = 0

@@ -19,15 +19,15 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
     private var waiters = WaitQueue<(number: Int, waiter: Waiter)>()
     /// The states of the waiters, by ticket.
     private var standings: [Int: Standing] = [:]
-    /// The tickets of the waiters without an attempt, in their order. Tickets of other waiters may be listed, too.
+    /// The tickets of the waiters without an attempt, in their order. The list may also have tickets of other waiters.
     private var withoutAttempt = DueQueue<Int, Int>()
     /// The attempts, each with the ticket that the attempt was made for; 0 for an attempt of `preconnect`.
     private(set) var attempts: [Int: Int] = [:]
     /// The number of attempts without a ticket.
     private var preconnects = 0
     /// The number of exchanges that the next connection is expected to take at a time, at least 1: the number of the last connection. `nil`
-    /// before the first connection, if the number is unknown. Then one attempt is made, and its connection shows how many more attempts are
-    /// needed.
+    /// before the first connection, if the number is unknown. Then one attempt is made, and its connection shows the number of further
+    /// attempts.
     private(set) var streamsPerLink: Int?
     /// The number of exchanges that the last connection took at a time; `nil` if there was no connection.
     private(set) var learnedStreams: Int?

@@ -53,12 +53,12 @@ final class Connection: Sendable {
 
     /// Ends an exchange, if this connection still has it.
     ///
-    /// - Parameter error: `nil` if the rest of the response is not needed.
+    /// - Parameter error: the reason; `nil` if the rest of the response is not needed.
     func end(_ exchange: Exchange, because error: (any Error)?) { onLoop { $0.end(exchange, because: error) } }
 
     /// Ends an attempt, if it is in progress.
     ///
-    /// - Parameter error: `nil` if the rest of the response is not needed.
+    /// - Parameter error: the reason; `nil` if the rest of the response is not needed.
     func end(_ attempt: AttemptID, because error: (any Error)?) { onLoop { $0.end(attempt, because: error) } }
 
     /// Receives more of a response, because its reader can take more data.
@@ -91,9 +91,9 @@ final class Connection: Sendable {
         return (Int(usage / Self.oneBegun), Int(usage % Self.oneBegun))
     }
 
-    /// Returns whether exchanges with another origin, whose host has these addresses, may use the connection: the server has one of the
-    /// addresses and the origin's port, and its certificate is valid for the host
-    /// ([RFC 9113, section 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)).
+    /// Returns whether exchanges with another origin, whose host has these addresses, may use the connection. The server must have one
+    /// of the addresses and the origin's port, and its certificate must be valid for the host ([RFC 9113, section
+    /// 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)).
     ///
     /// The result does not depend on the settings: see ``NIOTransport/Configuration/mayShareConnections(of:)``.
     func isValid(for origin: Origin, at addresses: [IPAddress]) -> Bool {

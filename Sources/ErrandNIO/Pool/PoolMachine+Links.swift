@@ -60,7 +60,8 @@ extension PoolMachine {
     /// Sets the number of exchanges that a connection takes at a time, after its server has changed the number
     /// ([RFC 9113, section 6.5.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2)).
     ///
-    /// - Parameter count: may be zero. Then no exchange begins on the connection until the next change. Exchanges in progress continue.
+    /// - Parameter count: the new number. If it is zero, no exchange begins on the connection until the next change. Exchanges in
+    ///   progress continue.
     mutating func setStreams(_ link: Link, of key: Key, to count: Int, at now: Duration) -> Work {
         guard !isShutDown, let slot = table.slot(of: link), let index = groups.index(forKey: key) else { return Work() }
         table[slot].streams = max(0, count)
@@ -123,8 +124,8 @@ extension PoolMachine {
         guard total >= limits.connections, !starved.isEmpty, table[slot].begun >= Self.minimumExchanges else { return false }
         guard table[slot].inUse == 0 || table.roomMakingCount <= starved.count else { return false }
         if let place = groups.values[index].starvedPlace, starved.count > 1, starved.oldest() == key {
-            // The oldest origin in the queue for room is the connection's own origin. It uses this connection for its queued exchange.
-            // Therefore the origin moves to the end of the queue.
+            // The oldest origin in the queue for room is the connection's own origin. The origin uses this connection for its queued
+            // exchange. Therefore the origin moves to the end of the queue.
             _ = starved.remove(place)
             groups.values[index].starvedPlace = starved.append(key, lane: 0)
         }

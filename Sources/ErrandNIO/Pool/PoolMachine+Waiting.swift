@@ -27,7 +27,7 @@ extension PoolMachine {
         let open: Int
         /// The number of connections that are being opened.
         let connecting: Int
-        /// One of the attempts, if no connection is open.
+        /// An attempt to open a connection, if no connection is open; otherwise `nil`.
         let attempt: Attempt?
     }
 

@@ -3,8 +3,8 @@ internal import ErrandCore
 
 /// The decisions of the pool about the connection of each exchange: a value without locks, channels and clocks.
 ///
-/// Each event is a method that returns the work to do. `Key` is a route to an origin, `Waiter` an exchange that waits for a connection,
-/// `Link` a connection, which takes one exchange at a time (HTTP/1.1) or several, each on a separate stream (HTTP/2).
+/// Each event is a method that returns the work to do. A `Key` is a route to an origin. A `Waiter` is an exchange that waits for a
+/// connection. A `Link` is a connection: it takes one exchange at a time (HTTP/1.1), or several, each on a separate stream (HTTP/2).
 struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject & Sendable>: Sendable {
     struct Limits: Sendable {
         var connectionsPerOrigin: Int
@@ -66,7 +66,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     /// The number of exchanges after which a connection may make room for another origin although exchanges of its own origin are queued.
     /// These exchanges share the cost of opening the connection.
     static var minimumExchanges: Int { 8 }
-    /// The number of keys without connections for which the machine remembers how many exchanges their connections took.
+    /// The machine remembers the number of exchanges that the connections of a key took at a time. This is the number of
+    /// remembered keys without connections.
     static var rememberedKeys: Int { 1024 }
 
     let limits: Limits
@@ -235,8 +236,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
 
     /// Opens connections before an exchange needs them.
     ///
-    /// - Parameter count: how many connections must be idle, or have room for another exchange. This number includes connections that
-    ///   are being opened, except connections that waiters will use.
+    /// - Parameter count: the number of connections that must be idle, or have room for another exchange. This number includes
+    ///   connections that are being opened, except connections that waiters will use.
     /// - Returns: the attempts to make, within the limits.
     mutating func preconnect(_ count: Int, for key: Key, at now: Duration) -> [Attempt] {
         guard !isShutDown else { return [] }
@@ -318,7 +319,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         removeGroupIfEmpty(key)
     }
 
-    /// Gives free room to the starved origins. Each of them gets one connection in rotation, as long as it can use connections.
+    /// Gives free room to the starved origins. In rotation, each of these origins gets one connection, as long as it can use
+    /// connections.
     mutating func feedStarved(_ work: inout Work) {
         while !starved.isEmpty, total < limits.connections || idleCount > 0, let key = starved.popFirst() {
             groups[key]?.starvedPlace = nil

@@ -77,7 +77,7 @@ struct ProxyDialog: Sendable {
         return (.missing, "it requires credentials, and none were given")
     }
 
-    /// Asks the authenticator for a value. A value with only white space counts as `nil`.
+    /// Asks the authenticator for a value. A value with only white space is treated as `nil`.
     private static func value(
         of authenticator: ProxyAuthenticator, to challenge: ProxyChallenge
     ) throws(ProxyAuthorizationError) -> String? {

@@ -2,8 +2,8 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// The parts of a certificate that can make BoringSSL refuse it although its authority is known. They are read from the certificate's
-/// bytes in DER.
+/// The parts of a certificate that can make BoringSSL refuse it although its authority is known. The parts are read from the
+/// certificate's bytes in DER.
 ///
 /// NIOSSL does not report why a chain was refused. These parts only choose the words for a refusal, and never accept or refuse a
 /// certificate.

@@ -18,8 +18,8 @@ final class TLSContext: Sendable {
 
     init(_ configuration: TLSConfiguration) { self.configuration = configuration }
 
-    /// Returns the context. It is created on a separate thread, because the roots of the system are read from files. After a failure, the
-    /// next connection tries again.
+    /// Returns the context. The context is created on a separate thread, because the roots of the system are read from files. After a
+    /// failure, the next connection tries again.
     func value(on loop: any EventLoop) -> EventLoopFuture<NIOSSLContext> {
         let promise = loop.makePromise(of: NIOSSLContext.self)
         let known = state.withLock { state in

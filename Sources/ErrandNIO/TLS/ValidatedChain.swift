@@ -25,8 +25,9 @@ final class ValidatedChain {
     }
 }
 
-/// The initializer of NIOSSL that takes a callback per certificate. The initializer is deprecated in favor of callbacks that replace the
-/// validation by BoringSSL, but pins must not replace it. A call through this protocol gives no warning.
+/// The initializer of NIOSSL that takes a callback per certificate. NIOSSL deprecates the initializer, because newer callbacks can
+/// replace the validation by BoringSSL. But pins must be checked in addition to this validation. A call through this protocol gives no
+/// warning.
 protocol ValidationFollowing {
     init(context: NIOSSLContext, serverHostname: String?, verificationCallback: NIOSSLVerificationCallback?) throws
 }

@@ -17,7 +17,7 @@ final class AlternativeServiceTable: Sendable {
 
     /// The largest number of origins. The origin that was received or requested least recently is removed first.
     static let originLimit = 1024
-    /// The longest value of the field that is kept: 4 KiB. A longer value counts as `clear`.
+    /// The longest value of the field that is kept: 4 KiB. A longer value is treated as `clear`.
     static let valueBytes = 4096
 
     private let entries = Mutex(BoundedTable<Origin, Entry>(limit: originLimit))

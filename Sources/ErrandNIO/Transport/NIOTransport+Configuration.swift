@@ -23,9 +23,10 @@ extension NIOTransport {
         ///
         /// The first request to a host looks up its addresses. If an open connection of another host has one of these addresses and the
         /// same port, and its certificate names both hosts, the request uses this connection, and no new connection is opened ([RFC 9113,
-        /// section 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)). A connection that opens during the lookup can be used,
-        /// too. If the shared connection has no room, a request gets a connection to its own host. ``NIOTransport/preconnect(to:count:)``
-        /// always opens connections of the host. While the shared connection is open, later requests use it without a lookup.
+        /// section 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)). A connection that opens during the lookup can also be
+        /// used. If the shared connection has no room, a request gets a connection to its own host.
+        /// ``NIOTransport/preconnect(to:count:)`` always opens connections of the host. While the shared connection is open, later
+        /// requests use it without a lookup.
         ///
         /// Only `https` origins with a name share connections, not IP addresses, and only direct connections, not connections through a
         /// proxy. Hosts with ``ErrandCore/TLSSettings/pins``, or in ``ErrandCore/TLSSettings/trustsAnyCertificateForTesting``, have
@@ -79,8 +80,8 @@ extension NIOTransport {
         /// check; on Linux, after two hours without traffic. A check detects a peer that vanished during a long response, and keeps a
         /// firewall from dropping the connection. A connection without an exchange usually reaches its ``idleTimeout`` before a check.
         ///
-        /// Nagle's algorithm is always off (`TCP_NODELAY`): the transport writes a head and a small body immediately. It does not wait for
-        /// the peer's acknowledgment before it writes the rest.
+        /// Nagle's algorithm is always off (`TCP_NODELAY`): the transport writes a head and a small body immediately. The transport does
+        /// not wait for the peer's acknowledgment before it writes the rest.
         public var usesTCPKeepAlive = true
         /// The path of the Unix domain socket that every connection goes to, for all origins; `nil` (the default): TCP.
         /// At least 1 and at most 103 bytes.

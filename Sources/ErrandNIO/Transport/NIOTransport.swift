@@ -59,7 +59,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     }
 
     /// The transport enforces deadlines and the limits of phases, streams response bodies, and reports the phases of an exchange and
-    /// informational responses. It sends and returns trailer fields. Over HTTP/1.1, it changes protocols.
+    /// informational responses. The transport sends and returns trailer fields. Over HTTP/1.1, it changes protocols.
     public var capabilities: TransportCapabilities {
         [.deadlines, .phaseTimeouts, .streamingDownload, .phaseEvents, .informationalResponses, .trailers, .upgrades]
     }
@@ -146,7 +146,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     ///
     /// - Parameters:
     ///   - origin: the scheme, host and port to connect to.
-    ///   - count: the number of idle connections to have; 1 by default. With zero or a negative number, the call does nothing.
+    ///   - count: the number of idle connections to have. Default: 1. With zero or a negative number, the call does nothing.
     /// - Throws: ``ErrandCore/TransportError`` if a connection that this call opens fails, or if the transport was shut down (the error
     ///   has no request, and its description begins with the origin); `CancellationError`. Connections that were opened before stay
     ///   open. ``ErrandCore/ProxySettingsError`` if a closure has chosen a proxy that can't be used.
@@ -159,7 +159,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     ///
     /// - Parameters:
     ///   - url: an absolute `http` or `https` URL, of which only the origin is used.
-    ///   - count: the number of idle connections to have; 1 by default. With zero or a negative number, the call does nothing.
+    ///   - count: the number of idle connections to have. Default: 1. With zero or a negative number, the call does nothing.
     /// - Throws: ``ErrandCore/InvalidURLError`` for a text that is not such a URL; otherwise the same errors as for an
     ///   ``ErrandCore/Origin``.
     public func preconnect(to url: String, count: Int = 1) async throws {

@@ -4,8 +4,8 @@ internal import Synchronization
 
 /// The bytes of a connection whose protocol was changed.
 ///
-/// Received bytes are read like the body of a response: at most 64 KiB are received before the first read, and at most 512 KiB are queued
-/// after it. When the last reference to the stream goes away, the connection is closed.
+/// Received bytes are read like the body of a response. At most 64 KiB are received before the first read, and at most 512 KiB are queued
+/// after the first read. When the last reference to the stream goes away, the connection is closed.
 ///
 /// Over TCP, each direction ends independently. Over TLS, the end of the server's direction ends both directions
 /// ([RFC 5246, section 7.2.1](https://www.rfc-editor.org/rfc/rfc5246#section-7.2.1)); a connection that ends without a `close_notify` is a

@@ -7,7 +7,7 @@ internal import ErrandFormats
 enum HARText {
     private static let controls = ByteSet { $0 < 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D }
 
-    /// Returns the text and its encoding. Both are `nil` if there are no bytes.
+    /// Returns the text and its encoding. The text and the encoding are `nil` if there are no bytes.
     static func encode(_ bytes: [UInt8]) -> (text: String?, encoding: String?) {
         if bytes.isEmpty { return (nil, nil) }
         // Some readers of JSON do not preserve control characters and a byte order mark.

@@ -101,12 +101,12 @@ public struct HARCache: Codable, Sendable, Hashable {
 ///
 /// ``HAREntry/time`` is the sum of the times, without `ssl`, which is a part of `connect`, and without each -1.
 ///
-/// A transport that reports the steps of connecting, such as the transport over SwiftNIO, has the times `dns`, `connect` and `ssl` for a
-/// connection that it opens for the exchange. If a transport reports only that a connection is available, the whole time to connect is
-/// in `blocked`. If a transport reports no steps, the whole time to connect is in `wait`.
+/// If a transport reports the steps of connecting, as the transport over SwiftNIO does, an exchange that opens a connection has the
+/// times `dns`, `connect` and `ssl`. If a transport reports only that a connection is available, the whole time to connect is in
+/// `blocked`. If a transport reports no steps, the whole time to connect is in `wait`.
 public struct HARTimings: Codable, Sendable, Hashable {
-    /// The time before the connection was available, without `dns` and `connect`. It includes, for example, the time in a queue and
-    /// failed attempts to connect.
+    /// The time before the connection was available, without `dns` and `connect`. This time includes, for example, the time in a
+    /// queue and failed attempts to connect.
     public var blocked: Double? = -1
     /// The time to resolve the host, in the last attempt to connect.
     public var dns: Double? = -1
@@ -206,7 +206,7 @@ public struct HARResponse: Codable, Sendable, Hashable {
     public var chunks: [HARChunk]?
     /// The trailer fields ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)); `nil` if there were none.
     public var trailers: [HARField]?
-    /// The content coding from which the body was decoded before it was recorded; `nil` if it was recorded as it arrived.
+    /// The content coding from which the body was decoded before the recording. `nil`: the body was recorded as it arrived.
     public var contentCoding: String?
     /// Why the body is missing or incomplete; `nil` if it is complete.
     public var incomplete: HARIncomplete?

@@ -9,9 +9,9 @@ public import ErrandCore
 /// try recording.save()
 /// ```
 ///
-/// **Place:** innermost, next to the transport, so that each attempt and each hop of a redirect is a separate exchange, but outside of
-/// `decompress`, because secrets can't be found in encoded bodies. A stack that sorts puts `record` there. Around a transport, the
-/// middleware records the requests and responses that pass its position. The outer layers work the same in a replay.
+/// **Place:** innermost, next to the transport, so that each attempt and each hop of a redirect is a separate exchange. Only
+/// `decompress` is further inside, because secrets can't be found in encoded bodies. A stack that sorts puts `record` there. Around a
+/// transport, the middleware records the requests and responses that pass its position. The outer layers work the same in a replay.
 ///
 /// Bodies are recorded as they pass, chunk by chunk, with their times. Nothing is delayed or read ahead. A failed exchange is recorded, and
 /// fails again in a replay. An exchange that is cancelled before its head, an invalid request and an upgraded connection are not recorded.
@@ -26,7 +26,7 @@ public struct RecordMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - recording: the recording in which exchanges are recorded, and from which they are replayed.
-    ///   - timing: how long a replay takes. Default: ``ReplayTransport/Timing/none``, no time.
+    ///   - timing: the duration of a replay. Default: ``ReplayTransport/Timing/none``, no time.
     public init(_ recording: Recording, timing: ReplayTransport.Timing = .none) { (self.recording, self.timing) = (recording, timing) }
 
     public var place: MiddlewarePlace { .record }
@@ -112,7 +112,7 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - recording: the recording in which exchanges are recorded, and from which they are replayed.
-    ///   - timing: how long a replay takes. Default: ``ReplayTransport/Timing/none``, no time.
+    ///   - timing: the duration of a replay. Default: ``ReplayTransport/Timing/none``, no time.
     public func record(on recording: Recording, timing: ReplayTransport.Timing = .none) -> HTTPStack {
         wrapped(by: RecordMiddleware(recording, timing: timing))
     }

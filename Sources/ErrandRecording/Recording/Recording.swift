@@ -13,8 +13,8 @@ internal import Synchronization
 /// try recording.save()     // writes the file the first time; later runs replay it and write nothing
 /// ```
 ///
-/// **Secrets.** The file contains no values of header fields, query items, JSON members, form items and parts of multipart bodies with a
-/// sensitive name (``/ErrandCore/Sensitivity``, and the names that a request declares). Values of at least 8 bytes are replaced everywhere
+/// **Secrets.** The file contains no value with a sensitive name (``/ErrandCore/Sensitivity``, and the names that a request declares): no
+/// such header field, query item, JSON member, form item or part of a multipart body. Values of at least 8 bytes are replaced everywhere
 /// else in the same exchange. Text of an unknown syntax, such as HTML, XML or plain text, is recorded only with `keepsUnknownText: true`.
 /// If the content to be written still contains a *registered* secret, ``save()`` fails. A replay returns a body with the replacements:
 /// `REDACTED` for a string, `0` for a number.
@@ -67,17 +67,17 @@ public final class Recording: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - path: the path of the file. Its folder is created when the file is written.
-    ///   - mode: the choice between replaying and recording; ``Mode/once`` by default.
-    ///   - matching: which recorded exchange matches a request; method, URL and query by default.
+    ///   - mode: the choice between replaying and recording. Default: ``Mode/once``.
+    ///   - matching: the rules by which a recorded exchange matches a request. Default: method, URL and query.
     ///   - secrets: texts that must never be written, at least 4 bytes long; they are found in base64 from 6 bytes on. See ``save()``.
-    ///   - allowsRepeats: whether an exchange may be replayed more than once; false by default. If several exchanges match, they are
+    ///   - allowsRepeats: whether an exchange may be replayed more than once. Default: `false`. If several exchanges match, they are
     ///     replayed one after the other, and then the last exchange repeatedly.
-    ///   - bodyLimitBytes: the largest number of bytes that is kept of a body: at least 0, 16 MiB by default. An exchange with a longer
+    ///   - bodyLimitBytes: the largest number of bytes that is kept of a body, at least 0. Default: 16 MiB. An exchange with a longer
     ///     body is in the file, truncated, and can't be replayed.
     ///   - keepsCodedBodies: whether a body in a content coding is recorded as it arrives. False by default, because secrets can't be
     ///     found in such a body: record outside of the layer that decodes the body.
-    ///   - keepsUnknownText: whether a text body of an unknown syntax is recorded, such as HTML, XML or plain text; false by
-    ///     default, because secrets can't be found in such a body by name. The exchange is in the file without the body, and
+    ///   - keepsUnknownText: whether a text body of an unknown syntax, such as HTML, XML or plain text, is recorded. Default:
+    ///     `false`, because secrets can't be found in such a body by name. The exchange is in the file without the body, and
     ///     can't be replayed. If the body is recorded, the secrets of the rest of the exchange are replaced in the body. Other
     ///     secrets stay: register them as `secrets`.
     ///   - clock: the clock that measures times, and that replays wait by.

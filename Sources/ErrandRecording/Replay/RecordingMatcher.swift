@@ -6,7 +6,7 @@ public import ErrandCore
 /// RecordingMatcher(headers: [.accept], body: .normalized)
 /// ```
 ///
-/// Both sides are compared without their secrets, so that a request with another token still matches.
+/// The requests are compared without their secrets, so that a request with another token still matches.
 public struct RecordingMatcher: Sendable, Hashable {
     /// How queries are compared.
     public enum QueryRule: Sendable, Hashable {

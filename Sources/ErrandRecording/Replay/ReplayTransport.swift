@@ -32,9 +32,9 @@ public final class ReplayTransport: HTTPTransport, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - path: the path of the file.
-    ///   - matching: which recorded exchange matches a request; method, URL and query by default.
-    ///   - allowsRepeats: whether an exchange may be replayed more than once; false by default. See ``Recording``.
-    ///   - timing: how long a replay takes. Default: ``Timing/none``, no time.
+    ///   - matching: the rules by which a recorded exchange matches a request. Default: method, URL and query.
+    ///   - allowsRepeats: whether an exchange may be replayed more than once. Default: `false`. See ``Recording``.
+    ///   - timing: the duration of a replay. Default: ``Timing/none``, no time.
     ///   - clock: the clock that a replay with the timing `recorded` waits by.
     /// - Throws: ``InvalidRecordingError`` if there is no such file, or if it isn't an HTTP archive.
     public convenience init(

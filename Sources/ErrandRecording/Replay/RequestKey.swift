@@ -59,7 +59,7 @@ struct RequestKey: Sendable {
 
     /// A difference between a request and a recorded request.
     struct Difference {
-        /// A measure of how strongly the difference indicates two different requests.
+        /// The weight of the difference: a larger weight is a stronger sign of two different requests.
         let weight: Int
         let text: String
     }
@@ -117,8 +117,8 @@ struct RequestKey: Sendable {
     }
 }
 
-/// Compares with redacted text. A placeholder in the recording matches any text: when the request is made again, a secret that came with
-/// an earlier response is not yet known as a secret.
+/// Compares with redacted text. A placeholder in the recording matches any text. When the request is made again, a secret from an
+/// earlier response is not yet known as a secret.
 private enum Redacted {
     private static let placeholders = [Array(Sensitivity.placeholder.utf8), Array(Sensitivity.urlPlaceholder.utf8)]
 

@@ -1,7 +1,7 @@
 package import ErrandCore
 package import ErrandFormats
 
-/// Finds the secrets in a body by its syntax. Logs, `curl` commands and recordings all use it.
+/// Finds the secrets in a body by its syntax. Logs, `curl` commands and recordings use these rules.
 ///
 /// These syntaxes are known: JSON, forms, multipart bodies, event streams and sequences of JSON texts. Strings in JSON and values of forms
 /// are also examined, if they are JSON, a form or a URL. The names of ``/ErrandCore/Sensitivity`` decide.

@@ -73,8 +73,8 @@ extension BodySearch {
         endField()
     }
 
-    /// Returns the end of each part for a reader that ends lines only at CR LF; `nil` for a part that such a reader does not find, and for
-    /// a part without an end, unless more bytes follow.
+    /// Returns the end of each part for a reader that ends lines only at CR LF. The end is `nil` for a part that such a reader does not
+    /// find. The end is also `nil` for a part without an end, unless more bytes follow.
     private static func strictEnds(
         of parts: [MultipartSection], at delimiters: [Int], in bytes: [UInt8], boundary: String?, isCut: Bool
     ) -> [Int?] {

@@ -50,7 +50,7 @@ package struct BodyText {
     private static func text(_ bytes: [UInt8], isWhole: Bool, charset: String?) -> String? {
         var sample = bytes.prefix(512)
         guard !sample.contains(where: { $0 < 0x20 && !$0.isSpace || $0 == 0x7F }) else { return nil }
-        // Both the sample and `front` may end within a character.
+        // The sample and `front` may end within a character.
         if !isWhole || sample.count < bytes.count { sample = sample.dropLast(incompleteCount(sample)) }
         if String(validating: sample, as: UTF8.self) != nil {
             return String(decoding: isWhole ? bytes[...] : bytes.dropLast(incompleteCount(bytes[...])), as: UTF8.self)
@@ -100,7 +100,7 @@ enum JSONLayout {
         func breakLine() {
             guard isPretty else { return }
             lines.append(line)
-            // The indent of each line of a note also counts.
+            // The indent of each line of a note is included.
             count += line.count + 5
             line = Array(repeating: 0x20, count: 2 * max(0, min(depth, deepestIndent)))
         }

@@ -6,7 +6,7 @@ internal import ErrandFormats
 struct SecretMention {
     let sensitivity: Sensitivity
     /// Whether the text is nested in JSON or a form. There, `code` and `key` are too common to be secret. `urn:token:x` is more often a
-    /// name than a secret. Therefore a colon counts only before white space or a quotation mark.
+    /// name than a secret. Therefore a colon marks a value only before white space or a quotation mark.
     let isWithin: Bool
 
     /// Whether the text has a sensitive name before `:`, `=` or `%3D`, an element with such a name, or a URL with a secret.

@@ -36,11 +36,11 @@ extension Request {
     ///   - pretty: whether each option has its own line. Otherwise, the text is one line, unless the value of a field has a control
     ///     character.
     ///   - showingSecrets: whether the text contains secrets. Such a text is a credential.
-    ///   - bodyLimitBytes: the length of the longest body that is in the text, at least 0; 64 KiB by default. Bytes that are not text take
+    ///   - bodyLimitBytes: the length of the longest body that is in the text, at least 0. Default: 64 KiB. Bytes that are not text take
     ///     four times as many characters.
     ///   - arguments: more arguments for `curl`, such as `["--unix-socket", "/run/app.sock"]`, for settings of the connection. Arguments
     ///     are quoted, and not redacted. No arguments by default.
-    /// - Throws: ``/ErrandCore/InvalidURLError`` for a request without a host, and for one that no transport would send.
+    /// - Throws: ``/ErrandCore/InvalidURLError`` for a request without a host, and for a request that no transport would send.
     public func curl(
         pretty: Bool = false, showingSecrets: Bool = false, bodyLimitBytes: Int = 64 * 1024, arguments: [String] = []
     ) throws(InvalidURLError) -> String {
@@ -166,7 +166,7 @@ private struct CURLText {
             return [.post, .put, .patch].contains(request.method) ? Body(option: "--data-raw ''") : nil
         }
         if let file = request.body.file {
-            // With the prefix, `curl` takes the path neither as an option nor as the standard input.
+            // The prefix `./` keeps `curl` from reading a path such as `-` as an option or as the standard input.
             let path = (file.path.hasOctetPrefix("-") ? "./" : "") + file.path
             guard let range = file.range else { return Body(option: "--data-binary " + Shell.quoted("@" + path)) }
             return Body(source: "tail -c +\(range.lowerBound + 1) \(Shell.quoted(path)) | head -c \(range.count) | ")

@@ -72,8 +72,8 @@ struct SecretAutomaton: Sendable {
     /// - Parameters:
     ///   - bytes: the bytes to search.
     ///   - start: the index at which the search begins.
-    ///   - shortest: the length of the shortest text that counts.
-    ///   - cut: the length of the shortest beginning of a text that counts at the end of `bytes`. `nil` if `bytes` were not truncated.
+    ///   - shortest: the length of the shortest text to find.
+    ///   - cut: the length of the shortest beginning of a text to find at the end of `bytes`. `nil` if `bytes` were not truncated.
     ///   - steps: grows by one for each transition.
     func matches(in bytes: [UInt8], from start: Int = 0, shortest: Int = 1, cut: Int? = nil, steps: inout Int) -> [Match] {
         var found: [Match] = []

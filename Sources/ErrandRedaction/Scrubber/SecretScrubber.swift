@@ -13,7 +13,7 @@ package import ErrandFormats
 package struct SecretScrubber {
     /// The number of bytes of each secret that are looked up together.
     private static let keyBytes = 8
-    /// The length of the shortest beginning of a secret that counts at the end of truncated bytes.
+    /// The length of the shortest beginning of a secret to find at the end of truncated bytes.
     private static let shortestFront = 6
     /// The length of the shortest secret that is searched in base64. A shorter secret would be found in any long base64.
     private static let shortestInBase64 = 5

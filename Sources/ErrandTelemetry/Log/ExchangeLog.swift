@@ -140,7 +140,7 @@ final class ExchangeLog: CallObserver {
             self.sensitivity = sensitivity
         }
 
-        /// The text of the error after the status.
+        /// The rest of the error's text, after the status.
         var reasons: String {
             problem + response.head.shownRemarks
                 + response.metadata.attempts.shown(until: response.metadata.retryStop, of: response.request)
@@ -225,8 +225,8 @@ final class ExchangeLog: CallObserver {
         }
     }
 
-    /// Logs a refused response whose body has the error of the back end. The records are those of an accepted response, with
-    /// `error.type`.
+    /// Logs a refused response whose body has the error of the back end. The records are the same as for an accepted response,
+    /// with `error.type`.
     private func logRefusal(
         _ received: Received, _ error: ServiceError, _ read: BodyRecord.Read?, _ end: ExchangeLifetime.Outcome, elapsed: String
     ) {

@@ -22,9 +22,9 @@ public import Logging
 /// if that level is higher. If the request has a rule (`validateStatus`, on either side of the log), a status that the rule refuses is a
 /// failure. Without a rule, a status from 400 up is a failure.
 ///
-/// **Typed calls** (`APIClient`): the record is written at the end of the call, with the duration of the whole call: when the value has
-/// been decoded, or when decoding has failed. If the client has an envelope, the record of a failure has the code, the message and the
-/// request ID of the back end, for any status.
+/// **Typed calls** (`APIClient`): the record is written at the end of the call, after the value has been decoded or decoding has
+/// failed. It has the duration of the whole call. If the client has an envelope, the record of a failure has the code, the message and
+/// the request ID of the back end, for any status.
 ///
 /// **Place:** outside all layers except `server` and `number`. At this place, the log sees each call once. Inside `retry`, the log sees
 /// each attempt instead of the call. Both places are allowed.
@@ -63,11 +63,11 @@ public struct LogMiddleware: HTTPMiddleware {
     /// Creates a middleware that writes to `logger`.
     ///
     /// - Parameters:
-    ///   - level: the level of requests and responses; `info` by default.
-    ///   - detail: how much is written; ``LogDetail/basic`` by default, which shows neither fields nor bodies.
-    ///   - style: the layout of the records; ``LogStyle/pretty`` by default, one record for each exchange.
-    ///   - metadata: the metadata of a record, beside its message; ``LogMetadata/ids`` by default.
-    ///   - curl: whether the record of a failure ends with the request as a `curl` command, without secrets; `false` by default.
+    ///   - level: the level of requests and responses. Default: `info`.
+    ///   - detail: the details that are written. Default: ``LogDetail/basic``, which shows neither fields nor bodies.
+    ///   - style: the layout of the records. Default: ``LogStyle/pretty``, one record for each exchange.
+    ///   - metadata: the metadata of a record, beside its message. Default: ``LogMetadata/ids``.
+    ///   - curl: whether the record of a failure ends with the request as a `curl` command, without secrets. Default: `false`.
     ///   - clock: the clock that measures the elapsed time.
     /// - Precondition: the limit of `detail` is at least 0.
     public init(
@@ -157,11 +157,11 @@ extension HTTPSender {
     /// ```
     ///
     /// - Parameters:
-    ///   - level: the level of requests and responses; `info` by default. Failures are logged at `warning` at least.
-    ///   - detail: how much is written; ``LogDetail/basic`` by default, which shows neither fields nor bodies.
-    ///   - style: the layout of the records; ``LogStyle/pretty`` by default, one record for each exchange.
-    ///   - metadata: the metadata of a record, beside its message; ``LogMetadata/ids`` by default.
-    ///   - curl: whether the record of a failure ends with the request as a `curl` command, without secrets; `false` by default.
+    ///   - level: the level of requests and responses. Default: `info`. Failures are logged at `warning` at least.
+    ///   - detail: the details that are written. Default: ``LogDetail/basic``, which shows neither fields nor bodies.
+    ///   - style: the layout of the records. Default: ``LogStyle/pretty``, one record for each exchange.
+    ///   - metadata: the metadata of a record, beside its message. Default: ``LogMetadata/ids``.
+    ///   - curl: whether the record of a failure ends with the request as a `curl` command, without secrets. Default: `false`.
     ///   - clock: the clock that measures the elapsed time.
     public func log(
         to logger: Logger, level: Logger.Level = .info, detail: LogDetail = .basic, style: LogStyle = .pretty,

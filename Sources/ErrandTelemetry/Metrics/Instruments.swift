@@ -3,7 +3,7 @@ internal import ErrandCore
 internal import Metrics
 internal import Synchronization
 
-/// The instruments of a stack. They are created once for each set of attributes, so that the backend is not called again.
+/// The instruments of a stack. Instruments are created once for each set of attributes, so that the backend is not called again.
 final class Instruments: Sendable {
     private struct Key: Hashable {
         /// The server whose requests are counted.

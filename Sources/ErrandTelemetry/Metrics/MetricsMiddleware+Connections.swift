@@ -13,7 +13,7 @@ extension MetricsMiddleware.ConnectionCount {
 
 extension HTTPSender where Self: ConnectionSource {
     /// Measures each attempt and the open connections of this transport. If the transport reports closed connections
-    /// (``/ErrandCore/ClosedConnectionSource``), also measures how long each connection was open. See ``MetricsMiddleware``.
+    /// (``/ErrandCore/ClosedConnectionSource``), also measures the lifetime of each connection. See ``MetricsMiddleware``.
     ///
     /// If several stacks over one transport have the same factory, the stack that was created last reports the changes of connections
     /// between attempts.
@@ -25,7 +25,7 @@ extension HTTPSender where Self: ConnectionSource {
     /// - Parameters:
     ///   - factory: the factory of the instruments. `nil`, the default: the value of `MetricsSystem.factory` at the first measured
     ///     request.
-    ///   - attributes: the optional attributes to add; none by default.
+    ///   - attributes: the optional attributes to add. Default: none.
     ///   - clock: the clock that measures durations.
     public func metrics(
         factory: (any MetricsFactory)? = nil, attributes: MetricsMiddleware.Attributes = [], clock: any Clock<Duration> = ContinuousClock()

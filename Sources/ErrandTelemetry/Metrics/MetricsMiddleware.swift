@@ -35,8 +35,8 @@ public import Metrics
 /// protocol upgrade, it ends with the head. A stream is measured to its end. In a typed call, the attempt whose response is decoded ends
 /// after decoding.
 ///
-/// **Sizes** are recorded for exchanges that were complete. They are the encoded bytes on the wire, if the transport counts them or a
-/// length is declared. A body that the transport itself decodes, and a request without a body, have no size.
+/// **Sizes** are recorded for exchanges that were complete. A size is the number of encoded bytes on the wire, if the transport
+/// counts the bytes or a length is declared. A body that the transport itself decodes, and a request without a body, have no size.
 ///
 /// **`error.type`** is a status code that the request's own rule rejects (`validateStatus`, at any place). Without a rule, it is a
 /// status code from 400 up. For a failure, it is `timeout`, another code of ``/ErrandCore/TransportError`` in snake case
@@ -87,7 +87,7 @@ public struct MetricsMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - factory: the factory of the instruments; `nil`, the default: `MetricsSystem.factory` at the first measured request.
-    ///   - attributes: the optional attributes to add; none by default.
+    ///   - attributes: the optional attributes to add. Default: none.
     ///   - knownMethods: the methods that are reported by name; `nil`, the default: the methods of RFC 9110, and PATCH.
     ///   - openConnections: returns the number of connections to an origin, or `nil` if it is not known. Called at each end of an
     ///     exchange; it must return quickly. Default: no closure, and `http.client.open_connections` is not reported.
@@ -103,7 +103,7 @@ public struct MetricsMiddleware: HTTPMiddleware {
     }
 
     public var place: MiddlewarePlace { .metrics }
-    /// False: this middleware does not see a request that is prepared.
+    /// False: a prepared request does not pass this middleware.
     public var appliesToPreparedRequests: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
@@ -177,7 +177,7 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - factory: the factory of the instruments; `nil`, the default: `MetricsSystem.factory` at the first measured request.
-    ///   - attributes: the optional attributes to add; none by default.
+    ///   - attributes: the optional attributes to add. Default: none.
     ///   - openConnections: returns the number of connections to an origin, or `nil` if it is not known. Must return quickly.
     ///   - clock: the clock that measures durations.
     public func metrics(

@@ -17,9 +17,9 @@ public import Tracing
 /// ```
 ///
 /// **The span** is a child of the caller's span and has the kind `client`. Its name is the method and the template of a typed endpoint,
-/// such as `GET /users/{id}` (`request.options.urlTemplate`); without a template, only the method. It never contains the path. The span
-/// ends when the exchange ends on the wire: with the last byte of the response, or when the response is abandoned. For a protocol upgrade,
-/// it ends with the head. In a typed call, the attempt whose response is decoded ends after decoding.
+/// such as `GET /users/{id}` (`request.options.urlTemplate`); without a template, only the method. The name never contains the path. The
+/// span ends when the exchange ends on the wire: with the last byte of the response, or when the response is abandoned. For a protocol
+/// upgrade, it ends with the head. In a typed call, the attempt whose response is decoded ends after decoding.
 ///
 /// **Attributes:** `http.request.method` (`_OTHER` for an unknown method, with `http.request.method_original`), `server.address`,
 /// `server.port`, `url.full` (without secrets), `url.template`, `http.request.resend_count` for a request that is sent again,
@@ -32,8 +32,9 @@ public import Tracing
 /// `error.type` is `timeout`, another code of ``/ErrandCore/TransportError`` in snake case (`cannot_connect`, `connection_lost`), or the
 /// name of its type. An attempt that its caller cancelled, or a response that was abandoned, is not an error.
 ///
-/// **Context:** the tracer adds the header fields that it defines, such as `traceparent`. They replace the caller's fields of the same
-/// name, and a `tracestate` that belongs to another `traceparent`. A tracer that adds nothing leaves the caller's fields unchanged.
+/// **Context:** the tracer adds the header fields that it defines, such as `traceparent`. The added fields replace the caller's fields
+/// of the same name, and a `tracestate` that belongs to another `traceparent`. A tracer that adds nothing leaves the caller's fields
+/// unchanged.
 ///
 /// **Per request:** `request.options.trace = .off`, or `.use(TraceOptions(bodySizes: true))`.
 public struct TraceMiddleware: HTTPMiddleware {
@@ -44,7 +45,7 @@ public struct TraceMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - tracer: the tracer; `nil`, the default: `InstrumentationSystem.tracer` at the time of each request.
-    ///   - options: the optional attributes, and where baggage is sent; ``TraceOptions/standard`` by default.
+    ///   - options: the optional attributes, and where baggage is sent. Default: ``TraceOptions/standard``.
     public init(tracer: (any Tracer)? = nil, options: TraceOptions = .standard) { (self.tracer, self.options) = (tracer, options) }
 
     public var place: MiddlewarePlace { .trace }

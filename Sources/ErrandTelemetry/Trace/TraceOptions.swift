@@ -27,10 +27,10 @@ public struct TraceOptions: Sendable, Hashable {
     /// Creates options.
     ///
     /// - Parameters:
-    ///   - requestHeaders: the request header fields to record; none by default.
-    ///   - responseHeaders: the response header fields to record; none by default.
-    ///   - bodySizes: whether to record the sizes of bodies; false by default.
-    ///   - baggage: where baggage is sent; to the first origin by default.
+    ///   - requestHeaders: the request header fields to record. Default: none.
+    ///   - responseHeaders: the response header fields to record. Default: none.
+    ///   - bodySizes: whether to record the sizes of bodies. Default: `false`.
+    ///   - baggage: the servers to which baggage is sent. Default: the first origin.
     ///   - knownMethods: the methods that are recorded by name; `nil`, the default: the methods of RFC 9110, and PATCH.
     public init(
         requestHeaders: [HTTPField.Name] = [], responseHeaders: [HTTPField.Name] = [], bodySizes: Bool = false,

@@ -114,8 +114,8 @@ public final class ManualClock: Clock, Sendable {
         return moved
     }
 
-    /// Calls `body`. While `body` runs, advances the time to the next sleeper whenever there is a sleeper: a retry's backoffs, or
-    /// the waits of a poll, pass immediately.
+    /// Calls `body`. While `body` runs, advances the time to the next sleeper as soon as a task sleeps. Thus the backoffs of a
+    /// retry, or the waits of a poll, pass immediately.
     ///
     /// ```swift
     /// let response = try await clock.advancingToSleepers {

@@ -18,7 +18,7 @@ public struct RecordedRequest: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - request: the request, with its method, target, fields and options. The request's own body is not read.
-    ///   - body: the bytes of the body; empty by default.
+    ///   - body: the bytes of the body. Default: empty.
     ///   - trailers: the trailer fields. `nil`, the default: no trailer fields.
     public init(request: Request, body: Data = Data(), trailers: HTTPFields? = nil) {
         (self.request, self.body, self.trailers) = (request, body, trailers)
@@ -48,7 +48,7 @@ public struct RecordedRequest: Sendable, CustomStringConvertible {
     /// The parts of a multipart body ([RFC 2046, section 5.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1)). Empty for any
     /// other body, and for an invalid body.
     ///
-    /// The rules are those of `response.parts()` for responses: lines end with CR LF, and the boundary must be valid.
+    /// The rules are the same as for `response.parts()`: lines end with CR LF, and the boundary must be valid.
     public var parts: [Part] {
         guard let type = MediaType(headers[.contentType] ?? ""), type.type == "multipart",
             let boundary = type[parameter: "boundary"].flatMap({ MultipartBoundary($0) })

@@ -163,9 +163,9 @@ public struct StubResponse: Sendable {
     /// Responds with a head and a body that a closure makes from the request's head, and from the request's body while the body
     /// arrives.
     ///
-    /// Both directions can be open at the same time. The closure is called before the request's body is read. The source that the
-    /// closure returns may read the source of the request's body. When the response's body is read to its end or abandoned, both
-    /// sources are released.
+    /// The request and the response can be open at the same time. The closure is called before the request's body is read. The
+    /// source that the closure returns may read the source of the request's body. When the response's body is read to its end or
+    /// abandoned, both sources are released.
     public static func streaming(
         _ respond: @escaping @Sendable (RecordedRequest, any BodySource) async throws -> (head: HTTPResponse, body: any BodySource)
     ) -> StubResponse {

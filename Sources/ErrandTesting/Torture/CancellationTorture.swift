@@ -27,10 +27,10 @@ internal import Synchronization
 /// is not cancelled must end with a correct result. Each run must end within ``hangLimit``. A cancelled run must end within
 /// ``lateJobs`` jobs: reads that ignore cancellation take longer. Use `check` for all other conditions after a run.
 ///
-/// The procedure counts only the jobs of the scenario's task and of its child tasks. It does not count the jobs of actors with
-/// their own executors (such as the main actor), of unstructured tasks and of event loops. So a scenario that works in unstructured
-/// tasks has very few jobs, and few points of cancellation. ``leastCancelled`` is the number of runs that must end cancelled. To
-/// detect a read that ignores cancellation, the scenario needs more reads than ``lateJobs``.
+/// The procedure counts only the jobs of the scenario's task and of its child tasks. Jobs of actors with their own executors (such
+/// as the main actor), of unstructured tasks and of event loops are not counted. So a scenario that works in unstructured tasks has
+/// very few jobs, and few points of cancellation. ``leastCancelled`` is the number of runs that must end cancelled. To detect a
+/// read that ignores cancellation, the scenario needs more reads than ``lateJobs``.
 ///
 /// With a real network, the number of jobs varies from run to run. Such a scenario is cancelled at many points, but not at all
 /// points. For such a scenario, require more than two uncancelled runs.
@@ -58,13 +58,13 @@ public struct CancellationTorture: Sendable {
     /// Creates a test procedure.
     ///
     /// - Parameters:
-    ///   - limit: the largest k: at least 1, 2,000 by default.
-    ///   - hangLimit: the maximum duration of one run: more than zero, 10 seconds by default.
-    ///   - uncancelledRuns: the number of runs in a row that must end uncancelled: at least 1, 2 by default. The default fits a
+    ///   - limit: the largest k, at least 1. Default: 2,000.
+    ///   - hangLimit: the maximum duration of one run, more than zero. Default: 10 seconds.
+    ///   - uncancelledRuns: the number of runs in a row that must end uncancelled, at least 1. Default: 2. The default fits a
     ///     scenario whose runs are all alike.
-    ///   - leastCancelled: the number of runs that must end with `CancellationError`: at least 0, 1 by default. Use a larger number
+    ///   - leastCancelled: the number of runs that must end with `CancellationError`, at least 0. Default: 1. Use a larger number
     ///     for a scenario with many waits.
-    ///   - lateJobs: the maximum number of jobs after the cancellation: at least 0, 100 by default. The default is enough for most
+    ///   - lateJobs: the maximum number of jobs after the cancellation, at least 0. Default: 100. The default is enough for most
     ///     cleanup.
     public init(
         limit: Int = 2_000, hangLimit: Duration = .seconds(10), uncancelledRuns: Int = 2, leastCancelled: Int = 1, lateJobs: Int = 100
@@ -148,8 +148,8 @@ public struct CancellationTorture: Sendable {
         }
         if let late, late > lateJobs {
             throw violation(
-                "\(late) jobs ran after the cancellation, \(lateJobs) are allowed: a wait ignores it, or cleaning up takes more (raise "
-                    + "`lateJobs`)")
+                "\(late) jobs ran after the cancellation, \(lateJobs) are allowed: a wait ignores cancellation, or cleaning up takes more "
+                    + "(raise `lateJobs`)")
         }
         return TortureRun(jobNumber: k, moment: moment, outcome: outcome, jobs: executor.jobs, lateJobs: late)
     }

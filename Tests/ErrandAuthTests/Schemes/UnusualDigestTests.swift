@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    /// A body that can be read once only can't be hashed.
+    /// A body that can be read only once can't be hashed.
     @Test func aQualityThatTheBodyCannotHaveKeepsThePassword() async throws {
         let fields: HTTPFields = [.wwwAuthenticate: #"Digest realm="r", nonce="n", qop="auth-int", Basic realm="r""#]
         let stub = StubTransport(Stub().responds(.status(.unauthorized, headers: fields)))

@@ -232,7 +232,7 @@ import Testing
 
     @Test(arguments: [
         (RetryStop.attemptsUsedUp, "all attempts are used up"), (.budgetUsedUp, "the retry budget of this origin is used up"),
-        (.bodyCannotBeReplayed, "the body of the request can be read once only"),
+        (.bodyCannotBeReplayed, "the body of the request can be read only once"),
         (.retryAfterTooLong, "the server asks for a longer wait than the policy allows"),
         (.deadlineTooNear, "the wait before a further attempt would pass the deadline"), (.final, "it would not help"),
         (
@@ -348,8 +348,8 @@ import Testing
                 "The file '/tmp/x' cannot be read.", "No such file or folder.", "Check that the file exists and may be read."))
         check(
             Row(
-                BodyAlreadyUsedError(), "the body can be read once only, and was read or abandoned before; keep the first reader's bytes",
-                "The content cannot be read a second time.", "It can be read once only, and was read or abandoned before.", nil))
+                BodyAlreadyUsedError(), "the body can be read only once, and was read or abandoned before; keep the first reader's bytes",
+                "The content cannot be read a second time.", "It can be read only once, and was read or abandoned before.", nil))
     }
 
     private enum HedgeKey: OptionKey { static var defaultValue: Int { 0 } }

@@ -86,7 +86,7 @@ import Testing
         ("NIOSSLExtraError.failedToValidateHostname: Couldn't find <none> in certificate from peer", "the certificate is for another host"),
         ("Error: 268435581 error:1000007d:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED at", "not trusted, or not valid now"),
         ("SSL routines:OPENSSL_internal:TLSV1_ALERT_UNKNOWN_CA at", "the server does not trust the authority of the client certificate"),
-        ("SSL routines:OPENSSL_internal:TLSV1_ALERT_CERTIFICATE_REQUIRED at", "the server wants a client certificate"),
+        ("SSL routines:OPENSSL_internal:TLSV1_ALERT_CERTIFICATE_REQUIRED at", "the server needs a client certificate"),
         ("SSL routines:OPENSSL_internal:SSLV3_ALERT_CERTIFICATE_EXPIRED at", "the server refused the client certificate: it has expired"),
         ("SSL routines:OPENSSL_internal:SSLV3_ALERT_BAD_CERTIFICATE at", "the server refused the client certificate"),
         ("SSL routines:OPENSSL_internal:TLSV1_ALERT_PROTOCOL_VERSION at", "no version of TLS in common"),

@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test func theDescriptionSaysThatThereIsOneAndTheAttemptHasNoSecret() throws {
-        #expect(RetryPolicy.standard.deciding { _ in .byPolicy }.description.hasSuffix(", a decision of its own"))
+        #expect(RetryPolicy.standard.deciding { _ in .byPolicy }.description.hasSuffix(", with the app's own decision"))
         let head = HTTPResponse(status: .ok, headerFields: [.setCookie: "hunter2"])
         let attempt = RetryPolicy.Attempt(
             request: try Request(.get, url: "https://a.example/?token=hunter2"), number: 1, result: .success(head), decision: .stop(.final))

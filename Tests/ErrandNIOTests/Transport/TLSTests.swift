@@ -145,7 +145,7 @@ extension NIOTransportTests {
             }
             let error = try await failure(server.url("mtls"), settings)
             let text =
-                name == nil ? "the server wants a client certificate" : "the server does not trust the authority of the client certificate"
+                name == nil ? "the server needs a client certificate" : "the server does not trust the authority of the client certificate"
             #expect(error.code == .tls)
             // With TLS 1.3, the server says so after the handshake.
             #expect(error.message.hasPrefix(text + ", during the TLS handshake with ") || error.message.hasPrefix(text + " ("))

@@ -55,10 +55,10 @@ public struct EventStreamParser: Sendable {
     /// Creates a parser at the beginning of a stream.
     ///
     /// - Parameters:
-    ///   - maxEventBytes: the largest size of an event, in bytes; at least 1, 1 MiB by default. Comments and line endings do not
+    ///   - maxEventBytes: the largest size of an event, in bytes, at least 1. Default: 1 MiB. Comments and line endings do not
     ///     count. The same limit applies to each comment.
     ///   - reportsComments: whether comments are items. `false` by default: comments are dropped.
-    ///   - lastEventID: the last event ID of an earlier connection, which events without an ID keep; empty by default.
+    ///   - lastEventID: the last event ID of an earlier connection, which events without an ID keep. Default: empty.
     public init(maxEventBytes: Int = defaultMaxEventBytes, reportsComments: Bool = false, lastEventID: String = "") {
         precondition(maxEventBytes > 0, "maxEventBytes must be at least 1 (is \(maxEventBytes))")
         self.maxEventBytes = maxEventBytes
@@ -179,7 +179,8 @@ public struct EventStreamParser: Sendable {
         return true
     }
 
-    /// Reads milliseconds; `nil` unless all octets are ASCII digits. A number beyond the range of `Int64` counts as `Int64.max`.
+    /// Reads milliseconds; `nil` unless all octets are ASCII digits. A number beyond the range of `Int64` is treated as
+    /// `Int64.max`.
     private func milliseconds(_ digits: ArraySlice<UInt8>) -> Duration? {
         guard !digits.isEmpty, digits.allSatisfy(\.isASCIIDigit) else { return nil }
         return .milliseconds(Int64(String(decoding: digits, as: UTF8.self)) ?? .max)

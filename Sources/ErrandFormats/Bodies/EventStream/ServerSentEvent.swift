@@ -17,8 +17,8 @@ public struct ServerSentEvent: Sendable, Hashable, CustomStringConvertible, Cust
     ///
     /// - Parameters:
     ///   - data: the payload.
-    ///   - type: the type of the event; `message` by default.
-    ///   - lastEventID: the last event ID of the stream at this event; empty by default.
+    ///   - type: the type of the event. Default: `message`.
+    ///   - lastEventID: the last event ID of the stream at this event. Default: empty.
     public init(data: String, type: String = defaultType, lastEventID: String = "") {
         (self.lastEventID, self.type, self.data) = (lastEventID, type, data)
     }

@@ -21,7 +21,7 @@ public struct JSONLineSplitter: Sendable {
 
     /// Creates a splitter at the beginning of a text.
     ///
-    /// - Parameter maxLineBytes: the largest line without its ending, at least 1; 1 MiB by default.
+    /// - Parameter maxLineBytes: the largest line without its ending, at least 1. Default: 1 MiB.
     public init(maxLineBytes: Int = defaultMaxLineBytes) {
         precondition(maxLineBytes > 0, "maxLineBytes must be at least 1 (is \(maxLineBytes))")
         self.maxLineBytes = maxLineBytes

@@ -36,7 +36,7 @@ public struct JSONSequenceSplitter: Sendable {
 
     /// Creates a splitter at the beginning of a sequence.
     ///
-    /// - Parameter maxTextBytes: the largest text with its white space, at least 1; 1 MiB by default.
+    /// - Parameter maxTextBytes: the largest text with its white space, at least 1. Default: 1 MiB.
     public init(maxTextBytes: Int = defaultMaxTextBytes) {
         precondition(maxTextBytes > 0, "maxTextBytes must be at least 1 (is \(maxTextBytes))")
         self.maxTextBytes = maxTextBytes

@@ -75,8 +75,8 @@ public struct MultipartReader: Sendable {
     ///
     /// - Parameters:
     ///   - boundary: the parameter `boundary` of the body's media type.
-    ///   - maxHeadBytes: the longest head of a part, in bytes; at least 0, 16 KiB by default. A head has at most 64 fields.
-    ///   - maxParts: the largest number of parts; at least 0, 1000 by default.
+    ///   - maxHeadBytes: the longest head of a part, in bytes, at least 0. Default: 16 KiB. A head has at most 64 fields.
+    ///   - maxParts: the largest number of parts, at least 0. Default: 1000.
     public init(boundary: MultipartBoundary, maxHeadBytes: Int = defaultMaxHeadBytes, maxParts: Int = defaultMaxParts) {
         precondition(maxHeadBytes >= 0, "maxHeadBytes must be at least 0 (is \(maxHeadBytes))")
         precondition(maxParts >= 0, "maxParts must be at least 0 (is \(maxParts))")

@@ -147,8 +147,8 @@ package struct MultipartSection: Sendable {
         }
     }
 
-    /// Returns the value after each `name` and its equals sign in a disposition, also if the value is extended
-    /// ([RFC 8187](https://www.rfc-editor.org/rfc/rfc8187)), repeated or badly quoted.
+    /// Returns the value after each `name` and its equals sign in a disposition, even if the value is extended ([RFC
+    /// 8187](https://www.rfc-editor.org/rfc/rfc8187)), repeated or badly quoted.
     private static func names(in disposition: String) -> [String] {
         let bytes = Array(disposition.utf8)
         var names: [String] = []

@@ -4,7 +4,8 @@
 public enum StructuredBareItem: Sendable, Hashable {
     /// An integer of at most 15 digits.
     case integer(Int64)
-    /// A decimal with at most 12 digits before the point. Serialized with at most three digits after it; a half is rounded to even.
+    /// A decimal with at most 12 digits before the point. The field has at most three digits after the point; a half is rounded to
+    /// even.
     case decimal(Double)
     /// A string of printable ASCII.
     case string(String)
@@ -29,9 +30,9 @@ public enum StructuredBareItem: Sendable, Hashable {
         default: nil
         }
     }
-    /// The value of a string; otherwise `nil`, also for a token.
+    /// The value of a string; otherwise `nil`, even for a token.
     public var stringValue: String? { if case .string(let value) = self { value } else { nil } }
-    /// The value of a token; otherwise `nil`, also for a string.
+    /// The value of a token; otherwise `nil`, even for a string.
     public var tokenValue: String? { if case .token(let value) = self { value } else { nil } }
     /// The value of a boolean; otherwise `nil`.
     public var booleanValue: Bool? { if case .boolean(let value) = self { value } else { nil } }
