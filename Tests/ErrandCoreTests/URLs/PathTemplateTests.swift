@@ -164,3 +164,5 @@ import Testing
         #expect(!PathTemplate.url(text).description.contains("s3cret"))
     }
 }
+
+private let nullUUID: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
