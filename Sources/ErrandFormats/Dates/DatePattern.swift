@@ -28,16 +28,15 @@ package struct DatePattern: Sendable {
     private enum Field: Hashable {
         case year, month, day, hour, minute, second, fraction, offset
 
+        private static let names: [String: Field] = [
+            "yyyy": .year, "MM": .month, "dd": .day, "HH": .hour, "mm": .minute, "ss": .second, "XXX": .offset,
+        ]
+
+        /// The field of letters of the app's own pattern; `nil` if there is no such field.
         init?(_ letters: Substring) {
-            switch letters {
-            case "yyyy": self = .year
-            case "MM": self = .month
-            case "dd": self = .day
-            case "HH": self = .hour
-            case "mm": self = .minute
-            case "ss": self = .second
-            case "XXX": self = .offset
-            default:
+            if let field = Self.names[String(letters)] {
+                self = field
+            } else {
                 guard letters.utf8.allSatisfy({ $0 == UInt8(ascii: "S") }), letters.utf8.count <= 9 else { return nil }
                 self = .fraction
             }
@@ -57,9 +56,9 @@ package struct DatePattern: Sendable {
         var (parts, fields): ([Part], Set<Field>) = ([], [])
         var rest = pattern[...]
         while let first = rest.first {
-            if first == "'" {
+            if first == "'" {  // octets: the pattern of the app
                 rest = rest.dropFirst()
-                guard let end = rest.firstIndex(of: "'") else { throw .openQuotation }
+                guard let end = rest.firstIndex(of: "'") else { throw .openQuotation }  // octets: the pattern of the app
                 parts.append(.literal(Array((end == rest.startIndex ? "'" : rest[..<end]).utf8)))
                 rest = rest[rest.index(after: end)...]
             } else if first.isASCII, first.isLetter {
