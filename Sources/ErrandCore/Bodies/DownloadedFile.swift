@@ -54,7 +54,8 @@ extension HTTPSender {
     ///   - options: the options for writing. Default: ``FileWriteOptions/standard``, which replaces an existing file, and lets
     ///     only the owner read and write the file.
     ///   - progress: called on the caller's actor when the head has arrived, then at most every 100 ms, and at the end of the body.
-    ///     A slow closure does not slow the download, but the call returns after the last report. The total of a compressed body is not known.
+    ///     A slow closure does not slow the download, but the call returns after the last report. The total of a compressed body is not
+    ///     known.
     /// - Returns: the file, its length, and the head of the response.
     /// - Throws: ``StatusError``; ``FileWriteError``, before anything is sent if `url` is not a file URL; ``TransportError``, also
     ///   if the body is longer than ``FileWriteOptions/limitBytes``; `CancellationError`; the errors of ``send(_:)``.

@@ -26,7 +26,8 @@ struct RacedBodySource: BodySource {
     func next() async throws -> Data? {
         // Taking a ready chunk costs less than a race.
         if let ready, deadline?.hasPassed != true, let chunk = ready.takeReadyChunk() { return chunk }
-        return try await withExpiry(expiry, onExpiry: { exchange.end(.failed($0)) }, discard: { _ in }, operation: { try await base.next() })
+        return try await withExpiry(
+            expiry, onExpiry: { exchange.end(.failed($0)) }, discard: { _ in }, operation: { try await base.next() })
     }
 
     func abandon() { base.abandon() }

@@ -102,7 +102,9 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
 
     /// The numbers in words: `5 retries, plus 0.2 for each success and 0.1 for each second`.
     public var description: String {
-        let refill = [(perSuccess, "success"), (perSecond, "second")].filter { $0.0 > 0 }.map { "\(SafeText.number($0.0)) for each \($0.1)" }
+        let refill = [(perSuccess, "success"), (perSecond, "second")].filter { $0.0 > 0 }.map {
+            "\(SafeText.number($0.0)) for each \($0.1)"
+        }
         return "\(SafeText.number(reserve)) retries" + (refill.isEmpty ? "" : ", plus \(refill.joined(separator: " and "))")
     }
 

@@ -1,8 +1,8 @@
 package import ErrandCore
 internal import ErrandFormats
 
-/// The text of a body, or of its first bytes, in a log or an error: JSON, a form or events without secrets. For any other body, the kind of the
-/// bytes.
+/// The text of a body, or of its first bytes, in a log or an error: JSON, a form or events without secrets. For any other body, the
+/// kind of the bytes.
 package struct BodyText {
     /// The kind of the bytes, shown in place of the bytes; `nil` if ``lines`` are shown.
     package private(set) var summary: String?

@@ -123,7 +123,8 @@ public struct MetricsMiddleware: HTTPMiddleware {
         guard !request.options.metrics.isOff else { return try await next.send(request) }
         let series = instruments.series(of: request)
         series.active.increment()
-        return try await next.send(request, observedBy: MeasuredAttempt(series: series, elapsed: makeStopwatch(on: clock), body: request.body))
+        return try await next.send(
+            request, observedBy: MeasuredAttempt(series: series, elapsed: makeStopwatch(on: clock), body: request.body))
     }
 }
 

@@ -5,7 +5,6 @@ public enum HARValidator {
     /// The reason to skip a test if ``isHere()`` returns false.
     public static let missing = "python3 with jsonschema is not on this machine (scripts/setup)"
 
-
     /// Returns the path of a Python with the necessary module; `nil` if there is none.
     private static func python() async -> String? {
         let inside = Checkout.root.appending(path: ".build/servers-venv/bin/python3").path
