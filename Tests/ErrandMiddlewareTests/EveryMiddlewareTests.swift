@@ -11,7 +11,7 @@ import Testing
         MiddlewareUnderTest("server", changes: .addedFields, switchOff: { $0.options.server = .off }) {
             $0.server("https://b.example/base", headers: [.userAgent: "x"])
         },
-        MiddlewareUnderTest("userAgent", switchOff: { $0.options.userAgent = .off }) { $0.userAgent("Shop/2.1") },
+        MiddlewareUnderTest("userAgent", changes: .addedFields, switchOff: { $0.options.userAgent = .off }) { $0.userAgent("Shop/2.1") },
         MiddlewareUnderTest("number", switchOff: { $0.options.number = .off }) { $0.number() },
         MiddlewareUnderTest("events", switchOff: { $0.options.events = .off }) { $0.events(to: RecordingEventSink()) },
         MiddlewareUnderTest("profile", switchOff: { $0.options.profile = .off }) { $0.profile() },

@@ -59,8 +59,11 @@ package struct DatePattern: Sendable {
             if first == "'" {  // octets: the pattern of the app
                 rest = rest.dropFirst()
                 guard let end = rest.firstIndex(of: "'") else { throw .openQuotation }  // octets: the pattern of the app
-                parts.append(.literal(Array((end == rest.startIndex ? "'" : rest[..<end]).utf8)))
+                let isEmpty = end == rest.startIndex
+                parts.append(.literal(Array((isEmpty ? "'" : rest[..<end]).utf8)))
                 rest = rest[rest.index(after: end)...]
+                // Two marks within a quotation are one mark of the text.
+                if !isEmpty, rest.first == "'" { parts.append(.literal([UInt8(ascii: "'")])) }  // octets: the pattern of the app
             } else if first.isASCII, first.isLetter {
                 let letters = rest.prefix { $0 == first }
                 guard let field = Field(letters) else { throw .unknownLetters(String(letters)) }

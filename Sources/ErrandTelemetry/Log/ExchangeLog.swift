@@ -84,9 +84,7 @@ final class ExchangeLog: CallObserver {
 
     func end(_ outcome: CallOutcome, at mark: Duration) {
         if let error = outcome.statusError, let refused = outcome.response {
-            let received = Received(
-                refused, isRefused: true, problem: error.shownProblem, excerpt: error.bodyExcerpt, by: request)
-            logRefusal(error, received, outcome, elapsed: mark.inWords)
+            logRefusal(error, Received(refused, isRefused: true, problem: error.shownProblem, by: request), outcome, elapsed: mark.inWords)
         } else if outcome.response != nil {
             if let awaited = awaited.withLock({ $0.take() }) { logAtEnd(awaited, outcome, elapsed: mark.inWords) }
         } else if let failure = outcome.failure {
@@ -121,11 +119,9 @@ final class ExchangeLog: CallObserver {
         let isRefused: Bool
         /// The server's description of a failure, in parentheses. Empty if the server describes no failure.
         let problem: String
-        /// The first bytes of the body of a refused response; `nil` if they are not known.
-        let excerpt: String?
         let sensitivity: Sensitivity
 
-        init(_ response: Response, isRefused: Bool, problem: String = "", excerpt: String? = nil, by request: Request) {
+        init(_ response: Response, isRefused: Bool, problem: String = "", by request: Request) {
             // The copy has neither the body nor the exchange. The log waits for the end of the exchange, and must not keep the exchange
             // in memory.
             var head = Response(head: response.head, request: response.request)
@@ -136,7 +132,6 @@ final class ExchangeLog: CallObserver {
             self.response = head
             self.isRefused = isRefused
             self.problem = problem
-            self.excerpt = excerpt
             self.sensitivity = sensitivity
         }
 
@@ -167,9 +162,6 @@ final class ExchangeLog: CallObserver {
         var text = LogText(headline: headline, notes: isOneRecord ? requestNotes : [])
         text.notes += notes(received.response.headers, of: .response, sensitivity: received.sensitivity)
         if let body { text.notes.append(body) }
-        if detail.bodyLimitBytes == nil, let excerpt = received.excerpt {
-            text.notes.append(LogText.Note(title: "body: \(excerpt)", side: .response))
-        }
         if received.isRefused, carriesCURL, let command = try? received.response.request.curl() {
             text.notes.append(LogText.Note(title: command.onOneLine))
         }

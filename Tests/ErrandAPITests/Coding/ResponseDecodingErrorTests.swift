@@ -135,7 +135,7 @@ private struct User: Decodable, Sendable {
         let stub = StubTransport(Stub().responds(.data(Data(#"["s3cret"]"#.utf8), headers: [.contentType: "application/json"])))
         let client = APIClient(stub, json: JSONCoding(dates: .format("dd.MM.yyyy")))
         let error = await #expect(throws: ResponseDecodingError.self) {
-            try await client.value(Endpoint<[Date]>.get("https://a.example/"))
+            try await client.value(Endpoint<[Date]>.get(.url("https://a.example/")))
         }
         #expect(error?.description.contains("[Date] at [0]: not a date of the format 'dd.MM.yyyy'") == true)
         #expect(error?.description.contains("s3cret") == false)

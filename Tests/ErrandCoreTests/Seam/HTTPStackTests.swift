@@ -85,7 +85,7 @@ import Testing
         for stack in stacks {
             #expect(stack.orderProblems.isEmpty)
             #expect(
-                stack.layers.dropLast().map(\.place) == [.server, .timeout, .retry, .redirect, .decompress, .metrics, .trace])
+                stack.layers.dropLast().map(\.place) == [.server, .userAgent, .timeout, .retry, .redirect, .decompress, .metrics, .trace])
         }
         #expect(HTTPStack.default.retry().metrics().orderProblems.isEmpty)
         #expect(HTTPStack.decompressing.redirect().metrics().orderProblems.count == 1, "a stack that does not sort wraps")

@@ -338,7 +338,8 @@ import Logging
 
     @Test func eachMiddlewareSaysWhetherPreparedRequestsPassIt() {
         var passing: [any HTTPMiddleware] = [
-            ServerMiddleware("https://a.example"), TimeoutMiddleware(.seconds(1)), ValidateStatusMiddleware(), RetryMiddleware(),
+            ServerMiddleware("https://a.example"), UserAgentMiddleware(), TimeoutMiddleware(.seconds(1)), ValidateStatusMiddleware(),
+            RetryMiddleware(),
             RedirectMiddleware(), DecompressMiddleware(), CompressRequestsMiddleware(),
             PhaseTimeoutsMiddleware(PhaseTimeouts(firstByte: .seconds(1))), ValidateMiddleware([]),
         ]

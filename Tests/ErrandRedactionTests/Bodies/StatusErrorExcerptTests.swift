@@ -1,7 +1,6 @@
 import Errand
 import ErrandTesting
 import Foundation
-import TestSupport
 import Testing
 
 /// The beginning of the body of a refusal, for developers.
@@ -44,15 +43,4 @@ import Testing
         let cut = try await error(#"{"a":""# + String(repeating: "x", count: 180) + #"","token":"s3cretvalue"}"#).debugDescription
         #expect(!cut.contains("s3cre") && cut.hasSuffix(" …"), "\(cut)")
     }
-
-    #if Telemetry
-    @Test func theLogShowsTheBodyOfARefusal() async throws {
-        let (logger, lines) = recordingLogger()
-        let stub = StubTransport(
-            Stub().responds(.status(.badRequest, headers: [.contentType: "application/json"], text: #"{"error":"no such user"}"#)))
-        let stack = stub.validateStatus().log(to: logger)
-        await #expect(throws: StatusError.self) { try await stack.send(Request(.get, url: "https://a.example/x")) }
-        #expect(lines.all.last?.text.hasSuffix("\n  < body: {\"error\":\"no such user\"}") == true, "\(lines.all)")
-    }
-    #endif
 }

@@ -137,11 +137,11 @@ extension DemoServer {
             guard let redirect = query["redirect_uri"], redirect.hasPrefix("http://127.0.0.1:"), let state = query["state"],
                 let challenge = query["code_challenge"], query["code_challenge_method"] == "S256", query["response_type"] == "code"
             else { return Response(status: .badRequest) }
-            let query = FormURLEncoded.encode([
+            let reply = FormURLEncoded.encode([
                 (name: "code", value: tokens.code(for: redirect, challenge: challenge)), (name: "state", value: state),
                 (name: "iss", value: "http://\(request.head.authority ?? "")"),
             ])
-            return Response(status: .found, headers: [.location: "\(redirect)?\(query)"])
+            return Response(status: .found, headers: [.location: "\(redirect)?\(reply)"])
         }
         router.post("oauth/token") { request, _ -> Response in
             let form = form(String(buffer: try await request.body.collect(upTo: 65_536)))
