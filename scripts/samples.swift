@@ -243,7 +243,7 @@ var transport: NIOTransport { omitted() }
 
 // FILE: ErrandCore/URLs/PathTemplate.swift
 struct Item: Codable, Sendable {}
-struct ItemPage: Codable, Sendable { var nextPath: String }
+struct ItemPage: Codable, Sendable { var nextPath: String; var next: URL }
 var page: ItemPage { omitted() }
 
 // FILE: ErrandCore/URLs/URLQuery.swift

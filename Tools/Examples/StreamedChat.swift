@@ -53,7 +53,7 @@ enum StreamedChat {
     enum State: Sendable, Equatable {
         case ready
         case connecting
-        case answering
+        case responding
         // The server is busy (429, or 503 with `Retry-After`), or there was no connection: the stream connects again
         case waiting(String)
         // The text is incomplete or missing
