@@ -28,7 +28,7 @@ final class Narration: EventSink, Sendable {
     var openedConnections: Int { state.withLock { $0.openedConnections } }
 
     /// Keeps the text of a request until there is a connection for it, whose version of HTTP the text names.
-    func announce(_ text: @escaping @Sendable (_ version: HTTPVersion) -> HTTPVersion) { state.withLock { $0.pending = text } }
+    func announce(_ text: @escaping @Sendable (_ version: HTTPVersion) -> String) { state.withLock { $0.pending = text } }
 
     func record(_ event: ExchangeEvent) {
         guard event.kind == .connectionAcquired, let connection = event.connection else { return }
