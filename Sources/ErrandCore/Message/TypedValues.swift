@@ -8,14 +8,25 @@ struct TypedValues<Tag: Sendable>: Sendable {
         var value: any Sendable
     }
 
-    var entries: [Entry] = []
+    /// `nil` while no value is set: a copy of an empty array would count references, in every copy of a request and a response.
+    private var storage: [Entry]?
 
-    var isEmpty: Bool { entries.isEmpty }
-    var count: Int { entries.count }
+    var entries: [Entry] {
+        get { storage ?? [] }
+        _modify {
+            var entries = storage.take() ?? []
+            defer { storage = entries.isEmpty ? nil : entries }
+            yield &entries
+        }
+    }
+
+    var isEmpty: Bool { storage == nil }
+    var count: Int { storage?.count ?? 0 }
 
     func index(of key: Any.Type) -> Int? {
+        guard let storage else { return nil }
         let key = ObjectIdentifier(key)
-        for index in entries.indices where entries[index].key == key { return index }
+        for index in storage.indices where storage[index].key == key { return index }
         return nil
     }
 
@@ -33,8 +44,10 @@ struct TypedValues<Tag: Sendable>: Sendable {
         if let index = index(of: key) {
             entries[index].value = value
         } else {
-            if entries.isEmpty { entries.reserveCapacity(4) }
-            entries.append(Entry(key: ObjectIdentifier(key), tag: tag, value: value))
+            var added = storage.take() ?? []
+            if added.isEmpty { added.reserveCapacity(4) }
+            added.append(Entry(key: ObjectIdentifier(key), tag: tag, value: value))
+            storage = added
         }
     }
 }

@@ -112,9 +112,12 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     ///   of ``HTTPSender/send(_:)``.
     @concurrent public func send(_ request: Request) async throws -> Response {
         try Task.checkCancellation()
-        if list.mayReportOrder { list.reportOrderProblems() }
+        if list.mayReportOrder { reportOrder() }
         return request.options.isEmpty || request.options.call.hasEntered ? try await top.send(request) : try await enter(request)
     }
+
+    /// Reports the problems of the order. This is a separate function, because only the first request needs it.
+    @inline(never) private func reportOrder() { list.reportOrderProblems(writeLine: writeDebugLine) }
 
     /// Sends a request that belongs to a call of another stack. For a middleware with its own stack. The options of the
     /// request are not checked, because layers outside may obey them.

@@ -13,7 +13,7 @@ extension LayerList {
     /// Reports the order problems of a stack, if there are any and they have not been reported.
     ///
     /// - Parameter writeLine: writes a line to standard error. Release builds report nothing.
-    func reportOrderProblems(writeLine: (String) -> Void = writeDebugLine) {
+    @inline(never) func reportOrderProblems(writeLine: (String) -> Void) {
         guard claimOrderReport() else { return }
         let problems = MiddlewareOrder(layers, isSorted: isSorted).problems
         guard !problems.isEmpty else { return }
