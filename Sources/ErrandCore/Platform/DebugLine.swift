@@ -3,6 +3,6 @@ func writeDebugLine(_ line: String) {
     #if DEBUG
     let standardError: Int32 = 2
     let octets = Array((line + "\n").utf8)
-    _ = octets.withUnsafeBytes { FileCalls().write(standardError, $0) }
+    _ = octets.withUnsafeBytes { FileCalls.system.write(standardError, $0) }
     #endif
 }
