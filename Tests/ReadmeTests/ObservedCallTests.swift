@@ -56,7 +56,7 @@ import Testing
     /// Sends a request and reads the response.
     private static func raw(_ stack: HTTPStack) async { _ = try? await stack.send(get()).body.collect() }
 
-    /// Cancels `work` as soon as its body is read, or, where there is none, its request was sent.
+    /// Cancels `work` as soon as its body is read. If the request has no body, cancels `work` as soon as the request was sent.
     private static func cancelled(
         _ stub: StubTransport, reading body: ScriptedBodySource? = nil, _ work: @escaping @Sendable () async throws -> Void
     ) async throws {

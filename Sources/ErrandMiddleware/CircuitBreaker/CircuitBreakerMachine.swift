@@ -68,7 +68,7 @@ package struct CircuitBreakerMachine: Sendable {
 
     package enum Outcome: Sendable, Hashable {
         case succeeded(after: Duration)
-        /// The call failed. `retryAfter` is the wait that the server asked for; `nil` if there is none.
+        /// The call failed. `retryAfter` is the wait that the server asked for. If the server asked for no wait, it is `nil`.
         case failed(retryAfter: Duration?)
         /// The caller cancelled the call. Therefore the call says nothing about the server.
         case cancelled

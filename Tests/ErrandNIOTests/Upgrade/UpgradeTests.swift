@@ -320,7 +320,7 @@ extension NIOTransportTests {
                 let end = ContinuousClock.now + .milliseconds(250)
                 let response = try await transport.send(request(server).within(.milliseconds(250)))
                 let stream = try #require(response.upgrade)
-                // The transport's timers are those of the event loop. What ends with the deadline has ended a moment later.
+                // The transport uses the timers of the event loop. A write that ends at the deadline has ended a moment later.
                 try await Task.sleep(until: end + .milliseconds(50))
                 hasPassed.change { $0 = true }
                 #expect(try await read(4, stream.incoming) == Data("late".utf8))

@@ -17,7 +17,7 @@ public protocol ByteScript: AnyObject {
 /// One step of a ``ByteScript``.
 public enum ByteAction: Sendable {
     case write([UInt8])
-    /// The client receives what is before and what is behind it in reads of their own.
+    /// The client receives the bytes before the pause and the bytes after the pause in separate reads.
     case pause(milliseconds: Int)
     /// Nothing is read from now on, not even the end of the connection.
     case stopReading

@@ -29,7 +29,7 @@ struct WriteOut {
     private func value(of name: Substring) -> String? {
         let seconds = elapsed / .seconds(1)
         return switch name {
-        // Without a response, the values are those of curl.
+        // Without a response, curl's values are written.
         case "http_code", "response_code": head.map { "\($0.status.code)" } ?? "000"
         case "http_version": head == nil ? "0" : httpVersion?.number ?? ""
         case "method": request.method.rawValue

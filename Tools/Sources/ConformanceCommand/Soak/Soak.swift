@@ -50,7 +50,7 @@ final class Soak: Sendable {
 
     init(_ settings: Settings) { self.settings = settings }
 
-    /// Returns the problems; empty if there are none.
+    /// Returns the problems. If the soak found no problem, the result is empty.
     ///
     /// - Parameter show: gets a line after each round.
     func run(_ show: (String) -> Void) async throws -> [String] {
