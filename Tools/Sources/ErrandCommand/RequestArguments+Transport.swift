@@ -56,7 +56,8 @@ extension RequestArguments {
 }
 
 extension RequestArguments {
-    /// The warning about a server that `--insecure` does not check. If all servers are checked, or the server is on this machine, it is `nil`.
+    /// The warning about a server that `--insecure` does not check. If all servers are checked, or the server is on this machine, it is
+    /// `nil`.
     var insecureWarning: String? {
         // Without TLS, a redirect can lead to TLS.
         guard connection.insecure, let url = try? httpURL(), !Loopback.contains(url.host),
