@@ -8,7 +8,7 @@ public struct BodyAlreadyUsedError: LocalizedError, Sendable, Hashable, CustomSt
     public var description: String { "the body can be read only once, and was read or abandoned before; keep the first reader's bytes" }
     /// A sentence for people.
     public var errorDescription: String? { "The content cannot be read a second time." }
-    public var failureReason: String? { "It can be read only once, and was read or abandoned before." }
+    public var failureReason: String? { "The content can be read only once, and was read or abandoned before." }
 }
 
 extension BodyAlreadyUsedError: SafelyDescribedError {}

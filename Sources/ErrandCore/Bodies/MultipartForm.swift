@@ -159,7 +159,7 @@ public struct MultipartForm: Sendable {
             let content = try part.content.section()
             if let data = content.body.bufferedData, data.withUnsafeBytes({ writer.isDelimiter(in: $0) }) {
                 throw MultipartError(
-                    .boundaryInContent, "the part \(index + 1) of the form contains the boundary; use a random one, which is the default")
+                    .boundaryInContent, "the part \(index + 1) of the form contains the boundary; use a random boundary (the default)")
             }
             let start = try writer.start(
                 isFirst: index == 0, name: part.name, fileName: part.content.fileName, contentType: part.content.contentType,

@@ -180,7 +180,7 @@ public struct RequestBody: Sendable {
     /// - Parameter offset: the offset, in bytes; 0, unless the body is ``Replay/seekable``.
     /// - Throws: ``BodyAlreadyUsedError`` for a one-shot body that was opened before; the error of opening a file or a stream.
     public func open(from offset: Int64 = 0) async throws -> any BodySource {
-        precondition(offset == 0 || replay.canSeek, "offset must be 0 for a body that can't seek, whose replay is \(replay) (is \(offset))")
+        precondition(offset == 0 || replay.canSeek, "offset must be 0 for a body with the replay \(replay) (is \(offset))")
         if let opened, !opened.claim() { throw BodyAlreadyUsedError() }
         return try await source(from: offset)
     }

@@ -7,8 +7,8 @@ extension FormURLEncoded {
     /// The beginning of an error's description if the cause is the body as a whole.
     package static let problem = "the body is not a form"
 
-    /// The problem of a member that occurs more than once.
-    package static let repeatedName = "the name comes more than once"
+    /// The description of the error if a member occurs more than once.
+    package static let repeatedName = "the name occurs more than once"
 
     /// Returns the value that a form contains.
     ///
@@ -38,7 +38,7 @@ extension FormURLEncoded {
     ) throws -> Value {
         func corrupted(_ why: String) -> DecodingError { .dataCorrupted(.init(codingPath: [], debugDescription: "\(problem)\(why)")) }
         guard data.count(where: { $0 == UInt8(ascii: "&") }) < memberLimit else {
-            throw corrupted(" that is read: it has more than \(memberLimit) members")
+            throw corrupted(" that can be read: it has more than \(memberLimit) members")
         }
         guard let text = String(validating: data, as: UTF8.self) else { throw corrupted(" in UTF-8") }
         return try Value(from: FormDecoder(decode(text), coding: coding))

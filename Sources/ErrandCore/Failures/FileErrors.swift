@@ -149,7 +149,7 @@ extension FileProblem {
         let scheme = url.scheme?.shownSafely(limit: 40) ?? "missing"
         self.init(
             path: url.path, operation: operation, code: 22,
-            reason: "the URL is not a file URL (its scheme is \(scheme)); URL(filePath:) makes one")
+            reason: "the URL is not a file URL (its scheme is \(scheme)); create the URL with URL(filePath:)")
     }
 }
 

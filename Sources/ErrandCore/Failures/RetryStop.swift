@@ -31,7 +31,7 @@ public enum RetryStop: String, Sendable, Hashable {
         case .final: "it would not help"
         case .notIdempotent:
             "the method is not idempotent, and the request may have been processed; "
-                + "an idempotency key (options.idempotencyKey = .attached) would permit it"
+                + "an idempotency key (options.idempotencyKey = .attached) would permit another attempt"
         case .attemptsUsedUp: "all attempts are used up"
         case .bodyCannotBeReplayed: "the body of the request can be read only once"
         case .retryAfterTooLong: "the server asks for a longer wait than the policy allows"

@@ -54,7 +54,7 @@ import Testing
         let web = try #require(URL(string: "https://b.example\(target.path)"))
         let plain = try #require(URL(string: target.path))
         for (url, scheme) in [(web, "https"), (plain, "missing")] {
-            let problem = "the URL is not a file URL (its scheme is \(scheme)); URL(filePath:) makes one"
+            let problem = "the URL is not a file URL (its scheme is \(scheme)); create the URL with URL(filePath:)"
             let sent = await #expect(throws: FileReadError.self) { try await client.post("/x", body: .file(url)) }
             #expect(sent?.description == "cannot read '\(target.path)': \(problem)")
             await #expect(throws: FileReadError.self) { try await client.upload("/x", body: .file(url), progress: reports.record) }

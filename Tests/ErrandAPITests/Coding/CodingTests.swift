@@ -79,7 +79,7 @@ private struct Order: Codable, Sendable, Equatable {
         let error = await #expect(throws: ResponseDecodingError.self) {
             try await client.value(Endpoint<Token>.get("/other", decoding: .form))
         }
-        let text = "GET https://a.example/other: cannot decode Token at accessToken: the name comes more than once (status 200)"
+        let text = "GET https://a.example/other: cannot decode Token at accessToken: the name occurs more than once (status 200)"
         #expect("\(error!)" == text)
     }
 

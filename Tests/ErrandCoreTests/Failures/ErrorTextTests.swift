@@ -237,7 +237,7 @@ import Testing
         (.deadlineTooNear, "the wait before a further attempt would pass the deadline"), (.final, "it would not help"),
         (
             .notIdempotent,
-            "the method is not idempotent, and the request may have been processed; an idempotency key (options.idempotencyKey = .attached) would permit it"
+            "the method is not idempotent, and the request may have been processed; an idempotency key (options.idempotencyKey = .attached) would permit another attempt"
         ),
     ])
     func theReasonWhyThereIsNoFurtherAttempt(_ stop: RetryStop, _ words: String) async throws {
@@ -349,7 +349,7 @@ import Testing
         check(
             Row(
                 BodyAlreadyUsedError(), "the body can be read only once, and was read or abandoned before; keep the first reader's bytes",
-                "The content cannot be read a second time.", "It can be read only once, and was read or abandoned before.", nil))
+                "The content cannot be read a second time.", "The content can be read only once, and was read or abandoned before.", nil))
     }
 
     private enum HedgeKey: OptionKey { static var defaultValue: Int { 0 } }

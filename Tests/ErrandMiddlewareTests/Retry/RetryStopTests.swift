@@ -68,7 +68,7 @@ import Testing
         #expect(
             error.description
                 == "POST https://a.example/x: status 503 Service Unavailable; no further attempt: the method is not idempotent, and the request may "
-                + "have been processed; an idempotency key (options.idempotencyKey = .attached) would permit it")
+                + "have been processed; an idempotency key (options.idempotencyKey = .attached) would permit another attempt")
         let lost = TransportError(.connectionLost, phase: .response, request: try request(.post), delivery: .unknown)
         let stub = StubTransport(Stub().responds(.failure(lost)))
         #expect(try await transportError { try await stack(stub).send(try request(.post)) }.retryStop == .notIdempotent)
