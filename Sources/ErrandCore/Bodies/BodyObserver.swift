@@ -2,8 +2,8 @@ internal import Synchronization
 
 /// An event in the life of an observed body.
 public enum BodyEvent: Sendable {
-    /// A request's body is opened to be sent from this offset, in bytes. Reported each time the body is sent. A response's body has
-    /// no such event.
+    /// A request's body is opened, and is sent from this offset, in bytes. Reported each time the body is sent. A response's body
+    /// has no such event.
     case opened(at: Int64)
     /// The next bytes, never empty.
     case chunk(Data)
@@ -14,7 +14,7 @@ public enum BodyEvent: Sendable {
 }
 
 extension BodyEvent: CustomStringConvertible, HidesStorage {
-    /// The event, with the number of bytes of a chunk and the names of trailer fields.
+    /// The name of the event, the length of a chunk, and the names of the trailer fields.
     public var description: String {
         switch self {
         case .opened(let offset): "opened at \(offset)"
@@ -30,7 +30,7 @@ final class BodyObserver: Sendable {
     private struct State {
         var isDelivering = false
         var isOver = false
-        /// The end, if the body ended while a chunk was being reported.
+        /// The end event, which is reported later because the body ended while a chunk was being reported.
         var pending: BodyEvent?
     }
 

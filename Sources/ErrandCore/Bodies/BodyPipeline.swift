@@ -2,7 +2,7 @@
 enum BodyStage: Sendable {
     case transform(any BodyTransform)
     case observe(BodyObserver)
-    /// Observes the bytes in memory from which the passing bytes were made.
+    /// Reports the bytes that the body had in memory when the observer was added.
     case tap(BodyTap)
     /// Copies the passing bytes to a sink, which may wait.
     case copy(SinkStage)
@@ -73,7 +73,7 @@ package struct BodyPipeline: Sendable {
         case observe(BodyObserver)
         case tap(BodyTap, isDelivered: Bool)
         case copy(SinkStage)
-        /// Replaces a stage while that stage is in use.
+        /// The placeholder for a stage that is in use.
         case nothing
 
         init(_ stage: BodyStage) {

@@ -4,7 +4,8 @@
 /// The copy is made in the task of the reader, chunk by chunk. Therefore the reader waits for the sink, nothing is read ahead, and
 /// cancelling the reader's task also cancels the sink.
 protocol BodySink: Sendable {
-    /// Writes the next bytes, at least one byte, before the reader gets them. Not called again before the call has returned.
+    /// Writes the next bytes, at least one byte, before the reader gets them. The next call begins after this call has
+    /// returned.
     ///
     /// - Throws: the error that fails the body. If the body is useful without the sink, the function returns without an error,
     ///   and the sink ignores all later bytes.
@@ -41,7 +42,7 @@ struct SinkStage: Sendable {
 }
 
 extension ResponseBody {
-    /// Returns this body, and copies its bytes to `sink` as they are read.
+    /// Returns a body with the same bytes, and copies the bytes to `sink` as they are read.
     ///
     /// Use the returned body; this body can't be read any more. Bytes in memory become a stream, because a sink may wait.
     consuming func copied(to sink: some BodySink) -> ResponseBody {

@@ -3,7 +3,8 @@
 /// The same protocol serves both directions: a transport reads a request's body from a source, and provides a response's body as a
 /// source. The owner of a source releases the source after ``abandon()`` or after the end.
 public protocol BodySource: Sendable {
-    /// Returns the next bytes, never empty; `nil` at the end, and in all later calls. Not called again before it has returned.
+    /// Returns the next bytes, never empty; `nil` at the end, and in all later calls. The next call begins after this call has
+    /// returned.
     ///
     /// - Throws: the error that ends the body early; `CancellationError` when the calling task is cancelled.
     func next() async throws -> Data?
@@ -14,8 +15,8 @@ public protocol BodySource: Sendable {
 
     /// Ends the source, because a later stage of the body failed.
     ///
-    /// Releases all resources, as ``abandon()`` does, and an exchange that depends on the source ends as failed. The default
-    /// implementation abandons the source. A source that wraps another source must forward the call.
+    /// Releases all resources, as ``abandon()`` does. If the source belongs to an exchange, the exchange ends as failed. The
+    /// default implementation abandons the source. A source that wraps another source must forward the call.
     func fail(with error: any Error)
 
     /// The trailer fields ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)), once ``next()`` has returned
@@ -32,13 +33,13 @@ extension BodySource {
 
 /// A source that may have a chunk ready.
 ///
-/// A reader that races each read against a timer first takes the ready chunk, because a race costs more.
+/// A reader with a timeout takes a ready chunk first, because a race between a read and a timer costs more.
 package protocol ReadyBodySource: BodySource {
     /// Returns the next chunk if a chunk is ready. If no chunk is ready, returns `nil`, and ``BodySource/next()`` must be called.
     func takeReadyChunk() -> Data?
 }
 
-/// A source over an asynchronous sequence. When the source is released, it releases the sequence's iterator.
+/// A source that reads an asynchronous sequence. When the source is released, it releases the sequence's iterator.
 actor SequenceBodySource<Base: AsyncSequence & Sendable>: BodySource where Base.Element == Data {
     private var iterator: Base.AsyncIterator?
 

@@ -16,8 +16,8 @@
 /// and digests.
 ///
 /// A transform is a value. Each body has its own copy, which only its reader changes, without a lock or a task. Copies must not
-/// share a mutable reference: bytes in memory are tried with one copy first, and a request's body uses a copy each time it is sent.
-/// The output of a transform is delivered before more input is read.
+/// share a mutable reference. For bytes in memory, a first copy may be used only for a trial. For a request's body, each sending
+/// uses another copy. The output of a transform is delivered before more input is read.
 public protocol BodyTransform: Sendable {
     /// Returns the next bytes of the new body, made from bytes that the method removes from the front of `input`.
     ///
@@ -30,7 +30,7 @@ public protocol BodyTransform: Sendable {
     /// - Parameter input: the bytes that are not used yet.
     /// - Returns: at most 64 KiB; `nil` if the transform needs more input. Larger output reaches the reader in pieces, but is in
     ///   memory as a whole.
-    /// - Throws: an error that fails the body: the reader gets the error. If the exchange has not ended on the wire, the exchange
+    /// - Throws: an error that fails the body, and that the reader gets. If the exchange has not ended on the wire, the exchange
     ///   fails with this error.
     mutating func next(_ input: inout Data) throws -> Data?
 

@@ -6,7 +6,7 @@ struct BufferedBytes: Sendable {
     let trailers: HTTPFields?
     /// The observers, and the bytes for each of them, innermost first.
     let taps: [BodyTap]
-    /// The state of use; `nil` for an empty body without trailers or observers.
+    /// How far the bytes were read; `nil` for an empty body without trailers or observers.
     private let use: Use?
 
     init(_ data: Data, trailers: HTTPFields? = nil, taps: [BodyTap] = []) {

@@ -9,7 +9,8 @@ package struct CheckedBody: Sendable {
     /// Keeps the bytes as they are read; `nil` for a body in memory, whose bytes stay available.
     private let recorder: Recorder?
 
-    /// - Parameter limitBytes: the most bytes of a stream that are kept. If the stream is longer, no bytes are kept.
+    /// - Parameter limitBytes: the maximum number of bytes of a stream that are kept. If the stream is longer, no bytes are
+    ///   kept.
     package init(_ body: consuming ResponseBody, limitBytes: Int = ResponseBody.defaultCollectLimitBytes) {
         if case .buffered = body.storage {
             (self.body, recorder) = (body, nil)
@@ -21,7 +22,7 @@ package struct CheckedBody: Sendable {
 
     /// Returns `read`, or a body with the same bytes if `read` is this body and was read to its end.
     ///
-    /// If only a part of the body was read, this function returns `read`, and reading it throws ``BodyAlreadyUsedError``.
+    /// If only a part of the body was read, this function returns `read`. Reading `read` again throws ``BodyAlreadyUsedError``.
     package func next(after read: ResponseBody) -> ResponseBody {
         switch (read.storage, body.storage) {
         case (.buffered(let bytes), _) where bytes.isRead && !bytes.data.isEmpty: ResponseBody(bytes.data, trailers: bytes.trailers)

@@ -8,7 +8,7 @@ public struct DownloadedFile: Sendable {
     public let head: HTTPResponse
     /// The request as it was finally sent: after redirects, the last request.
     public let request: Request
-    /// The metadata of the transport and the middleware, such as attempts, number and timings.
+    /// The metadata of the transport and the middleware, such as the number of attempts and the timings.
     public let metadata: ResponseMetadata
 
     /// The status of the response.
@@ -44,10 +44,10 @@ extension HTTPSender {
     /// print(file.bytes)
     /// ```
     ///
-    /// The file appears when it is complete, and a failure leaves nothing behind: see ``ResponseBody/write(to:options:)``. An error
+    /// The file appears when it is complete. After a failure, no file remains: see ``ResponseBody/write(to:options:)``. An error
     /// page is not written: a status outside 2xx throws, unless `validateStatus` accepts the status, or is `.off` for this request.
     ///
-    /// If the body breaks off, it is not requested again, because `retry` ends when the head has arrived.
+    /// If the body breaks off, there is no further attempt, because `retry` ends when the head of the response has arrived.
     ///
     /// - Parameters:
     ///   - url: a file URL, in a folder that exists.
@@ -57,8 +57,8 @@ extension HTTPSender {
     ///     A slow closure does not slow the download, but the call returns after the last report. The total of a compressed body is not
     ///     known.
     /// - Returns: the file, its length, and the head of the response.
-    /// - Throws: ``StatusError``; ``FileWriteError``, before anything is sent if `url` is not a file URL; ``TransportError``, also
-    ///   if the body is longer than ``FileWriteOptions/limitBytes``; `CancellationError`; the errors of ``send(_:)``.
+    /// - Throws: ``StatusError``; ``FileWriteError`` (if `url` is not a file URL, before anything is sent); ``TransportError``,
+    ///   also if the body is longer than ``FileWriteOptions/limitBytes``; `CancellationError`; the errors of ``send(_:)``.
     @discardableResult
     public func download(
         _ request: Request, to url: URL, options: FileWriteOptions = .standard, progress: ((TransferProgress) -> Void)? = nil

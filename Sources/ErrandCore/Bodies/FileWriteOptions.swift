@@ -9,17 +9,17 @@ public struct FileWriteOptions: Sendable, Hashable {
     /// If `false` and the file exists, writing throws a ``FileWriteError`` with the code `EEXIST` before anything is read. The same
     /// error is thrown if another process creates the file in the meantime. `false` requires a file system with hard links.
     public var replacesExistingFile: Bool
-    /// The exact permissions of the new file, from 0 to `0o777`. The umask of the process does not change them. `0o600` by
-    /// default: only the owner can read and write the file.
+    /// The exact permissions of the new file, from 0 to `0o777`. The umask of the process does not change these permissions.
+    /// `0o600` by default: only the owner can read and write the file.
     ///
-    /// The permissions of a replaced file do not matter. On a file system without permissions, the default has no effect, and other
-    /// permissions may throw a ``FileWriteError``.
+    /// The new file does not inherit the permissions of a replaced file. On a file system without permissions, the default has no
+    /// effect, and other permissions may throw a ``FileWriteError``.
     public let permissions: UInt16
     /// Whether the bytes and the name are forced to the disk (`fsync`) before the call returns, so that they survive a loss of
     /// power; `false` by default.
     public var synchronizesToDisk: Bool
-    /// The most bytes that are written; `nil`, the default, means no limit. A longer body throws a ``TransportError`` with the code
-    /// `bodyTooLarge`. If the body declares a larger length, the error is thrown before anything is read.
+    /// The maximum number of bytes that are written; `nil`, the default, means no limit. A longer body throws a ``TransportError``
+    /// with the code `bodyTooLarge`. If the body declares a larger length, the error is thrown before anything is read.
     public var limitBytes: Int?
 
     /// Creates options.

@@ -48,10 +48,10 @@ public struct MultipartForm: Sendable {
             (self.source, self.fileName, self.contentType) = (source, fileName, contentType)
         }
 
-        /// Creates a text, in UTF-8, without a file name and a media type.
+        /// Creates the content of a text field, in UTF-8, without a file name and a media type.
         public init(stringLiteral value: String) { self = .text(value) }
 
-        /// Returns a text, in UTF-8.
+        /// Returns the content of a text field, in UTF-8.
         ///
         /// - Parameters:
         ///   - text: the text.
@@ -61,7 +61,7 @@ public struct MultipartForm: Sendable {
             .body(.text(text), fileName: fileName, contentType: contentType)
         }
 
-        /// Returns bytes, sent as a file.
+        /// Returns content in memory, which is sent as a file.
         ///
         /// - Parameters:
         ///   - data: the bytes.
@@ -72,8 +72,8 @@ public struct MultipartForm: Sendable {
             .body(.data(data), fileName: fileName, contentType: contentType ?? MediaType.essence(forFileNamed: fileName ?? ""))
         }
 
-        /// Returns a file, which is read while it is sent. If the file does not exist when the form becomes a body,
-        /// ``MultipartForm/body()`` throws a ``FileReadError``.
+        /// Returns the content of a file, which is read while it is sent. If the file does not exist when the form becomes a
+        /// body, ``MultipartForm/body()`` throws a ``FileReadError``.
         ///
         /// - Parameters:
         ///   - url: a file URL. If the length of the file changes before it is sent, the request fails.
@@ -87,7 +87,7 @@ public struct MultipartForm: Sendable {
             }
         }
 
-        /// Returns a file, which is read while it is sent. See ``file(_:fileName:contentType:)``.
+        /// Returns the content of a file, which is read while it is sent. See ``file(_:fileName:contentType:)``.
         public static func file(atPath path: String, fileName: String? = nil, contentType: String? = nil) -> Content {
             let own = URL(fileURLWithPath: path).lastPathComponent
             return file(name: fileName ?? own, contentType ?? MediaType.essence(forFileNamed: fileName ?? own, own)) { path }
@@ -100,8 +100,8 @@ public struct MultipartForm: Sendable {
         /// Returns the content of any body, such as a stream or a part of a file.
         ///
         /// - Parameters:
-        ///   - body: the body. If its length is not known, the length of the form is not known, and the form is sent in chunks. If
-        ///     the body can be sent only once, the form can be sent only once.
+        ///   - body: the body. If the length of the body is not known, the length of the form is not known, and the form is sent
+        ///     in chunks. If the body can be sent only once, the form can be sent only once.
         ///   - fileName: the name that the server gets; `nil`, the default, for a field that is not a file.
         ///   - contentType: the media type. `nil`, the default: the part has no `Content-Type` field.
         public static func body(_ body: RequestBody, fileName: String? = nil, contentType: String? = nil) -> Content {
@@ -150,7 +150,7 @@ public struct MultipartForm: Sendable {
     /// If all parts are in memory and the form has at most 1 MiB, the body is bytes in memory. Otherwise, the body is a stream,
     /// which keeps at most 128 KiB of a file in memory.
     ///
-    /// - Throws: ``FileReadError`` for a missing file; ``/ErrandFormats/MultipartError`` for a media type with a line break, and if
+    /// - Throws: ``FileReadError`` for a missing file; ``/ErrandFormats/MultipartError`` if a media type has a line break, or if
     ///   bytes in memory contain the boundary.
     public func body() throws -> RequestBody {
         let writer = MultipartWriter(boundary: boundary)

@@ -7,7 +7,7 @@ public struct MultipartParts: AsyncSequence, Sendable {
     let boundary: MultipartBoundary
     let maxHeadBytes: Int
     let maxParts: Int
-    /// The request for the errors of the parts.
+    /// The request that the errors of the parts name.
     let request: Request?
 
     public func makeAsyncIterator() -> Iterator {
@@ -50,16 +50,16 @@ public struct MultipartPart: AsyncSequence, Sendable {
 
         /// Returns the next chunk, never empty; `nil` at the end of the part.
         ///
-        /// - Throws: ``/ErrandFormats/MultipartError``, with the reason `readAfterNextPart` if the next part was requested before; what
-        ///   the body throws.
+        /// - Throws: ``/ErrandFormats/MultipartError``, with the reason `readAfterNextPart` if the next part was already requested; the
+        ///   errors of the body.
         public mutating func next() async throws -> Data? { try await reader.nextChunk(ofPart: number) }
 
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Data? { try await next() }
     }
 
-    /// Reads the rest of the content, and returns it.
+    /// Reads and returns the rest of the content.
     ///
-    /// - Parameter limitBytes: the most bytes, at least 0. Default: 64 MiB.
+    /// - Parameter limitBytes: the maximum length of the content, in bytes; at least 0. Default: 64 MiB.
     /// - Throws: ``TransportError`` with the code `bodyTooLarge` if the content is longer; the errors of reading.
     public func collect(upTo limitBytes: Int = ResponseBody.defaultCollectLimitBytes) async throws -> Data {
         precondition(limitBytes >= 0, "limitBytes must be at least 0 (is \(limitBytes))")
@@ -84,7 +84,7 @@ extension MultipartParts: CustomStringConvertible, HidesStorage {
     public var description: String { "parts of \(body)" }
 }
 
-/// Reads one multipart body for all of its parts. Only one caller can read at a time.
+/// The only reader of a multipart body, shared by all parts of the body. Only one caller can read at a time.
 private actor PartReader {
     let request: Request?
     private let source: any BodySource
@@ -107,7 +107,7 @@ private actor PartReader {
                 isInPart = true
                 return (head, number)
             }
-            // The last part is also over.
+            // From now on, reading the last part throws an error, as for each earlier part.
             number += 1
             return nil
         }
@@ -151,7 +151,7 @@ private actor PartReader {
         }
     }
 
-    /// The most chunks that are read after the closing delimiter, so that the exchange can end.
+    /// The maximum number of chunks that are read after the closing delimiter, so that the exchange can end.
     private static let maxEpilogueChunks = 4
 
     /// Reads and drops at most ``maxEpilogueChunks`` chunks after the closing delimiter. If there are more chunks, abandons the body.

@@ -24,7 +24,7 @@ struct RacedBodySource: BodySource {
     var trailers: HTTPFields? { base.trailers }
 
     func next() async throws -> Data? {
-        // Taking a ready chunk costs less than a race.
+        // Taking a ready chunk costs less than a race between a read and a timer.
         if let ready, deadline?.hasPassed != true, let chunk = ready.takeReadyChunk() { return chunk }
         return try await withExpiry(
             expiry, onExpiry: { exchange.end(.failed($0)) }, discard: { _ in }, operation: { try await base.next() })

@@ -32,7 +32,8 @@ private final class LengthCheckedSource: BodySource {
 
     func next() async throws -> Data? {
         guard let chunk = try await source.next() else {
-            // A sequence such as `AsyncStream` also ends when its reader is cancelled. The body is not complete then.
+            // A sequence such as `AsyncStream` also ends when its reader is cancelled. After a cancellation, the body is not
+            // complete.
             try Task.checkCancellation()
             try check(count.load(ordering: .relaxed))
             return nil

@@ -3,14 +3,15 @@ internal import Synchronization
 extension RequestBody {
     /// Returns a body that `transform` makes from this body, chunk by chunk as the body is sent.
     ///
-    /// Each time the body is sent, a new copy of `transform` is used. Therefore the new body can be sent again if this body can,
-    /// but only from its first byte. Bytes in memory are transformed immediately and stay in memory. If the transform of bytes in
-    /// memory fails or makes more than 1 MiB, they are transformed while they are sent.
+    /// Each time the body is sent, a new copy of `transform` is used. Therefore, if this body can be sent again, the new body can
+    /// be sent again, but only from its first byte. Bytes in memory are transformed immediately and stay in memory. If this
+    /// transform fails or makes more than 1 MiB, the bytes are transformed while they are sent.
     ///
     /// - Parameters:
     ///   - transform: makes the new body.
     ///   - length: the length of the new body, in bytes; `nil`, the default, if the length is unknown. For bytes in memory,
-    ///     `length` is ignored: the length is the length of the output. If a stream has another length, the request fails.
+    ///     `length` is ignored: the length is the length of the output. If the new body is a stream of a different length, the
+    ///     request fails.
     public func transformed(by transform: some BodyTransform, length: Int64? = nil) -> RequestBody {
         if let data = bufferedData, let output = transform.output(of: data, upTo: ResponseBody.transformedInMemoryLimitBytes) {
             return .data(output)
@@ -26,7 +27,7 @@ extension RequestBody {
         }
     }
 
-    /// Returns this body, and reports to `observe` each opening of the body, its chunks, and the end of each opening.
+    /// Returns this body, and reports each reading of the body to `observe`: the opening, the chunks and the end.
     ///
     /// ```swift
     /// request.body = body.observed { [total = body.length] event in
@@ -38,9 +39,9 @@ extension RequestBody {
     /// }
     /// ```
     ///
-    /// The length and the replay are unchanged. Bytes in memory become a stream of chunks of at most 64 KiB, so `coalesce` does not
-    /// share such a request. If a request is sent twice at the same time, by `hedge` or by two calls, the events of both openings
-    /// mix.
+    /// The length and the ``Replay`` of the body are unchanged. Bytes in memory become a stream of chunks of at most 64 KiB, so
+    /// `coalesce` does not share such a request. If a request is sent twice at the same time, by `hedge` or by two calls, the
+    /// events of both readings are mixed.
     ///
     /// - Parameter observe: called in the task that sends the body. It must not block.
     public func observed(_ observe: @escaping @Sendable (BodyEvent) -> Void) -> RequestBody { observed(byEach: { observe }) }

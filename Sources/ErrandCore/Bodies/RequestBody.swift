@@ -14,14 +14,14 @@ public struct RequestBody: Sendable {
     /// How a body can be sent again.
     public struct Replay: Sendable, Hashable, CustomStringConvertible {
         private let rawValue: Int
-        /// Only once: reading the body uses it up.
+        /// The body can be sent only once.
         public static let oneShot = Replay(rawValue: 0)
-        /// Any number of times, from its first byte.
+        /// The body can be sent any number of times, from its first byte.
         public static let restartable = Replay(rawValue: 1)
-        /// Any number of times, from any byte.
+        /// The body can be sent any number of times, from any byte.
         public static let seekable = Replay(rawValue: 2)
 
-        /// Whether the body can be sent again: true unless it is ``oneShot``.
+        /// Whether the body can be sent again: false only for ``oneShot``.
         public var canRestart: Bool { rawValue > 0 }
         /// Whether the body can be sent from any byte: true for ``seekable``.
         public var canSeek: Bool { rawValue > 1 }
@@ -57,9 +57,10 @@ public struct RequestBody: Sendable {
         self.opened = opened
     }
 
-    /// Returns a body over the sources of this body. If this body is one-shot, only one of the two bodies can be opened.
+    /// Returns a body that reads the sources of this body. If this body is one-shot, only one of the two bodies can be opened.
     ///
-    /// - Parameter keepsBytes: whether the new body has the same bytes as this body. Then the body of a file keeps its path.
+    /// - Parameter keepsBytes: whether the new body has the same bytes as this body. If true, the body of a file keeps the path
+    ///   of the file.
     func replacingSource(
         length: Int64?, replay: Replay, keepsBytes: Bool = false,
         _ wrap: @escaping @Sendable (any BodySource, _ offset: Int64) -> any BodySource
@@ -90,7 +91,7 @@ public struct RequestBody: Sendable {
 
     /// Returns a body that reads a file, or a part of a file, while the body is sent.
     ///
-    /// The body reads 128 KiB at a time, and not on Swift's cooperative threads.
+    /// The body reads 128 KiB of the file at a time. The reads do not block Swift's cooperative threads.
     ///
     /// - Parameters:
     ///   - path: the path of a regular file. The length of the file is read now. If the file is shorter when it is sent, the
@@ -122,7 +123,8 @@ public struct RequestBody: Sendable {
     /// - Parameters:
     ///   - sequence: the chunks; empty chunks are skipped.
     ///   - length: the length in bytes. `nil`, the default, means that the length is unknown. A negative number, such as
-    ///     Foundation's -1, means the same. If the stream has another number of bytes, the request fails.
+    ///     Foundation's -1, also means an unknown length. If the stream has a different number of bytes than `length`, the
+    ///     request fails.
     public static func stream<Chunks: AsyncSequence & Sendable>(
         _ sequence: Chunks, length: Int64? = nil
     ) -> RequestBody where Chunks.Element == Data {
@@ -133,7 +135,7 @@ public struct RequestBody: Sendable {
     ///
     /// - Parameters:
     ///   - length: the length in bytes. `nil`, the default, means that the length is unknown. A negative number, such as
-    ///     Foundation's -1, means the same.
+    ///     Foundation's -1, also means an unknown length.
     ///   - replay: ``Replay/restartable``, the default (`open` is called only with 0), or ``Replay/seekable``.
     ///   - open: returns a source that begins at the given offset, in bytes.
     public static func stream(
@@ -166,8 +168,8 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Returns this body, whose sources report to `watch` when they are read and when a chunk is being sent. Returns bytes in
-    /// memory unchanged.
+    /// Returns this body, and reports to `watch` when a source of the body is being read, and when a chunk is being sent.
+    /// Returns bytes in memory unchanged.
     func watched(by watch: PhaseWatch) -> RequestBody {
         guard bufferedData == nil else { return self }
         let body = self

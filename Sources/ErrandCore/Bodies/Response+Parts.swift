@@ -15,8 +15,8 @@ extension Response {
     /// No content is kept in memory. The parts can be read only once.
     ///
     /// - Parameters:
-    ///   - maxHeadBytes: the longest head of a part, in bytes, at least 0. Default: 16 KiB.
-    ///   - maxParts: the most parts, at least 0. Default: 1000.
+    ///   - maxHeadBytes: the maximum length of the head of a part, in bytes; at least 0. Default: 16 KiB.
+    ///   - maxParts: the maximum number of parts; at least 0. Default: 1000.
     /// - Throws: ``/ErrandFormats/MultipartError`` with the reason `notMultipart` if the body is not multipart, or has no valid
     ///   boundary. The body is then not read.
     public func parts(maxHeadBytes: Int = MultipartReader.defaultMaxHeadBytes, maxParts: Int = MultipartReader.defaultMaxParts)

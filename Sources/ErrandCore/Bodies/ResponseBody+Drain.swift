@@ -1,7 +1,8 @@
 internal import Synchronization
 
 extension ResponseBody {
-    /// The most bytes of an unwanted body that are read: 64 KiB. Draining more bytes costs more than a new connection.
+    /// The maximum number of bytes that are read of an unwanted body: 64 KiB. Draining more bytes costs more than a new
+    /// connection.
     static var drainLimitBytes: Int { 64 * 1024 }
 
     /// Reads the body to its end, so that its connection can be reused. Abandons a body that is longer than ``drainLimitBytes``.
@@ -17,8 +18,9 @@ extension ResponseBody {
 
     /// Reads the body to its end while the next request of the same call waits. Abandons a body that would delay that request.
     ///
-    /// This function is stricter than ``drain()``, because the caller gains only the connection. The body must declare a length of
-    /// at most 16 KiB, and must arrive within `limit`. A body that ends early is not a failure, because the call continues.
+    /// This function is stricter than ``drain()``, because a reusable connection is the only gain for the caller. The body must
+    /// declare a length of at most 16 KiB, and must arrive within `limit`. A body that ends early is not a failure, because the
+    /// call continues.
     ///
     /// - Throws: only `CancellationError`.
     func drain(within limit: Duration, on clock: any Clock<Duration>) async throws {
@@ -46,7 +48,7 @@ extension Response {
     /// Reads the body into memory, so that the connection is free while the call does other work.
     ///
     /// The other work, such as refreshing a token, may need that connection. If the body is longer than 64 KiB, or does not arrive
-    /// within `limit`, the beginning is kept and the rest is abandoned. Reading the body then returns the beginning and throws.
+    /// within `limit`, the beginning is kept and the rest is abandoned. A reader then gets the beginning, followed by an error.
     ///
     /// - Parameters:
     ///   - limit: the longest time for reading the body. Default: ``releaseLimit``.
@@ -101,7 +103,7 @@ private final class HeldBytes: Sendable {
     }
 }
 
-/// A source of some bytes, and then an error.
+/// A source that returns some bytes, and then throws an error.
 private final class BrokenSource: BodySource {
     private let rest: Mutex<Data?>
     private let error: any Error

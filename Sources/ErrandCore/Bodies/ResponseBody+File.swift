@@ -9,9 +9,9 @@ extension ResponseBody {
     /// let bytes = try await response.body.write(to: URL(filePath: "/data/archive.zip"))
     /// ```
     ///
-    /// The file is written atomically. The bytes go to a temporary file in the same folder (`.errand-*.part`), which gets its name
-    /// when the body is complete. Until then, an existing file with that name stays unchanged. A symbolic link is replaced, not
-    /// followed. If the path names a device or a pipe, or a link to one, the call fails.
+    /// The file is written atomically. The bytes go to a temporary file (`.errand-*.part`) in the same folder. When the body is
+    /// complete, the temporary file is renamed to the name in `url`. Until then, an existing file with that name stays unchanged.
+    /// A symbolic link is replaced, not followed. If the path names a device or a pipe, or a link to one, the call fails.
     ///
     /// If anything fails, or the task is cancelled, the temporary file is removed. The temporary file remains only if the process
     /// is killed.

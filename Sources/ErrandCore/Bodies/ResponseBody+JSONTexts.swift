@@ -19,8 +19,8 @@ extension ResponseBody {
     ///   - coding: the rules by which the JSON is read. Default: dates in ISO 8601, and members with the names of the properties.
     ///     This function does not use the coding of a client; `response.ndjson(as:)` does.
     ///   - limitBytes: the largest length of a line, in bytes, at least 1. Default: 1 MiB.
-    ///   - onInvalid: called with the error of each line that is not a `Value`. Such lines are then skipped. `nil`, the default,
-    ///     throws the error.
+    ///   - onInvalid: called with the error of each line that is not a `Value`. Such lines are then skipped. `nil`, the default:
+    ///     the iterator throws the error.
     public func ndjson<Value: Decodable & Sendable>(
         as type: Value.Type = Value.self, coding: JSONCoding = .standard, upTo limitBytes: Int = defaultJSONTextLimitBytes,
         onInvalid: (@Sendable (JSONTextError) -> Void)? = nil
@@ -43,8 +43,8 @@ extension ResponseBody {
     ///   - coding: the rules by which the JSON is read. Default: dates in ISO 8601, and members with the names of the properties.
     ///     This function does not use the coding of a client; `response.jsonSequence(as:)` does.
     ///   - limitBytes: the largest length of a text, in bytes, at least 1. Default: 1 MiB.
-    ///   - onInvalid: called with the error of each text that is not a `Value`. Such texts are then skipped. `nil`, the default,
-    ///     throws the error.
+    ///   - onInvalid: called with the error of each text that is not a `Value`. Such texts are then skipped. `nil`, the default:
+    ///     the iterator throws the error.
     public func jsonSequence<Value: Decodable & Sendable>(
         as type: Value.Type = Value.self, coding: JSONCoding = .standard, upTo limitBytes: Int = defaultJSONTextLimitBytes,
         onInvalid: (@Sendable (JSONTextError) -> Void)? = nil
@@ -124,12 +124,12 @@ extension ResponseBody {
 
 extension ResponseBody.JSONTexts.Iterator: HidesStorage {}
 
-/// A way to divide a body into JSON texts: there are two.
+/// A type that divides a body into JSON texts: by lines, or by the separators of a JSON text sequence.
 protocol JSONTextSplitter: Sendable {
     mutating func append(_ chunk: Data)
     /// Returns the next text; `nil` if more bytes are needed.
     mutating func nextText() throws(JSONTextTooLargeError) -> JSONText?
-    /// Returns a text that the end of the body completes.
+    /// Returns the text that the end of the body completes; `nil` if there is no such text.
     mutating func lastText() throws(JSONTextTooLargeError) -> JSONText?
 }
 

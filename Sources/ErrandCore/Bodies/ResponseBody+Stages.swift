@@ -5,12 +5,13 @@ extension ResponseBody {
     /// Returns a body that `transform` makes from this body, chunk by chunk as the body is read.
     ///
     /// Use the returned body; this body can't be read any more. Trailers and abandonment work as before. Bytes in memory are
-    /// transformed immediately and stay in memory. If that fails or makes more than 1 MiB, the bytes become a stream.
+    /// transformed immediately and stay in memory. If the transform fails or makes more than 1 MiB, the bytes become a stream.
     ///
     /// - Parameters:
     ///   - transform: makes the new body.
     ///   - length: the length of the new body, in bytes. `nil`, the default, and negative numbers mean that the length is unknown.
-    ///     The length becomes ``expectedLength`` and is not checked. Bytes in memory have the length of the output.
+    ///     The length becomes ``expectedLength`` and is not checked. For bytes in memory, `length` is ignored: the length is the
+    ///     length of the output.
     public consuming func transformed(by transform: some BodyTransform, length: Int64? = nil) -> ResponseBody {
         if case .buffered(let bytes) = storage,
             let output = transform.output(of: bytes.data, upTo: Self.transformedInMemoryLimitBytes)
@@ -21,7 +22,7 @@ extension ResponseBody {
         return appending(.transform(transform), expectedLength: length.flatMap { $0 >= 0 ? $0 : nil })
     }
 
-    /// Returns this body, and reports its chunks and its end to `observe`.
+    /// Returns a body with the same bytes, and reports the chunks and the end of that body to `observe`.
     ///
     /// Use the returned body; this body can't be read any more. The end is one of:
     /// - `.complete`, after the last chunk was delivered
@@ -43,9 +44,9 @@ extension ResponseBody {
         return ResponseBody(.buffered(moved), expectedLength: length)
     }
 
-    /// Returns a stream of this body with another stage.
+    /// Returns a stream of this body's bytes with an additional stage.
     ///
-    /// - Parameter observer: the observer of the stage, which learns of a failure or an early end.
+    /// - Parameter observer: the observer of the stage, which is notified if the body fails or ends early.
     consuming func appending(_ stage: BodyStage, _ observer: BodyObserver? = nil, expectedLength: Int64?) -> ResponseBody {
         func adding(to observers: [BodyObserver]) -> [BodyObserver] { observer.map { observers + [$0] } ?? observers }
         switch storage {
@@ -61,7 +62,7 @@ extension ResponseBody {
         }
     }
 
-    /// Returns this body over the source that `wrap` makes from this body's source. Returns bytes in memory unchanged.
+    /// Returns a body that reads the source that `wrap` makes from this body's source. Returns bytes in memory unchanged.
     consuming func replacingSource(_ wrap: (any BodySource) -> some BodySource) -> ResponseBody {
         guard case .stream(let owner, let stages) = storage else { return self }
         guard let source = owner.move() else { return ResponseBody(usedUp: owner.request) }

@@ -16,7 +16,7 @@ internal import Synchronization
 /// - the iterator was released (`break` is enough)
 /// - the last reference to the body was released
 ///
-/// Swift keeps a local reference until the end of its scope at the latest. For a large body that you may not read, use
+/// Swift releases a local reference at the end of its scope or earlier. If your code possibly leaves a large body unread, use
 /// `withResponse(to:)`.
 public struct ResponseBody: Sendable, AsyncSequence {
     public typealias Element = Data
@@ -57,13 +57,13 @@ public struct ResponseBody: Sendable, AsyncSequence {
         self.expectedLength = expectedLength
     }
 
-    /// Creates a body that is a stream over `source`. The source is abandoned if the body is abandoned, fails, or is released
-    /// before its end.
+    /// Creates a body that is a stream of the bytes of `source`. The source is abandoned if the body is abandoned, fails, or is
+    /// released before its end.
     ///
     /// - Parameters:
     ///   - source: the bytes.
     ///   - expectedLength: the length in bytes; `nil`, the default, if it is unknown.
-    ///   - request: the request for the failures that the body itself throws.
+    ///   - request: the request that the errors of the body itself name.
     public init(_ source: some BodySource, expectedLength: Int64? = nil, request: Request? = nil) {
         storage = .stream(StreamOwner(source, request: request), [])
         self.expectedLength = expectedLength
@@ -101,8 +101,8 @@ public struct ResponseBody: Sendable, AsyncSequence {
 
     /// Reads the whole body into memory.
     ///
-    /// - Parameter limitBytes: the largest size, in bytes, at least 0. Default: 64 MiB. If a body declares a larger length, this
-    ///   function fails before anything is read.
+    /// - Parameter limitBytes: the maximum length of the body, in bytes; at least 0. Default: 64 MiB. If a body declares a
+    ///   larger length, this function fails before anything is read.
     /// - Throws: ``TransportError`` with the code `bodyTooLarge` if the body exceeds the limit (the rest is abandoned); the error
     ///   that ended the body early; ``BodyAlreadyUsedError``.
     public func collect(upTo limitBytes: Int = defaultCollectLimitBytes) async throws -> Data {
@@ -160,8 +160,8 @@ public struct ResponseBody: Sendable, AsyncSequence {
         }
     }
 
-    /// Ends the unread rest of the body, because a later stage has failed. The exchange ends as failed. For a ``BodySource`` over
-    /// this body.
+    /// Ends the unread rest of the body, because a later stage has failed. The exchange ends as failed. Call this function from a
+    /// ``BodySource`` that reads this body.
     public func fail(with error: any Error) {
         switch storage {
         case .buffered(let bytes): bytes.abandon()
@@ -179,7 +179,8 @@ public struct ResponseBody: Sendable, AsyncSequence {
     /// Returns an iterator for several tasks that read one after another.
     package func makeSharedIterator() -> SharedIterator { SharedIterator(makeAsyncIterator()) }
 
-    /// Reads a body. If the iterator is released before the end, the rest of a stream is abandoned. A copy reads the same body.
+    /// Reads a body. If the iterator is released before the end, the rest of a stream is abandoned. A copy of the iterator
+    /// reads the same body.
     public struct Iterator: AsyncIteratorProtocol, Sendable {
         private enum Kind: Sendable {
             case buffered(BufferedBytes, isReader: Bool)
@@ -189,7 +190,8 @@ public struct ResponseBody: Sendable, AsyncSequence {
         private let kind: Kind
         /// The stages of the body; usually `nil`.
         private var pipeline: BodyPipeline?
-        /// The number of reads of the pipeline by this copy. Only the copy that read last has the pipeline's state.
+        /// The number of times that this copy has read from the pipeline. Only the copy that read last has the pipeline's
+        /// state.
         private var readCount = 0
 
         init(_ bytes: BufferedBytes) {

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// The bytes that were already read from a source, followed by its rest.
+/// The bytes that were already read from a source, followed by the rest of the source.
 package final class ResumedBodySource: BodySource {
     private let read: Mutex<Data?>
     private let rest: any BodySource

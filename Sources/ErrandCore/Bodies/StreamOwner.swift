@@ -7,7 +7,7 @@ final class StreamOwner: Sendable {
         var isClaimed = false
         var isGivenUp = false
         var trailers: HTTPFields?
-        /// The latest of the owners that replaced one another; `nil` if this body was not replaced and replaces no body.
+        /// The latest owner, if an owner replaced another owner; `nil` if this body was not replaced and replaces no body.
         var latest: Latest?
 
         var phase: Phase { isGivenUp ? .givenUp : source == nil ? .over : .open }
@@ -22,7 +22,7 @@ final class StreamOwner: Sendable {
         case givenUp
     }
 
-    /// A weak reference to the latest owner. All owners that replaced one another share it.
+    /// A weak reference to the latest owner. All owners in a series of replacements share this reference.
     private final class Latest: Sendable {
         private struct Weak: Sendable { weak var owner: StreamOwner? }
 
@@ -38,7 +38,7 @@ final class StreamOwner: Sendable {
     /// The state's phase, for a reader that checks it before each chunk. Written under the lock.
     private let currentPhase: Atomic<Phase>
     let request: Request?
-    /// The observers, which are notified if the stream ends before it was read to its end.
+    /// The observers to notify if the stream is closed before all bytes have been read.
     let observers: [BodyObserver]
 
     init(_ source: some BodySource, request: Request?, observers: [BodyObserver] = []) {

@@ -8,9 +8,9 @@ internal import Synchronization
 /// }
 /// ```
 ///
-/// The functions that take such a closure (`download`, `upload`) call it on the actor of their caller, so a closure in a view changes the
-/// state of the view directly. The closure gets every report, in order. A slow closure does not slow the transfer, but the function returns
-/// after the last report.
+/// `download` and `upload` call the closure on the actor of their caller, so a closure in a view can change the view's state directly.
+/// The closure gets every report, in order. A slow closure does not slow the transfer, but the function returns after the last
+/// report.
 public struct TransferProgress: Sendable, Hashable, CustomStringConvertible {
     /// The bytes of the body that were sent or received so far. For a download, the bytes are counted after content decoding.
     public let bytes: Int64
@@ -38,8 +38,8 @@ public struct TransferProgress: Sendable, Hashable, CustomStringConvertible {
 /// Runs `operation`, and calls `progress` with each report of the operation, in order, on the caller's actor.
 ///
 /// - Parameters:
-///   - progress: gets each report. If it is `nil`, nothing is reported.
-///   - operation: gets a function that takes a report and never waits. If there are no reports, it gets `nil`.
+///   - progress: gets each report; `nil`: nothing is reported.
+///   - operation: gets a function that takes a report and never waits. If `progress` is `nil`, the operation gets `nil`.
 package func withProgress<Value: Sendable>(
     _ progress: ((TransferProgress) -> Void)?,
     _ operation: @concurrent @escaping @Sendable ((@Sendable (TransferProgress) -> Void)?) async throws -> Value
@@ -85,7 +85,7 @@ final class ProgressMeter: Sendable {
         return interval
     }
 
-    /// Begins the count at an offset. A second call begins again.
+    /// Begins the count at an offset. A second call starts the count again.
     func begin(at offset: Int64 = 0) {
         let progress = TransferProgress(bytes: offset, total: total)
         let now = elapsed()
@@ -166,7 +166,7 @@ extension RequestBody {
     /// body reports nothing.
     ///
     /// If `hedge` or two calls send the body twice at the same time, each sending counts its own bytes. `report` gets the reports
-    /// of both. `coalesce` does not share a request with such a body.
+    /// of both sendings. `coalesce` does not share a request whose body reports its progress.
     ///
     /// - Parameters:
     ///   - interval: the shortest time between two reports. Default: 100 ms. `.zero` reports each chunk.
