@@ -14,7 +14,7 @@ package func shownPath(_ path: [any CodingKey], named names: [String]) -> String
     }.shownSafely()
 }
 
-/// A key from the source code of a program, although its type accepts any key.
+/// A coding key that the source code declares. The type of the key accepts any text, but the key is not data.
 package protocol DeclaredCodingKey: CodingKey {}
 
 /// Returns whether a key is data, which may be secret: a key of a dictionary, or of a type that accepts any key. Keys that a type

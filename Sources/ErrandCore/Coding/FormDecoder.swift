@@ -113,7 +113,8 @@ private struct MemberDecoder: Decoder, SingleValueDecodingContainer {
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
-        // An element has no elements. Without this check, the decoding of a type that contains itself would never end.
+        // An element of an array can't be an array. Without this check, the decoding of a type that contains itself would never
+        // end.
         guard !isElement else { throw mismatch([Any].self, at: codingPath) }
         return DecodedElements(member: self)
     }

@@ -32,7 +32,7 @@ extension FormURLEncoded {
     ///     8601, and data is Base64.
     /// - Throws: `DecodingError`, also for a plain value whose name occurs more than once, and for more than 10,000 members. A
     ///   name that is longer than 256 bytes and not ASCII is refused too, because comparing it is slow. The error contains no
-    ///   text of the form, except that the error of an enumeration shows the text that is not a case.
+    ///   text of the form, with one exception: the error of an enumeration shows a text that is not a case.
     public static func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, from data: Data, coding: JSONCoding = .standard
     ) throws -> Value {

@@ -40,8 +40,8 @@ extension FormURLEncoded {
     ///   - value: a structure or a dictionary. Its members must be plain values, or arrays of plain values.
     ///   - arrays: the form in which an array is written. Default: its name occurs once for each element.
     ///   - bools: the form in which a Boolean value is written. Default: `true` or `false`.
-    ///   - nils: the form in which a `nil` member is written. Default: it is left out. Only members that the value encodes are
-    ///     written. Calls of `encodeIfPresent`, which the compiler generates, are included.
+    ///   - nils: the form in which a `nil` member is written. Default: the member is left out. The value must encode
+    ///     the member: by `encodeIfPresent`, which the compiler generates, or by `encode`.
     ///   - coding: the form in which property names, dates and data are written. By default, names stay unchanged, dates are in
     ///     ISO 8601 (`2026-11-21T12:36:00Z`), and data is Base64.
     /// - Throws: `EncodingError` if a member is nested, or if `value` has no named members; also any error of `value`.

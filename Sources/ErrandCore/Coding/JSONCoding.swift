@@ -6,7 +6,7 @@ package import ErrandFormats
 /// let client = APIClient(stack, json: JSONCoding(dates: .secondsSince1970, keys: .snakeCase))
 /// ```
 ///
-/// All parts around a client use the same coding: the bodies of its calls, `error.json(as:)` of a ``StatusError``,
+/// All of these use the coding of a client: the bodies of its calls, `error.json(as:)` of a ``StatusError``,
 /// `response.json(as:)`, and the stubs and mock servers of its tests. The default is ``standard``.
 public struct JSONCoding: Sendable {
     /// The form in which a `Date` is written and read.
@@ -25,14 +25,16 @@ public struct JSONCoding: Sendable {
         /// Text in the form of [RFC 3339, section 5.6](https://www.rfc-editor.org/rfc/rfc3339#section-5.6), such as
         /// `2026-11-21T12:36:00Z`. Fractions of a second are read, and not written.
         ///
-        /// These forms are read too: `t` and `z`, a space instead of the `T`, and offsets such as `+0100` and `+01`. A date
-        /// without a time zone is refused (see ``iso8601(assuming:)``), and so is a nonexistent date such as 30 February. A second of 60
-        /// is accepted only at the end of a month in UTC, and is read as the first second of the next month. At most 128 bytes are read.
+        /// These forms are read too: `t` and `z`, a space instead of the `T`, and offsets such as `+0100` and `+01`. A date without a
+        /// time zone is refused (see ``iso8601(assuming:)``), and so is a nonexistent date such as 30 February. A second of 60 is
+        /// accepted only at the end of a month in UTC, and is read as the first second of the next month. A text of more than 128 bytes
+        /// is refused.
         public static let iso8601 = Dates(form: .iso8601(zone: nil), description: "iso8601")
 
         /// Text as ``iso8601``. A date without a time zone, such as `2026-11-21T12:36:00`, is read as a date in `zone`.
         ///
-        /// Dates are written with the time zone `Z`. The hour that a change to winter time repeats is read as its second occurrence.
+        /// Dates are written with the time zone `Z`. If a change to winter time repeats an hour, a time in that hour means the
+        /// second occurrence.
         ///
         /// ```swift
         /// let client = APIClient(stack, json: JSONCoding(dates: .iso8601(assuming: .gmt)))
@@ -56,11 +58,11 @@ public struct JSONCoding: Sendable {
         /// ```
         ///
         /// - Parameters:
-        ///   - pattern: `yyyy`, `MM`, `dd`, `HH`, `mm`, `ss`, `S` to `SSSSSSSSS` (the fraction of a second) and `XXX` (`Z` or `+01:00`),
-        ///     each at most once; text between single quotation marks; all other characters except letters. A year, a month and a day
-        ///     are necessary. The time of a pattern without a time is 00:00.
+        ///   - pattern: the fields `yyyy`, `MM`, `dd`, `HH`, `mm`, `ss`, `S` to `SSSSSSSSS` (the fraction of a second) and `XXX` (`Z` or
+        ///     `+01:00`), each at most once. All other letters must be between single quotation marks. A year, a month and a day are
+        ///     necessary. If the pattern has no time, the time is 00:00.
         ///   - zone: the time zone of a pattern without `XXX`. Default: UTC.
-        /// - Precondition: the pattern has only these letters.
+        /// - Precondition: `pattern` follows the rules above.
         public static func format(_ pattern: String, in zone: TimeZone = .gmt) -> Dates {
             do {
                 return try Dates(form: .pattern(DatePattern(pattern), zone: zone), description: "format '\(pattern)'")
@@ -97,7 +99,7 @@ public struct JSONCoding: Sendable {
         case made(encoder: @Sendable () -> JSONEncoder, decoder: @Sendable () -> JSONDecoder)
     }
 
-    /// The storage, a class, because each request of a client carries the coding.
+    /// The storage is a class, which is cheap to copy: each request of a client carries the coding.
     private final class Storage: Sendable {
         let coders: Coders
         let description: String
@@ -175,7 +177,7 @@ public struct JSONCoding: Sendable {
 
     /// Returns the value that `data` contains.
     ///
-    /// - Throws: `DecodingError`. Besides the errors of the decoder, these texts are refused:
+    /// - Throws: `DecodingError`. In addition to the texts that the decoder refuses, these texts are refused:
     ///   - Text that nests deeper than 128 levels (64 for a ``/ErrandFormats/JSONValue``), because recursive types need stack for
     ///     each level.
     ///   - Text that is slow to compare: a member's name that is longer than 256 bytes and not ASCII, or a string with more than
@@ -202,7 +204,7 @@ public struct JSONCoding: Sendable {
         try JSONValue(parsing: encode(OneMember(key: key))).objectValue?.keys.first ?? key.stringValue
     }
 
-    /// Returns the problem of a body as a whole. The problem contains no part of the text.
+    /// Returns the description of an error that concerns a body as a whole. The description contains no part of the text.
     package static func problem(_ error: JSONParsingError) -> String {
         "\(error.exceedsLimit ? tooLargeProblem : invalidProblem): \(error)"
     }
@@ -299,19 +301,20 @@ extension Date {
     init(_ date: RFC3339Date) { self.init(seconds: date.secondsSinceEpoch, nanoseconds: date.nanoseconds) }
 
     fileprivate init(seconds: Int64, nanoseconds: Int) {
-        // Counted from 2001, the reference of `Date`, because a count of seconds from 1970 has fewer bits for the fraction.
+        // The seconds are counted from 2001, the reference date of `Date`. A count from 1970 leaves fewer bits for the
+        // fraction.
         let seconds = Double(seconds) - Self.timeIntervalBetween1970AndReferenceDate
         self.init(timeIntervalSinceReferenceDate: seconds + Double(nanoseconds) / 1e9)
     }
 
-    /// Returns the date whose time in `zone` is the time that this date has in UTC; this date if `zone` is `nil`.
+    /// Returns the date that has the same clock time in `zone` as this date has in UTC. If `zone` is `nil`, returns this date.
     fileprivate func moved(from zone: TimeZone?) -> Date {
         guard let zone else { return self }
         let guess = addingTimeInterval(-Double(zone.secondsFromGMT(for: self)))
         return addingTimeInterval(-Double(zone.secondsFromGMT(for: guess)))
     }
 
-    /// Returns the time in `zone` as seconds since 1970-01-01T00:00:00, and the nanoseconds after them.
+    /// Returns the time in `zone` as seconds since 1970-01-01T00:00:00, and the remaining nanoseconds.
     fileprivate func secondsSince1970(in zone: TimeZone) -> (seconds: Int64, nanoseconds: Int) {
         let whole = timeIntervalSinceReferenceDate.rounded(.down)
         guard abs(whole) < 1e12 else { return (.max, 0) }

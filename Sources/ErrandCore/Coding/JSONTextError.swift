@@ -28,7 +28,7 @@ public struct JSONTextError: LocalizedError, Sendable, CustomStringConvertible, 
 
     /// The place of the text in the body.
     public let place: Place
-    /// The name of the type as which the text is decoded.
+    /// The name of the type into which the text is decoded.
     public let typeName: String
     /// The path within the text, such as `user.tags[2]`, truncated to 200 characters; empty for the text itself. Keys that are
     /// text of the body are shown as `[…]`.

@@ -1,6 +1,7 @@
 internal import ErrandFormats
 
-/// A name and its texts, encoded from a member of an `Encodable` value. For queries and forms, which have no nesting.
+/// A name and its texts, encoded from a member of an `Encodable` value. Queries and forms, which have no nesting, use this
+/// type.
 ///
 /// A `nil` member is left out. Property names, dates and data are written as in a ``JSONCoding``, and everything else as in a
 /// ``QueryValue``. The members are in the order in which the value encodes them, and the members of a dictionary are sorted by
@@ -50,7 +51,7 @@ private final class PairStorage {
     /// The type of the keys with which a dictionary encodes itself: an internal type of the standard library.
     private static let dictionaryKeyType: ObjectIdentifier? = {
         let storage = PairStorage(coding: .standard)
-        // The dictionary is empty, because encoding a member would need this type.
+        // The dictionary is empty, because encoding a member would read this property before it has a value.
         try? [String: String]().encode(to: PairEncoder(storage: storage, position: .top, codingPath: []))
         return storage.keyType
     }()
@@ -200,7 +201,7 @@ private struct PairMembers<Key: CodingKey>: KeyedEncodingContainerProtocol {
         try storage.encodeMember(value, key, path: codingPath)
     }
 
-    // Implemented here, because the default implementations leave out `nil`.
+    // These functions are implemented, because the default implementations leave out `nil`.
     mutating func encodeIfPresent<Value: Encodable>(_ value: Value?, forKey key: Key) throws { try encodeOptional(value, key) }
     mutating func encodeIfPresent(_ value: Bool?, forKey key: Key) throws { try encodeOptional(value, key) }
     mutating func encodeIfPresent(_ value: String?, forKey key: Key) throws { try encodeOptional(value, key) }
