@@ -9,7 +9,7 @@ extension Backoff {
 
         /// A wait from zero to the whole wait of the backoff. The default, because it spreads load best.
         public static let full = Jitter(share: 1, description: "full jitter")
-        /// A wait from half the wait of the backoff to the whole.
+        /// A wait from half to the whole of the wait of the backoff.
         public static let equal = Jitter(share: 0.5, description: "equal jitter")
         /// Always the whole wait of the backoff.
         public static let none = Jitter(share: 0, description: "no jitter")

@@ -1,4 +1,4 @@
-/// The wait before each further attempt, before jitter.
+/// The wait before each further attempt, without jitter.
 ///
 /// ```swift
 /// RetryPolicy(maxAttempts: 5, backoff: .fibonacci(unit: .milliseconds(200)))
@@ -62,7 +62,7 @@ public struct Backoff: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Returns the wait after an attempt, before jitter.
+    /// Returns the wait after an attempt, without jitter.
     ///
     /// - Parameter attempt: the number of the attempt; at least 1.
     public func wait(afterAttempt attempt: Int) -> Duration {

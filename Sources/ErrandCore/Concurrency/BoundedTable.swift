@@ -1,6 +1,6 @@
 /// A dictionary with a bound. If the bound is exceeded, the entry that was used least recently is evicted.
 ///
-/// State by key, such as origins and rate-limit keys, uses this type, so that one eviction rule applies everywhere. The bound is a
+/// All state that is stored by key (such as an origin) uses this type, so that one eviction rule applies everywhere. The bound is a
 /// number of entries and, if a weight is given, a total weight, such as a number of bytes. The entry that was used last stays, even
 /// if it alone is too heavy. The next use of another entry evicts it.
 ///

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// The number of pieces of this library's work in progress in the whole process, by kind. After a test, every number must be zero.
+/// Counts this library's work in progress in the whole process, by kind of work. After a test, every number must be zero.
 ///
 /// The count costs one atomic addition at the beginning and one at the end of each piece of work.
 package enum LiveWork: Sendable, CaseIterable {

@@ -43,7 +43,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     /// Creates an object without runs.
     public init() { executor = nil }
 
-    /// Creates an object without runs, whose runs prefer an executor.
+    /// Creates an object whose runs prefer an executor.
     ///
     /// - Parameter executor: the executor, with which a test can run the work in its own order; `nil` means the default
     ///   executor.
@@ -55,7 +55,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     /// Returns the number of callers that wait for the run with `key`.
     func waiterCount(of key: Key) -> Int { state.withLock { $0.flights[key]?.waiters.count ?? 0 } }
 
-    /// Returns the result of the run with `key` that is in progress, or of a new run.
+    /// Returns the result of the run in progress with `key`, or of a new run.
     ///
     /// - Parameters:
     ///   - key: identifies the work.
@@ -121,7 +121,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     ///
     /// Waiting callers leave immediately with `CancellationError`. A later caller begins a new run.
     ///
-    /// - Parameter isChosen: returns whether the run with a key is cancelled. Default: every run.
+    /// - Parameter isChosen: returns whether to cancel the run with a given key. Default: every run.
     public func cancelAll(where isChosen: (Key) -> Bool = { _ in true }) {
         let (flights, drains) = state.withLock { state in
             let chosen = state.flights.filter { isChosen($0.key) }

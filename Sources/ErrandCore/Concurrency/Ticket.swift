@@ -28,10 +28,10 @@ extension Ticket: Hashable {
 /// Waits in a queue until the queue resumes the caller, or until the caller is cancelled.
 ///
 /// - Parameters:
-///   - enter: called once, before the wait. Under the queue's lock, it returns the result if there is one immediately, or queues the
-///     continuation and returns `nil`.
-///   - leave: called when the caller is cancelled, possibly before `enter` and possibly twice. Under the queue's lock, it returns the
-///     continuation and removes it from the queue; `nil` if the continuation is not queued.
+///   - enter: called once, before the wait. Under the queue's lock, `enter` returns a result that is available immediately, or
+///     queues the continuation and returns `nil`.
+///   - leave: called when the caller is cancelled, possibly before `enter` and possibly twice. Under the queue's lock, `leave`
+///     removes the continuation from the queue and returns the continuation; `nil` if the continuation is not queued.
 /// - Throws: `CancellationError`; the error with which the queue resumes the caller.
 public func waitInQueue<Outcome: Sendable>(
     _ enter: (Ticket, CheckedContinuation<Outcome, any Error>) -> Result<Outcome, any Error>?,

@@ -13,7 +13,8 @@
     /// - Parameters:
     ///   - limit: the largest number of entries of each kind; at least 1.
     ///   - isImportant: returns whether a value is important. Called after each change of a value.
-    ///   - isPinned: returns whether an important value is never evicted and does not count toward the limit.
+    ///   - isPinned: returns whether an important value is pinned. A pinned value is never evicted, and does not count toward
+    ///     the limit.
     @inlinable package init(
         limit: Int, isImportant: @escaping @Sendable (Value) -> Bool, isPinned: @escaping @Sendable (Value) -> Bool = { _ in false }
     ) {

@@ -52,8 +52,8 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
         return waiter
     }
 
-    /// Records that the caller of a ticket has left, removes its waiter, and returns it; `nil` if the caller was not queued. For the
-    /// `leave` of ``parked(_:leave:)``.
+    /// Records that the caller of a ticket has left, removes its waiter, and returns it; `nil` if the caller was not queued. Call
+    /// this function in the `leave` closure of ``waitInQueue(_:leave:)``.
     public mutating func cancel(_ ticket: Ticket) -> Waiter? {
         ticket.isCancelled = true
         return ticket.place.flatMap { remove($0) }
