@@ -45,10 +45,10 @@ public protocol CallObserver: Sendable {
     /// The observer may observe the body (``ResponseBody/observed(_:)``) and add metadata. The default implementation does nothing.
     ///
     /// - Parameters:
-    ///   - response: the response. The outer layers get it with the changes of this function.
+    ///   - response: the response. The outer layers get the response with the changes of this function.
     ///   - isRefused: see ``CallOutcome/isRefused``.
     ///   - awaitsReader: whether the end of the call comes after the end of the exchange. If true, the call ends when a value was
-    ///     decoded, or when a `validateStatus` outside the observer has read the error of the back end.
+    ///     decoded, or when an outer `validateStatus` has read the error of the back end.
     func receive(_ response: inout Response, isRefused: Bool, awaitsReader: Bool)
 
     /// Receives the end of the call. Called exactly once.
@@ -78,10 +78,10 @@ extension CallObserver where Mark == Void {
 public struct CallOutcome: Sendable {
     /// The response without its body, with its metadata and its request; `nil` if the call failed before the head arrived.
     ///
-    /// If a `validateStatus` inside the observer has refused a response, that response is also given here.
+    /// If an inner `validateStatus` has refused a response, that response is also given here.
     public let response: Response?
-    /// Whether the status is a failure: the request's own rule refuses it (`validateStatus`, at any place). Without a rule, a
-    /// status code of at least 400 is a failure.
+    /// Whether the status is a failure: the rule of the call's `validateStatus`, at any place in the stack, refuses the status.
+    /// Without a rule, a status code of at least 400 is a failure.
     public let isRefused: Bool
     /// Whether the connection has changed to another protocol. The call ends with the head of the response.
     public let isUpgraded: Bool
@@ -95,8 +95,8 @@ public struct CallOutcome: Sendable {
     /// Whether the call was cancelled. If true, ``failure`` is a `CancellationError`, or the error that an inner layer threw
     /// instead.
     public let isCancelled: Bool
-    /// The error with which a `validateStatus` inside the observer has refused the response; `nil` if no such middleware has
-    /// refused the response.
+    /// The error with which an inner `validateStatus` has refused the response; `nil` if no such middleware has refused the
+    /// response.
     public let statusError: StatusError?
     /// The error that the body of a refused response describes in the envelope of the client; `nil` for any other response.
     public let serviceError: ServiceError?
@@ -131,7 +131,7 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - request: the request.
-    ///   - observer: the observer of this call alone.
+    ///   - observer: the observer, which observes only this call.
     /// - Returns: the response, with the changes of ``CallObserver/receive(_:isRefused:awaitsReader:)``.
     /// - Throws: the errors of sending.
     public func send(_ request: Request, observedBy observer: some CallObserver) async throws -> Response {
@@ -155,10 +155,10 @@ extension HTTPSender {
 }
 
 extension Request {
-    /// Reports a refused response to the observers of this call, before a middleware throws an error of the app because of it.
+    /// Reports a refused response to the observers of this call, so that a log can show the status.
     ///
-    /// A log then shows the status. A ``RequestFailure`` already has its response, and needs no report. `validate` reports the
-    /// errors of its validators.
+    /// A middleware calls this function before it throws an error of the app. A ``RequestFailure`` already has its response, and
+    /// needs no report. `validate` reports the errors of its validators.
     ///
     /// - Parameters:
     ///   - head: the head of the refused response.

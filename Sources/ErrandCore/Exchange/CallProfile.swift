@@ -141,7 +141,7 @@ public final class CallProfile: Sendable {
         public let own: Duration?
         /// A status, or the failure without secrets; `nil` while the layer is in progress.
         public let result: String?
-        /// The layers that this layer called, in order. Under `retry`, there is one for each attempt.
+        /// The layers that this layer called, in order. Under `retry`, there is one layer for each attempt.
         public let children: [Layer]
         /// The phases of the exchange, for a transport; `nil` for a middleware.
         public let exchange: ExchangeTimings?

@@ -39,7 +39,7 @@ public struct ExchangeTimings: Sendable, Hashable {
     public internal(set) var tlsStart: Duration?
     /// When the TLS handshake ended.
     public internal(set) var tlsEnd: Duration?
-    /// When the exchange had a connection.
+    /// When the exchange got a connection.
     public internal(set) var connected: Duration?
     /// When the head of the request was sent.
     public internal(set) var requestHeadSent: Duration?
@@ -150,8 +150,8 @@ public struct ExchangeTimings: Sendable, Hashable {
         return phases
     }
 
-    /// Returns the phases before `until`, when a connection was available or connecting failed: the remaining time as `queue`, then
-    /// the steps.
+    /// Returns the phases before `until`: first the remaining time as `queue`, then the steps of connecting. At `until`, a
+    /// connection was available, or connecting failed.
     private func connecting(until: Duration) -> [(String, Duration)] {
         func length(_ start: Duration?, _ end: Duration?) -> Duration? { start.map { max(.zero, (end ?? until) - $0) } }
         let lengths = [("dns", length(dnsStart, dnsEnd)), ("connect", length(connectStart, connectEnd)), ("tls", length(tlsStart, tlsEnd))]

@@ -4,16 +4,16 @@ internal import Synchronization
 /// Delivers events to a sink one after another, in the order in which they are made.
 ///
 /// While the sink is busy, new events wait. Two rules bound the number of waiting events:
-/// - An event of progress replaces the previous waiting event if both have the same kind and exchange, because its bytes are the
-///   sum.
+/// - An event of progress replaces the previous waiting event if both have the same kind and exchange, because the new event has
+///   the sum of the bytes.
 /// - If ``ExchangeEvent/waitingLimit`` events wait, progress and informational responses are left out.
 ///
 /// All other events are kept: an exchange has about ten such events. The first response with the status 104 of an exchange is also
 /// kept, because it has the URL for resuming an upload
 /// ([draft-ietf-httpbis-resumable-upload](https://datatracker.ietf.org/doc/draft-ietf-httpbis-resumable-upload/)).
 ///
-/// Events can come from event loops, from tasks and from cancellation at the same time. A sink may itself end the subject of an
-/// event. Therefore the sink is never called under a lock.
+/// Events can come from event loops, from tasks and from cancellation at the same time. A sink may itself end the exchange or
+/// the call that an event belongs to. Therefore the sink is never called under a lock.
 private struct SerialSink<Progress: Sendable>: ~Copyable {
     private struct State: Sendable {
         /// The state of the object that makes the events.
@@ -145,7 +145,7 @@ public final class ExchangeEventLog: Sendable {
     /// - Parameters:
     ///   - kind: the kind of the event.
     ///   - bytes: the number of bytes so far, for events of progress.
-    ///   - response: the head, for kinds that have one.
+    ///   - response: the head of the response, for kinds of events that have a head.
     ///   - connection: the connection that the exchange uses.
     ///   - timings: the timings, for the kind ``ExchangeEvent/Kind/timings``.
     ///   - failure: why the exchange has failed; `nil` if it has not.
@@ -296,7 +296,7 @@ package final class CallEventLog: EventSink, CallObserver {
 struct EventSinks: EventSink {
     private let sinks: [any EventSink]
 
-    /// Returns a sink for both, or the second sink alone if the first is `nil`.
+    /// Returns one sink for both sinks; if the first sink is `nil`, the second sink alone.
     static func together(_ first: (any EventSink)?, _ second: some EventSink) -> any EventSink {
         guard let first else { return second }
         return EventSinks(sinks: [first, second])

@@ -16,16 +16,17 @@ internal import Synchronization
 ///
 /// - `callStart` is the first event of a call, and `callEnd` the last.
 /// - Each exchange has its own number (``exchange``), begins with `start`, and ends with `end`.
-/// - Between `start` and `end`, the following events come in this order, as far as the exchange reaches and the transport reports
-///   them: `connectionAcquired`, `requestHeadSent`, `requestBytesSent` (any number), `requestSent`, `informationalResponse` (any
-///   number), `responseHead`, `responseBytesReceived` (any number). A response may begin before the whole request is sent.
+/// - Between `start` and `end`, the following events come in this order, if the exchange reaches their steps and the transport
+///   reports them: `connectionAcquired`, `requestHeadSent`, `requestBytesSent` (any number), `requestSent`,
+///   `informationalResponse` (any number), `responseHead`, `responseBytesReceived` (any number). A response may begin before the
+///   whole request is sent.
 /// - `queueStart` is always followed by `queueEnd`, and `waitStart` by `waitEnd`.
 ///
 /// If a connection is opened for the exchange, the events of its steps come between `start` and `connectionAcquired`, in this
 /// order: `dnsStart` and `dnsEnd`, `connectStart` and `connectEnd`, `tlsStart` and `tlsEnd`. After the start of a step, the next
-/// event of the exchange is the end of that step. A step that is not needed has no events: `dns` for a host that is an address,
-/// `tls` for `http`. Another attempt to connect may repeat the events. If another connection becomes free before the new
-/// connection is open, the exchange may use the free connection.
+/// event of the exchange is the end of that step. A step that is not needed has no events: `dns` if the host is an address,
+/// `tls` if the scheme is `http`. Another attempt to connect may repeat the events. If another connection becomes free before
+/// the new connection is open, the exchange may use the free connection.
 ///
 /// A transport that learns the steps only at the end reports all of them with `timings`, once for each exchange and directly before
 /// `end`.
@@ -167,7 +168,7 @@ public struct ExchangeEvent: Sendable {
         }
     }
 
-    /// Creates an event, which happens now.
+    /// Creates an event with the current instant.
     public init(
         _ kind: Kind, request: RequestID, exchange: Int? = nil, bytes: Int64? = nil, response: HTTPResponse? = nil,
         connection: ConnectionInfo? = nil, decision: Decision? = nil, timings: Timings? = nil, failure: (any Error)? = nil

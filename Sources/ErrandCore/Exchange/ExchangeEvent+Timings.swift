@@ -16,7 +16,7 @@ extension ExchangeEvent {
         public var tlsStart: ContinuousClock.Instant?
         /// When the TLS handshake ended.
         public var tlsEnd: ContinuousClock.Instant?
-        /// When the exchange had a connection.
+        /// When the exchange got a connection.
         public var connected: ContinuousClock.Instant?
         /// When the head of the request was sent.
         public var requestHeadSent: ContinuousClock.Instant?
@@ -28,7 +28,7 @@ extension ExchangeEvent {
         /// The connection of the exchange; `nil` if it is not known.
         public var connection: ConnectionInfo?
 
-        /// Creates timings without an instant.
+        /// Creates timings without instants.
         public init() {}
 
         /// The known instants, in the order of the steps.
@@ -49,7 +49,7 @@ extension ExchangeTimings {
     ///
     /// - Parameters:
     ///   - timings: the instants.
-    ///   - end: the instant at which they were reported.
+    ///   - end: the instant at which the timings were reported.
     ///   - now: the same instant, counted from the beginning of the call. No step is later than `now`, and none is before
     ///     ``start``.
     mutating func take(_ timings: ExchangeEvent.Timings, reportedAt end: ContinuousClock.Instant, _ now: Duration) {
@@ -58,7 +58,8 @@ extension ExchangeTimings {
             let begun = time(first)
             return (begun, begun.flatMap { begun in time(last).map { max(begun, $0) } })
         }
-        // The steps must belong to one attempt to connect. Therefore they are taken only if no step of connecting was reported.
+        // The steps must belong to one attempt to connect. Therefore the reported steps are taken only if no step of connecting
+        // was reported earlier.
         if dnsStart == nil, connectStart == nil, tlsStart == nil {
             (dnsStart, dnsEnd) = pair(timings.dnsStart, timings.dnsEnd)
             (connectStart, connectEnd) = pair(timings.connectStart, timings.connectEnd)

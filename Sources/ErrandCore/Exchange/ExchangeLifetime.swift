@@ -25,7 +25,8 @@ public struct ExchangeLifetime: Sendable {
         package var isComplete: Bool { if case .complete = self { true } else { false } }
     }
 
-    /// The sizes of the bodies on the wire, in bytes: as sent, that is, compressed, without heads, framing and trailers.
+    /// The sizes of the bodies on the wire, in bytes. A compressed body has its compressed size. Heads, framing and trailers do
+    /// not count.
     public struct BodySizes: Sendable, Hashable {
         /// The bytes that were sent; `nil` if the transport does not report them.
         public var requestBytes: Int64?

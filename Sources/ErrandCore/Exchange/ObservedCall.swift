@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// The reports that the layers of a call make to the observers outside them.
+/// The reports that the layers of a call make to the observers in the outer layers.
 protocol CallObservation: AnyObject, Sendable {
     /// Reports that a response is refused with an error that does not have the response's head.
     func refused(_ head: HTTPResponse, with error: any Error)
@@ -46,7 +46,7 @@ final class ObservedCall: CallObservation {
     /// The end of a call, for its observer. Noncopyable, because an outcome is large.
     private struct Ending: ~Copyable {
         let outcome: CallOutcome
-        /// The observer's mark of an earlier end of the exchange; `nil` if the call ends now.
+        /// The mark that the observer made when the exchange ended earlier; `nil` if the call ends now.
         let mark: (any Sendable)?
 
         func report<Observer: CallObserver>(to observer: Observer, now: Observer.Mark) {
@@ -63,7 +63,7 @@ final class ObservedCall: CallObservation {
         var exchange: EndedExchange?
         /// The observer's mark at the end of the exchange, if reading ends later.
         var exchangeMark: (any Sendable)?
-        /// The end of reading; `nil` while a reader that ends the call reads the response.
+        /// The end of reading; `nil` while the end of the call waits for a reader.
         var reading: CallEnd.Outcome?
         var isOver = false
 
@@ -92,7 +92,7 @@ final class ObservedCall: CallObservation {
     }
 
     private let observer: any CallObserver
-    /// The next observation outside this one.
+    /// The observation of the next outer observer.
     private let outer: (any CallObservation)?
     private let state = Mutex(State())
 
@@ -137,8 +137,8 @@ final class ObservedCall: CallObservation {
         end(outcome, observer)
     }
 
-    /// Ends the call with the response of a status error, because `validateStatus` may be on either side of the observer. The body
-    /// was read or abandoned.
+    /// Ends the call with the response of a status error, because `validateStatus` may be an inner layer or an outer layer of the
+    /// observer. The body was read or abandoned.
     private func refused(by error: StatusError) {
         var response = error.refused
         (response.metadata.attempts, response.metadata.retryStop) = (error.attempts, error.retryStop)
@@ -196,8 +196,8 @@ final class ObservedCall: CallObservation {
 extension CallState {
     /// Whether the call ends later than its exchange.
     ///
-    /// If true, the call ends when its value was decoded. A call with a refused response may also end when a `validateStatus`
-    /// outside the observer has searched the body for the back end's error.
+    /// If true, the call ends when its value was decoded. A call with a refused response may also end when an outer
+    /// `validateStatus` has searched the body for the back end's error.
     fileprivate func awaitsReader(ofRefused isRefused: Bool) -> Bool {
         awaitsDecoding || (isRefused && passedStatusRule != nil && serviceErrors != nil)
     }
