@@ -1,4 +1,4 @@
-/// One attempt at a call after which another attempt was made.
+/// An attempt at a call that was followed by another attempt.
 ///
 /// ```swift
 /// let response = try await stack.send(request)

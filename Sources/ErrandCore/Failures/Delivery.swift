@@ -8,9 +8,9 @@
 public enum Delivery: String, Sendable, Hashable, Comparable {
     /// No server processed the request: the request can be sent again with any method.
     ///
-    /// Either nothing was sent, or the server reported that it did not process the request. Over HTTP/2, a server reports this by
-    /// `REFUSED_STREAM`, or by GOAWAY with a lower stream
-    /// ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
+    /// Either nothing was sent, or the server reported that it did not process the request. Over HTTP/2, a server reports an
+    /// unprocessed request by `REFUSED_STREAM`, or by GOAWAY with a lower stream identifier ([RFC 9113, section
+    /// 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
     case notSent
     /// A part of the request may have been sent. Whether the server processed the request is not known.
     case unknown
@@ -23,7 +23,8 @@ public enum Delivery: String, Sendable, Hashable, Comparable {
 
     /// Creates the delivery of a request that failed with `error`.
     ///
-    /// The delivery is the property of a ``RequestFailure``, `notSent` for an invalid URL, and `unknown` for any other error.
+    /// A ``RequestFailure`` has the delivery as a property. For an invalid URL, the delivery is `notSent`; for any other error,
+    /// `unknown`.
     init(of error: any Error) {
         self =
             switch error {
@@ -35,7 +36,8 @@ public enum Delivery: String, Sendable, Hashable, Comparable {
 }
 
 extension Sequence<AttemptRecord> {
-    /// Whether a server got the request in any of these attempts: the highest delivery of all; `notSent` for an empty sequence.
+    /// Whether a server got the request in any of these attempts: the highest delivery of all attempts. `notSent` for an empty
+    /// sequence.
     public var delivery: Delivery { map(\.outcome.delivery).max() ?? .notSent }
 }
 

@@ -96,7 +96,7 @@ extension Error {
     /// could not be refreshed because of such a response.
     public var isServerError: Bool { refusedStatus?.kind == .serverError }
 
-    /// The status because of which the call failed; `nil` if the call failed for another reason.
+    /// The status that made the call fail; `nil` if the call failed for another reason.
     var refusedStatus: HTTPResponse.Status? {
         // A transport failure can also have a head, but the status in that head is not the cause of the failure.
         guard let failure = decidingError as? any RequestFailure, failure.phase == .response, !(failure is TransportError) else {
@@ -112,7 +112,7 @@ extension Error {
     private var decidingError: any Error { (self as? any DependentFailure)?.decidingFailure?.decidingError ?? self }
 }
 
-/// A failure that the failure of another call may have caused. For the errors of other modules.
+/// A failure whose cause may be the failure of another call. Error types of other modules conform to this protocol.
 ///
 /// `isTransient`, `isTimeout` and the other properties of the error then describe the failure of the other call.
 public protocol DependentFailure: RequestFailure {
@@ -120,13 +120,13 @@ public protocol DependentFailure: RequestFailure {
     var decidingFailure: (any RequestFailure)? { get }
 }
 
-/// A failure that a deadline or a timeout may have caused. For the errors of other modules.
+/// A failure whose cause may be a deadline or a timeout. Error types of other modules conform to this protocol.
 public protocol TimeoutFailure: RequestFailure {
     /// Whether a deadline or a timeout of the client was the cause.
     var failureIsTimeout: Bool { get }
 }
 
-/// A failure that knows whether a person must sign in. For the errors of other modules.
+/// A failure that knows whether a person must sign in. Error types of other modules conform to this protocol.
 public protocol SignInFailure: Error {
     /// Whether the call can succeed only after a person has signed in.
     var failureNeedsSignIn: Bool { get }

@@ -8,7 +8,7 @@ public struct FileReadError: LocalizedError, Sendable, Hashable, CustomStringCon
     public var path: String { problem.path }
     /// The failed operation, as a verb: `open` or `read`.
     public var operation: String { problem.operation }
-    /// The system's error number (`errno`). If a file is refused before the system is asked, the code is the error number that fits
+    /// The system's error number (`errno`). If a file is refused without a system call, the code is the error number that fits
     /// best.
     public var code: Int32 { problem.code }
 
@@ -59,7 +59,7 @@ public struct FileReadError: LocalizedError, Sendable, Hashable, CustomStringCon
 ///
 /// The failure leaves no partial file and no temporary file behind, and an existing file is unchanged. There is one exception. If
 /// the operation is `synchronize the folder of`, the new file is complete and in place, but a loss of power may undo the new
-/// name. The description then says so.
+/// name. In this case, the description says that the file is complete.
 public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
     private let problem: FileProblem
 
@@ -69,7 +69,7 @@ public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringCo
     /// the like.
     public var operation: String { problem.operation }
     /// The system's error number (`errno`): `ENOSPC` for a full disk, `ENOENT` for a missing folder, `EEXIST` for a file that must
-    /// not be replaced. If a path is refused before the system is asked, the code is the error number that fits best.
+    /// not be replaced. If a path is refused without a system call, the code is the error number that fits best.
     public var code: Int32 { problem.code }
 
     /// Creates an error.
@@ -114,7 +114,7 @@ public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringCo
         problem.description + (isInPlace ? "; the file is complete and has its name" : "")
     }
 
-    /// A sentence for people, with the path. An alert shows it as `localizedDescription`.
+    /// A sentence for people, with the path. An alert shows the sentence as `localizedDescription`.
     public var errorDescription: String? {
         let path = path.shownSafely()
         return isInPlace ? "The file '\(path)' is complete, but a loss of power may remove it." : "The file '\(path)' cannot be written."
@@ -144,7 +144,7 @@ private struct FileProblem: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension FileProblem {
-    /// The problem of a URL that is not a file URL. The code is EINVAL, which is 22 on all systems.
+    /// Creates the failure of an operation on a URL that is not a file URL. The code is EINVAL, which is 22 on all systems.
     init(notAFile url: URL, operation: String) {
         let scheme = url.scheme?.shownSafely(limit: 40) ?? "missing"
         self.init(

@@ -24,10 +24,10 @@ package import ErrandFormats
 ///
 /// Cancellation is never a failure: it stays `CancellationError`.
 public protocol RequestFailure: LocalizedError, CustomStringConvertible, CustomReflectable {
-    /// The request, with the changes that layers had made by then; `nil` if a body failed and its request is not known.
+    /// The request, with the changes that layers made before the failure; `nil` if a body failed and its request is not known.
     ///
-    /// A layer sets the request to restore the deadline and the event sink that the request had outside the layer. If a body fails,
-    /// the request keeps the deadline and the event sink of its exchange.
+    /// A layer sets the request to restore the deadline and the event sink that the request had in the outer layers. If a body
+    /// fails, the request keeps the deadline and the event sink of its exchange.
     var request: Request? { get set }
     /// The phase of the exchange in which the call failed.
     var phase: ExchangePhase { get }
@@ -40,7 +40,8 @@ public protocol RequestFailure: LocalizedError, CustomStringConvertible, CustomR
     /// The reason why no further attempt was made, although the policy called for an attempt. `nil` if the policy called for no further
     /// attempt.
     ///
-    /// `retry` and response validators set the reason. If an error type has no property of this name, the reason is dropped.
+    /// `retry` and response validators set the reason. If an error type does not implement this property, the reason is
+    /// dropped.
     var retryStop: RetryStop? { get set }
     /// Whether a server got the request in any attempt of the call: `notSent` only if this attempt and all of ``attempts`` have
     /// that delivery.
@@ -70,10 +71,11 @@ extension RequestFailure {
 }
 
 extension [AttemptRecord] {
-    /// Returns text for the end of a message: the attempts, and the reason why there is no further attempt. Empty if there is neither.
+    /// Returns text for the end of a message: the attempts, and the reason why there is no further attempt. Empty if there are no
+    /// attempts and no reason.
     ///
-    /// - Parameter request: the request that the message names. The text of an attempt names its request only if that request is a
-    ///   different one.
+    /// - Parameter request: the request that the message names. The text of an attempt names its request only if that request
+    ///   differs from `request`.
     package func shown(until stop: RetryStop?, of request: Request?) -> String {
         let prefix = isEmpty ? nil : request.map { "\($0): " }
         return map { "; \($0.text(without: prefix))" }.joined() + (stop.map { "; no further attempt: \($0.words)" } ?? "")

@@ -1,6 +1,6 @@
 /// The reason why there is no further attempt. `retry` and response validators record the reason.
 ///
-/// A failure and a response have the reason if another attempt was called for and could not be made:
+/// A failure or a response has the reason if the policy called for another attempt that could not be made:
 ///
 /// ```swift
 /// catch let error as StatusError where error.retryStop == .budgetUsedUp {
@@ -8,7 +8,8 @@
 /// }
 /// ```
 public enum RetryStop: String, Sendable, Hashable {
-    /// A further attempt would change nothing: the attempt succeeded or failed permanently, or the app decided so.
+    /// A further attempt would change nothing. The attempt succeeded, or failed permanently, or the app decided against another
+    /// attempt.
     case final
     /// The request may have been processed, and its method is not idempotent
     /// ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)). A further attempt might process the request

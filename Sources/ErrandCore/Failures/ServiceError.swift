@@ -80,7 +80,7 @@ public struct ServiceError: RequestFailure {
         self.equivalentStatus = equivalentStatus
     }
 
-    /// The status of the response; `nil` if there was none.
+    /// The status of the response; `nil` if there was no response.
     public var status: HTTPResponse.Status? { response?.status }
     public var phase: ExchangePhase { .response }
     public var delivery: Delivery { .sent }

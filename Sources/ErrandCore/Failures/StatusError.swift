@@ -11,7 +11,7 @@ public import ErrandFormats
 /// To catch your own error type instead, let the client make that error:
 /// `APIClient(stack) { refused in try refused.json(as: APIProblem.self) }`.
 public struct StatusError: RequestFailure {
-    /// The most bytes of the response's body that an error keeps: 64 KiB. The rest is abandoned.
+    /// The maximum number of bytes of the response's body that an error keeps: 64 KiB. The rest is abandoned.
     public static let bodyLimitBytes = 64 * 1024
 
     public var request: Request?
@@ -26,7 +26,7 @@ public struct StatusError: RequestFailure {
     public let problem: ProblemDetails?
     public var attempts: [AttemptRecord]
     public var retryStop: RetryStop?
-    /// The response without its body, for observers outside `validateStatus`.
+    /// The response without its body, for observers that are outer layers of `validateStatus`.
     var refused: Response
     /// Whether the body of the response was a stream.
     package let bodyWasStreamed: Bool
@@ -92,8 +92,8 @@ public struct StatusError: RequestFailure {
     /// }
     /// ```
     ///
-    /// - Parameter coding: the rules for decoding. Default: `nil`, the coding of the client that made the call, or
-    ///   ``JSONCoding/standard`` without a client.
+    /// - Parameter coding: the rules for decoding. `nil`, the default: the coding of the client that made the call. If the call
+    ///   had no client, ``JSONCoding/standard``.
     /// - Throws: `DecodingError` if ``bodyIsWhole`` is false, or if ``JSONCoding/decode(_:from:)`` refuses the body.
     public func json<Value: Decodable>(as type: Value.Type = Value.self, coding: JSONCoding? = nil) throws -> Value {
         // The beginning of a body may be valid JSON by chance.
@@ -134,7 +134,7 @@ extension ResponseMetadata {
 }
 
 extension HTTPResponse {
-    /// The remarks of the head, as text to follow the status in a message. Empty if the head has no remarks.
+    /// The remarks about the response's head, as text that follows the status in a message. Empty if the head has no remarks.
     ///
     /// The remarks are the wait that the server asks for (`Retry-After`), and a redirect that was not followed.
     package var shownRemarks: String {

@@ -5,7 +5,7 @@
 /// request.options.validateStatus = .use(StatusRule("below 500") { $0.code < 500 })
 /// ```
 public struct StatusRule: Sendable, CustomStringConvertible {
-    /// The storage, a class, because each request carries the rule of its stack.
+    /// The storage is a class, which is cheap to copy: each request carries the rule of its stack.
     private final class Storage: Sendable {
         let description: String
         let accepts: @Sendable (HTTPResponse.Status) -> Bool
@@ -61,9 +61,9 @@ extension RequestOptions {
 extension Request {
     /// Returns whether the call's rule accepts the status of a response to this request; `nil` if there is no rule.
     ///
-    /// Observers call this function. The rule of the request's option applies, or else the rule of a `validateStatus` outside the
-    /// observer. If there is neither, a response is accepted if a `validateStatus` inside the observer has let the response pass.
-    /// A redirect that may be followed is always accepted.
+    /// Observers call this function. The rule of the request's option applies. Without that rule, the rule of an outer
+    /// `validateStatus` applies. Without both rules, a response is accepted if an inner `validateStatus` has accepted the
+    /// response. A redirect that may be followed is always accepted.
     func accepts(_ response: Response) -> Bool? {
         let rule: StatusRule? =
             switch options.validateStatus {

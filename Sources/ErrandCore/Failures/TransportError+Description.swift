@@ -35,8 +35,8 @@ extension TransportError {
 
     /// The advice for a person; `nil` if only a developer can help.
     ///
-    /// If the server may have processed a request that is not idempotent, the suggestion after a lost connection or a timeout says
-    /// so.
+    /// After a lost connection or a timeout, the suggestion warns if the server may have processed a request that is not
+    /// idempotent.
     public var recoverySuggestion: String? {
         switch code {
         case .cannotFindHost where proxy != nil: return "Check the network connection and the settings of the proxy, then try again."

@@ -8,7 +8,7 @@
 /// GET https://a.example/: connection lost while reading the body after 2.3 s: connection reset by the server (sent)
 /// ```
 public struct TransportError: RequestFailure {
-    /// The kind of a failure. An open set: match the codes that you handle, and let the others fall through.
+    /// The kind of a failure. An open set: match the codes that you handle, and handle all other codes in a `default` case.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words, such as `cannot connect`.
         public let description: String
@@ -19,11 +19,12 @@ public struct TransportError: RequestFailure {
 
         /// The host's name could not be resolved.
         public static let cannotFindHost = Code("cannot find host")
-        /// No connection could be made: it was refused, the host is unreachable, or the time ran out.
+        /// No connection could be made: it was refused, the host is unreachable, or a timeout passed.
         public static let cannotConnect = Code("cannot connect")
         /// The connection broke off.
         public static let connectionLost = Code("connection lost")
-        /// A deadline or a timeout passed. `message` names the limit, `phase` is the phase, and `elapsed` is the time until then.
+        /// A deadline or a timeout passed. `message` names the limit, `phase` is the phase at that time, and `elapsed` is the
+        /// time since the transport took the request.
         public static let timedOut = Code("timed out")
         /// The certificate or the handshake was refused.
         public static let tls = Code("TLS failure")
@@ -51,7 +52,7 @@ public struct TransportError: RequestFailure {
     public var message: String
     /// The time since the transport took the request; `nil` if it was not measured.
     public var elapsed: Duration?
-    /// The error of the layer below; `nil` if there was none.
+    /// The error of the layer below; `nil` if that layer has reported no error.
     public var underlying: (any Error)?
     public var request: Request?
     /// The proxy that failed, or whose connection failed; `nil` if no proxy is known to be at fault.
@@ -82,12 +83,13 @@ public struct TransportError: RequestFailure {
     ///   - phase: the phase of the exchange in which the failure happened.
     ///   - message: the reason in words, without secrets; empty if the code says enough.
     ///   - elapsed: the time since the transport took the request; `nil` if it was not measured.
-    ///   - underlying: the error of the layer below; `nil` if there is none. Only its type is ever shown.
-    ///   - request: the request, with the changes that layers had made by then; `nil`, the default, if the request is not known.
-    ///     A transport always passes the request.
+    ///   - underlying: the error of the layer below; `nil` if that layer has reported no error. Texts show only the type of
+    ///     this error.
+    ///   - request: the request, with the changes that layers made before the failure; `nil`, the default, if the request is not
+    ///     known. A transport always passes the request.
     ///   - response: the head of the response; `nil` if no head had arrived.
-    ///   - delivery: whether a server got the request in this attempt. ``Delivery/notSent`` also applies if the server reported
-    ///     that it did not process the request. The default is ``Delivery/unknown``, after which only idempotent requests are sent again.
+    ///   - delivery: whether a server got the request in this attempt. ``Delivery/notSent`` also applies if the server reported that it
+    ///     did not process the request. Default: ``Delivery/unknown``. After this delivery, only idempotent requests are sent again.
     public init(
         _ code: Code, phase: ExchangePhase, message: String = "", elapsed: Duration? = nil, underlying: (any Error)? = nil,
         request: Request? = nil, response: HTTPResponse? = nil, delivery: Delivery = .unknown
@@ -128,7 +130,7 @@ public struct TransportError: RequestFailure {
         bodyTooLarge("more than \(limitBytes) bytes", request: request)
     }
 
-    /// Returns the error for a body that exceeds a limit as a whole or in a part.
+    /// Returns the error for a body that is too large, or that has a part that is too large.
     ///
     /// - Parameters:
     ///   - excess: the excess in words: `more than 1024 bytes`.

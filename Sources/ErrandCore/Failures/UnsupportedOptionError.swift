@@ -8,8 +8,9 @@
 /// try await transport.retry().send(request)     // throws: add hedge to the stack
 /// ```
 ///
-/// The options are checked once, where a call enters its outermost ``HTTPStack``. An option that is `.off` needs nothing. A stack
-/// over a sender that is not a transport can't know the inner middleware and the transport. Such a stack never throws this error.
+/// The options are checked once, where a call enters its outermost ``HTTPStack``. An option that is `.off` needs nothing. If a
+/// stack sends requests to a sender that is not a transport, the stack can't know the inner middleware and the transport. Such a
+/// stack never throws this error.
 public struct UnsupportedOptionError: RequestFailure {
     /// The middleware or the capabilities that an option requires and the stack lacks.
     enum Missing: Sendable {
