@@ -1,10 +1,10 @@
 /// The state that the layers of a call share. The request of the call carries the state.
 ///
-/// A layer may change this state, the deadline or the event sink for the layers inside. When the layer returns or throws, the
-/// changes are undone on the request of the response or of the failure. Therefore sending such a request again begins a new
-/// call, without the limits and observers of the old call.
+/// A layer may change this state, the deadline or the event sink for its inner layers. When the layer returns or throws, the
+/// layer undoes the changes in the request of the response or of the failure. Therefore sending such a request again begins a
+/// new call, without the limits and observers of the old call.
 package struct CallState: Sendable {
-    /// Whether the request is inside its outermost stack: its options were checked, and its timeout was set.
+    /// Whether the request has entered its outermost stack: its options were checked, and its timeout was set.
     var hasEntered = false
     /// Whether a middleware has set the deadline of this attempt by ``RequestOptions/attemptTimeout``.
     package var hasAttemptDeadline = false
@@ -21,12 +21,13 @@ package struct CallState: Sendable {
     package var decodesUnrequestedCodings = false
     /// The request's position in the profile of its call; usually `nil`.
     package var profilePosition: ProfilePosition?
-    /// The phase limits of the stack; `nil` without `phaseTimeouts`. The type is a class, because each request carries the limits.
+    /// The phase limits of the stack; `nil` without `phaseTimeouts`. The type is a class, which is cheap to copy: each request
+    /// carries the limits.
     package var phaseLimits: StackLimits?
     /// The JSON coding of the call's client, which decodes the response or the failure later; `nil` without a client.
     package var json: JSONCoding?
 
-    /// The innermost observer outside the request's position; `nil` if there is no such observer.
+    /// The nearest observer in the outer layers; `nil` if there is no such observer.
     var observation: (any CallObservation)?
     /// Reads the error of the back end from the body of a refused response; `nil` unless the client has an error envelope.
     package var serviceErrors: ServiceErrorReader?
@@ -40,7 +41,8 @@ package struct CallState: Sendable {
     }
 }
 
-/// Reads the error that a body describes in the error envelope of a client. A class, because each request carries the reader.
+/// Reads the error that a body describes in the error envelope of a client. The type is a class, which is cheap to copy: each
+/// request carries the reader.
 package final class ServiceErrorReader: Sendable {
     /// Returns the error; `nil` if the body is not an error envelope, or describes no error.
     package let read: @Sendable (Data) -> ServiceError?

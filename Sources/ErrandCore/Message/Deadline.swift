@@ -14,7 +14,7 @@ public struct Deadline: Sendable, CustomStringConvertible {
         case other(any ClockInstant)
     }
 
-    /// An instant of this process.
+    /// The instant from which continuous deadlines are counted in this process.
     private static let base = ContinuousClock.now
 
     private let kind: Kind
@@ -24,10 +24,11 @@ public struct Deadline: Sendable, CustomStringConvertible {
     private init(kind: Kind) { self.kind = kind }
 
     /// Creates a deadline that is `duration` from now on the continuous clock, which continues while the machine sleeps. If
-    /// `duration` is zero or less, the deadline has already passed. More than 100 years are treated as 100 years.
+    /// `duration` is zero or less, the deadline has already passed. A duration of more than 100 years is treated as 100 years.
     public init(after duration: Duration) { self.init(continuous: .now.advanced(by: duration.bounded)) }
 
-    /// Creates a deadline from an instant on the continuous clock. More than 100 years away is treated as 100 years.
+    /// Creates a deadline from an instant on the continuous clock. An instant that is more than 100 years away is treated as
+    /// 100 years away.
     public init(_ instant: ContinuousClock.Instant) {
         let now = ContinuousClock.now
         let remaining = now.duration(to: instant)
@@ -36,7 +37,7 @@ public struct Deadline: Sendable, CustomStringConvertible {
 
     private init(continuous instant: ContinuousClock.Instant) { kind = .continuous(Self.base.duration(to: instant)) }
 
-    /// Creates a deadline that is `duration` from now on `clock`. More than 100 years are treated as 100 years.
+    /// Creates a deadline that is `duration` from now on `clock`. A duration of more than 100 years is treated as 100 years.
     public init(after duration: Duration, clock: any Clock<Duration>) {
         if clock is ContinuousClock {
             self.init(after: duration)

@@ -2,8 +2,8 @@ internal import ErrandFormats
 
 extension HTTPResponse {
     /// Returns a body as text, decoded by the `charset` of `Content-Type`. ISO-8859-1 is decoded as windows-1252, as in browsers
-    /// ([WHATWG Encoding, section 4.2](https://encoding.spec.whatwg.org/#names-and-labels)). A missing or unknown charset is
-    /// decoded as UTF-8.
+    /// ([WHATWG Encoding, section 4.2](https://encoding.spec.whatwg.org/#names-and-labels)). If the charset is missing or
+    /// unknown, the body is decoded as UTF-8.
     package func text(of data: Data) -> String {
         let charset = headerFields.single(.contentType).flatMap { MediaType($0) }?[parameter: "charset"] ?? "utf-8"
         func isOne(of names: String...) -> Bool { names.contains(where: charset.isExactlyIgnoringCase) }

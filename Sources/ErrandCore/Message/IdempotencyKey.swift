@@ -39,7 +39,7 @@ public struct IdempotencyKey: Sendable, Hashable {
         return key
     }
 
-    /// The value of the field; if quoted, with `"` and `\` escaped.
+    /// The value of the field. In a quoted key, `"` and `\` are escaped.
     fileprivate var field: String {
         let text = value ?? UUID().uuidString.lowercased()
         guard isQuoted else { return text }

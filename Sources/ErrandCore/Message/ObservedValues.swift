@@ -38,7 +38,7 @@ private enum RedirectsKey: MetadataKey { static var defaultValue: [RedirectRecor
 private enum CoalescedIntoKey: MetadataKey { static var defaultValue: RequestID? { nil } }
 
 extension RequestOptions {
-    /// The number of the request for logs and events, which `NumberMiddleware` sets; `nil` without it.
+    /// The number of the request for logs and events, which `NumberMiddleware` sets; `nil` without that middleware.
     public var requestNumber: Int? {
         get { self[RequestNumberKey.self] }
         set { self[RequestNumberKey.self] = newValue }
@@ -61,7 +61,7 @@ extension RequestOptions {
 extension RequestOptions {
     /// Whether an outer layer may follow the redirect of a response.
     ///
-    /// A middleware that follows redirects sets this property for the layers inside, so that observers don't record a redirect as
+    /// A middleware that follows redirects sets this property for its inner layers, so that observers don't record a redirect as
     /// a failure. When the middleware returns, the property has its earlier value again.
     public var mayFollowRedirects: Bool {
         get { call.mayFollowRedirects }
@@ -76,7 +76,7 @@ extension RequestOptions {
 }
 
 extension ResponseMetadata {
-    /// The number of the request of this response, which `NumberMiddleware` sets; `nil` without it.
+    /// The number of the request of this response, which `NumberMiddleware` sets; `nil` without that middleware.
     public var requestNumber: Int? {
         get { self[RequestNumberKey.self] }
         set { self[RequestNumberKey.self] = newValue }

@@ -9,8 +9,8 @@ public enum OptionIdentity: Sendable {
 }
 
 extension OptionIdentity {
-    /// Returns the identity of an option whose middleware is outside coalescing. A replaced value does not matter. A request that
-    /// switches the middleware off shares exchanges only with requests that switch it off too.
+    /// Returns the identity of an option whose middleware is an outer layer of `coalesce`. A value that replaces the stack's
+    /// setting is ignored. A request that switches the middleware off shares exchanges only with requests that switch it off too.
     public static func ofSwitch<Value>(_ override: OptionOverride<Value>) -> OptionIdentity {
         override.isOff ? .value(OffIdentity()) : .ignored
     }

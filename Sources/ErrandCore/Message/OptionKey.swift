@@ -27,7 +27,8 @@ public protocol OptionKey: SendableMetatype {
     /// - Any other value: ``OptionIdentity/unique``. There are two exceptions. An ``OptionOverride`` that is `.inherited` is
     ///   treated as not set, and `.off` equals `.off`.
     ///
-    /// If the option acts outside coalescing, or does not affect the exchange, return ``OptionIdentity/ignored``.
+    /// If the option's middleware is an outer layer of `coalesce`, or the option does not affect the exchange, return
+    /// ``OptionIdentity/ignored``.
     static func identity(of value: Value) -> OptionIdentity
 
     /// Whether the value stays when a redirect leads to another origin (scheme, host and port); false by default.
@@ -35,8 +36,9 @@ public protocol OptionKey: SendableMetatype {
 
     /// The middleware that the option requires. Default: ``MiddlewarePlace/unplaced``, no middleware.
     ///
-    /// A request that sets the option fails with ``UnsupportedOptionError`` if the outermost stack has no such middleware. An
-    /// ``OptionOverride`` that is `.inherited` or `.off`, `nil`, an empty collection and the default value require no middleware.
+    /// A request that sets the option fails with ``UnsupportedOptionError`` if the outermost stack has no such middleware. No
+    /// middleware is required for `nil`, an empty collection, the default value, and an ``OptionOverride`` that is `.inherited`
+    /// or `.off`.
     static var requiredMiddleware: MiddlewarePlace { get }
 
     /// The capabilities of the transport that the option requires; none by default.

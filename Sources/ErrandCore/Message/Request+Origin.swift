@@ -48,7 +48,7 @@ extension Request {
         return named
     }
 
-    /// Returns the origin to which a URL in the response to this request may lead with credentials.
+    /// Returns the origin that may get credentials if the response to this request names a URL of that origin.
     ///
     /// A response of another origin must not choose a URL that gets credentials. Pass the result to ``move(to:from:)``.
     ///
