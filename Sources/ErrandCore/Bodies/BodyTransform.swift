@@ -16,8 +16,8 @@
 /// and digests.
 ///
 /// A transform is a value. Each body has its own copy, which only its reader changes, without a lock or a task. Copies must not
-/// share a mutable reference. For bytes in memory, a first copy may be used only for a trial. For a request's body, each sending
-/// uses another copy. The output of a transform is delivered before more input is read.
+/// share a mutable reference. Bytes in memory are first transformed by one copy as a trial. A request's body uses another copy
+/// each time it is sent. The output of a transform is delivered before more input is read.
 public protocol BodyTransform: Sendable {
     /// Returns the next bytes of the new body, made from bytes that the method removes from the front of `input`.
     ///
@@ -39,8 +39,8 @@ public protocol BodyTransform: Sendable {
     /// The method is called until it returns `nil`. Empty output is treated as `nil`, unless the method removed some of `input`. If
     /// the input is incomplete, the transform throws here.
     ///
-    /// - Parameter input: the bytes that ``next(_:)`` left. The transform must remove all of them: bytes that remain at the end
-    ///   fail the body with ``UnconsumedInputError``. To drop the bytes, set `input` to empty data.
+    /// - Parameter input: the bytes that ``next(_:)`` left. The transform must remove all these bytes: bytes that remain at the
+    ///   end fail the body with ``UnconsumedInputError``. To drop the bytes, set `input` to empty data.
     mutating func finish(_ input: inout Data) throws -> Data?
 }
 

@@ -17,7 +17,7 @@ struct BodyTransformation: Sendable {
             isAtEnd = true
             return
         }
-        // A slice keeps the removed bytes before its start in memory.
+        // The memory of a slice still contains the removed bytes before its start.
         if input.startIndex > input.count { input = Data(input) }
         if input.isEmpty { input = chunk } else { input.append(chunk) }
     }

@@ -3,8 +3,8 @@ internal import Synchronization
 /// A source of the bytes of a file, or of a part of a file. The source reads 128 KiB at a time, and keeps no more bytes in memory.
 ///
 /// The source does not read on Swift's cooperative threads. If the reader is cancelled while the disk delays a read, the reader
-/// gets `CancellationError` immediately. The read continues to its end. If the source was abandoned, the read then closes the
-/// file.
+/// gets `CancellationError` immediately. The read continues to its end. If the source was abandoned, the file is closed at the
+/// end of the read.
 final class FileBodySource: BodySource {
     static let chunkBytes = 128 * 1024
 

@@ -21,8 +21,8 @@ public struct MultipartForm: Sendable {
         public var name: String
         /// The content of the part.
         public var content: Content
-        /// Further fields of the part. `Content-Disposition` and `Content-Type` are ignored here, because they belong to the
-        /// content.
+        /// Further fields of the part. `Content-Disposition` and `Content-Type` are ignored here, because ``content``
+        /// determines these fields.
         public var headers: HTTPFields
 
         /// Creates a part.

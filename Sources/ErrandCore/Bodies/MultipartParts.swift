@@ -7,7 +7,7 @@ public struct MultipartParts: AsyncSequence, Sendable {
     let boundary: MultipartBoundary
     let maxHeadBytes: Int
     let maxParts: Int
-    /// The request that the errors of the parts name.
+    /// The request to which the errors of the parts refer.
     let request: Request?
 
     public func makeAsyncIterator() -> Iterator {

@@ -3,8 +3,8 @@ internal import Synchronization
 extension RequestBody {
     /// Opens the body, and checks that the source has the declared length. For transports.
     ///
-    /// The last bytes of the declared length are held back until the stream has ended. If they were sent earlier, a server
-    /// would accept the beginning of a longer stream as the whole body.
+    /// The last bytes of the declared length are held back until the stream has ended. If these bytes were sent earlier, a
+    /// server would accept the beginning of a longer stream as the whole body.
     ///
     /// - Parameter offset: the offset, in bytes; 0, the default, unless the body is ``Replay/seekable``.
     /// - Throws: the errors of ``open(from:)``. Reading the source also throws ``RequestBodyLengthError``.

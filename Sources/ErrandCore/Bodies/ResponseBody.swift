@@ -63,7 +63,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
     /// - Parameters:
     ///   - source: the bytes.
     ///   - expectedLength: the length in bytes; `nil`, the default, if it is unknown.
-    ///   - request: the request that the errors of the body itself name.
+    ///   - request: the request to which the errors of the body itself refer.
     public init(_ source: some BodySource, expectedLength: Int64? = nil, request: Request? = nil) {
         storage = .stream(StreamOwner(source, request: request), [])
         self.expectedLength = expectedLength
@@ -190,8 +190,8 @@ public struct ResponseBody: Sendable, AsyncSequence {
         private let kind: Kind
         /// The stages of the body; usually `nil`.
         private var pipeline: BodyPipeline?
-        /// The number of times that this copy has read from the pipeline. Only the copy that read last has the pipeline's
-        /// state.
+        /// The number of times that this copy has read from the pipeline. Only the copy that made the last read has the
+        /// pipeline's state.
         private var readCount = 0
 
         init(_ bytes: BufferedBytes) {
@@ -206,9 +206,9 @@ public struct ResponseBody: Sendable, AsyncSequence {
 
         /// Returns the next chunk, never empty; `nil` at the end.
         ///
-        /// - Throws: ``BodyAlreadyUsedError`` for the second iterator of a body, and after the body was abandoned before its end. A
-        ///   copy of an iterator over a transformed body also throws this error after another copy has read. ``TransportError`` if
-        ///   the body ends early; `CancellationError`.
+        /// - Throws: ``BodyAlreadyUsedError`` for the second iterator of a body, and after the body was abandoned before its end.
+        ///   If a body is transformed, a copy of its iterator also throws this error after another copy has read.
+        ///   ``TransportError`` if the body ends early; `CancellationError`.
         public mutating func next() async throws -> Data? {
             switch kind {
             case .buffered(let bytes, let isReader):
@@ -228,7 +228,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
             self.pipeline = BodyPipeline([])
             defer { self.pipeline = pipeline }
             do {
-                // Without this call, a chunk that needs no read would skip the check.
+                // Without this call, a chunk that a stage already has would be returned without the check.
                 try reader.checkLimits()
                 if let chunk = try await pipeline.next(reader.pull) { return chunk }
             } catch {

@@ -36,7 +36,7 @@ extension RequestBody {
 private final class SectionedBodySource: BodySource {
     private struct State {
         var rest: ArraySlice<BodySection>
-        /// The number of bytes of the next section that are skipped.
+        /// The number of bytes to skip at the beginning of the next section.
         var offset: Int64
         var current: (source: any BodySource, section: BodySection)?
         var isAbandoned = false
@@ -90,8 +90,8 @@ private final class SectionedBodySource: BodySource {
         return true
     }
 
-    /// Checks that the length of the file has not changed since the request was made. If the file has grown, it was not read to its
-    /// end.
+    /// Checks that the length of the file has not changed since the request was made. If the file has grown, its new bytes were not
+    /// read.
     ///
     /// - Throws: ``FileReadError`` if the length has changed.
     private func checkLength(of body: RequestBody, path: String) async throws {

@@ -7,7 +7,7 @@ final class StreamOwner: Sendable {
         var isClaimed = false
         var isGivenUp = false
         var trailers: HTTPFields?
-        /// The latest owner, if an owner replaced another owner; `nil` if this body was not replaced and replaces no body.
+        /// The owner that has replaced all earlier owners; `nil` if this body was not replaced and replaces no body.
         var latest: Latest?
 
         var phase: Phase { isGivenUp ? .givenUp : source == nil ? .over : .open }
@@ -35,7 +35,7 @@ final class StreamOwner: Sendable {
     }
 
     private let state: Mutex<State>
-    /// The state's phase, for a reader that checks it before each chunk. Written under the lock.
+    /// The phase of the state, which a reader checks before each chunk. Written under the lock.
     private let currentPhase: Atomic<Phase>
     let request: Request?
     /// The observers to notify if the stream is closed before all bytes have been read.

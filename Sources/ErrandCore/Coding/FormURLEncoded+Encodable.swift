@@ -38,7 +38,7 @@ extension FormURLEncoded {
     ///
     /// - Parameters:
     ///   - value: a structure or a dictionary. Its members must be plain values, or arrays of plain values.
-    ///   - arrays: the form in which an array is written. Default: its name occurs once for each element.
+    ///   - arrays: the form in which an array is written. Default: the name of the array occurs once for each element.
     ///   - bools: the form in which a Boolean value is written. Default: `true` or `false`.
     ///   - nils: the form in which a `nil` member is written. Default: the member is left out. The value must encode
     ///     the member: by `encodeIfPresent`, which the compiler generates, or by `encode`.

@@ -184,8 +184,8 @@ public struct JSONCoding: Sendable {
     ///     128 combining marks in a row.
     ///   - Text that is not UTF-8 ([RFC 8259, section 8.1](https://www.rfc-editor.org/rfc/rfc8259#section-8.1)).
     public func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
-        // A `JSONValue` is parsed directly, because the settings of the decoder don't matter. With a decoder, trying each kind of
-        // value in turn would be slow. The parser has its own checks.
+        // A `JSONValue` is parsed directly, because the settings of the decoder don't matter. A decoder would be slow, because it
+        // would try each kind of value. The parser has its own checks.
         if isShared, type == JSONValue.self {
             do {
                 if let value = try JSONValue(parsing: data) as? Value { return value }

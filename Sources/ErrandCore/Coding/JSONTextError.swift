@@ -1,4 +1,4 @@
-/// The error if one of the JSON texts of a body can't be decoded as its type.
+/// The error for a JSON text of a body, if the text can't be decoded as its type.
 ///
 /// The description shows the place, the type and the path within the text, but no part of the body:
 ///

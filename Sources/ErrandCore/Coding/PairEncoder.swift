@@ -96,7 +96,7 @@ private final class PairStorage {
         } else if let text = text(of: value) {
             write(text, at: position, path: path)
         } else if case .top = position, let dictionary = value as? any StringKeyedDictionary {
-            // The keys of a dictionary are not names of properties. As in JSON, they stay unchanged.
+            // The keys of a dictionary are not names of properties. As in JSON, the keys stay unchanged.
             for (name, member) in dictionary.members {
                 let first = pairs.count
                 try encode(member, at: .member(name), path: path + [PlainKey(name)])

@@ -87,7 +87,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     ///
     /// - Parameters:
     ///   - key: identifies the work.
-    ///   - work: the work. Its result or its error reaches the callers that join the run.
+    ///   - work: the work. The callers that join the run get the result or the error of the work.
     public func begin(_ key: Key, _ work: @escaping @Sendable () async throws -> Value) {
         let number = newNumber()
         let isNew = state.withLock { state in

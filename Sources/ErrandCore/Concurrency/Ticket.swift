@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// The shared state of the two sides of a queued wait: the waiter and its cancellation. Read and changed only under the queue's
-/// lock.
+/// The shared state of the two sides of a queued wait: the waiter and its cancellation. The state is read and changed only
+/// under the queue's lock.
 public final class Ticket: Sendable {
     private let state = Mutex<(place: Int?, isCancelled: Bool)>((nil, false))
 

@@ -1,8 +1,8 @@
 /// A bounded table with two kinds of entries, ordinary and important. The limit applies to each kind separately. Therefore
 /// ordinary entries never evict important entries.
 ///
-/// For example, origins without a failure evict one another. If a crawler visits many origins, the counts of a failing origin
-/// stay.
+/// For example, origins without a failure evict one another. If a crawler visits many origins, the failure counts of a failing
+/// origin are not evicted.
 @usableFromInline package struct TieredTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     @usableFromInline var plain: BoundedTable<Key, Value>
     @usableFromInline var important: BoundedTable<Key, Value>

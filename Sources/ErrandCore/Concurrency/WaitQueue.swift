@@ -62,7 +62,7 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
     /// Returns a waiter without removing it; `nil` if the waiter was removed.
     public func peek(_ id: Int) -> Waiter? { waiters[id]?.waiter }
 
-    /// Returns the number of waiters in the lanes up to `lane`. All of them are ahead of a new waiter in that lane.
+    /// Returns the number of waiters in the lanes up to `lane`. All these waiters come before a new waiter in that lane.
     public func count(upTo lane: Int) -> Int { lanes[...lane].reduce(0) { $0 + $1.places.count - $1.first - $1.left } }
 
     /// Removes and returns the most urgent waiter; `nil` if there is no waiter in the lanes before `end`. By default, all lanes

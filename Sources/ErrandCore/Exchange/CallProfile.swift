@@ -204,7 +204,7 @@ struct ExchangeSink: EventSink {
 }
 
 extension ProfilePosition {
-    /// Runs `send` as a new layer inside this position.
+    /// Runs `send` as a new inner layer of this position in the profile.
     func within(
         _ name: String, _ request: Request, _ send: (Request) async throws -> Response
     ) async throws -> Response {

@@ -148,7 +148,7 @@ public final class ExchangeEventLog: Sendable {
     ///   - response: the head of the response, for kinds of events that have a head.
     ///   - connection: the connection that the exchange uses.
     ///   - timings: the timings, for the kind ``ExchangeEvent/Kind/timings``.
-    ///   - failure: why the exchange has failed; `nil` if it has not.
+    ///   - failure: why the exchange has failed; `nil` if the exchange has not failed.
     public func record(
         _ kind: ExchangeEvent.Kind, bytes: Int64? = nil, response: HTTPResponse? = nil, connection: ConnectionInfo? = nil,
         timings: ExchangeEvent.Timings? = nil, failure: (any Error)? = nil

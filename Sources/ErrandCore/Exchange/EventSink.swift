@@ -69,7 +69,7 @@ public struct ExchangeEvent: Sendable {
         public static let dnsEnd = Kind("dnsEnd")
         /// Opening a connection begins: TCP to one or several addresses, or a Unix domain socket.
         public static let connectStart = Kind("connectStart")
-        /// One address has accepted the connection, or opening it failed or was given up.
+        /// Opening the connection has ended: an address has accepted, or the attempt failed or was given up.
         public static let connectEnd = Kind("connectEnd")
         /// The TLS handshake begins.
         public static let tlsStart = Kind("tlsStart")

@@ -43,7 +43,7 @@ final class ObservedCall: CallObservation {
         let sizes: ExchangeLifetime.BodySizes
     }
 
-    /// The end of a call, for its observer. Noncopyable, because an outcome is large.
+    /// The end of a call, for its observer. The type is noncopyable, because an outcome is large.
     private struct Ending: ~Copyable {
         let outcome: CallOutcome
         /// The mark that the observer made when the exchange ended earlier; `nil` if the call ends now.

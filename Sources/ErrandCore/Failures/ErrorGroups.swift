@@ -5,8 +5,8 @@ extension Error {
     /// Whether the server could not be reached, or the connection to it was lost.
     ///
     /// True for ``TransportError`` with the codes `cannotFindHost`, `cannotConnect` and `connectionLost`, and with `timedOut` in
-    /// the phase ``ExchangePhase/connect``. Also true for a token that could not be refreshed because of such a failure. False for
-    /// a failure of TLS or of a proxy, and for a timeout in another phase.
+    /// the phase ``ExchangePhase/connect``. Also true if a token could not be refreshed because of such a failure. False for a
+    /// failure of TLS or of a proxy, and for a timeout in another phase.
     ///
     /// With `connectionLost`, the server was reached and may have processed the request: check ``RequestFailure/delivery`` before
     /// you send the request again.
@@ -51,8 +51,8 @@ extension Error {
 
     /// Whether a deadline or a timeout of the client passed, in any phase.
     ///
-    /// True for ``TransportError`` with the code `timedOut`, and for polling whose timeout passed. Also true for a token that could
-    /// not be refreshed because of such a failure. False for the statuses 408 and 504, because the server responded.
+    /// True for ``TransportError`` with the code `timedOut`, and for polling whose timeout passed. Also true if a token could not
+    /// be refreshed because of such a failure. False for the statuses 408 and 504, because the server responded.
     public var isTimeout: Bool {
         let error = decidingError
         return (error as? TransportError)?.code == .timedOut || (error as? any TimeoutFailure)?.failureIsTimeout == true
@@ -63,8 +63,8 @@ extension Error {
 
     /// Whether the call failed because of a response with a status from 400 to 499.
     ///
-    /// True for ``StatusError``, and for the error of a response validator whose retries are used up. Also true for a token that
-    /// could not be refreshed because of such a response.
+    /// True for ``StatusError``, and for the error of a response validator whose retries are used up. Also true if a token could
+    /// not be refreshed because of such a response.
     public var isClientError: Bool { refusedStatus?.kind == .clientError }
 
     /// Whether the server requires credentials, or refused the credentials of the request: the status 401.
@@ -92,8 +92,8 @@ extension Error {
 
     /// Whether the call failed because of a response with a status from 500 to 599.
     ///
-    /// True for ``StatusError``, and for the error of a response validator whose retries are used up. Also true for a token that
-    /// could not be refreshed because of such a response.
+    /// True for ``StatusError``, and for the error of a response validator whose retries are used up. Also true if a token could
+    /// not be refreshed because of such a response.
     public var isServerError: Bool { refusedStatus?.kind == .serverError }
 
     /// The status that made the call fail; `nil` if the call failed for another reason.

@@ -57,7 +57,7 @@ public struct FileReadError: LocalizedError, Sendable, Hashable, CustomStringCon
 
 /// The error for a response body that could not be written to a file.
 ///
-/// The failure leaves no partial file and no temporary file behind, and an existing file is unchanged. There is one exception. If
+/// After the failure, no partial file and no temporary file remain, and an existing file is unchanged. There is one exception. If
 /// the operation is `synchronize the folder of`, the new file is complete and in place, but a loss of power may undo the new
 /// name. In this case, the description says that the file is complete.
 public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringConvertible {

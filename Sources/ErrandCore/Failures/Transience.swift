@@ -51,8 +51,8 @@ extension StatusError {
 
 /// A temporary refusal: a layer refused the request before sending it, and may accept the request later.
 ///
-/// The errors of `circuitBreaker` and `rateLimit` conform. If the error of your own layer conforms, an event stream connects again
-/// after that error.
+/// The errors of `circuitBreaker` and `rateLimit` conform to this protocol. If the error of your own layer conforms to this
+/// protocol, an event stream connects again after that error.
 public protocol TemporaryRefusal: RequestFailure {
     /// The time after which the layer may accept a request; `nil` if the time is not known.
     var retryAfter: Duration? { get }

@@ -16,7 +16,7 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
         case uriMiss = "uri-miss"
         /// The cache has responses for the URL, but `Vary` allows none of them for the request.
         case varyMiss = "vary-miss"
-        /// The cache has no usable response. The cache does not distinguish the reason.
+        /// The cache has no usable response. The cache does not report a more exact reason.
         case miss
         /// The cache has a fresh response, but the request does not allow the cache to use the response.
         case request

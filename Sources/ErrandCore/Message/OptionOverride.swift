@@ -30,10 +30,10 @@ public enum OptionOverride<Value: Sendable>: Sendable {
 }
 
 extension OptionOverride where Value == Duration {
-    /// Returns an override by a whole number of seconds: `request.options.timeout = .seconds(5)`.
+    /// Returns an override with a duration in whole seconds: `request.options.timeout = .seconds(5)`.
     public static func seconds(_ seconds: some BinaryInteger) -> Self { .use(.seconds(seconds)) }
 
-    /// Returns an override by a number of seconds: `request.options.timeout = .seconds(0.5)`.
+    /// Returns an override with a duration in seconds: `request.options.timeout = .seconds(0.5)`.
     ///
     /// - Precondition: `seconds` is finite and in the range of `Int64`.
     public static func seconds(_ seconds: Double) -> Self {
@@ -42,7 +42,7 @@ extension OptionOverride where Value == Duration {
         return .use(.seconds(seconds))
     }
 
-    /// Returns an override by a number of milliseconds: `request.options.attemptTimeout = .milliseconds(500)`.
+    /// Returns an override with a duration in milliseconds: `request.options.attemptTimeout = .milliseconds(500)`.
     public static func milliseconds(_ milliseconds: some BinaryInteger) -> Self { .use(.milliseconds(milliseconds)) }
 }
 
