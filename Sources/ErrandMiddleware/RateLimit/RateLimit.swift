@@ -21,7 +21,7 @@ public struct RateLimit: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - count: the number of requests, from 1 to 100,000. Each request in the window takes 16 bytes of memory.
-    ///   - window: the length of the window, at least a millisecond. More than 100 years are treated as 100 years.
+    ///   - window: the length of the window, at least a millisecond. A window of more than 100 years is treated as 100 years.
     ///   - burst: the number of requests that may be sent without a wait after a pause: from 1 to `count`. `nil`, the default, is
     ///     `count`.
     public init(_ count: Int, per window: Duration, burst: Int? = nil) {
