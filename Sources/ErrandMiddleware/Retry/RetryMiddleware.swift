@@ -60,7 +60,7 @@ public struct RetryMiddleware: HTTPMiddleware {
 
     public var neighbors: [MiddlewareNeighbor] {
         let rules: [MiddlewareNeighbor] = [
-            .inside(.fallback, because: "retry would never see what failed"),
+            .inside(.fallback, because: "retry would never see the failures"),
             .outside(.authenticate, because: "a retried request would carry an expired token"),
             .once(because: "the numbers of their attempts would be multiplied"),
         ]
