@@ -143,7 +143,7 @@ public struct ResponseDecodingError: RequestFailure {
         return place
     }
 
-    /// Decodes the name that a coding reads for the name of a member.
+    /// Decodes a member's name in the form in which the coding reads the name.
     private struct ReadName: Decodable {
         private let name: String?
 

@@ -7,8 +7,8 @@ public struct PollingPolicy: Sendable, CustomStringConvertible {
     public var backoff: Backoff
     /// The random part of the wait: by default, the wait is between half and all of the backoff.
     public var jitter: Backoff.Jitter
-    /// The timeout of the whole polling, from the first request, including each request: 10 minutes by default. `nil`: the time is not
-    /// limited.
+    /// The timeout of the whole polling: it begins with the first request, and includes all requests and waits. 10 minutes by default.
+    /// `nil`: the time is not limited.
     public var timeout: Duration?
     /// The longest `Retry-After` that is obeyed: at least zero, 5 minutes by default. If a server asks for a longer wait, the next
     /// request is sent after the longest allowed wait. With zero, `Retry-After` is ignored.

@@ -21,7 +21,7 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
     public var longestBreak: Duration
     /// The number of calls that must succeed, in sequence or concurrently, before a half-open circuit closes: at least 1, 3 by default.
     public var probeCount: Int
-    /// The duration from which a call is treated as slow; `nil`, the default: no call is treated as slow.
+    /// The shortest duration of a slow call; `nil`, the default: no call is treated as slow.
     public var slowCallThreshold: Duration?
     /// The share of slow calls at which the circuit opens: from 0 to 1, 0.5 by default.
     public var slowCallRatio: Double

@@ -10,7 +10,7 @@ internal import Synchronization
 /// ```
 ///
 /// **Place:** inside the cache, so that a hit does not wait, and outside `circuitBreaker` and the limits: a shared exchange takes one slot.
-/// Inside `retry` and `authenticate`, because each caller handles the response itself.
+/// Also inside `retry` and `authenticate`, because each caller handles the response independently.
 ///
 /// A request can share an exchange only if it has a safe method (GET, HEAD, OPTIONS or QUERY; [RFC 9110, section
 /// 9.2.1](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1) and [RFC 10008](https://www.rfc-editor.org/rfc/rfc10008)), an authority,
@@ -186,7 +186,7 @@ extension HTTPSender {
     /// ```
     ///
     /// - Parameters:
-    ///   - fields: the fields that must be equal. Default: all except the fields that are new in every request.
+    ///   - fields: the fields that must be equal. Default: all fields except the fields that have a new value in every request.
     ///   - viewLimitBytes: the largest number of body bytes that are buffered for a slow caller, at least 0. Default: 5 MiB.
     ///   - additionalKey: returns a further value that must be equal in the requests. `nil` equals `nil`. Default: a closure that
     ///     returns `nil`.

@@ -17,8 +17,8 @@ internal import Synchronization
 /// If an attempt fails while another attempt is in progress, the result of the other attempt is used. If the only attempt in progress
 /// fails, that failure is the result, and `retry` handles it. A response with `Retry-After` (429, 503) ends the hedging of its request.
 ///
-/// The response is returned when the cancelled attempts have ended. The transports and middleware of this library end immediately. If
-/// your own sender ignores cancellation, the response is delayed until that sender ends.
+/// The response is returned when the cancelled attempts have ended. The transports and middleware of this library end a cancelled
+/// attempt immediately. If your own sender ignores cancellation, the response is delayed until that sender ends.
 ///
 /// **Place:** inside `retry` and `coalesce` (which would merge the attempts), outside `circuitBreaker` and the limits, so that each
 /// attempt takes a slot. The race costs about 10 µs for each request.

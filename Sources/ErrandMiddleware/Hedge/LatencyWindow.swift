@@ -29,7 +29,8 @@ package struct LatencyWindow: Sendable {
         currentCount += 1
     }
 
-    /// Returns the shortest duration that the given share of the values does not exceed. `nil` if there are fewer than `least` values.
+    /// Returns the percentile for `share`: the shortest duration that this share of the values does not exceed. `nil` if there are
+    /// fewer than `least` values.
     package mutating func percentile(_ share: Double, of least: Int, at now: Duration) -> Duration? {
         advance(to: now)
         guard count >= max(1, least) else { return nil }

@@ -84,7 +84,7 @@ extension RateLimiter {
         }
     }
 
-    /// Fails the waiters that can't wait as long as the server asks, before they become the leader.
+    /// Fails each waiter that can't wait as long as the server asks, before that waiter becomes the leader.
     private func refuseOthers(_ key: String, _ wait: Duration) {
         for waiter in removeAll(key, where: { self.refusal($0.call, wait, .server) != nil }) {
             waiter.continuation.resume(throwing: RateLimitError(request: waiter.call.request, retryAfter: wait, cause: .server))

@@ -88,7 +88,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
         } catch {
             throw invalid(error)
         }
-        // The template describes the first path, not the target of the redirect.
+        // The URL template describes the first path, not the target of the redirect.
         next.options.urlTemplate = nil
         return .follow(next)
     }

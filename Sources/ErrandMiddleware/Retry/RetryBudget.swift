@@ -34,7 +34,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// The number of tokens that each second adds: 0.1 by default, which is one retry in ten seconds.
     public let perSecond: Double
     private let elapsed: @Sendable () -> Duration
-    /// The buckets that are not full. An origin without a bucket has its whole reserve.
+    /// The buckets that are not full. If an origin has no bucket here, its bucket is full.
     private let buckets = Mutex(BoundedTable<Origin?, Bucket>(limit: originLimit))
     /// Whether a token was ever taken. Before that, every bucket is full, and a successful call adds no token.
     private let wasTaken = Atomic(false)

@@ -69,7 +69,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     /// Three attempts, 100 ms doubling up to 20 s, full jitter, `Retry-After` up to 60 s.
     public static let standard = RetryPolicy()
 
-    /// ``standard`` with an `Idempotency-Key` for POST and PATCH, so that they can be sent again.
+    /// ``standard`` with an `Idempotency-Key` for POST and PATCH, so that these requests can be sent again.
     public static let standardWithKeys = RetryPolicy(keyedMethods: [.post, .patch])
 
     /// The attempts, the backoff and the settings that differ from the default: `3 attempts, 100 ms to 20 s`.

@@ -42,7 +42,7 @@ public import ErrandCore
 ///     .validate(signedIn)
 /// ```
 ///
-/// The token is set inside `validate`, so that the second attempt gets the new token.
+/// A layer inside `validate` sets the token, so that the second attempt gets the new token.
 public struct ResponseValidator: Sendable {
     /// The name, for the stack's description and for failures.
     public let name: String
