@@ -1,6 +1,6 @@
 /// Limits that protect against decompression bombs: bodies that are small on the wire and huge when they are decoded.
 ///
-/// Two more limits are fixed: the window of Brotli and Zstandard, and 1,000 members or frames in a row without content.
+/// Two more limits are fixed: the window of Brotli and Zstandard, and at most 1,000 members or frames in a row without content.
 public struct DecompressionLimits: Sendable, Hashable {
     /// The default limits: 100 decoded bytes for each received byte, checked from 1 MiB of decoded bytes on. No size limit. At most 5
     /// codings.

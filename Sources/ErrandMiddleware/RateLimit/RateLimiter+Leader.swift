@@ -54,7 +54,7 @@ extension RateLimiter {
             }
         }
         defer { within(key) { $0.opening = nil } }
-        // No field of the server shortens a wait for the app's own limit.
+        // No rate-limit field of the server shortens a wait that the app's own limit causes.
         if cause != .server {
             if begin(nil) { try await clock.sleep(for: wait.bounded) }
             return
