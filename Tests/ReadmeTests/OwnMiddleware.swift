@@ -73,7 +73,7 @@ struct TryAgainMiddleware: HTTPMiddleware {
     var neighbors: [MiddlewareNeighbor] {
         [
             .inside(.validateStatus, because: "it would see an error where it looks for a status"),
-            .inside(.fallback, because: "it would never see what failed"),
+            .inside(.fallback, because: "it would never see the failures"),
         ]
     }
 

@@ -17,7 +17,7 @@ extension APIClient {
     /// client's ``bodyLimitBytes`` does not apply: use ``/ErrandCore/FileWriteOptions/limitBytes``. Writing is part of the call: log,
     /// spans, metrics and the profile include the time and a failure of the writing.
     ///
-    /// If a body breaks off, the call fails: `retry` ends when the head has arrived.
+    /// If the body ends too early, the call fails and is not retried, because `retry` ends when the head has arrived.
     ///
     /// - Parameters:
     ///   - url: a file URL, in a folder that exists.

@@ -1,7 +1,7 @@
 public import ErrandCore
 
-// This file has calls that newcomers wrote, and that the compiler refused without naming the remedy. None of these functions can be
-// called.
+// This file declares calls that do not exist, but that newcomers wrote. For these calls, the compiler's own errors did not name the
+// remedy. None of these functions can be called.
 
 // MARK: - A path in a variable
 
@@ -9,7 +9,7 @@ extension APIClient {
     /// Not available. For a path in a variable, use `PathTemplate(verbatim: path)`.
     @available(
         *, unavailable,
-        message: "write PathTemplate(verbatim: path) for a path in a variable; a value stands in a literal: \"/users/\\(id)\""
+        message: "for a path in a variable, write PathTemplate(verbatim: path); in a literal, write a value as \"/users/\\(id)\""
     )
     @_disfavoredOverload
     public func get<Value: Decodable & Sendable>(

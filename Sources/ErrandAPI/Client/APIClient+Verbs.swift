@@ -2,7 +2,7 @@ public import ErrandCore
 
 // This file has the calls by path, without an endpoint. Each verb has two forms: with a value, and without a value.
 //
-// `timeout` is a parameter because single calls need this option most. `options` sets all other options.
+// `timeout` is a parameter because single calls need this option most often. `options` sets all other options.
 
 extension APIClient {
     // MARK: - With a value
@@ -15,7 +15,7 @@ extension APIClient {
     /// ```
     ///
     /// - Parameters:
-    ///   - path: a template; its values are escaped. A path in a variable of the type `String` is `PathTemplate(verbatim:)`.
+    ///   - path: a template; its values are escaped. For a path in a `String` variable, pass `PathTemplate(verbatim:)`.
     ///   - query: the query of the call. Default: empty.
     ///   - headers: the header fields of the call, which replace the fields of `server`. Default: none.
     ///   - timeout: the timeout of the whole call, including the body; `nil`, the default, keeps the timeout of the stack.

@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// Makes typed calls over a stack.
+/// Makes typed calls through a stack.
 ///
 /// ```swift
 /// let github = APIClient(.default.retry().timeout(.seconds(30)).server("https://api.github.com"))
@@ -9,7 +9,7 @@ public import ErrandCore
 /// ```
 ///
 /// Every status except 2xx is an error, unless the stack or the options of the call accept other statuses. If a stack has no
-/// `validateStatus`, the client adds one. The added layer checks only responses that no conditional `validateStatus` inside has
+/// `validateStatus`, the client adds one. The added layer checks only responses that no inner, conditional `validateStatus` has
 /// checked.
 ///
 /// ## Errors of the API
@@ -48,15 +48,15 @@ public struct APIClient: Sendable {
     public let envelope: (any ResponseEnvelope.Type)?
     private let mapError: (@Sendable (StatusError) throws -> any Error)?
     private let validated: HTTPStack
-    /// Reads the envelope of a call without its own coding; `nil` if the client has no envelope.
+    /// Reads the envelope of each call that has no JSON coding of its own; `nil` if the client has no envelope.
     let envelopeReader: EnvelopeReader?
 
-    /// Creates a client over a stack.
+    /// Creates a client that sends requests through a stack.
     ///
     /// - Parameters:
     ///   - stack: a stack with a base URL by `server`, because an endpoint has only a path.
-    ///   - json: the JSON coding of bodies. Default: ``/ErrandCore/JSONCoding/standard``, with ISO 8601 dates, and members named
-    ///     as the properties.
+    ///   - json: the JSON coding of bodies. Default: ``/ErrandCore/JSONCoding/standard``, with ISO 8601 dates, and with the
+    ///     property names as member names.
     ///   - envelope: the wrapper that the back end puts around each JSON body: ``ResponseEnvelope``. Default: `nil`, no wrapper.
     ///   - bodyLimitBytes: the largest size of a body to decode, in bytes, at least 0. Default: 64 MiB. A larger body throws a
     ///     ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
@@ -78,12 +78,12 @@ public struct APIClient: Sendable {
         validated = stack.validatingStatus
     }
 
-    /// Creates a client over a sender that is not a stack yet, such as a transport.
+    /// Creates a client that sends requests through a sender that is not a stack, such as a transport.
     ///
     /// - Parameters:
     ///   - sender: the sender of the requests.
-    ///   - json: the JSON coding of bodies. Default: ``/ErrandCore/JSONCoding/standard``, with ISO 8601 dates, and members named
-    ///     as the properties.
+    ///   - json: the JSON coding of bodies. Default: ``/ErrandCore/JSONCoding/standard``, with ISO 8601 dates, and with the
+    ///     property names as member names.
     ///   - envelope: the wrapper that the back end puts around each JSON body: ``ResponseEnvelope``. Default: `nil`, no wrapper.
     ///   - bodyLimitBytes: the largest size of a body to decode, in bytes, at least 0. Default: 64 MiB. A larger body throws a
     ///     ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.

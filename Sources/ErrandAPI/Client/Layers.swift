@@ -1,18 +1,19 @@
-// Only this file of the module uses ErrandMiddleware. `scripts/check-imports` checks that no other file imports it.
+// Only this file of the module uses ErrandMiddleware. `scripts/check-imports` checks that no other file imports that module.
 
 internal import ErrandCore
 internal import ErrandMiddleware
 
 extension HTTPStack {
     /// This stack with a `validateStatus` for every call. If no `validateStatus` of the stack applies to all requests, this property adds
-    /// one around the stack. The added layer checks only responses that no conditional `validateStatus` inside has checked.
+    /// one around the stack. The added layer checks only responses that no inner, conditional `validateStatus` has checked.
     var validatingStatus: HTTPStack {
         alwaysPasses(.validateStatus) ? self : wrapped(by: ValidateStatusMiddleware.unlessJudged)
     }
 }
 
 extension RequestOptions {
-    /// Turns off each layer that repeats a request or shares its exchange, unless the option is set.
+    /// Turns off `retry`, `hedge` and `coalesce`, which repeat a request or share its exchange, unless the request sets the
+    /// layer's option.
     mutating func turnOffRepetitionUnlessSet() {
         if case .inherited = retry { retry = .off }
         if case .inherited = hedge { hedge = .off }

@@ -84,7 +84,7 @@ extension Response {
         body.jsonSequence(as: type, coding: coding ?? request.options.call.json ?? .standard, upTo: limitBytes, onInvalid: onInvalid)
     }
 
-    /// Reads the body and decodes it by any decoding.
+    /// Reads the body and decodes it by the given decoding.
     ///
     /// - Parameters:
     ///   - decoding: the decoding of the body, such as the decoding of an ``Endpoint``.

@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// Reads and writes property lists by Foundation.
+/// Reads and writes property lists with Foundation.
 enum PropertyListCoding {
     static let mediaType = "application/x-plist"
 

@@ -27,7 +27,7 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
     /// Whether the body is needed. If the body is not needed, at most 64 KiB of it are read.
     let wantsBody: Bool
     private let make: @Sendable (Data, HTTPResponse, JSONCoding) throws -> Output
-    /// Makes the value of a body in the client's envelope; `nil` for a decoding without an envelope.
+    /// Decodes a value from a body in the client's envelope; `nil` for a decoding without an envelope.
     private var unwrap: Unwrapping?
     typealias Unwrapping = @Sendable (Data, HTTPResponse, JSONCoding, any ResponseEnvelope.Type, _ isWhole: Bool) throws -> Output
     /// Whether the output itself has the members of the envelope.

@@ -99,9 +99,9 @@ public struct ResponseDecodingError: RequestFailure {
         /// The names of the keys in the body. A key strategy converts names: `created_at` in the body becomes `createdAt`.
         ///
         /// For a missing key, the name is the name that the coding would write. If the body has a member with a similar name, the name of
-        /// the missing key is that of the property.
+        /// the missing key is the name of the property.
         var names: [String]
-        /// The name of a member that is similar to that of the missing key.
+        /// The name of a member that is similar to the name of the missing key.
         var similar: String?
         /// The value at the place; `nil` if the body has no such place, or was not searched.
         var value: JSONValue?
@@ -143,7 +143,7 @@ public struct ResponseDecodingError: RequestFailure {
         return place
     }
 
-    /// Decodes the name that a coding reads for the name of a member.
+    /// Decodes a member's name in the form in which the coding reads the name.
     private struct ReadName: Decodable {
         private let name: String?
 
@@ -226,7 +226,7 @@ extension ResponseDecodingError {
     }
 
     private static func problem(ofValue text: String) -> String {
-        // The text names the form that the app has declared, and no part of the body.
+        // The text contains the date format that the app has declared, and no part of the body.
         if text.hasOctetPrefix("not a date of the ") { return text }
         if text.hasOctetPrefix("not a date") || text.containsOctets("ISO8601") || text.containsOctets("Date string") {
             return "not an ISO 8601 date, such as 2026-11-21T12:36:00Z"

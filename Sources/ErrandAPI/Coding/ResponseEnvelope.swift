@@ -18,9 +18,9 @@ internal import ErrandFormats
 /// let user: User = try await client.get("/users/7")       // {"code": 0, "data": {"name": "Ada"}}
 /// ```
 ///
-/// State the envelope once, for a client. Each call then decodes the member `data`, or fails with the ``/ErrandCore/ServiceError`` of
-/// ``failure``. A response whose status is not 2xx also fails with this error if its body is an envelope of at most 64 KiB. If an
-/// endpoint has its own coding, this coding reads the envelope.
+/// Declare the envelope once, when you create the client. Each call then decodes the member `data`, or fails with the
+/// ``/ErrandCore/ServiceError`` of ``failure``. A response whose status is not 2xx also fails with this error if its body is an
+/// envelope of at most 64 KiB. If an endpoint has its own coding, this coding reads the envelope.
 ///
 /// If the data is missing or `null`:
 ///
@@ -30,15 +30,15 @@ internal import ErrandFormats
 /// - any other call fails with ``ResponseDecodingError``.
 ///
 /// `Data`, ``APIClient/data(_:)`` and downloads return the body itself, with its envelope. If the body is JSON of at most 64 KiB in
-/// an envelope with an error, they throw that error. Property lists, forms, your own decodings and the responses of
+/// an envelope with an error, these three calls throw that error. Property lists, forms, your own decodings and the responses of
 /// ``APIClient/send(_:)-(Endpoint<_>)`` have no envelope.
 public protocol ResponseEnvelope: Decodable, Sendable {
     /// The error that the response describes; `nil` if the call succeeded.
     var failure: ServiceError? { get }
 
     /// The names of the members that lead to the data, as the client's coding reads them: with `.snakeCase`, the member `response_data` is
-    /// `responseData`. `["data"]` by default. Empty if the members of the data are beside the members of the envelope. The output then
-    /// declares the members that it needs.
+    /// `responseData`. `["data"]` by default. Empty if the members of the data are on the same level as the members of the envelope. The
+    /// output then declares the members that it needs.
     static var dataPath: [String] { get }
 }
 
@@ -66,7 +66,7 @@ extension ResponseEnvelope {
         try check(data, json)
         var value = try json.decode(JSONValue.self, from: data)
         for name in isWhole ? [] : dataPath {
-            // The member has either the declared name or the name that the coding writes for it.
+            // The member has either the declared name or the name that the coding writes for the declared name.
             value = try value[at: JSONPointer([name])] ?? value[json.name(of: EnvelopeMember(stringValue: name))]
         }
         return value
@@ -113,8 +113,8 @@ private struct EnvelopeData<Envelope: ResponseEnvelope, Output: Decodable>: Deco
     init(from decoder: any Decoder) throws {
         try Envelope.check(decoder)
         guard let last = Envelope.dataPath.last else {
-            // The container decodes the output, and not the output's initializer. A decoder keeps the names of a dictionary only if it
-            // decodes the dictionary itself.
+            // The output is decoded through the container, and not by a call of the output's initializer. A decoder keeps the names of
+            // a dictionary only if it decodes the dictionary itself.
             output = try decoder.singleValueContainer().decode(Output.self)
             return
         }

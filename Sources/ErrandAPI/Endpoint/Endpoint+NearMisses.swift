@@ -1,13 +1,13 @@
 public import ErrandCore
 
-// This file has endpoints that newcomers wrote, and that the compiler refused without naming the remedy. None of these functions can be
-// called.
+// This file declares endpoints that do not exist, but that newcomers wrote. For these endpoints, the compiler's own errors did not name
+// the remedy. None of these functions can be called.
 
 extension Endpoint where Output: Decodable {
     /// Not available. For a path in a variable, use `PathTemplate(verbatim: path)`.
     @available(
         *, unavailable,
-        message: "write PathTemplate(verbatim: path) for a path in a variable; a value stands in a literal: \"/users/\\(id)\""
+        message: "for a path in a variable, write PathTemplate(verbatim: path); in a literal, write a value as \"/users/\\(id)\""
     )
     @_disfavoredOverload
     public static func get(

@@ -32,8 +32,8 @@ public import ErrandCore
 /// `nonisolated extension RequestOptions { … }` if the compiler says *main actor-isolated property 'tenant' can not be mutated from a
 /// Sendable closure*.
 ///
-/// Namespaces of endpoints, clients of closures, middleware and validators need no annotation. Mark a namespace `nonisolated` if code
-/// outside of the main actor uses it without `await`.
+/// Namespaces of endpoints, clients that consist of closures, middleware and validators need no annotation. Mark a namespace
+/// `nonisolated` if code outside of the main actor uses it without `await`.
 public struct Endpoint<Output: Sendable>: Sendable {
     /// The method.
     public var method: HTTPRequest.Method
@@ -54,7 +54,7 @@ public struct Endpoint<Output: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - method: the method of the request, such as `.get`.
-    ///   - path: a template; its values are escaped. A path in a variable of the type `String` is `PathTemplate(verbatim:)`.
+    ///   - path: a template; its values are escaped. For a path in a `String` variable, pass `PathTemplate(verbatim:)`.
     ///   - query: the query of the call. Default: empty.
     ///   - headers: the header fields of the call. Default: none.
     ///   - body: the body of the request. Default: empty.

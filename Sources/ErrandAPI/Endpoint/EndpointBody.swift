@@ -119,7 +119,7 @@ public struct EndpointBody: Sendable {
         case binary
     }
 
-    /// Returns a value as a property list by Foundation's `PropertyListEncoder`, with the type `application/x-plist`.
+    /// Returns a value as a property list, written by Foundation's `PropertyListEncoder`, with the type `application/x-plist`.
     ///
     /// - Parameters:
     ///   - value: an array, a dictionary, or a value that is encoded as an array or a dictionary.
@@ -148,7 +148,7 @@ public struct EndpointBody: Sendable {
         EndpointBody(contentType: contentType) { _ in try .file(url) }
     }
 
-    /// Any body, such as a stream.
+    /// Returns any given body, such as a stream.
     public static func raw(_ body: RequestBody, contentType: String? = nil) -> EndpointBody {
         EndpointBody(contentType: contentType) { _ in body }
     }

@@ -87,7 +87,7 @@ extension APIClient {
     ///
     /// - Parameters:
     ///   - type: the type of each event's payload.
-    ///   - terminator: the payload that ends the sequence, such as `[DONE]`; `nil`, the default, for no terminator.
+    ///   - terminator: the payload that ends the sequence, such as `[DONE]`; `nil`, the default: no payload ends the sequence.
     public func events<Output, Value: Decodable & Sendable>(
         _ endpoint: Endpoint<Output>, as type: Value.Type, terminator: String? = nil, lastEventID: String? = nil,
         policy: EventStreamPolicy = .standard, clock: any Clock<Duration> = ContinuousClock(),
@@ -108,7 +108,7 @@ extension APIClient {
     ///
     /// - Parameters:
     ///   - type: the type of each event's payload.
-    ///   - terminator: the payload that ends the sequence, such as `[DONE]`; `nil`, the default, for no terminator.
+    ///   - terminator: the payload that ends the sequence, such as `[DONE]`; `nil`, the default: no payload ends the sequence.
     public func events<Value: Decodable & Sendable>(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), as type: Value.Type,
         terminator: String? = nil, lastEventID: String? = nil, policy: EventStreamPolicy = .standard,

@@ -12,7 +12,8 @@ internal import ErrandFormats
 ///
 /// The sequence reads an ``EventStream``. The payloads of events of all types are decoded. Events with an empty payload are skipped. With
 /// a terminator, the event whose payload equals that text ends the sequence. If the stream ends permanently before the terminator, the
-/// sequence throws an ``EventStreamError``, unless the status was 204: an incomplete result is never mistaken for a complete one.
+/// sequence throws an ``EventStreamError``. Therefore an incomplete result is never mistaken for a complete result. After the status 204,
+/// the sequence ends without an error.
 public struct DecodedEventStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
     public typealias Element = Value
     public typealias Failure = any Error
@@ -56,7 +57,7 @@ public struct DecodedEventStream<Value: Decodable & Sendable>: AsyncSequence, Se
                     let response = events.reader?.response
                     _ = end()
                     guard let error = error as? DecodingError, var response else { throw error }
-                    // This is the media type of the stream, not the media type of the payload.
+                    // The field is removed, because it describes the stream and not the payload.
                     response.head.headerFields[.contentType] = nil
                     throw ResponseDecodingError(
                         Value.self, underlying: error, body: Data(event.data.utf8), of: response, coding: coding,

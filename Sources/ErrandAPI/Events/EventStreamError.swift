@@ -5,7 +5,7 @@ internal import ErrandFormats
 ///
 /// ```
 /// GET https://a.example/prices: not an event stream: the Content-Type is text/html, not text/event-stream (status 200)
-/// GET https://a.example/prices: silent event stream: no byte came within 5 min; a proxy on the way may buffer the response, … (status 200)
+/// GET https://a.example/prices: silent event stream: no byte came within 5 min; a proxy may buffer the response … (status 200)
 /// POST https://a.example/chat: incomplete event stream: it ended before its terminator (status 200)
 /// ```
 public struct EventStreamError: RequestFailure {
@@ -69,7 +69,7 @@ public struct EventStreamError: RequestFailure {
 
     static func silent(for limit: Duration, fromStart: Bool, request: Request?, _ head: HTTPResponse?) -> EventStreamError {
         let advice =
-            "; a proxy on the way may buffer the response, which the server's X-Accel-Buffering: no prevents with nginx, "
+            "; a proxy may buffer the response (for nginx, the server must send X-Accel-Buffering: no), "
             + "or the server sends no comments while there are no events"
         let what = head == nil ? "no stream came" : "no byte came"
         return EventStreamError(

@@ -35,12 +35,12 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     /// The statuses after which the stream connects again. After any other status except 200 and 204, the stream does not connect
     /// again. Any other status 2xx, such as 202, fails the stream even if the rule accepts the status.
     public var retriedStatuses: StatusRule
-    /// Whether a request that is not idempotent, such as a POST, may be processed twice. The question arises if the server may have
-    /// processed the request, and the stream has no event ID after which the server could continue.
+    /// Whether a request that is not idempotent, such as a POST, may be processed twice. This property matters if the server may
+    /// have processed the request, and the stream has no event ID after which the server could continue.
     ///
-    /// If true, the request may be processed twice: it is sent again. If false, the request is sent again only if the server has
-    /// not processed it. This is known if the request was not sent, if the server said so over HTTP/2, and if the response has the
-    /// status 429, or 503 with `Retry-After`.
+    /// If true, the request is sent again, and may be processed twice. If false, the request is sent again only if the server
+    /// certainly has not processed the request. This is certain if the request was not sent, if the server reported this over
+    /// HTTP/2, or if the response has the status 429, or 503 with `Retry-After`.
     public var resendsNonIdempotent: Bool
 
     /// Creates a policy. For each parameter, see the property of the same name.

@@ -109,7 +109,8 @@ struct EventStreamReader: Sendable {
             response.body.abandon()
             return nil
         }
-        // A stack without `validateStatus` returns any response. Then the status is checked here, and refused with the same error.
+        // A stack without `validateStatus` returns any response. Therefore this code checks the status, and throws the same error
+        // as `validateStatus`.
         if response.status.code >= 300 { throw try await StatusError(reading: response) }
         if let error = EventStreamError(checking: response) {
             response.body.abandon()

@@ -102,7 +102,7 @@ public struct NextPage<Output: Sendable>: Sendable {
                     } else {
                         "a part of the Link field is malformed (expected: <URL>; rel=\"\(relation)\")"
                     }
-                let problem = "\(cause), and no other part is the next page: the end of the list is not known"
+                let problem = "\(cause), and no other part names the next page: the end of the list is not known"
                 throw PaginationError(.invalidURL, problem, request: page.response.request, page.response.head)
             }
             return nil

@@ -32,7 +32,8 @@ public struct PagePosition: Sendable, Hashable {
 
     /// Returns the request for this page.
     ///
-    /// - Parameter originOfCall: the origin of the call, the only origin that gets its credentials; `nil` if the origin is not known.
+    /// - Parameter originOfCall: the origin of the call, which is the only origin that gets the credentials of the call; `nil` if the
+    ///   origin is not known.
     /// - Precondition: if the position has a URL, the URL is absolute.
     /// - Throws: the errors of ``APIClient/request(for:)``.
     func request<Output>(for endpoint: Endpoint<Output>, by client: APIClient, originOfCall: Origin?) throws -> Request {
@@ -52,7 +53,7 @@ public struct PagePosition: Sendable, Hashable {
         }
     }
 
-    /// The octets of the position, which differ for positions that a server distinguishes.
+    /// The octets of the position. If a server distinguishes two positions, their octets differ.
     var octets: [UInt8] {
         switch kind {
         case .query(let items): Array("?\(URLQuery(items).encoded)".utf8)

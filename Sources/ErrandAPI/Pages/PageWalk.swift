@@ -16,8 +16,8 @@ struct PageSequence: Sendable {
     }
 
     let maxPages: Int
-    /// The positions of the pages and the URL of the first page, as octets, because texts that differ only in Unicode composition are
-    /// equal.
+    /// The positions of the pages and the URL of the first page, as octets, because Swift treats texts that differ only in Unicode
+    /// composition as equal.
     private var seen: Set<[UInt8]> = []
     private var count = 0
 
@@ -45,7 +45,7 @@ struct PageSequence: Sendable {
     }
 }
 
-/// The state of an iteration over a list. One task at a time uses it.
+/// The state of an iteration over a list. Only one task at a time uses this object.
 final class PageWalk<Output: Sendable> {
     private let pages: Pages<Output>
     private var sequence: PageSequence

@@ -40,8 +40,8 @@ extension APIClient {
     ///   - allowedOrigins: the further origins to which the position may lead: see ``PaginationPolicy/allowedOrigins``. Default:
     ///     none.
     /// - Throws: ``PaginationError``; the errors of ``value(_:)``; the error of ``NextPage``, in place of the page. A redirect may
-    ///   have led to an origin that is not allowed. If that origin names a forbidden next page, the error of the next page is thrown
-    ///   in place of this page.
+    ///   have led to an origin that is not allowed. If such an origin names a forbidden next page, this function throws the error of
+    ///   the next page, and returns no page.
     @concurrent public func page<Output>(
         _ endpoint: Endpoint<Output>, next: NextPage<Output>, at position: PagePosition = .first, allowedOrigins: Set<Origin> = []
     ) async throws -> ResultPage<Output> {
@@ -112,7 +112,8 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
         }
     }
 
-    /// Returns the position at which the list begins, with a whole URL, and the origin of the call if it is needed.
+    /// Returns the position at which the list begins, with a whole URL, and the origin of the call; the origin is `nil` if it
+    /// is not needed.
     ///
     /// - Throws: ``PaginationError`` for a URL that must not be requested; the errors of `prepared`.
     func beginning() async throws -> (PagePosition, originOfCall: Origin?) {

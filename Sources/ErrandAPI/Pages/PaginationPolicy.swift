@@ -11,7 +11,7 @@ public struct PaginationPolicy: Sendable, Hashable {
     /// called or the iterator is released, such as at the end of the loop.
     public var prefetches: Bool
     /// Further origins from which pages may be requested, besides the origins of the call and of the previous page; none by default.
-    /// Credentials, sensitive fields and the additions of `server` are not sent to these origins.
+    /// Requests to these origins carry no credentials, no sensitive fields, and none of the fields and query items that `server` adds.
     public var allowedOrigins: Set<Origin>
 
     /// Creates a policy.

@@ -15,7 +15,8 @@ public struct ResultPage<Output: Sendable>: Sendable {
     /// for that page fails. If a redirect led to an origin that is not allowed, and that origin has named the forbidden page, this
     /// property is `nil`.
     public internal(set) var next: PagePosition?
-    /// The origin of the call, the only origin that gets its credentials; `nil` if the origin is not known.
+    /// The origin of the call, which is the only origin that gets the credentials of the call; `nil` if the origin is not
+    /// known.
     let originOfCall: Origin?
 }
 

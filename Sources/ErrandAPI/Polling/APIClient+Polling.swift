@@ -14,14 +14,14 @@ extension APIClient {
     /// - The status 202 means that the work is not done, unless the body is an envelope of the client with an error. The next request is
     ///   a GET for the `Location` of the response ([RFC 9110, section 15.3.3](https://www.rfc-editor.org/rfc/rfc9110#section-15.3.3));
     ///   without a `Location`, a GET or HEAD is repeated.
-    /// - Any other response is decoded, and `isDone` decides.
+    /// - Any other response is decoded, and `isDone` decides whether the work is done.
     /// - The next request is sent after `Retry-After`, or else after the backoff. If the timeout would pass before the next
     ///   request, the call fails immediately.
     /// - If a response with the status 200 had an `ETag`, the next request has `If-None-Match`, and 304 means that nothing has changed.
     /// - Lost connections, timeouts, and the statuses 408, 425, 429, 500, 502, 503 and 504 are tolerated: polling continues. A first
     ///   request that is not idempotent is repeated only if no part of it was sent.
     ///
-    /// With `retry` in the stack, each of these requests is a call of up to its `maxAttempts` attempts.
+    /// With `retry` in the stack, each of these requests is a call that makes up to `maxAttempts` attempts.
     ///
     /// - Parameters:
     ///   - endpoint: the call; its output is decoded from every response whose status is not 202.

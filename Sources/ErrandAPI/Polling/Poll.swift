@@ -1,7 +1,8 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// The state of a polling: the next request and the responses so far. A value without a clock and without a task.
+/// The state of a polling: the next request and the responses so far. The type is a pure value, without a clock and without a
+/// task.
 struct Poll: Sendable {
     /// The number of requests made so far.
     private(set) var count = 0
@@ -15,7 +16,8 @@ struct Poll: Sendable {
     private let method: HTTPRequest.Method
     /// The URL of the last `Location`, which shows the state of the work.
     private var statusURL: HTTPURL?
-    /// The origin of the call, the only origin that gets its credentials; `nil` if a redirect of the first request led to another origin.
+    /// The origin of the call, which is the only origin that gets the credentials of the call; `nil` if a redirect of the first request
+    /// led to another origin.
     private var originOfCall: Origin?
     /// The `ETag` of the last response that had this field.
     private var tag: EntityTag?
@@ -24,12 +26,12 @@ struct Poll: Sendable {
 
     init(method: HTTPRequest.Method) { self.method = method }
 
-    /// Whether the last request had `If-None-Match` of this polling.
+    /// Whether the polling has added `If-None-Match` to the last request.
     private(set) var isConditional = false
 
     /// Returns the next request.
     ///
-    /// - Parameter call: the request of the call, new each time.
+    /// - Parameter call: the request of the call, which is created anew for each call of this function.
     mutating func request(from call: Request) throws(InvalidURLError) -> Request {
         var request = call
         if let statusURL {
@@ -58,7 +60,7 @@ struct Poll: Sendable {
             statusURL = try url(of: location, from: sent, head, policy)
             tag = nil
         } else if statusURL == nil, ![.get, .head].contains(method) {
-            let reason = head.status == .accepted ? "has no Location" : "does not end the polling, and only a GET or HEAD can be made again"
+            let reason = head.status == .accepted ? "has no Location" : "does not end the polling, and only a GET or HEAD can be repeated"
             throw PollingError(.noLocation, "the response with the status \(head.status.code) \(reason)", request: sent, head)
         }
         // Only a valid entity tag may be sent in `If-None-Match`: `*` would match any response.
@@ -71,7 +73,7 @@ struct Poll: Sendable {
         count += 1
     }
 
-    /// Counts a failure, and returns whether polling continues after it.
+    /// Counts a failure, and returns whether polling continues after the failure.
     ///
     /// - Parameter isLate: whether the timeout of the policy has passed, so that this failure is the last.
     mutating func tolerates(_ error: any Error, _ policy: PollingPolicy, isLate: Bool) -> Bool {

@@ -65,6 +65,6 @@ public struct PollingError: RequestFailure {
 }
 
 extension PollingError: TimeoutFailure {
-    /// Whether the time of the policy was over.
+    /// Whether the timeout of the policy has passed.
     public var failureIsTimeout: Bool { code == .timedOut }
 }

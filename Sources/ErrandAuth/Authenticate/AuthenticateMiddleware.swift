@@ -12,7 +12,8 @@ internal import ErrandFormats
 /// ```
 ///
 /// **Challenges:** if a response asks for a proof (status 401), and the scheme has another proof, the request is sent again with
-/// the new proof. The request's body must allow a second send. The challenge is then one of the `attempts` in the metadata.
+/// the new proof. This second request requires a body that can be sent again. The challenge is then one of the `attempts` in the
+/// metadata.
 ///
 /// If the scheme has no other proof, the response is returned, and `metadata.authenticationStop` says why. A refused proof is never
 /// sent twice in a call. A call responds to at most 20 challenges.

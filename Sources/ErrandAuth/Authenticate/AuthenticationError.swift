@@ -27,7 +27,7 @@ public struct AuthenticationError: RequestFailure {
         /// Nobody is signed in: there is no token, and none can be obtained without a person.
         public static let signedOut = Reason("signedOut", "nobody is signed in")
         /// The authorization server has refused to refresh the token: a person must sign in again.
-        public static let refreshRefused = Reason("refreshRefused", "the token is not valid any more, and the server gives no new one")
+        public static let refreshRefused = Reason("refreshRefused", "the token is not valid any more, and the server gives no new token")
         /// The token could not be refreshed, but a later refresh may succeed. ``AuthenticationError/underlying`` says why.
         public static let refreshFailed = Reason("refreshFailed", "no new token could be obtained")
         /// The token was refreshed too often in a short time: servers refuse the new tokens too, or the refresh fails repeatedly.
@@ -37,7 +37,7 @@ public struct AuthenticationError: RequestFailure {
         public static let storeFailed = Reason("storeFailed", "the token could not be loaded or saved")
         /// Another account has signed in since the request began. The request was not sent with the token of that account.
         public static let accountChanged = Reason("accountChanged", "another account has signed in meanwhile")
-        /// The refresh of a token, or the store, asked for the same token.
+        /// The code that refreshes or stores a token has requested the same token.
         public static let withinRefresh = Reason("withinRefresh", "the refresh of the token requested the same token")
 
         /// Returns whether the names of two reasons are equal.
@@ -79,10 +79,10 @@ public struct AuthenticationError: RequestFailure {
         return text + " (\(response == nil ? Delivery.notSent.phrase : Delivery.sent.phrase))" + hint + shownAttempts
     }
 
-    /// The option that a request without credentials needs, such as a sign-in over the same client.
+    /// A hint about the option that a sign-in through the same client must set, because its request has no credentials yet.
     private var hint: String { reason == .signedOut && response == nil ? "; a sign-in needs .with(\\.authenticate, .off)" : "" }
 
-    /// A sentence for people. If another request for the credentials failed, such as a refresh, the sentence describes the
+    /// A sentence for people. If a request that obtains the credentials failed, such as a refresh, the sentence describes the
     /// failure of that request: `Could not connect to the server auth.example.`
     public var errorDescription: String? {
         if let decidingFailure { return decidingFailure.errorDescription }
@@ -94,8 +94,8 @@ public struct AuthenticationError: RequestFailure {
         }
     }
     public var failureReason: String? { SafeText.sentence(reason.description) }
-    /// The step that a person can take; `nil` if only a developer can help. If another request for the credentials failed, such as
-    /// a refresh, the step for the failure of that request.
+    /// The step that a person can take; `nil` if only a developer can help. If a request that obtains the credentials failed, such
+    /// as a refresh, the value is the step for that failure.
     public var recoverySuggestion: String? {
         if let decidingFailure { return decidingFailure.recoverySuggestion }
         return switch reason {

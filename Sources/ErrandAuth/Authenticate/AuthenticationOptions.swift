@@ -38,11 +38,11 @@ extension RequestOptions {
         set { self[AuthenticateOptionKey.self] = newValue }
     }
 
-    /// The handler of each challenge to this request, which runs before the scheme responds. `nil`, the default: the scheme
-    /// responds alone.
+    /// The handler of each challenge to this request, which runs before the scheme responds. `nil`, the default: only the
+    /// scheme responds.
     ///
-    /// To use a password for later requests too, keep one scheme, such as `.password(user:password:)`, in the app. Give the scheme
-    /// to requests by ``authentication``.
+    /// To use a password for later requests too, keep one scheme, such as `.password(user:password:)`, in the app. Set that scheme
+    /// as the option ``authentication`` of the requests.
     ///
     /// ```swift
     /// request.options.onChallenge = { challenge in

@@ -6,10 +6,10 @@ internal import ErrandFormats
 ///
 /// A secret of at least 6 octets is replaced in these forms: plain, form-encoded, percent-encoded and Base64. A shorter secret may
 /// be a part of any word. If a shorter secret is a whole word of the text, the whole text is hidden. Hide secrets only in texts
-/// for people, and never in a text that decides something.
+/// for people, and never in a text that the code compares or parses.
 ///
 /// `SecretScrubber` of `ErrandRedaction` does not replace this type, for two reasons:
-/// - `ErrandAuth` may not import `ErrandRedaction`, so that a program with OAuth does not link the readers of bodies.
+/// - `ErrandAuth` may not import `ErrandRedaction`, so that a program with OAuth does not link the code that reads bodies.
 /// - `SecretScrubber` also replaces a short secret within words. Within an error's message, the rest of the word would reveal the secret.
 struct EchoedSecrets: Sendable {
     /// The length of the shortest secret that is replaced within a text, in octets.

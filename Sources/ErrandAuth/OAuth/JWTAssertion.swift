@@ -26,7 +26,8 @@ public struct JWTSigner: Sendable, CustomStringConvertible, HidesStorage {
     /// - Parameters:
     ///   - pem: the key, as PEM.
     ///   - keyID: the identifier of the key (`kid`). `nil`, the default: the token has no `kid`.
-    /// - Throws: ``AuthenticationError`` if `pem` is not such a key. For an RSA key, use ``init(algorithm:keyID:sign:)``.
+    /// - Throws: ``AuthenticationError`` if `pem` is not a private key on the curve P-256. For an RSA key, use
+    ///   ``init(algorithm:keyID:sign:)``.
     public static func es256(pem: String, keyID: String? = nil) throws(AuthenticationError) -> JWTSigner {
         guard let key = try? P256.Signing.PrivateKey(pemRepresentation: pem) else {
             throw AuthenticationError(
@@ -65,7 +66,7 @@ public struct JWTAssertion: Sendable, CustomStringConvertible, HidesStorage {
     ///
     /// - Parameters:
     ///   - issuer: the signer's name: `iss`.
-    ///   - subject: the account that the token is for: `sub`; `nil`, the default, for the issuer.
+    ///   - subject: the account that the token is for: `sub`; `nil`, the default: the issuer.
     ///   - audience: the server that reads the assertion: `aud`; `nil`, the default: the token endpoint.
     ///   - lifetime: the time for which the assertion is valid. Default: 5 minutes. Values below 1 s become 1 s, and values above 1
     ///     h become 1 h.

@@ -83,7 +83,7 @@ public struct DeviceAuthorization: Sendable, CustomStringConvertible, HidesStora
 extension OAuthClient {
     /// Begins a sign-in with another device. Show the person the code and the page, then call ``token(for:clock:)``.
     ///
-    /// If the response has no lifetime of the codes, the codes expire after 30 minutes.
+    /// If the response names no lifetime, the codes expire after 30 minutes.
     ///
     /// - Throws: ``OAuthError``; the errors of the sender.
     public func deviceAuthorization(scopes: [String] = []) async throws -> DeviceAuthorization {

@@ -178,8 +178,8 @@ public struct OAuthClient: Sendable {
 
     // MARK: Refresh and revocation
 
-    /// Gets a new token for an old token that has a refresh token
-    /// ([RFC 6749, section 6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
+    /// Gets a new token by the refresh token of an old token ([RFC 6749, section
+    /// 6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
     ///
     /// A server may replace the refresh token, and may revoke all tokens if the old refresh token is used again. Therefore, use a
     /// ``TokenSource``. If the response has no refresh token, or an empty refresh token, the new token has the old refresh token.
@@ -223,7 +223,7 @@ public struct OAuthClient: Sendable {
 
     /// Posts a form with the client's identity, and reads the response.
     ///
-    /// - Parameter needsBody: whether a truncated body is an error in a response with the status 2xx.
+    /// - Parameter needsBody: whether a truncated body of a response with the status 2xx is an error.
     /// - Throws: the errors of `read`, and of sending the request.
     func post<Result>(
         _ pairs: [(String, String)], to endpoint: String, needsBody: Bool = true, _ read: (OAuthResponse) throws -> Result
@@ -316,10 +316,10 @@ public struct OAuthClient: Sendable {
         }
     }
 
-    /// Returns the scopes that a response names. Scopes are separated by spaces
-    /// ([RFC 6749, section 3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)). GitHub separates them by commas. The RFC
-    /// allows a comma within a scope. Therefore, commas separate scopes only if a part is a requested scope, and no requested
-    /// scope has a comma.
+    /// Returns the scopes that a response names. Scopes are separated by spaces ([RFC 6749, section
+    /// 3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)). GitHub separates scopes by commas. The RFC allows a comma
+    /// within a scope. Therefore, commas separate scopes only if a part is a requested scope, and no requested scope has a
+    /// comma.
     private static func scopes(in text: String, askedFor scopes: [String]) -> [String] {
         let comma = UInt8(ascii: ",")
         let parts = text.split(atOctet: UInt8(ascii: " ")).map(String.init)

@@ -14,7 +14,7 @@ internal import ErrandFormats
 /// For 429, the status decides, unless the error is `slow_down` or `authorization_pending`. A value without an error is a
 /// success, even for 429.
 ///
-/// GitHub and Slack send errors with the status 200. A rotated token must not be lost because of its status.
+/// GitHub and Slack send errors with the status 200. The status of a response must not cause the loss of a rotated token.
 ///
 /// An invalid part of the body must not cause the loss of a rotated token either. If the body can't be decoded as a whole, only
 /// the needed members are read: ``/ErrandFormats/JSONMembers``.
@@ -85,7 +85,7 @@ struct OAuthResponse: Sendable {
         guard let failure else { return refusal }
         guard (400..<500).contains(status.code) else { return failure }
         guard let refusal else {
-            // Another status says nothing about a refresh token, because a gateway may have sent the response.
+            // A status other than 401 says nothing about a refresh token, because a gateway may have sent the response.
             guard status == .unauthorized else { return failure }
             return OAuthError(.invalidClient, "the server responded with the status 401, and with no error of OAuth 2")
         }

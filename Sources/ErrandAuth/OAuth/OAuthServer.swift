@@ -9,22 +9,24 @@ internal import ErrandFormats
 /// let known = OAuthServer(tokenEndpoint: "https://auth.example/token", authorizationEndpoint: "https://auth.example/authorize")
 /// ```
 public struct OAuthServer: Sendable, Hashable {
-    /// The URL that identifies the server. `nil` if the URL is not known. The issuer of a redirect is then not checked.
+    /// The URL that identifies the server. `nil` if the URL is not known. If the URL is `nil`, the issuer of a redirect is not
+    /// checked.
     public var issuer: String?
-    /// The URL that issues tokens.
+    /// The URL of the endpoint that issues tokens.
     public var tokenEndpoint: String
     /// The URL at which a person signs in with a browser; `nil` if there is no such URL.
     public var authorizationEndpoint: String?
     /// The URL at which a device without a browser begins a sign-in ([RFC 8628](https://www.rfc-editor.org/rfc/rfc8628)); `nil` if
     /// there is no such URL.
     public var deviceAuthorizationEndpoint: String?
-    /// The URL that revokes tokens ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)); `nil` if there is no such URL.
+    /// The URL of the endpoint that revokes tokens ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)); `nil` if there is no
+    /// such URL.
     public var revocationEndpoint: String?
     /// Whether the server names its issuer in each redirect ([RFC 9207](https://www.rfc-editor.org/rfc/rfc9207)). If true, a
     /// redirect without an issuer is refused.
     public var namesIssuer: Bool
 
-    /// Creates the description of a server, for example of a server that publishes no description.
+    /// Creates the description of a server from known values, for example if the server does not publish a description.
     public init(
         issuer: String? = nil, tokenEndpoint: String, authorizationEndpoint: String? = nil, deviceAuthorizationEndpoint: String? = nil,
         revocationEndpoint: String? = nil, namesIssuer: Bool = false
@@ -45,7 +47,7 @@ public struct OAuthServer: Sendable, Hashable {
     /// - Throws: ``OAuthError`` if the description is missing, is invalid, or names another issuer; the errors of `sender`.
     public static func discover(issuer: String, via sender: some HTTPSender) async throws -> OAuthServer {
         guard let url = try? HTTPURL(issuer), url.query == nil else {
-            throw OAuthError(.unsupported, "the issuer '\(issuer.shownSafely(limit: 200))' is not an https URL without a query")
+            throw OAuthError(.unsupported, "the issuer '\(issuer.shownSafely(limit: 200))' must be an https URL without a query")
         }
         try checkSecure(issuer)
         let path = url.path.hasOctetSuffix("/") ? String(url.path.dropLast()) : url.path
@@ -64,7 +66,7 @@ public struct OAuthServer: Sendable, Hashable {
             }
             let data = try await response.body.collect(upTo: OAuthClient.responseLimitBytes)
             guard let metadata = try? OAuthResponse.coding.decode(Metadata.self, from: data), let named = metadata.issuer else {
-                // Some servers respond with a page to any path.
+                // Some servers respond to any path with a web page.
                 isUnreadable = true
                 continue
             }

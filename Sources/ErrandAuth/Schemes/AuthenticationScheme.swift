@@ -73,15 +73,16 @@ extension AuthenticationScheme {
 /// The fields and query items that prove the identity of a request's account. The description shows only names.
 public struct AuthenticationProof: Sendable, CustomStringConvertible, HidesStorage {
     /// The header fields, usually `Authorization`. These fields replace the request's fields with the same names. The request
-    /// declares their names as sensitive.
+    /// declares the names of these fields as sensitive.
     public let headers: HTTPFields
-    /// The query items, which are appended to the request's own items. The request declares their names as sensitive.
+    /// The query items, which are appended to the request's own items. The request declares the names of these items as
+    /// sensitive.
     public let query: URLQuery
     /// The account that the proof is for.
     public let identity: CredentialIdentity
     /// The value by which proofs are compared. By default, the values of the fields and items.
     ///
-    /// If the server has refused a fingerprint in this call, no proof with that fingerprint is sent again. A scheme whose fields
+    /// If the server has refused a proof in this call, no proof with the same fingerprint is sent again. A scheme whose fields
     /// differ each time, such as Digest, needs its own fingerprint.
     public let fingerprint: AuthenticationFingerprint
     /// The data that the scheme keeps with the proof, for ``ServerChallenge/refused`` and
@@ -131,8 +132,8 @@ public struct AuthenticationFingerprint: Sendable, Hashable, CustomStringConvert
 
 /// A response that asks for credentials, or refuses the credentials that were sent.
 public struct ServerChallenge: Sendable, CustomStringConvertible, HidesStorage {
-    /// The ways to authenticate that the server accepts (`WWW-Authenticate`), in the server's order. Empty if the server lists no
-    /// way, as with many APIs.
+    /// The ways to authenticate that the server accepts (`WWW-Authenticate`), in the server's order. Empty if the response has no
+    /// `WWW-Authenticate` field, which is common for APIs.
     public let challenges: [AuthenticationChallenge]
     /// The head of the response.
     public let response: HTTPResponse

@@ -77,7 +77,7 @@ public struct BearerScheme: AuthenticationScheme {
         guard case .source(let source) = token, case .token(let refused) = challenge.refused?.context,
             refused.source == source.number, !source.isRefreshing
         else { return nil }
-        // The server has refused the new token. Therefore it would also refuse another new token.
+        // The server has refused the new token. Therefore the server would also refuse another new token.
         if refused.isNew { return nil }
         let errors = challenge.challenges(of: "Bearer").compactMap { $0["error"] }
         if errors.contains(where: { $0.isExactly("insufficient_scope") || $0.isExactly("invalid_request") }) { return nil }

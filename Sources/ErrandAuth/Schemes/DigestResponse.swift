@@ -4,8 +4,8 @@ internal import ErrandCore
 internal import ErrandFormats
 internal import ErrandHashing
 
-/// The response to a challenge of the scheme Digest ([RFC 7616](https://www.rfc-editor.org/rfc/rfc7616)): a value without a clock
-/// and without randomness.
+/// The response to a challenge of the scheme Digest ([RFC 7616](https://www.rfc-editor.org/rfc/rfc7616)): a pure value that uses
+/// neither a clock nor random numbers.
 struct DigestResponse: Sendable {
     /// A hash function, with or without a session key.
     struct Algorithm: Sendable, Hashable {
@@ -102,7 +102,7 @@ struct DigestResponse: Sendable {
         guard offered.isEmpty || offersAuth || offersAuthInt else { return nil }
     }
 
-    /// Returns the words of a list. All characters that can't be part of a word separate words.
+    /// Returns the words of a list. Every character that can't be part of a word is a separator.
     private static func words(of list: String) -> [String] {
         list.utf8.split { !$0.isASCIILetter && !$0.isASCIIDigit && $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: "_") }.map {
             String(Substring($0))

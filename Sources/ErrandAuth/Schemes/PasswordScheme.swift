@@ -2,7 +2,7 @@
 public import ErrandCore
 internal import Synchronization
 
-/// A user and a password, by the strongest scheme that the server offers: Digest, or else Basic.
+/// A user and a password, proved by the strongest scheme that the server offers: Digest, or else Basic.
 ///
 /// ```swift
 /// stack.authenticate(.password(user: "joe", password: password))
@@ -78,7 +78,8 @@ extension PasswordScheme: CustomStringConvertible, HidesStorage {
 }
 
 extension AuthenticationScheme where Self == PasswordScheme {
-    /// A user and a password, by the strongest scheme that the server offers: Digest, or else Basic. See ``PasswordScheme``.
+    /// A user and a password, proved by the strongest scheme that the server offers: Digest, or else Basic. See
+    /// ``PasswordScheme``.
     ///
     /// - Parameters:
     ///   - user: the name of the user, without control characters, and for Basic without a colon.

@@ -11,12 +11,13 @@ extension ProxyAuthenticator {
     ///     .authenticated(by: .digest(user: "joe", password: password))
     /// ```
     ///
-    /// The authenticator supports the features of ``DigestScheme``, but `auth-int` only for tunnels: a proxy authenticator does not
-    /// see the body of a request.
+    /// The authenticator supports the features of ``DigestScheme``, but `auth-int` only for tunnels, because a proxy authenticator
+    /// does not see the body of a request.
     ///
-    /// The authenticator responds to the strongest challenge of the proxy. If only the nonce was too old (`stale`), or came with an
-    /// earlier request, the authenticator responds once more. A refused password is not sent again for the same request or tunnel.
-    /// The authenticator remembers which proxies have offered Digest, for at most 100 proxies.
+    /// The authenticator responds to the strongest challenge of the proxy. If the proxy refuses only the nonce, because the nonce
+    /// was too old (`stale`) or came with an earlier request, the authenticator responds once more. A refused password is not sent
+    /// again for the same request or tunnel. The authenticator remembers which proxies have offered Digest, for at most 100
+    /// proxies.
     ///
     /// Copies share the counts of their nonces: create one authenticator for each proxy, not for each request.
     ///
@@ -24,8 +25,8 @@ extension ProxyAuthenticator {
     ///   - user: the name of the user, without control characters. Otherwise, the request fails with ``TransportError/Code/proxy``.
     ///   - password: the password.
     ///   - orBasic: whether the password is sent as Basic to a proxy that asks for Basic and has never offered Digest in any form.
-    ///     Default: `false`. Basic can't carry a user with a colon or control characters: the request then fails as without
-    ///     credentials.
+    ///     Default: `false`. Basic can't carry a user with a colon or control characters: then the request fails as if there were
+    ///     no credentials.
     public static func digest(user: String, password: String, orBasic: Bool = false) -> ProxyAuthenticator {
         digest(user: user, password: password, orBasic: orBasic, clientNonce: DigestScheme.randomClientNonce)
     }

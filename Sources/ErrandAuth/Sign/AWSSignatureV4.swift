@@ -56,8 +56,8 @@ public struct AWSSignatureV4: RequestSigner {
     ///   - region: the region of the service, such as `eu-central-1`.
     ///   - service: the name of the service, such as `s3`, `execute-api` or `bedrock`.
     ///   - now: returns the current date.
-    ///   - credentials: returns the credentials; called for each attempt. The function fetches, keeps and renews temporary
-    ///     credentials.
+    ///   - credentials: returns the credentials; called for each attempt. The closure must itself fetch, keep and renew
+    ///     temporary credentials.
     public init(
         region: String, service: String, now: @escaping @Sendable () -> Date = { Date() },
         credentials: @escaping @Sendable () async throws -> AWSCredentials

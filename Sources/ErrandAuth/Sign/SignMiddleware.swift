@@ -47,7 +47,8 @@ extension RequestSigner {
 /// **Origins that get a signature:** the origins in `origins`, or else the origin that each request itself names, as with
 /// ``AuthenticateMiddleware``.
 ///
-/// **Per request:** with `request.options.sign = .off`, a request is not signed. With `.use(signer)`, another signer signs.
+/// **Per request:** with `request.options.sign = .off`, a request is not signed. With `.use(signer)`, the given signer signs
+/// the request.
 public struct SignMiddleware: HTTPMiddleware {
     private let signer: any RequestSigner
     private let scope: CredentialScope

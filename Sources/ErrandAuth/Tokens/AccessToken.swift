@@ -4,7 +4,8 @@ public import ErrandCore
 /// A token that gives access ([RFC 6749, section 1.4](https://www.rfc-editor.org/rfc/rfc6749#section-1.4)), with its refresh token
 /// and its dates.
 ///
-/// Descriptions and mirrors show no token: `token, expires 2026-01-01 12:00:00 +0000, can be refreshed`. The encoded form has all tokens.
+/// Descriptions and mirrors show no token: `token, expires 2026-01-01 12:00:00 +0000, can be refreshed`. The encoded form contains all
+/// tokens.
 public struct AccessToken: Sendable, Hashable, Codable {
     /// The access token, in the form that requests carry.
     public var value: String
@@ -30,7 +31,7 @@ public struct AccessToken: Sendable, Hashable, Codable {
     /// `nil` in the tokens that a source returns, and in tokens that an earlier version of this library has stored.
     ///
     /// Two tokens of different sign-ins are not equal. So a stored token is not equal to the token that was signed in. To compare
-    /// them, compare ``value``.
+    /// only the access tokens, compare ``value``.
     public var signInID: String?
 
     /// Creates a token.

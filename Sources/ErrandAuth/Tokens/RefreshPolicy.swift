@@ -3,7 +3,7 @@ internal import ErrandCore
 
 /// The time and the rate at which a ``TokenSource`` refreshes its token.
 public struct RefreshPolicy: Sendable, Hashable {
-    /// The time between the refresh of a valid token and the token's end: 60 s by default.
+    /// The lead time: how long before its expiry date a valid token is refreshed. 60 s by default.
     ///
     /// - If a token's life is longer than 10 × `leadTime`, the token is refreshed after nine tenths of its life.
     /// - If a token's life is shorter than 2 × `leadTime`, the token is refreshed after half of its life.

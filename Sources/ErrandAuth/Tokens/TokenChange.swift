@@ -8,8 +8,8 @@ public enum TokenChange: Sendable, CustomStringConvertible, HidesStorage {
     case signedIn(AccessToken)
     /// The account's token was refreshed. The value is the new token.
     case refreshed(AccessToken)
-    /// Nobody is signed in. The error is `nil` if the app has signed out, and the error of the refresh if a server has refused a
-    /// refresh.
+    /// Nobody is signed in. The error is `nil` if the app has signed out. If a server has refused a refresh, the error is the
+    /// error of that refresh.
     case signedOut(because: (any Error)?)
 
     /// The change in words, without secrets.

@@ -1,7 +1,7 @@
 #if Auth
 internal import ErrandCore
 
-/// The decisions of a ``TokenSource``: a value without a clock, a lock or a task.
+/// The decisions of a ``TokenSource``. The type is a pure value, without a clock, a lock or a task.
 struct TokenMachine: Sendable {
     /// A token, and the numbers that distinguish the token from earlier tokens and from the tokens of other sources.
     struct Issued: Sendable {
@@ -17,8 +17,8 @@ struct TokenMachine: Sendable {
         var isNew = false
     }
 
-    /// A refresh of an account, identified by the number of earlier refreshes. If a late request begins a refresh that has already
-    /// ended, the refresh is not repeated.
+    /// A refresh of an account, identified by the number of earlier refreshes. If a late request asks for a refresh that has
+    /// already ended, the refresh is not repeated.
     struct RefreshID: Hashable, Sendable {
         let account: Int
         let refreshes: Int

@@ -25,8 +25,8 @@ internal import Synchronization
 ///   if the server refuses their token.
 /// - If a server permanently refuses to refresh a token, a valid token is used until the token expires or a server refuses it. Then
 ///   nobody is signed in.
-/// - If a new token has already expired by its date, its date or the clock of this machine is wrong. The token is used until a
-///   server refuses it.
+/// - If the expiry date of a new token is already in the past, that date or the clock of this machine is wrong. The token is
+///   used until a server refuses it.
 ///
 /// **Within a refresh:** requests through a stack that authenticates with the same source are sent without its token. Therefore, a
 /// refresh and a store may use the same client. Within a refresh, ``token(by:)`` throws.
@@ -75,7 +75,8 @@ public final class TokenSource: Sendable {
     /// The sources for which this task does work.
     @TaskLocal private static var work: [Mark] = []
 
-    /// Marks the work of a source while it is in progress. When the work has ended, tasks that still run no longer belong to the work.
+    /// Marks the work of a source while it is in progress. When the work has ended, any tasks that are still running are no longer
+    /// part of the work.
     private final class Mark: Sendable {
         let source: Int
         private let hasEnded = Atomic(false)
@@ -349,7 +350,7 @@ public final class TokenSource: Sendable {
         do {
             new = try await marked { try await refresh(old) }
         } catch is CancellationError {
-            // The app's `refresh` threw the cancellation, or the account has changed.
+            // Either the app's `refresh` threw a `CancellationError`, or the account has changed.
             guard state.withLock({ $0.machine.account == account }) else { throw CancellationError() }
             let error = AuthenticationError(.refreshFailed, underlying: CancellationError())
             state.withLock { _ = $0.machine.fail(error, isFinal: false, account: account, at: now()) }
@@ -436,7 +437,7 @@ public final class TokenSource: Sendable {
     @discardableResult
     public func signOut() async throws -> AccessToken? { try await signOut(clearing: []) }
 
-    /// Signs out as ``signOut()``, and removes the account's data from stores.
+    /// Signs out like ``signOut()``, and removes the account's data from stores.
     ///
     /// ```swift
     /// try await tokens.signOut(clearing: [cache, cookies])
@@ -468,7 +469,7 @@ public final class TokenSource: Sendable {
         return old
     }
 
-    /// - Returns: the latest token, and the number of the account until now.
+    /// - Returns: the latest token, and the number of the account before the change.
     @discardableResult
     private func change(to token: AccessToken?) -> (old: AccessToken?, account: Int) {
         let old = state.withLock { state in
@@ -495,8 +496,8 @@ public final class TokenSource: Sendable {
         try await Task(executorPreference: executor) { try await work() }.value
     }
 
-    /// Waits until refreshes and writes to the store that are in progress have ended. Call this function before a program ends.
-    /// Otherwise, a new token could be lost.
+    /// Waits until all current refreshes and all current writes to the store have ended. Call this function before a program
+    /// ends. Otherwise, a new token could be lost.
     ///
     /// If the task is cancelled, the wait continues.
     ///

@@ -42,8 +42,8 @@ public protocol TokenStore: Sendable {
     ///
     /// - Throws: the errors of `work`, and an error if other processes hold the lock too long.
     func exclusively(_ work: @Sendable () async throws -> Void) async throws
-    /// Runs `work` while no other process runs its `work` of this function. `work` loads the token, and then saves or removes the
-    /// token. By default, `work` runs without a lock.
+    /// Runs `work` while no other process is within this function. `work` loads the token, and then saves or removes the token.
+    /// By default, `work` runs without a lock.
     ///
     /// `work` sends no request. A sign-in or a sign-out waits here for the writes of other processes, and not for their refreshes.
     /// Use a different lock than in ``exclusively(_:)``.
@@ -84,8 +84,9 @@ public final class MemoryTokenStore: TokenStore {
 /// - If another process has signed in, earlier requests fail with the reason `accountChanged`. Later requests belong to the new account.
 /// - If another process has signed out, or the file was removed, the next refresh signs out.
 ///
-/// The file is JSON, and also has a random identifier of the sign-in. A file of an earlier version has no identifier, and can still
-/// be read. If a process with an earlier version refreshes or signs in, the other processes see a sign-in with another account.
+/// The file contains the token and a random identifier of the sign-in, as JSON. A file of an earlier version has no identifier, and
+/// can still be read. If a process with an earlier version refreshes or signs in, the other processes see a sign-in with another
+/// account.
 ///
 /// The file is replaced as a whole: after a crash, the file has the old token or the new token. Anybody who can read the file can
 /// use the token. On Apple's platforms, prefer the keychain.
@@ -142,8 +143,8 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
     ///
     /// On a copy-on-write file system, such as APFS, the save can still fail for lack of space.
     ///
-    /// - Throws: ``/ErrandCore/FileWriteError`` with the reason and a suggestion; ``TokenFileError`` if the writes of others take
-    ///   more than 30 s.
+    /// - Throws: ``/ErrandCore/FileWriteError`` with the reason and a suggestion; ``TokenFileError`` if the writes of other
+    ///   processes or stores take more than 30 s.
     public func prepareToSave() async throws {
         do {
             try await atomically { try await PrivateFile.reserve(path) }
@@ -158,7 +159,7 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
     /// releases the space that ``prepareToSave()`` has reserved.
     ///
     /// - Throws: the errors of `work`; ``/ErrandCore/FileWriteError`` if the file `PATH.lock` can't be created; ``TokenFileError``
-    ///   if the work of others takes more than 120 s.
+    ///   if the work of other processes or stores takes more than 120 s.
     public func exclusively(_ work: @Sendable () async throws -> Void) async throws {
         guard let lock = try await PrivateFile.lock(path + ".lock", within: Self.patience, clock: clock) else {
             throw TokenFileError(path: path, reason: "another process has been refreshing it for \(Self.patience)")
@@ -172,7 +173,7 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
     /// Runs `work` while no other process, and no other store of this process, writes the same file.
     ///
     /// - Throws: the errors of `work`; ``/ErrandCore/FileWriteError`` if the file `PATH.write-lock` can't be created;
-    ///   ``TokenFileError`` if the work of others takes more than 30 s.
+    ///   ``TokenFileError`` if the work of other processes or stores takes more than 30 s.
     public func atomically(_ work: @Sendable () async throws -> Void) async throws {
         guard let lock = try await PrivateFile.lock(path + ".write-lock", within: Self.writePatience, clock: clock) else {
             throw TokenFileError(path: path, reason: "another process has been writing it for \(Self.writePatience)")

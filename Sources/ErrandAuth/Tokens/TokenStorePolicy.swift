@@ -3,8 +3,8 @@ internal import ErrandCore
 internal import ErrandFormats
 internal import ErrandHashing
 
-/// The rules by which a ``TokenSource`` uses its store, which other processes may share: a value without a store, a clock or a
-/// task.
+/// The rules by which a ``TokenSource`` uses its store, which other processes may share. The type is a pure value, without a
+/// store, a clock or a task.
 ///
 /// **The record.** The store holds one token and the identifier of its sign-in (``AccessToken/signInID``): a random text, which
 /// each sign-in makes anew and each refresh keeps. If the identifiers of two tokens are equal, the tokens belong to the same
@@ -118,7 +118,7 @@ struct TokenStorePolicy: Sendable, Hashable {
     /// - Returns: the change to write.
     mutating func signOut() -> Change {
         defer { signIn = nil }
-        // An unsaved sign-in would have replaced any record.
+        // With a `nil` ID, any record is removed: an unsaved sign-in would also have replaced any record.
         return .signOut(id: signIn.flatMap { $0.isStored ? $0.id : nil })
     }
 
@@ -152,7 +152,7 @@ struct TokenStorePolicy: Sendable, Hashable {
     /// - Parameters:
     ///   - stored: the record; `nil` if the store is empty.
     ///   - own: the token of this source.
-    ///   - isSaved: whether the store has taken all changes of this source.
+    ///   - isSaved: whether the store has saved all changes of this source.
     ///   - hasUnsaved: whether one of these changes is a token that a refresh has obtained. The obtained token is not in use yet.
     func beforeRefresh(stored: AccessToken?, own: AccessToken?, isSaved: Bool, hasUnsaved: Bool, at now: Date) -> Start {
         if hasUnsaved { return .save }

@@ -3,7 +3,7 @@ internal import Synchronization
 
 /// An encoder or a decoder of one content coding, based on a library of the system.
 protocol Codec: AnyObject, Sendable {
-    /// Uses bytes from the front of `input`, and produces bytes.
+    /// Consumes bytes from the front of `input`, and produces encoded or decoded bytes.
     ///
     /// - Parameters:
     ///   - limitBytes: the largest number of bytes to produce, at least 1. If the codec produces this number of bytes, it may hold
@@ -35,7 +35,7 @@ struct CodecStep: Sendable {
     var output: Data
 }
 
-/// The state of a library of the system. Only one caller uses it at a time.
+/// The state of one encoder or decoder of a system library. Only one caller at a time uses the state.
 protocol CodecState: ~Copyable {
     mutating func step(
         _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer, isLast: Bool

@@ -105,13 +105,14 @@ enum ContentCoding: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether zeros may follow the end of the content. A gzip file that was copied in blocks, as to a tape, ends with zeros.
+    /// Whether zeros may follow the end of the content. If a gzip file was copied in blocks, for example to a tape, the file
+    /// ends with zeros.
     var mayHavePadding: Bool { self == .gzip }
 
     #if Zstandard
-    /// Returns whether a frame of content, or a skippable frame, begins with these bytes
-    /// ([RFC 8878, sections 3.1.1 and 3.1.2](https://www.rfc-editor.org/rfc/rfc8878#section-3.1.1)). Without this check, the library
-    /// would also decode formats that are older than the standard, without the limit of the window.
+    /// Returns whether a frame of content, or a skippable frame, begins with these bytes ([RFC 8878, sections 3.1.1 and
+    /// 3.1.2](https://www.rfc-editor.org/rfc/rfc8878#section-3.1.1)). Without this check, the Zstandard library would also decode
+    /// formats that are older than the standard, without the limit of the window.
     private static func hasFrame(beginningWith input: Data) -> Bool? {
         let bytes = Array(input.prefix(4))
         guard let first = bytes.first else { return nil }

@@ -32,7 +32,7 @@ internal import ErrandFormats
 /// uncompressed request gets a different status, or can't be sent. At most 1,000 refusals are remembered.
 ///
 /// **Place:** inside `validateStatus`. Inside `redirect` and `retry`, each hop and each attempt is compressed as its origin
-/// requires. Middleware that signs a body, computes its digest, or counts bytes on the wire belongs inside.
+/// requires. Middleware that signs a body, computes its digest, or counts bytes on the wire belongs inside this layer.
 ///
 /// **Per request:** `request.options.compressRequests = .gzip` compresses this request. `.off` sends it uncompressed.
 public struct CompressRequestsMiddleware: HTTPMiddleware {

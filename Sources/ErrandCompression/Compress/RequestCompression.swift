@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// A content coding for the bodies of requests, which the server must support.
+/// A content coding for the bodies of requests. The server must support the coding.
 ///
 /// ```swift
 /// request.options.compressRequests = .gzip

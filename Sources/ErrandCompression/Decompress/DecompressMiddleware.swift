@@ -29,7 +29,7 @@ public import ErrandCore
 /// If a body can't be decoded, ends early, or exceeds the ``DecompressionLimits``, reading the body throws ``ContentDecodingError``.
 ///
 /// **Place:** outside `cache`, which stores the bytes on the wire; inside `redirect` and `validateStatus`. Observers of sizes on
-/// the wire, such as `metrics`, belong inside.
+/// the wire, such as `metrics`, belong inside this layer.
 ///
 /// **Per request:** `request.options.decompress = .off` requests and decodes no compressed content. `.use(limits)` sets other limits.
 public struct DecompressMiddleware: HTTPMiddleware {

@@ -1,6 +1,6 @@
-/// Limits of decoding, against bodies that are small on the wire and huge when they are decoded (decompression bombs).
+/// Limits that protect against decompression bombs: bodies that are small on the wire and huge when they are decoded.
 ///
-/// Two more limits are fixed: the window of Brotli and Zstandard, and 1,000 members or frames in a row without content.
+/// Two more limits are fixed: the window of Brotli and Zstandard, and at most 1,000 members or frames in a row without content.
 public struct DecompressionLimits: Sendable, Hashable {
     /// The default limits: 100 decoded bytes for each received byte, checked from 1 MiB of decoded bytes on. No size limit. At most 5
     /// codings.
@@ -10,8 +10,8 @@ public struct DecompressionLimits: Sendable, Hashable {
     public var maxBytes: Int?
     /// The largest number of decoded bytes for each received byte: 100 by default, at least 1. `nil`: no limit.
     public var maxRatio: Int?
-    /// The number of decoded bytes up to which ``maxRatio`` is not checked, because small bodies may be very regular: 1 MiB by default,
-    /// at least 0.
+    /// The number of decoded bytes up to which ``maxRatio`` is not checked, because small bodies may be compressed very well: 1 MiB by
+    /// default, at least 0.
     public var ratioThresholdBytes: Int
     /// The largest number of content codings of one body: 5 by default, at least 1.
     public var maxCodings: Int

@@ -4,9 +4,10 @@ internal import Synchronization
 /// The circuits of the origins that a stack sends to. Use a breaker to read a circuit's state, and to isolate an origin or to
 /// close its circuit.
 ///
-/// A breaker keeps at most 1,000 origins without a failure in the window, and 1,000 other origins. If a limit is exceeded, the breaker
-/// removes the least recently used origin of that kind, whose count then restarts. An origin that the app has isolated is never
-/// removed. Requests that have no origin yet, because `server` is further inside, share one circuit, whose changes are not reported.
+/// A breaker keeps at most 1,000 origins that have a failure in the window, and at most 1,000 origins that have no failure. If a limit
+/// is exceeded, the breaker removes the least recently used origin of that kind. The counts of a removed origin restart from zero. An
+/// origin that the app has isolated is never removed. Requests that have no origin yet, because `server` is further inside, share one
+/// circuit, whose changes are not reported.
 public final class CircuitBreaker: Sendable {
     /// The state of a circuit.
     public enum State: Sendable, Hashable {
@@ -20,10 +21,11 @@ public final class CircuitBreaker: Sendable {
         case isolated
     }
 
-    /// The number of origins that are kept of each kind: origins with a failure in the window, and origins without a failure.
+    /// The largest number of origins of each kind. The kinds are origins with a failure in the window, and origins without a
+    /// failure.
     private static let originLimit = 1_000
 
-    /// When circuits open and close.
+    /// The rules for opening and closing a circuit.
     public let policy: CircuitBreakerPolicy
     private let elapsed: @Sendable () -> Duration
     private let onChange: @Sendable (Origin, State) -> Void
@@ -35,7 +37,8 @@ public final class CircuitBreaker: Sendable {
     /// The changes to report, in the order in which they happened.
     private struct Changes: Sendable {
         var unreported: [(origin: Origin, state: State)] = []
-        /// Whether a thread is calling `onChange`. Then other threads only append their changes.
+        /// Whether a thread is calling `onChange`. While a thread is calling the closure, other threads only append their
+        /// changes.
         var isReporting = false
     }
 
@@ -43,7 +46,7 @@ public final class CircuitBreaker: Sendable {
     ///
     /// - Parameters:
     ///   - policy: the rules for opening and closing a circuit. Default: ``CircuitBreakerPolicy/standard``.
-    ///   - clock: the clock that measures windows and breaks.
+    ///   - clock: the clock that measures the policy's durations.
     ///   - onChange: called when the circuit of an origin changes, with its new state. The calls come one at a time, in the order of the
     ///     changes, and outside of any lock. The closure must return quickly.
     public init(

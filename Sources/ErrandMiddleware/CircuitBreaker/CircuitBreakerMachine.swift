@@ -21,7 +21,7 @@ package struct CircuitBreakerMachine: Sendable {
         var calls = 0
         var failed = 0
         var slow = 0
-        /// The latest instant until which a failed call was asked to wait.
+        /// The latest end of a wait that the server asked for after a failed call.
         var pausedUntil: Duration?
     }
 
@@ -43,11 +43,11 @@ package struct CircuitBreakerMachine: Sendable {
 
     package enum Entry: Sendable, Hashable {
         case go(generation: Int)
-        /// The call is refused, for the remaining duration; `nil` if the duration is unknown.
+        /// The call is refused for this remaining duration; `nil`: the duration is unknown.
         case refused(for: Duration?)
     }
 
-    /// Whether a call may begin at the instant `now`, which is counted from any fixed instant.
+    /// Decides whether a call may begin at the instant `now`. An instant is a duration since an arbitrary fixed instant.
     package mutating func enter(at now: Duration) -> Entry {
         switch state {
         case .closed: return .go(generation: generation)

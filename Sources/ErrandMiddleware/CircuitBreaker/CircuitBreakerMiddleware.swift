@@ -81,7 +81,7 @@ extension HTTPSender {
     /// let stack = transport.circuitBreaker(breaker).retry()
     /// ```
     ///
-    /// - Parameter breaker: the circuits. Keep it to read their state.
+    /// - Parameter breaker: the circuits. Keep the breaker to read the state of a circuit.
     public func circuitBreaker(_ breaker: CircuitBreaker = CircuitBreaker()) -> HTTPStack {
         wrapped(by: CircuitBreakerMiddleware(breaker))
     }

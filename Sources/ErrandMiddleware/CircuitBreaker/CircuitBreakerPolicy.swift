@@ -1,6 +1,6 @@
 internal import ErrandCore
 
-/// When a circuit breaker opens, how long it stays open, and when it closes.
+/// The rules for when a circuit breaker opens, how long it stays open, and when it closes.
 ///
 /// ```swift
 /// let policy = CircuitBreakerPolicy(failureRatio: 0.3, minimumCalls: 50, breakTime: .seconds(10))
@@ -21,7 +21,7 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
     public var longestBreak: Duration
     /// The number of calls that must succeed, in sequence or concurrently, before a half-open circuit closes: at least 1, 3 by default.
     public var probeCount: Int
-    /// The duration from which a call is treated as slow; `nil`, the default: no call is treated as slow.
+    /// The shortest duration of a slow call; `nil`, the default: no call is treated as slow.
     public var slowCallThreshold: Duration?
     /// The share of slow calls at which the circuit opens: from 0 to 1, 0.5 by default.
     public var slowCallRatio: Double
@@ -56,7 +56,8 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
     /// Opens for 5 s when half of at least 20 calls within 30 s fail, and closes after three successful probes.
     public static let standard = CircuitBreakerPolicy()
 
-    /// The time for which the circuit opens, and the condition: `opens for 5 s if 50 % of at least 20 calls in 30 s fail`.
+    /// The time for which the circuit stays open, and the condition under which it opens: `opens for 5 s if 50 % of at least 20
+    /// calls in 30 s fail`.
     public var description: String {
         let slow = slowCallThreshold.map { " or \(slowCallRatio.inPercent) take longer than \($0.inWords)" } ?? ""
         let calls = "\(failureRatio.inPercent) of at least \(minimumCalls) calls in \(window.inWords) fail"

@@ -1,7 +1,7 @@
 public import ErrandCore
 
-/// The parts of two requests that must be equal if the requests share an exchange. A key contains secrets. Therefore it stays in memory,
-/// and its description shows no secret.
+/// The parts of two requests that must be equal if the requests share an exchange. A key contains secrets. Therefore a key is kept only
+/// in memory, and the description of a key shows no secret.
 struct CoalesceKey: Hashable, Sendable {
     private let method: HTTPRequest.Method
     private let url: [String?]
@@ -9,7 +9,7 @@ struct CoalesceKey: Hashable, Sendable {
     private let body: Data
     private let options: RequestOptions.Identity
     private let own: String?
-    /// The phase limits of the stack, because a condition may choose them.
+    /// The phase limits of the stack. A condition of the stack may choose other limits for each request.
     private let limits: [Duration?]?
 
     // These fields are always compared, because they select another response for the same URL, or describe the content.
@@ -51,7 +51,7 @@ extension CoalesceMiddleware {
     /// stack.coalesce(by: .all(except: [HTTPField.Name("X-Client-Time")!]))
     /// ```
     ///
-    /// With every choice, these fields must be equal:
+    /// For every choice of fields, these fields must also be equal:
     ///
     /// - sensitive fields, so that no caller gets a response to another caller's credentials. A field is sensitive by a name in
     ///   ``/ErrandCore/Sensitivity``, by a name that the request declares, or by the never-index flag

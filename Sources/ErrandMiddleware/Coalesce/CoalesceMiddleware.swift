@@ -10,7 +10,7 @@ internal import Synchronization
 /// ```
 ///
 /// **Place:** inside the cache, so that a hit does not wait, and outside `circuitBreaker` and the limits: a shared exchange takes one slot.
-/// Inside `retry` and `authenticate`, because each caller handles the response itself.
+/// Also inside `retry` and `authenticate`, because each caller handles the response independently.
 ///
 /// A request can share an exchange only if it has a safe method (GET, HEAD, OPTIONS or QUERY; [RFC 9110, section
 /// 9.2.1](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1) and [RFC 10008](https://www.rfc-editor.org/rfc/rfc10008)), an authority,
@@ -19,10 +19,10 @@ internal import Synchronization
 /// - method, URL and body;
 /// - the fields, including fallback fields and always including credentials: see ``Fields``;
 /// - the value that `additionalKey` returns;
-/// - the options, as each key defines it (``/ErrandCore/OptionKey/identity(of:)``). These options must be equal: declared secret names,
-///   phase and attempt limits, delay, hedging, redirects, your own options, and the middleware that is switched off. These options may
-///   differ: deadline, timeout, retry policy, event sink, log, tags and URL template. A request with an option that can't be compared
-///   never shares an exchange.
+/// - the options: each key defines how its values are compared (``/ErrandCore/OptionKey/identity(of:)``). These options must be equal:
+///   declared secret names, phase and attempt limits, delay, hedging, redirects, your own options, and the middleware that is switched
+///   off. These options may differ: deadline, timeout, retry policy, event sink, log, tags and URL template. A request with an option
+///   that can't be compared never shares an exchange.
 ///
 /// The priority may differ too, with one exception. If a shared request has no response yet, and a new caller has a higher priority, this
 /// caller sends its own request. Later callers join the new request.
@@ -87,8 +87,8 @@ public struct CoalesceMiddleware: HTTPMiddleware {
         try Task.checkCancellation()
         let caller = Caller(request)
         if caller.isTooLate { throw caller.timedOut(.queue, .notSent) }
-        // A sender that cancels an exchange without its callers may also cancel the next exchange. Therefore a caller changes the
-        // exchange at most once.
+        // If a sender cancels an exchange although every caller still waits, the sender may also cancel the next exchange.
+        // Therefore a caller joins at most two exchanges.
         for _ in 0..<2 {
             let seat = table.join(key, request)
             if seat.isFirst { seat.exchange.send(request, to: next) }
@@ -102,13 +102,14 @@ public struct CoalesceMiddleware: HTTPMiddleware {
 
     /// The current number of shared exchanges and callers, for gauges and tests.
     public struct State: Sendable, Hashable {
-        /// The exchanges that a caller waits for, or whose body a caller has not read to its end.
+        /// The number of exchanges that have a waiting caller, or a caller that has not read the whole body.
         public let inFlight: Int
-        /// The callers that share the exchanges.
+        /// The number of callers that share the exchanges.
         public let callers: Int
     }
 
-    /// The current number of shared exchanges and callers. Reading it takes time proportional to the number of exchanges.
+    /// The current number of shared exchanges and callers. Reading this property takes time proportional to the number of
+    /// exchanges.
     public var state: State { table.counts }
 }
 
@@ -151,7 +152,7 @@ private final class SharedExchanges: Sendable {
     }
 
     private func close(_ key: CoalesceKey, _ number: Int) {
-        // The value is released outside the lock.
+        // The removed exchange is released outside the lock.
         let closed = state.withLock { state in
             state.open[key]?.number == number ? state.open.removeValue(forKey: key) : nil
         }
@@ -159,7 +160,7 @@ private final class SharedExchanges: Sendable {
     }
 
     private func remove(_ number: Int) {
-        // The value is released outside the lock.
+        // The removed exchange is released outside the lock.
         let removed = state.withLock { $0.all.removeValue(forKey: number) }
         _ = removed
     }
@@ -185,7 +186,7 @@ extension HTTPSender {
     /// ```
     ///
     /// - Parameters:
-    ///   - fields: the fields that must be equal. Default: all except the fields that are new in every request.
+    ///   - fields: the fields that must be equal. Default: all fields except the fields that have a new value in every request.
     ///   - viewLimitBytes: the largest number of body bytes that are buffered for a slow caller, at least 0. Default: 5 MiB.
     ///   - additionalKey: returns a further value that must be equal in the requests. `nil` equals `nil`. Default: a closure that
     ///     returns `nil`.

@@ -93,7 +93,8 @@ struct SharedSeat: Sendable {
     }
 }
 
-/// The error for a shared exchange that an inner layer has cancelled. Only the first caller may throw it as a `CancellationError`.
+/// The error for a shared exchange that an inner layer has cancelled. Only the first caller may throw a `CancellationError`
+/// instead of this error.
 struct CancelledBelow: Error {
     func failure(of request: Request, _ phase: ExchangePhase) -> TransportError {
         TransportError(
@@ -115,7 +116,7 @@ private final class BodyView: BodySource {
         do {
             guard caller.request.deadline != nil else { return try await seat.exchange.next(for: seat.member) }
             if caller.isTooLate { throw caller.timedOut(.body, .sent) }
-            // Taking a buffered chunk costs less than a race.
+            // A buffered chunk is taken directly, because a race against the deadline costs more.
             if let chunk = seat.exchange.chunkAtHand(for: seat.member) { return chunk }
             return try await caller.race(.body, .sent) { [seat] in try await seat.exchange.next(for: seat.member) }
         } catch {

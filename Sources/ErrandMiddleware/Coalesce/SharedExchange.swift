@@ -17,7 +17,8 @@ final class SharedExchange: Sendable {
     /// A closure that is called when the last member has left.
     private let onOver: @Sendable () -> Void
     private let state = Mutex(SharedExchangeState())
-    /// The work of the exchange. Number 0 is the exchange itself. The reads of its body follow; at most one read is in progress.
+    /// The tasks of the exchange, by number. Task 0 sends the request. The following tasks read the body; at most one read is
+    /// in progress.
     private let work = SingleFlight<Int, Void>()
 
     init(
@@ -42,7 +43,7 @@ final class SharedExchange: Sendable {
 
     /// Removes a member. Does nothing for a member that has left.
     ///
-    /// - Parameter end: the outcome of its response's lifetime; `nil`: the lifetime continues.
+    /// - Parameter end: the outcome with which the lifetime of the member's response ends; `nil`: the lifetime continues.
     func leave(_ member: Int, _ end: ExchangeLifetime.Outcome?) {
         guard let left = state.withLock({ $0.leave(member) }) else { return }
         left.member.waiter?.resume()
@@ -78,7 +79,8 @@ final class SharedExchange: Sendable {
     func send(_ request: Request, to next: some HTTPSender) {
         var request = request
         request.deadline = nil  // each member has its own deadline
-        // Each member ends its own call. This includes the error of the back end that an outer `validateStatus` reads.
+        // Each member ends its own call. If an outer `validateStatus` needs the error of the back end, each member also reads
+        // that error.
         request.options.call.awaitsDecoding = false
         if request.options.call.passedStatusRule != nil { request.options.call.serviceErrors = nil }
         let shared = request

@@ -102,7 +102,7 @@ struct SharedExchangeState: Sendable {
 
     func isGone(_ id: Int) -> Bool { members[id] == nil }
 
-    /// Stores the continuation of a member, unless the member need not wait.
+    /// Stores the continuation of a member that must wait. Returns false if the member need not wait.
     mutating func wait(_ id: Int, _ waiter: CheckedContinuation<Void, any Error>) -> Bool {
         guard let member = members[id], member.waiter == nil, !isReady(member) else { return false }
         members[id]?.waiter = waiter
@@ -211,7 +211,7 @@ struct SharedExchangeState: Sendable {
             let hasRoom = members[id].map { $0.isAsking || !isAsked || $0.chunks.bytes + chunk.count <= limitBytes } ?? false
             if hasRoom {
                 members[id]?.chunks.append(chunk)
-                // The read is complete. Until the next read of this member, its buffer is limited again.
+                // The read is complete. From now until the member's next read, the buffer of the member is limited again.
                 members[id]?.isAsking = false
             } else {
                 if let lifetime = members.removeValue(forKey: id)?.lifetime { lifetimes.append(lifetime) }

@@ -28,7 +28,7 @@ public struct ConcurrencyLimit: Sendable, Hashable, CustomStringConvertible {
     ///   - minimum: the lowest limit: at least 1, which is the default.
     ///   - maximum: the highest limit, at least `minimum`. Default: 200.
     ///   - decrease: the factor of a decrease, more than 0 and less than 1. Default: 0.9.
-    ///   - slow: the time to the response head from which an exchange is treated as slow. Default: 5 s.
+    ///   - slow: the threshold for slow exchanges: an exchange is slow if its response head takes longer. Default: 5 s.
     public static func adaptive(
         initial: Int = 20, minimum: Int = 1, maximum: Int = 200, decrease: Double = 0.9, slow: Duration = .seconds(5)
     ) -> ConcurrencyLimit {

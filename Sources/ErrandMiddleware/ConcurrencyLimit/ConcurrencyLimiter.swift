@@ -18,8 +18,8 @@ final class ConcurrencyLimiter: Sendable {
         var isIdle: Bool { inUse == 0 && queue.isEmpty }
     }
 
-    /// The largest number of idle keys of an adaptive limit. Beyond this number, the least recently used key is removed. Keys in use are
-    /// kept, without a limit.
+    /// The largest number of idle keys that an adaptive limit keeps. Beyond this number, the least recently used key is removed. Keys in
+    /// use are kept, without a limit.
     private static let keyLimit = 1_000
 
     let limit: ConcurrencyLimit

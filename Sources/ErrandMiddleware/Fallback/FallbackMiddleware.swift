@@ -11,8 +11,8 @@ public import ErrandCore
 /// **Place:** inside `validateStatus`, outside `retry`: the fallback acts after the last attempt has failed. A cancelled call has no
 /// fallback. If the fallback fails too, the first failure is thrown, with the second failure in its `attempts`.
 ///
-/// **Two servers:** give each sender its own `server`, inside. A `server` outside of both makes the URL absolute. A `server` inside does
-/// not change a URL that names another origin, so the second server would get no request:
+/// **Two servers:** give each sender its own `server` as an inner layer. A `server` layer outside both senders makes the URL
+/// absolute. An inner `server` does not change a URL of another origin. Therefore the second server would get no request:
 ///
 /// ```swift
 /// let api = transport.server("https://a.example").retry()
@@ -21,7 +21,8 @@ public import ErrandCore
 /// ```
 ///
 /// In a stack that sorts its layers, `server` is outside `fallback`. Begin such a stack with the first server:
-/// `HTTPStack.ordered(around: transport.server("https://a.example"))`. The description of a stack reports a `server` outside of both.
+/// `HTTPStack.ordered(around: transport.server("https://a.example"))`. The description of a stack reports a `server` that is outside
+/// both senders.
 ///
 /// **Deadline:** if the request can be sent again, the first sender gets an earlier deadline. A quarter of the remaining time
 /// (`deadlineShare`) is reserved for the other sender. With `timeout(.seconds(10))` outside, the first sender has 7.5 s, including its
@@ -48,12 +49,12 @@ public struct FallbackMiddleware: HTTPMiddleware {
     /// Whether the other sender has its own server.
     private let hasServer: Bool
 
-    /// Creates a fallback that is a closure.
+    /// Creates a fallback that gets its response from a closure.
     ///
     /// - Parameters:
     ///   - name: the name of the layer in the stack's description.
     ///   - statuses: the status codes of the responses to replace. Default: none.
-    ///   - makeResponse: returns the other response; `nil` keeps the failure or the response.
+    ///   - makeResponse: returns the replacement; `nil`: the failure or the unwanted response is kept.
     public init(
         _ name: String = "closure", statuses: Set<Int> = [],
         _ makeResponse: @escaping @Sendable (_ request: Request, _ cause: Cause) async throws -> Response?
@@ -94,7 +95,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
 
     public var place: MiddlewarePlace { .fallback }
     public var appliesToPreparedRequests: Bool { false }
-    /// True: the other sender gets requests that skip the layers inside.
+    /// True, because a request to the other sender skips the inner layers.
     public var mayBypassInnerLayers: Bool { true }
 
     public var neighbors: [MiddlewareNeighbor] {
@@ -134,8 +135,8 @@ public struct FallbackMiddleware: HTTPMiddleware {
         }
     }
 
-    /// Sends the request to the first sender, with an earlier deadline. A passed deadline is not a cancellation, so that the inner layers
-    /// see a slow server.
+    /// Sends the request to the first sender, with an earlier deadline. If this deadline passes, the failure is a timeout and not a
+    /// cancellation, so that the inner layers see a slow server.
     private func first(_ request: Request, _ next: some HTTPSender) async throws -> Response {
         guard deadlineShare > 0, let deadline = request.deadline, request.body.replay.canRestart, request.mayBeSentAgain,
             case let remaining = deadline.remaining, remaining > .zero
@@ -227,7 +228,7 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - statuses: the status codes of the responses to replace. Default: none.
-    ///   - makeResponse: returns the other response; `nil` keeps the failure or the response.
+    ///   - makeResponse: returns the replacement; `nil`: the failure or the unwanted response is kept.
     public func fallback(
         statuses: Set<Int> = [],
         _ makeResponse: @escaping @Sendable (_ request: Request, _ cause: FallbackMiddleware.Cause) async throws -> Response?

@@ -12,13 +12,13 @@ internal import Synchronization
 ///
 /// Hedging helps if slowness is random: one of many servers stalls, or a packet is lost. Hedging applies to safe methods with a body that
 /// can be sent again, and without an upgrade; other requests pass through. Each attempt after the first takes a token of a
-/// ``RetryBudget``. If the budget is empty, nothing is hedged, so that a server that is slow from overload does not get twice the load.
+/// ``RetryBudget``. If the budget is empty, nothing is hedged, so that an overloaded, slow server does not get twice the load.
 ///
 /// If an attempt fails while another attempt is in progress, the result of the other attempt is used. If the only attempt in progress
 /// fails, that failure is the result, and `retry` handles it. A response with `Retry-After` (429, 503) ends the hedging of its request.
 ///
-/// The response is returned when the cancelled attempts have ended. The transports and middleware of this library end immediately. If
-/// your own sender ignores cancellation, the response is delayed until that sender ends.
+/// The response is returned when the cancelled attempts have ended. The transports and middleware of this library end a cancelled
+/// attempt immediately. If your own sender ignores cancellation, the response is delayed until that sender ends.
 ///
 /// **Place:** inside `retry` and `coalesce` (which would merge the attempts), outside `circuitBreaker` and the limits, so that each
 /// attempt takes a slot. The race costs about 10 µs for each request.
@@ -75,10 +75,10 @@ public struct HedgeMiddleware: HTTPMiddleware {
         } else {
             response = try await next.send(request)
         }
-        // A refusal says nothing about the usual time of a response.
+        // A refusal says nothing about the usual response time.
         guard !policy.failingStatuses.contains(response.head.status.code) else { return response }
-        // The duration of the whole call is added, even if another attempt has won. Without slow calls, the delay would become shorter
-        // from call to call.
+        // The duration of the whole call is added as a response time, even if another attempt has won. If slow calls were left
+        // out, the delay would become shorter from call to call.
         latencies.add(elapsed(), policy.delay, of: origin)
         if ownsBudget { budget.deposit(origin) }
         return response

@@ -1,6 +1,6 @@
 internal import ErrandCore
 
-/// When a request with a slow response is sent again, concurrently with the first attempt.
+/// The rules for sending a request again, concurrently with the first attempt, when its response is slow.
 ///
 /// ```swift
 /// stack.hedge(HedgePolicy(.fixed(.milliseconds(200)), maxAttempts: 3))
@@ -31,7 +31,8 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
         ///   - window: the age up to which responses are included. Default: 60 s. The actual age limit varies between half of
         ///     this duration and all of it.
         ///   - minimum: the shortest delay, at least zero. Default: 1 ms.
-        ///   - samples: the lowest number of responses in the window at which requests are hedged, at least 1. Default: 30.
+        ///   - samples: the number of responses in the window that is necessary before requests are hedged; at least 1.
+        ///     Default: 30.
         public static func percentile(
             _ share: Double, window: Duration = .seconds(60), minimum: Duration = .milliseconds(1), samples: Int = 30
         ) -> Delay {
@@ -78,7 +79,7 @@ package struct HedgeRace: Sendable {
         case timeUp
         /// An attempt failed, or its response has a failing status.
         case failed(isPushback: Bool)
-        /// An attempt has a final response.
+        /// An attempt has returned a final response.
         case responded
     }
 

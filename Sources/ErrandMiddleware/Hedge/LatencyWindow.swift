@@ -1,7 +1,8 @@
 /// The recent response times of an origin: a histogram of the current and the previous half of a window. Each value is exact to one
 /// sixteenth.
 ///
-/// The type has a fixed size. Adding a value takes O(1), a percentile O(n) in the number of cells.
+/// The type has a fixed size. Adding a value takes constant time. Computing a percentile takes time proportional to the number
+/// of cells.
 package struct LatencyWindow: Sendable {
     /// The number of doublings from 1 µs to the longest distinct value, about 11 hours.
     private static let octaves = 36
@@ -28,7 +29,8 @@ package struct LatencyWindow: Sendable {
         currentCount += 1
     }
 
-    /// Returns the shortest duration that the given share of the values does not exceed. `nil` if there are fewer than `least` values.
+    /// Returns the percentile for `share`: the shortest duration that this share of the values does not exceed. `nil` if there are
+    /// fewer than `least` values.
     package mutating func percentile(_ share: Double, of least: Int, at now: Duration) -> Duration? {
         advance(to: now)
         guard count >= max(1, least) else { return nil }
@@ -49,7 +51,8 @@ package struct LatencyWindow: Sendable {
         (current, currentCount, began) = ([], 0, now)
     }
 
-    /// Returns the cell of a latency. Below 16 µs, there is one cell for each microsecond. Above, there are 16 cells for each doubling.
+    /// Returns the cell of a latency. Below 16 µs, there is one cell for each microsecond. Above 16 µs, there are 16 cells for each
+    /// doubling.
     private static func cell(of latency: Duration) -> Int {
         let microseconds = UInt64(max(0, min(latency / .microseconds(1), 4e10)))
         guard microseconds >= 16 else { return Int(microseconds) }

@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// Measures each layer inside it, and each phase of every exchange: a ``/ErrandCore/CallProfile``.
+/// Measures each inner layer and each phase of every exchange. The result is a ``/ErrandCore/CallProfile``.
 ///
 /// ```swift
 /// let stack = transport.timeout(.seconds(30)).profile()

@@ -10,7 +10,8 @@ internal import Synchronization
 /// let writes = transport.rateLimit(.perSecond(50), store: store)  // 50 in total
 /// ```
 public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits {
-    /// The largest number of stored keys without fields of their server, and also the largest number of stored keys with such fields.
+    /// The largest number of stored keys of each kind. The kinds are keys whose server sent rate-limit fields, and keys whose server sent
+    /// no such fields.
     public let maxKeys: Int
     private let elapsed: @Sendable () -> Duration
     private let machines: Mutex<TieredTable<String, RateLimitMachine>>
@@ -18,8 +19,8 @@ public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits {
     /// Creates an empty store.
     ///
     /// - Parameters:
-    ///   - maxKeys: the largest number of stored keys, at least 1. Default: 1,000. If there are more keys, the least recently
-    ///     used key is removed. A key without fields of its server never replaces a key with fields.
+    ///   - maxKeys: the largest number of stored keys of each kind (see ``maxKeys``); at least 1. Default: 1,000. If there are more keys of
+    ///     one kind, the least recently used key of that kind is removed.
     ///   - clock: the clock that measures windows. Pass the clock of the middleware.
     public init(maxKeys: Int = 1_000, clock: any Clock<Duration> = ContinuousClock()) {
         precondition(maxKeys >= 1, "maxKeys must be at least 1 (is \(maxKeys))")
@@ -44,10 +45,11 @@ public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits {
         return machines.withLock { $0[key] ?? RateLimitMachine() }.available(limit, at: now)
     }
 
-    /// Removes a key's grants and the server's fields: its next request is sent immediately.
+    /// Removes the grants of a key and its server's rate-limit fields. The next request of the key is sent immediately.
     ///
-    /// Requests that wait for the server notice within a minute. A key is the text that the limit's scope makes of a request:
-    /// `https://a.example` for ``/ErrandCore/RequestScope/origin``, an empty text for ``/ErrandCore/RequestScope/all``.
+    /// If a request is waiting because of the server's fields, the middleware notices the removal within a minute. A key is the
+    /// text that the scope of the limit returns for a request: `https://a.example` for ``/ErrandCore/RequestScope/origin``, an
+    /// empty text for ``/ErrandCore/RequestScope/all``.
     public func forget(_ key: String) { machines.withLock { $0.removeValue(forKey: key) } }
 
     /// This store.
@@ -65,7 +67,7 @@ public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits {
     /// The number of keys that are kept.
     package var keyCount: Int { machines.withLock(\.count) }
 
-    /// Changes a machine in place. The time for a copy would grow with the length of its ring.
+    /// Changes a machine in place. A copy would take time proportional to the length of the machine's ring.
     private func within<Result: Sendable>(_ key: String, _ body: (inout RateLimitMachine, Duration) -> Result) -> Result {
         machines.withLock { machines in
             // The clock is read under the lock, so that the instants are in order.

@@ -2,8 +2,8 @@ internal import ErrandCore
 
 /// The number of requests that may be sent in any window of a given length, and the number of requests in a burst.
 ///
-/// After a pause, `burst` requests may be sent without a wait. Then one request may be sent for each `window / count`. No window has more
-/// than `count` requests: with 50 requests in a second and a burst of 10, the first second has 50 requests, not 60.
+/// After a pause, `burst` requests may be sent without a wait. Then one request may be sent in each period of `window / count`. No window
+/// has more than `count` requests: with 50 requests in a second and a burst of 10, the first second has 50 requests, not 60.
 ///
 /// ```swift
 /// RateLimit(100, per: .seconds(10), burst: 20)
@@ -21,7 +21,7 @@ public struct RateLimit: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - count: the number of requests, from 1 to 100,000. Each request in the window takes 16 bytes of memory.
-    ///   - window: the length of the window, at least a millisecond. More than 100 years are treated as 100 years.
+    ///   - window: the length of the window, at least a millisecond. A window of more than 100 years is treated as 100 years.
     ///   - burst: the number of requests that may be sent without a wait after a pause: from 1 to `count`. `nil`, the default, is
     ///     `count`.
     public init(_ count: Int, per window: Duration, burst: Int? = nil) {

@@ -7,7 +7,7 @@ struct RateLimitBelief: Sendable {
     private struct Excess: Sendable {
         /// Requests are refused until this instant. The next request is a probe.
         var until: Duration
-        /// Whether the probe is in progress. Then requests are refused until its response arrives.
+        /// Whether the probe is in progress. While the probe is in progress, other requests are refused.
         var isProbing = false
     }
 
@@ -26,7 +26,8 @@ struct RateLimitBelief: Sendable {
 
     /// Decides whether a request may be sent.
     ///
-    /// - Parameter hasBetterNews: returns whether newer fields or a removed key have ended the server's wait.
+    /// - Parameter hasBetterNews: returns whether the server's wait has ended early, because of newer fields or because the key
+    ///   was removed.
     mutating func enter(_ key: String, at now: Duration, hasBetterNews: () -> Bool) -> Entry {
         guard !excesses.isEmpty, let excess = excesses[key] else { return .go }
         if now >= excess.until {

@@ -3,8 +3,9 @@ package import ErrandFormats
 /// A pure state machine that decides when a request may be sent. The decision depends on earlier grants and on the server's
 /// fields.
 ///
-/// The machine is a token bucket, stored as one number: the instant at which the bucket is full again. A ring has the instants of the last
-/// `count` grants. The oldest instant must be at least a window old. Each step takes constant time, independent of the number of grants.
+/// The machine is a token bucket, stored as one number: the instant at which the bucket is full again. A ring holds the instants of the
+/// last `count` grants. The oldest instant must be at least a window old. Each step takes constant time, independent of the number of
+/// grants.
 ///
 /// All instants are durations from an arbitrary fixed instant.
 package struct RateLimitMachine: Sendable {
@@ -109,7 +110,7 @@ package struct RateLimitMachine: Sendable {
     }
 }
 
-/// The last instants. The oldest is overwritten first.
+/// The last instants. The oldest instant is overwritten first.
 private struct InstantRing: Sendable {
     private var instants: [Duration] = []
     /// The index of the oldest instant, if the ring is full.

@@ -171,7 +171,7 @@ public struct RateLimitStoreError: RequestFailure {
 
     init(request: Request, underlying: any Error) { (self.request, self.underlying) = (request, underlying) }
 
-    /// The description. Of the store's error, the description contains only the type, because the text of that error may contain secrets.
+    /// The description. The description contains only the type of the store's error, because the text of that error may contain secrets.
     public var description: String {
         "\(request.map { "\($0): " } ?? "")refused, the store of the rate limit failed: \(type(of: underlying))"
             + " (not sent)" + shownAttempts

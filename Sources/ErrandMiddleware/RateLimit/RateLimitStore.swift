@@ -2,12 +2,12 @@ public import ErrandFormats
 
 /// Stores grants and the servers' rate-limit fields by key. All middleware that use a store share its limits.
 ///
-/// ``MemoryRateLimitStore`` is for one process. To share a limit among processes, write a store over a shared engine, such as Redis or
-/// Valkey. Implement `take` as one script of the engine, so that it is atomic and uses the engine's clock. For each key, the script keeps
-/// a sorted set and a hash. The set has the instants of the last `count` grants. The hash has the instant at which the bucket is full,
-/// the number of grants, and the servers' quotas by name. The script implements ``take(_:limit:)``, lets both entries expire after the
-/// longest window, and returns a number or a wait. `observe` is a second script, which writes the quotas into the hash. Give the keys of
-/// one app a prefix.
+/// ``MemoryRateLimitStore`` is for one process. To share a limit among processes, write a store that uses a shared engine, such as Redis
+/// or Valkey. Implement `take` as one script of the engine, so that it is atomic and uses the engine's clock. For each key, the script
+/// keeps a sorted set and a hash. The set holds the instants of the last `count` grants. The hash holds the instant at which the bucket
+/// is full, the number of grants, and the servers' quotas by name. The script implements ``take(_:limit:)``, lets the set and the hash
+/// expire after the longest window, and returns the number of the grant or a wait. `observe` is a second script, which writes the quotas
+/// into the hash. Give the keys of one app a prefix.
 ///
 /// A store must obey cancellation and have its own timeout: all queued requests of a key wait for the store.
 public protocol RateLimitStore: Sendable {
@@ -18,18 +18,18 @@ public protocol RateLimitStore: Sendable {
     /// grant gets the next number of its key.
     ///
     /// - Parameters:
-    ///   - key: the text that the limit's scope makes of a request.
+    ///   - key: the text that the scope of the limit returns for a request.
     ///   - limit: the limit of the middleware. `nil`: only the server's fields limit the requests.
     /// - Throws: any error if the store fails. ``RateLimitMiddleware/StoreFailure`` decides how the request is handled.
     func take(_ key: String, limit: RateLimit?) async throws -> RateLimitDecision
 
     /// Records the rate-limit fields of the response to a granted request. Called only for a response with such fields.
     ///
-    /// A `retryAfter` is a pause from now on, unless a longer one is in effect. A quota replaces the quota of the same name, and is
-    /// reduced by the grants since `grant`. A quota is ignored if a quota from a later grant is known.
+    /// A `retryAfter` value starts a pause now, unless a longer pause is in effect. A quota replaces the quota of the same name,
+    /// and is reduced by the number of grants after `grant`. A quota is ignored if a quota from a later grant is known.
     ///
     /// - Parameters:
-    ///   - key: the text that the limit's scope makes of a request.
+    ///   - key: the text that the scope of the limit returns for a request.
     ///   - fields: the fields of the response.
     ///   - grant: the grant with which the request was sent. `nil`: the request was sent without a grant.
     func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?) async throws
@@ -38,16 +38,16 @@ public protocol RateLimitStore: Sendable {
     /// number. For gauges.
     func available(_ key: String, limit: RateLimit?) async throws -> Int?
 
-    /// The same limits without suspension, for a store in the memory of this process. `nil`, the default: the middleware calls the
-    /// asynchronous functions.
+    /// The limits of this store without suspension, if the store is in the memory of this process. `nil`, the default: the
+    /// middleware calls the asynchronous functions.
     var immediate: (any ImmediateRateLimits)? { get }
 }
 
 /// The limits of a ``RateLimitStore`` that decides without suspension. The store and its immediate limits must use the same state.
 ///
-/// With immediate limits, a request that may be sent neither queues nor reports events of a queue. A request that would queue for too
-/// long fails by the current decision, not by the decision for the first queued request. A change of the store, such as the removal of a
-/// key, is noticed within a minute.
+/// With immediate limits, a request that may be sent neither queues nor reports queue events. The current decision of the store, and not
+/// its decision for the first queued request, determines whether a request would queue for too long. A change of the store, such as the
+/// removal of a key, is noticed within a minute.
 ///
 /// ```swift
 /// struct CountingStore: RateLimitStore {
@@ -94,8 +94,8 @@ public enum RateLimitDecision: Sendable, Hashable {
 
 /// Permission to send one request.
 public struct RateLimitGrant: Sendable, Hashable {
-    /// The number of the grant among the grants of its key: 1, 2, …. The quotas in a response count the grants up to the grant of its
-    /// request.
+    /// The number of the grant among the grants of its key: 1, 2, …. The quotas in a response include its request's grant and all
+    /// earlier grants.
     public let number: Int
 
     /// Creates a grant. For implementations of ``RateLimitStore``.

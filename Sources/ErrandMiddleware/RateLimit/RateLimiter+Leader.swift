@@ -14,7 +14,7 @@ extension RateLimiter {
                 if Task.isCancelled { throw CancellationError() }
                 switch settings.storeFailure {
                 case .failOpen:
-                    // All waiters fail now. If they did not, each of them would wait for the failing store, one after the other.
+                    // All waiters fail now. Otherwise each waiter would wait for the failing store, one after the other.
                     for waiter in dissolve(key) { waiter.continuation.resume(returning: .go(nil)) }
                     return nil
                 case .failClosed:
@@ -42,8 +42,8 @@ extension RateLimiter {
         }
     }
 
-    /// Sleeps until the leader must ask the store again: until the time has passed, or the server has sent fields since `news` was
-    /// counted.
+    /// Sleeps until the leader must ask the store again: until `wait` has passed, or until the server sends fields that the count
+    /// `news` does not include.
     private func sleep(_ key: String, _ wait: Duration, _ cause: RateLimitDecision.Cause, unlessAfter news: Int) async throws {
         let opensAt = elapsed() + wait.bounded
         func begin(_ alarm: AsyncStream<Void>.Continuation?) -> Bool {
@@ -54,7 +54,7 @@ extension RateLimiter {
             }
         }
         defer { within(key) { $0.opening = nil } }
-        // No field of the server shortens a wait for the app's own limit.
+        // No rate-limit field of the server shortens a wait that the app's own limit causes.
         if cause != .server {
             if begin(nil) { try await clock.sleep(for: wait.bounded) }
             return
@@ -84,7 +84,7 @@ extension RateLimiter {
         }
     }
 
-    /// Fails the waiters that can't wait as long as the server asks, without waiting for the lead.
+    /// Fails each waiter that can't wait as long as the server asks, before that waiter becomes the leader.
     private func refuseOthers(_ key: String, _ wait: Duration) {
         for waiter in removeAll(key, where: { self.refusal($0.call, wait, .server) != nil }) {
             waiter.continuation.resume(throwing: RateLimitError(request: waiter.call.request, retryAfter: wait, cause: .server))

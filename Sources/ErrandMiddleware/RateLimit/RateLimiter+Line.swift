@@ -44,7 +44,8 @@ extension RateLimiter {
             return next
         }
 
-        /// Removes the first waiter. Clears the place in its ticket, because another queue may issue the same number.
+        /// Removes the first waiter. The place in the waiter's ticket is cleared, because another queue may issue the same
+        /// number.
         mutating func popFirst(before lane: Int? = nil) -> Waiter? {
             let next = queue.popFirst(before: lane)
             next?.ticket.place = nil

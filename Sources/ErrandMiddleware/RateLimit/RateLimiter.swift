@@ -23,7 +23,7 @@ final class RateLimiter: Sendable {
     struct Permit: Sendable {
         /// The grant of the store; `nil` if the store failed.
         var grant: RateLimitGrant?
-        /// Whether the request is a probe. Other requests need its response.
+        /// Whether the request is a probe. Other requests are refused until the probe has a response.
         var isProbe = false
     }
 
@@ -161,8 +161,8 @@ final class RateLimiter: Sendable {
         }
     }
 
-    /// Returns the shortest possible wait in the current queue. The wait has two parts. The first is the time until the leader asks the
-    /// store again. The second is the time for the waiters ahead that are not part of the burst.
+    /// Returns the shortest possible wait in the current queue. The wait has two parts. The first part is the time until the leader
+    /// asks the store again. The second part is the time for the earlier waiters that exceed the burst.
     private func knownWait(_ call: Call, _ key: String, in line: Line) -> (Duration, RateLimitDecision.Cause)? {
         guard let opening = line.opening, let leader = line.leader else { return nil }
         var (opens, cause) = (max(.zero, opening.at - elapsed()), opening.cause)
@@ -178,7 +178,7 @@ final class RateLimiter: Sendable {
         return (opens + ahead, cause)
     }
 
-    /// Returns the error of a call that must not wait that long; `nil` if the call may wait.
+    /// Returns the error of a call for which `wait` is too long; `nil` if the call may wait.
     func refusal(_ call: Call, _ wait: Duration, _ cause: RateLimitDecision.Cause) -> RateLimitError? {
         let isTooLong =
             settings.maxWait.map { $0 == .zero || elapsed() - call.arrived + wait > $0 } ?? false

@@ -49,7 +49,8 @@ public struct RedirectMiddleware: HTTPMiddleware {
         }
         var request = request
         var way: [RedirectRecord] = []
-        // Servers have processed the request before it became a GET. Sending the call again would repeat the work.
+        // If a redirect changed a POST into a GET, a server has already processed the POST. Sending the call again would repeat
+        // the work.
         var processed = CallAttempts()
         while true {
             request.options.mayFollowRedirects = true

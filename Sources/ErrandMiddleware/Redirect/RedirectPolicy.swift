@@ -88,7 +88,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
         } catch {
             throw invalid(error)
         }
-        // The template describes the first path, not the target of the redirect.
+        // The URL template describes the first path, not the target of the redirect.
         next.options.urlTemplate = nil
         return .follow(next)
     }
@@ -114,7 +114,7 @@ public struct RedirectError: RequestFailure {
 
         /// There were more redirects than ``RedirectPolicy/maxHops``.
         public static func tooManyHops(_ limit: Int) -> Reason { Reason(description: "more than \(limit) redirects") }
-        /// The `Location` is not a URL that can be requested. The description shows its text without secrets.
+        /// The `Location` is not a URL that can be requested. The description shows the text of the field without secrets.
         public static func invalidLocation(_ error: InvalidURLError) -> Reason { invalidLocation(error, shown: error.text) }
         static func invalidLocation(_ error: InvalidURLError, shown: String) -> Reason {
             Reason(description: "its Location '\(shown)' is invalid: \(error.reason)")

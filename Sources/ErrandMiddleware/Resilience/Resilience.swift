@@ -45,7 +45,7 @@ public struct Resilience: Sendable, CustomStringConvertible {
     /// 30 s in total, 3 attempts of at most 10 s, the standard breaker, and 1,000 exchanges at each origin.
     public static let standard = Resilience(unchecked: .seconds(30), .seconds(10), .standard, .standard, .fixed(1_000), nil)
 
-    /// The problems, each a sentence. Empty for every value that an initializer has created.
+    /// The problems of the settings; each problem is a sentence. Empty for every value that an initializer has created.
     var problems: [String] {
         var problems: [String] = []
         func expect(_ isSound: Bool, _ problem: @autoclosure () -> String) { if !isSound { problems.append(problem()) } }
@@ -92,7 +92,7 @@ public struct Resilience: Sendable, CustomStringConvertible {
 
 /// The error of incompatible settings. Thrown when a ``Resilience`` is created, not when it is used.
 public struct ResilienceError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
-    /// The problems, each a sentence with the values; never empty.
+    /// The problems of the settings; each problem is a sentence with the values. Never empty.
     public let problems: [String]
 
     /// All problems.

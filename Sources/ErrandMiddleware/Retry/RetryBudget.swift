@@ -1,11 +1,11 @@
 public import ErrandCore
 internal import Synchronization
 
-/// Limits the retries of each origin, so that clients do not keep an overloaded server down.
+/// Limits the retries of each origin, so that retries do not prolong the overload of a server.
 ///
 /// Each origin has a bucket of tokens. A retry takes one token. Each successful call adds ``perSuccess`` tokens, and each second adds
-/// ``perSecond``, up to ``reserve``. Therefore a short failure is retried, but a server that fails for a minute gets few more retries
-/// than the reserve of each client. If the bucket is empty, the last response is returned or the last error is thrown immediately, with
+/// ``perSecond``, up to ``reserve``. Therefore a short failure is retried, but if a server fails for a minute, each client sends few
+/// more retries than its reserve. If the bucket is empty, the last response is returned or the last error is thrown immediately, with
 /// ``/ErrandCore/RetryStop/budgetUsedUp``. No call waits for tokens. Several stacks may share a budget. If the server certainly did not
 /// process a request, one further attempt takes no token (``RetryPolicy``).
 ///
@@ -17,8 +17,8 @@ internal import Synchronization
 ///
 /// Requests that have no origin yet, because `server` is further inside, share a bucket.
 ///
-/// A budget keeps at most 1,000 origins whose bucket is not full. If there are more, the least recently used origin is removed, and its
-/// bucket is full again.
+/// A budget keeps at most 1,000 origins whose bucket is not full. If there are more such origins, the least recently used origin is
+/// removed, and its bucket is full again.
 public final class RetryBudget: Sendable, CustomStringConvertible {
     private static let originLimit = 1_000
 
@@ -29,12 +29,12 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
 
     /// The capacity of a bucket, and its tokens at the start: 5 by default.
     public let reserve: Double
-    /// The tokens for a successful call. 0.2 by default: one retry for five such calls.
+    /// The number of tokens that a successful call adds: 0.2 by default, which is one retry for five such calls.
     public let perSuccess: Double
-    /// The tokens for each second. 0.1 by default: one retry in ten seconds.
+    /// The number of tokens that each second adds: 0.1 by default, which is one retry in ten seconds.
     public let perSecond: Double
     private let elapsed: @Sendable () -> Duration
-    /// The buckets that are not full. An origin without a bucket has its whole reserve.
+    /// The buckets that are not full. If an origin has no bucket here, its bucket is full.
     private let buckets = Mutex(BoundedTable<Origin?, Bucket>(limit: originLimit))
     /// Whether a token was ever taken. Before that, every bucket is full, and a successful call adds no token.
     private let wasTaken = Atomic(false)
@@ -43,8 +43,8 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - reserve: the capacity of a bucket, and its tokens at the start; at least 0.
-    ///   - perSuccess: the tokens for a successful call; at least 0.
-    ///   - perSecond: the tokens for each second; at least 0.
+    ///   - perSuccess: the number of tokens that a successful call adds; at least 0.
+    ///   - perSecond: the number of tokens that each second adds; at least 0.
     ///   - clock: the clock that measures the seconds.
     public init(reserve: Double = 5, perSuccess: Double = 0.2, perSecond: Double = 0.1, clock: any Clock<Duration> = ContinuousClock()) {
         for (name, tokens) in [("reserve", reserve), ("perSuccess", perSuccess), ("perSecond", perSecond)] {
@@ -76,7 +76,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
 
     /// Takes the token of a retry. Returns false if the bucket is empty.
     package func withdraw(_ origin: Origin?) -> Bool {
-        // Sums of tenths are not exact.
+        // Sums of floating-point numbers such as 0.1 are not exact.
         let whole = 1 - 1e-9
         guard reserve > whole else { return false }
         wasTaken.store(true, ordering: .relaxed)

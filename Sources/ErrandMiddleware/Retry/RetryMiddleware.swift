@@ -10,12 +10,12 @@ internal import ErrandFormats
 ///
 /// **Place:** inside `validateStatus` and `timeout`, outside `authenticate`, so that each attempt goes through the whole inner stack
 /// again, with a fresh token. A wait that would pass the request's deadline ends the retries immediately. Use only one `retry` in a
-/// stack. With two, the numbers of attempts multiply: two layers with 3 attempts each make up to 9 attempts.
+/// stack. With two such layers, the numbers of attempts multiply: two layers with 3 attempts each make up to 9 attempts.
 ///
 /// A returned response is final: a failure of its body causes no retry. After the last attempt, the last response is returned or the last
-/// error thrown. Its `attempts` list the earlier attempts, including the attempts of an inner layer that sends requests again. If the
-/// policy called for a further attempt that could not be made, `retryStop` gives the reason, in the metadata of the response and in the
-/// error:
+/// error is thrown. The `attempts` of this response or error list the earlier attempts, including the attempts of an inner layer that
+/// sends requests again. If the policy called for a further attempt that could not be made, `retryStop` gives the reason, in the metadata
+/// of the response and in the error:
 ///
 /// ```
 /// GET https://a.example/x: status 503 Service Unavailable; no further attempt: the retry budget of this origin is used up
@@ -60,11 +60,11 @@ public struct RetryMiddleware: HTTPMiddleware {
 
     public var neighbors: [MiddlewareNeighbor] {
         let rules: [MiddlewareNeighbor] = [
-            .inside(.fallback, because: "retry would never see what failed"),
+            .inside(.fallback, because: "retry would never see the failures"),
             .outside(.authenticate, because: "a retried request would carry an expired token"),
             .once(because: "the numbers of their attempts would be multiplied"),
         ]
-        // A policy without statuses needs no response with a status.
+        // The status rule applies only to a policy with statuses.
         guard !policy.statuses.isEmpty else { return rules }
         return [.inside(.validateStatus, because: "retry would see an error where it looks for a status")] + rules
     }
@@ -74,7 +74,7 @@ public struct RetryMiddleware: HTTPMiddleware {
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard let policy = request.options.retry.resolved(policy) else { return try await next.send(request) }
         var request = request
-        // The shared decision belongs to an earlier failure of this request, and is no longer valid.
+        // A shared decision in the options belongs to an earlier failure of this request, and is no longer valid.
         if request.options.sharedRetry != nil { request.options.sharedRetry = nil }
         let hasKey = request.attachIdempotencyKey(for: policy.keyedMethods)
         var attempts = CallAttempts()

@@ -69,9 +69,9 @@ extension RetryPolicy {
     /// ```
     ///
     /// The closure is called after each attempt, also after a successful attempt, but not after a cancellation. The closure must be
-    /// quick, because the call waits for it. A request that is not idempotent
-    /// ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) may be processed twice if the closure returns
-    /// ``Choice/retry``. The policy obeys this rule in its own decision, ``Attempt/decision``.
+    /// quick, because the call waits for it. A request that is not idempotent ([RFC 9110, section
+    /// 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) may be processed twice if the closure returns ``Choice/retry``.
+    /// The policy's own decision, ``Attempt/decision``, never takes this risk.
     ///
     /// The retry budget and the number of attempts of the policy apply. To wait for a result that is not ready, such as after a 202, use a
     /// response validator with `.retry(_:atMost:)`, which has its own count and takes nothing from the budget.

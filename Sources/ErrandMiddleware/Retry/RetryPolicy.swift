@@ -32,7 +32,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     public var maxAttempts: Int
     /// The wait before each further attempt: 100 ms, doubled each time, up to 20 s by default.
     public var backoff: Backoff
-    /// The random part of a wait: ``/ErrandCore/Backoff/Jitter/full`` by default.
+    /// The jitter, which is the random part of a wait: ``/ErrandCore/Backoff/Jitter/full`` by default.
     public var jitter: Backoff.Jitter
     /// The longest `Retry-After` that is obeyed: 60 s by default.
     public var retryAfterCap: Duration
@@ -69,7 +69,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     /// Three attempts, 100 ms doubling up to 20 s, full jitter, `Retry-After` up to 60 s.
     public static let standard = RetryPolicy()
 
-    /// ``standard`` with an `Idempotency-Key` for POST and PATCH, so that they can be sent again.
+    /// ``standard`` with an `Idempotency-Key` for POST and PATCH, so that these requests can be sent again.
     public static let standardWithKeys = RetryPolicy(keyedMethods: [.post, .patch])
 
     /// The attempts, the backoff and the settings that differ from the default: `3 attempts, 100 ms to 20 s`.
@@ -144,7 +144,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - situation: the attempt that has ended.
-    ///   - random: returns a number that is at least 0 and less than 1; called only if a wait is drawn.
+    ///   - random: returns a number that is at least 0 and less than 1; called only if the decision needs a random wait.
     package func decide(_ situation: Situation, random: @autoclosure () -> Double) -> Decision {
         switch situation.outcome {
         case .permanent:

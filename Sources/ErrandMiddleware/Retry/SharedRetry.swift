@@ -32,7 +32,7 @@ final class SharedRetry: Sendable {
         }
     }
 
-    /// Returns the decision of the exchange by which an attempt failed; `nil` if the exchange was not shared.
+    /// Returns the shared decision after a failed attempt; `nil` if the attempt's exchange was not shared.
     static func of(_ result: Result<Response, any Error>) -> SharedRetry? {
         switch result {
         case .success(let response): response.metadata[SharedRetryMetadataKey.self]
@@ -56,7 +56,7 @@ extension ResponseMetadata {
 }
 
 extension RequestOptions {
-    /// The decision of the request that a failure names, because a failure has no metadata.
+    /// The shared decision in the options of a failure's request, because a failure has no metadata.
     var sharedRetry: SharedRetry? {
         get { self[SharedRetryOptionKey.self] }
         set { self[SharedRetryOptionKey.self] = newValue }

@@ -55,8 +55,8 @@ public struct ServerMiddleware: HTTPMiddleware {
     /// - Parameters:
     ///   - url: an `http` or `https` URL without credentials and without a fragment, or a host with or without a port
     ///     (`api.example:8443`). A host without a scheme means `https`, unless the request names a scheme
-    ///     (``init(scheme:headers:query:)``). An invalid URL fails each request, because the text often comes from a configuration. To
-    ///     check a URL immediately, use `HTTPURL(_:)`.
+    ///     (``init(scheme:headers:query:)``). If the URL is invalid, each request fails. The initializer does not trap, because the
+    ///     text often comes from a configuration. To check a URL immediately, use `HTTPURL(_:)`.
     ///   - headers: default fields, each added if the request has no field of that name.
     ///   - query: default items, placed between the query of the base URL and the query of the request.
     public init(_ url: String, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) {
@@ -68,8 +68,8 @@ public struct ServerMiddleware: HTTPMiddleware {
     /// Creates a server with a base URL of Foundation. The fragment of the URL is dropped.
     ///
     /// - Parameters:
-    ///   - url: an absolute `http` or `https` URL without credentials. Any other URL fails each request. To check a URL immediately, use
-    ///     `HTTPURL(_:)`.
+    ///   - url: an absolute `http` or `https` URL without credentials. With any other URL, each request fails. To check a URL
+    ///     immediately, use `HTTPURL(_:)`.
     ///   - headers: default fields, each added if the request has no field of that name.
     ///   - query: default items, placed between the query of the base URL and the query of the request.
     public init(_ url: URL, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) {
@@ -86,12 +86,12 @@ public struct ServerMiddleware: HTTPMiddleware {
         self.init(base: .url(.success(url)), headers: headers, query: query)
     }
 
-    /// Creates a server with a scheme for requests without a scheme. The inner server must be only a host.
+    /// Creates a server with a scheme for requests without a scheme. The inner server must have only a host.
     ///
-    /// An inner server with a base URL keeps the scheme of its URL.
+    /// If the inner server has a base URL, the scheme of that URL is used.
     ///
     /// - Parameters:
-    ///   - scheme: `http` or `https`. Any other scheme fails each request.
+    ///   - scheme: `http` or `https`. With any other scheme, each request fails.
     ///   - headers: default fields, each added if the request has no field of that name.
     ///   - query: default items, placed before the query of the request.
     public init(scheme: String, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) {
@@ -105,7 +105,7 @@ public struct ServerMiddleware: HTTPMiddleware {
     /// Creates a server with a prefix for paths, below the base URL of an inner server.
     ///
     /// - Parameters:
-    ///   - path: percent-encoded, with or without a query. An invalid path fails each request.
+    ///   - path: percent-encoded, with or without a query. With an invalid path, each request fails.
     ///   - headers: default fields, each added if the request has no field of that name.
     ///   - query: default items, placed between the query of `path` and the query of the request.
     public init(path: String, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) {
@@ -191,7 +191,8 @@ public struct ServerMiddleware: HTTPMiddleware {
             case .path: return request
             case .none: break
             }
-            // A response has named this origin. The default fields are not for such an origin, even if they apply to any origin.
+            // The origin of this request comes from a redirect. A server that does not know an origin adds no default fields to
+            // such a request.
             if !knowsOrigin, request.options.hasLeftOrigin { return request }
         } else {
             switch base {
@@ -240,7 +241,8 @@ public struct ServerMiddleware: HTTPMiddleware {
 }
 
 extension ServerMiddleware: CustomStringConvertible, HidesStorage {
-    /// The label, because default fields and query items may be secret.
+    /// The label of the layer: unlike a full description, the label shows no default fields and query items, which may be
+    /// secret.
     public var description: String { label }
 }
 
@@ -276,7 +278,7 @@ extension HTTPSender {
         wrapped(by: ServerMiddleware(url, headers: headers, query: query))
     }
 
-    /// Sends requests without a scheme by `scheme`, if the inner server is only a host. See ``ServerMiddleware``.
+    /// Gives requests without a scheme the scheme `scheme`, if the inner server has only a host. See ``ServerMiddleware``.
     public func server(scheme: String, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) -> HTTPStack {
         wrapped(by: ServerMiddleware(scheme: scheme, headers: headers, query: query))
     }

@@ -6,10 +6,10 @@ public import ErrandCore
 /// let stack = transport.phaseTimeouts(connect: .seconds(5), firstByte: .seconds(10), attempt: .seconds(20)).retry()
 /// ```
 ///
-/// **Place:** in a stack that sorts, inside all layers except `sign`. In any other stack, the layer can be anywhere around the
-/// transport, because the transport's boundary enforces the limits. An attempt begins at this layer, so inside `retry` and `redirect`
-/// each attempt and each hop has its own time. With 3 attempts of at most 20 s, a call takes up to 60 s plus the backoffs. `timeout(_:)`
-/// limits the whole call. If two of these layers are nested, the shorter value of each limit applies.
+/// **Place:** in a stack that sorts its layers, inside all layers except `sign`. In any other stack, the layer can be anywhere around
+/// the transport, because the transport's boundary enforces the limits. An attempt begins at this layer, so inside `retry` and
+/// `redirect` each attempt and each hop has its own time. With 3 attempts of at most 20 s, a call takes up to 60 s plus the backoffs.
+/// `timeout(_:)` limits the whole call. If two of these layers are nested, the shorter value of each limit applies.
 ///
 /// **Per request:** `request.options.phaseTimeouts = .off`, or `.use(PhaseTimeouts(firstByte: .seconds(2)))`, which replaces all limits
 /// of the stack. `request.options.attemptTimeout` replaces the limit of each attempt. These two options also apply in a stack without
@@ -60,7 +60,7 @@ public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
 }
 
 extension PhaseTimeouts {
-    /// Returns the shorter of each limit, on the clock of `outer`.
+    /// Returns the shorter of the two limits of each phase, measured by the clock of `outer`.
     fileprivate func tightened(by outer: PhaseTimeouts) -> PhaseTimeouts {
         func shorter(_ limit: KeyPath<PhaseTimeouts, Duration?>) -> Duration? {
             [self[keyPath: limit], outer[keyPath: limit]].compactMap(\.self).min()

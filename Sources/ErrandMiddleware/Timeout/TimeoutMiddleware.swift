@@ -7,8 +7,8 @@ public import ErrandCore
 /// let stack = transport.retry().timeout(.seconds(30))
 /// ```
 ///
-/// **Place:** outside `retry`, where it limits the whole call. Inside `retry`, it limits each attempt. If a request already has a deadline,
-/// the earlier one applies.
+/// **Place:** outside `retry`, where it limits the whole call. Inside `retry`, the deadline limits each attempt. If a request already has a
+/// deadline, the earlier deadline applies.
 ///
 /// **Per request:** `request.options.timeout = .use(.seconds(2))`, or `.off` for an endless stream. `.use` also applies in a stack
 /// without this middleware: the time then begins when the call enters the stack.
@@ -52,7 +52,7 @@ public struct TimeoutMiddleware: HTTPMiddleware {
 }
 
 extension HTTPSender {
-    /// Fails requests that have not ended, including their body, after `duration`. See ``TimeoutMiddleware``.
+    /// Fails each request that takes longer than `duration`, including its response body. See ``TimeoutMiddleware``.
     ///
     /// ```swift
     /// transport.retry().timeout(.seconds(30))

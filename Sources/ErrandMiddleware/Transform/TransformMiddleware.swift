@@ -7,9 +7,9 @@ public import ErrandCore
 ///     .transformResponse { response in await audit.note(response.status) }
 /// ```
 ///
-/// **Place:** in a stack that sorts, inside `validateStatus` and outside `retry`: the closure runs once for each call, unless
-/// `wrapped(by:inside:)` names another position. In any other stack, the layer is at the place where you write it. The closure gets the
-/// request with the changes of the outer layers. An error of the closure reaches the caller; in a cancelled call, it becomes
+/// **Place:** in a stack that sorts its layers, inside `validateStatus` and outside `retry`: the closure runs once for each call,
+/// unless `wrapped(by:inside:)` names another position. In any other stack, the layer is at the place where you write it. The closure
+/// gets the request with the changes of the outer layers. An error of the closure reaches the caller; in a cancelled call, it becomes
 /// `CancellationError`. If the closure for a response throws, the body is released.
 ///
 /// **Per request:** `request.options.transform = .off` bypasses all transforms.

@@ -42,7 +42,7 @@ public import ErrandCore
 ///     .validate(signedIn)
 /// ```
 ///
-/// The token is set inside `validate`, so that the second attempt gets the new token.
+/// A layer inside `validate` sets the token, so that the second attempt gets the new token.
 public struct ResponseValidator: Sendable {
     /// The name, for the stack's description and for failures.
     public let name: String
@@ -74,10 +74,10 @@ public struct ResponseValidator: Sendable {
         case retry(Backoff, atMost: Int)
         /// Another request is sent first, for example to renew a session, and then the request is sent again. The other request passes
         /// the inner layers. Its response may have any status, and is discarded. If the other request fails, the call fails with its
-        /// error. A validator can do so at most once for a call.
+        /// error. A validator can return this decision at most once for a call.
         case retryAfterSending(Request)
         /// The request is sent again after some work, which is cancelled when the call is cancelled or its deadline passes. A validator
-        /// can do so at most once for a call.
+        /// can return this decision at most once for a call.
         case retryAfterRunning(@Sendable () async throws -> Void)
     }
 }

@@ -119,8 +119,8 @@ private enum ValidationKey: SwitchOptionKey {}
 
 private enum ValidatorsKey: CrossOriginOptionKey {
     static var defaultValue: [ResponseValidator] { [] }
-    /// The validators are not part of the identity. They run outside coalescing, so that each caller's validators check the caller's own
-    /// response.
+    /// The validators are not part of the identity. Validators run outside `coalesce`, so that each caller's validators check the
+    /// caller's own response.
     static func identity(of value: [ResponseValidator]) -> OptionIdentity { .ignored }
     static var requiredMiddleware: MiddlewarePlace { .validate }
 }

@@ -7,7 +7,7 @@ public import ErrandCore
 /// ```
 ///
 /// **Place:** outside `retry`, `redirect`, `authenticate` and `cache`, which must see the status first. Logs, spans, metrics and profiles
-/// are the same on either side: they apply this rule to the status.
+/// are the same inside and outside this layer, because they apply its rule to the status.
 ///
 /// **Per request:** `request.options.validateStatus = .off`, or `.use(.statuses([200, 404]))`.
 public struct ValidateStatusMiddleware: HTTPMiddleware {

@@ -380,8 +380,8 @@ import Testing
             try await all(events(still, policy: EventStreamPolicy(silenceTimeout: .seconds(45))))
         }
         let text =
-            "GET https://a.example/prices: silent event stream: no byte came within 45 s; a proxy on the way may buffer the response, "
-            + "which the server's X-Accel-Buffering: no prevents with nginx, or the server sends no comments while there are no events"
+            "GET https://a.example/prices: silent event stream: no byte came within 45 s; a proxy may buffer the response "
+            + "(for nginx, the server must send X-Accel-Buffering: no), or the server sends no comments while there are no events"
         #expect(error?.code == .silent && error?.description == text + " (status 200)")
         #expect(error?.recoverySuggestion == "Try again later.")
         #expect(stub.openBodyCount == 0)

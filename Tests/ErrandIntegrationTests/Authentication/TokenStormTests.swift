@@ -242,9 +242,9 @@ private final class RotatingServer: Sendable {
                 try await tokens.signIn(RotatingServer.first)
                 return try await Self.send(transport.authenticate(.bearer(tokens)), url)
             }
-            #expect(copy == .failed("the token is not valid any more, and the server gives no new one"))
+            #expect(copy == .failed("the token is not valid any more, and the server gives no new token"))
             let later = try await Self.send(stack, url)
-            #expect(later == .failed("the token is not valid any more, and the server gives no new one"))
+            #expect(later == .failed("the token is not valid any more, and the server gives no new token"))
             #expect(tokens.current == nil)
         }
         #expect(server.state.value.tokens.isRevoked)
