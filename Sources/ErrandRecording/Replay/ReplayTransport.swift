@@ -35,7 +35,7 @@ public final class ReplayTransport: HTTPTransport, CustomStringConvertible {
     ///   - matching: the rules by which a recorded exchange matches a request. Default: method, URL and query.
     ///   - allowsRepeats: whether an exchange may be replayed more than once. Default: `false`. See ``Recording``.
     ///   - timing: the duration of a replay. Default: ``Timing/none``, no time.
-    ///   - clock: the clock that a replay with the timing `recorded` waits by.
+    ///   - clock: the clock for the waits of a replay with the timing `recorded`.
     /// - Throws: ``InvalidRecordingError`` if there is no such file, or if it isn't an HTTP archive.
     public convenience init(
         path: String, matching matcher: RecordingMatcher = .standard, allowsRepeats: Bool = false, timing: Timing = .none,
