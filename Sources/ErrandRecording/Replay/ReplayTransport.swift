@@ -7,8 +7,8 @@ internal import Synchronization
 /// let client = APIClient(try ReplayTransport(path: "Fixtures/users.har").server("https://api.example"))
 /// ```
 ///
-/// The transport also reads the files of browsers. A request that matches no exchange fails with ``NoRecordedExchangeError``, which
-/// contains the most similar exchange and the differences. An exchange that failed when it was recorded fails again, with a
+/// The transport also reads files that browsers export. A request that matches no exchange fails with ``NoRecordedExchangeError``,
+/// which contains the most similar exchange and the differences. An exchange that failed when it was recorded fails again, with a
 /// ``/ErrandCore/TransportError``.
 public final class ReplayTransport: HTTPTransport, CustomStringConvertible {
     /// The time that a replay takes.
