@@ -16,9 +16,9 @@ public import Testing
 /// }
 /// ```
 ///
-/// The server is a list of stubs. A mock server serves the stubs over a real socket. A `StubTransport` serves its stubs without a
-/// socket. To check a transport without a socket, such as a transport that wraps another transport, use a `StubTransport`. Leave
-/// out the behaviors that need a socket:
+/// The server's responses come from a list of stubs. A mock server serves the stubs over a real socket. A `StubTransport` serves
+/// its stubs without a socket. To check a transport without a socket, such as a transport that wraps another transport, use a
+/// `StubTransport`. Leave out the behaviors that need a socket:
 ///
 /// ```swift
 /// @Test(arguments: TransportBehavior.all(excluding: TransportBehavior.needsWire))
@@ -174,8 +174,8 @@ public struct TransportUnderTest: Sendable {
         return request
     }
 
-    /// Returns `request` with its deadline and without its deadline. A race against the deadline would hide the error that a
-    /// cancelled transport throws.
+    /// Returns two requests: `request` with its deadline, and a copy without a deadline. A race against the deadline would hide
+    /// the error that a cancelled transport throws.
     static func withAndWithoutDeadline(_ request: Request) -> [Request] {
         var unbounded = request
         unbounded.deadline = nil

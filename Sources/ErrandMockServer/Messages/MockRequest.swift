@@ -77,8 +77,8 @@ public struct IncomingRequest: Sendable, CustomStringConvertible, HidesStorage {
     /// The protocol that TLS negotiated. See ``MockRequest/negotiatedProtocol``.
     public var negotiatedProtocol: String? { request.negotiatedProtocol }
 
-    /// The body as it is received, to be read once. If the client waits for `100 Continue`, the first read sends it. The server
-    /// reads the rest of a body that the dispatcher does not read.
+    /// The body as it is received, to be read once. If the client waits for `100 Continue`, the first read sends this response.
+    /// The server reads the rest of a body that the dispatcher does not read.
     public var source: any BodySource { incoming }
 
     /// Reads and returns the whole body.

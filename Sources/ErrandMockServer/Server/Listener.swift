@@ -61,18 +61,18 @@ final class Listener: Sendable {
     func closed() async { for channel in [channel] + fillers { try? await channel.closeFuture.get() } }
 }
 
-/// The error if the queue of a listener that never accepts connections did not fill.
+/// The error that is thrown if the queue of a listener that never accepts connections does not fill.
 private struct BrokenListener: Error, CustomStringConvertible {
     var description: String { "the connection queue of a listener that never accepts did not fill on this system" }
 }
 
-/// Adds the handlers of its protocol to an accepted channel.
+/// Adds the protocol's handlers to an accepted channel.
 struct ConnectionSetup: Sendable {
     let core: ServerCore
     /// The TLS context; `nil` for clear text.
     let tls: NIOSSLContext?
 
-    /// Sets up the channel. Must be called on its event loop.
+    /// Sets up the channel. Must be called on the channel's event loop.
     func start(_ channel: any Channel) throws {
         let pipeline = channel.pipeline.syncOperations
         try pipeline.addHandler(SocketHandler(), name: Connection.firstHandlerName)

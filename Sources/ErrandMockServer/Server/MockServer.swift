@@ -42,7 +42,8 @@ public final class MockServer: Sendable, CustomStringConvertible {
 
     private init(_ listener: Listener, core: ServerCore) {
         (self.listener, self.core, port) = (listener, core, listener.port)
-        // The server owns this task: `stop()` ends the task, or the release of the last reference to the server.
+        // The server owns this task. The task ends when `stop()` is called, or when the last reference to the server is
+        // released.
         work = Task { await core.run() }
     }
 

@@ -111,7 +111,7 @@ final class OctetsHandler: ChannelOutboundHandler {
 }
 
 extension HPACKHeaders {
-    /// Creates fields without the fields of HTTP/1.1 connections
+    /// Creates a copy of the fields that leaves out the connection-specific fields of HTTP/1.1
     /// ([RFC 9113, section 8.2.2](https://www.rfc-editor.org/rfc/rfc9113#section-8.2.2)).
     fileprivate init(_ fields: HTTPFields) {
         let excluded: Set<String> = ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"]

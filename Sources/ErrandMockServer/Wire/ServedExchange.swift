@@ -148,7 +148,7 @@ struct ServedExchange: Sendable {
         }
     }
 
-    /// Performs a fault that does not end the exchange. Returns whether the fault is such a fault.
+    /// Performs a fault that does not end the exchange, and returns true. Returns false for any other fault.
     private func continues(after fault: Fault) async throws -> Bool {
         switch fault.kind {
         case .slowDrip(let bytes, let pause): wire.slowDown(bytes: bytes, pause: pause)

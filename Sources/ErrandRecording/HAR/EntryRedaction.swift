@@ -24,7 +24,8 @@ struct EntryRedaction {
         return redaction.redact(entry)
     }
 
-    /// Returns a request to compare: without its secrets, with its query listed again. A text body without a known syntax is kept.
+    /// Returns a copy of the request for comparisons, without its secrets, and with a new list of its query items. A text body
+    /// without a known syntax is kept.
     static func redacted(_ request: HARRequest, by sensitivity: Sensitivity) -> HARRequest {
         var redaction = EntryRedaction(sensitivity, keepsUnknownText: true)
         var request = request

@@ -36,7 +36,7 @@ public struct HARLog: Codable, Sendable, Hashable {
 
     /// Reads the content of a file.
     ///
-    /// - Throws: `DecodingError` if it isn't an HTTP archive.
+    /// - Throws: `DecodingError` if the content isn't an HTTP archive.
     public init(fileContent: Data) throws {
         // A byte order mark is allowed.
         let text = fileContent.starts(with: [0xEF, 0xBB, 0xBF]) ? fileContent.dropFirst(3) : fileContent

@@ -10,8 +10,9 @@ public import ErrandCore
 /// ```
 ///
 /// **Place:** innermost, next to the transport, so that each attempt and each hop of a redirect is a separate exchange. Only
-/// `decompress` is further inside, because secrets can't be found in encoded bodies. A stack that sorts puts `record` there. Around a
-/// transport, the middleware records the requests and responses that pass its position. The outer layers work the same in a replay.
+/// `decompress` is further inside, because secrets can't be found in encoded bodies. A stack that sorts its layers puts `record` at
+/// this place. Around a transport, the middleware records the requests and responses that pass its position. The outer layers work
+/// the same in a replay.
 ///
 /// Bodies are recorded as they pass, chunk by chunk, with their times. Nothing is delayed or read ahead. A failed exchange is recorded, and
 /// fails again in a replay. An exchange that is cancelled before its head, an invalid request and an upgraded connection are not recorded.

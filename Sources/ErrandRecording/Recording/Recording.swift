@@ -69,7 +69,8 @@ public final class Recording: Sendable, CustomStringConvertible {
     ///   - path: the path of the file. Its folder is created when the file is written.
     ///   - mode: the choice between replaying and recording. Default: ``Mode/once``.
     ///   - matching: the rules by which a recorded exchange matches a request. Default: method, URL and query.
-    ///   - secrets: texts that must never be written, at least 4 bytes long; they are found in base64 from 6 bytes on. See ``save()``.
+    ///   - secrets: the texts that must never be written, each at least 4 bytes long. A text of at least 6 bytes is also found in
+    ///     base64. See ``save()``.
     ///   - allowsRepeats: whether an exchange may be replayed more than once. Default: `false`. If several exchanges match, they are
     ///     replayed one after the other, and then the last exchange repeatedly.
     ///   - bodyLimitBytes: the largest number of bytes that is kept of a body, at least 0. Default: 16 MiB. An exchange with a longer
@@ -80,7 +81,7 @@ public final class Recording: Sendable, CustomStringConvertible {
     ///     `false`, because secrets can't be found in such a body by name. The exchange is in the file without the body, and
     ///     can't be replayed. If the body is recorded, the secrets of the rest of the exchange are replaced in the body. Other
     ///     secrets stay: register them as `secrets`.
-    ///   - clock: the clock that measures times, and that replays wait by.
+    ///   - clock: the clock for recorded times, and for the waits of replays.
     ///   - date: returns the current date.
     /// - Throws: ``InvalidRecordingError`` if the file isn't an HTTP archive or can't be read.
     public init(
@@ -147,11 +148,11 @@ public final class Recording: Sendable, CustomStringConvertible {
     ///
     /// An exchange without a head is not written. If the body of an exchange is still being read, the bytes read so far are written and
     /// marked as incomplete. A later call writes the whole body. If nothing was recorded, nothing is written, except that the mode `all`
-    /// always replaces the file. Only its owner can read a new file. A file that is replaced keeps its permissions.
+    /// always replaces the file. A new file is readable only by its owner. A file that is replaced keeps its permissions.
     ///
     /// - Throws: ``SecretFoundError`` if a registered secret is in the content to be written: unchanged, percent-encoded, with the escapes
-    ///   of JSON, or in base64; `FileWriteError`, also for a path that leads to a device or a pipe. In both cases, an existing file stays
-    ///   unchanged.
+    ///   of JSON, or in base64; `FileWriteError` if the file can't be written, for example because the path leads to a device or a pipe.
+    ///   In both cases, an existing file stays unchanged.
     public func save() throws {
         guard !isReplayOnly else { return }
         let log = log
@@ -195,7 +196,7 @@ public final class Recording: Sendable, CustomStringConvertible {
 
     // MARK: Recording and replaying
 
-    /// Begins an exchange. Its position in the file is the order of the beginnings.
+    /// Begins an exchange. The file lists exchanges in the order in which they began.
     func begin(_ request: Request) -> RecordedExchange {
         let exchange = RecordedExchange(
             request, limitBytes: bodyLimitBytes, keepsCodedBodies: keepsCodedBodies, keepsUnknownText: keepsUnknownText, started: date(),

@@ -37,8 +37,8 @@ public struct RecordingMatcher: Sendable, Hashable {
     public var query: QueryRule
     /// The fields whose values must be equal; none by default.
     public var headers: [HTTPField.Name]
-    /// How bodies are compared. With any rule but `ignored`, bodies are read before they are matched, including files and streams, up to
-    /// the recording's limit.
+    /// How bodies are compared. With any rule except `ignored`, bodies are read before the comparison, up to the recording's limit.
+    /// Files and streams are read, too.
     public var body: BodyRule
 
     /// Compares the method, the URL and the query.

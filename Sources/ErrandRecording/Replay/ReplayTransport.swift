@@ -7,8 +7,8 @@ internal import Synchronization
 /// let client = APIClient(try ReplayTransport(path: "Fixtures/users.har").server("https://api.example"))
 /// ```
 ///
-/// The transport also reads the files of browsers. A request that matches no exchange fails with ``NoRecordedExchangeError``, which
-/// contains the most similar exchange and the differences. An exchange that failed when it was recorded fails again, with a
+/// The transport also reads files that browsers export. A request that matches no exchange fails with ``NoRecordedExchangeError``,
+/// which contains the most similar exchange and the differences. An exchange that failed when it was recorded fails again, with a
 /// ``/ErrandCore/TransportError``.
 public final class ReplayTransport: HTTPTransport, CustomStringConvertible {
     /// The time that a replay takes.
@@ -35,7 +35,7 @@ public final class ReplayTransport: HTTPTransport, CustomStringConvertible {
     ///   - matching: the rules by which a recorded exchange matches a request. Default: method, URL and query.
     ///   - allowsRepeats: whether an exchange may be replayed more than once. Default: `false`. See ``Recording``.
     ///   - timing: the duration of a replay. Default: ``Timing/none``, no time.
-    ///   - clock: the clock that a replay with the timing `recorded` waits by.
+    ///   - clock: the clock for the waits of a replay with the timing `recorded`.
     /// - Throws: ``InvalidRecordingError`` if there is no such file, or if it isn't an HTTP archive.
     public convenience init(
         path: String, matching matcher: RecordingMatcher = .standard, allowsRepeats: Bool = false, timing: Timing = .none,

@@ -50,7 +50,7 @@ struct RequestKey: Sendable {
         return .bytes(bytes)
     }
 
-    /// Returns the pairs of a form. A file of a browser may contain only the pairs, without the text of the form.
+    /// Returns the pairs of a form. A file that a browser exported may contain only the pairs, without the text of the form.
     private static func pairs(of data: HARPostData) -> [(name: String, value: String)] {
         (data.params ?? []).map { ($0.name, $0.value ?? "") }
     }

@@ -115,7 +115,7 @@ public final class ManualClock: Clock, Sendable {
     }
 
     /// Calls `body`. While `body` runs, advances the time to the next sleeper as soon as a task sleeps. Thus the backoffs of a
-    /// retry, or the waits of a poll, pass immediately.
+    /// retry, or the waits of a poll, end immediately.
     ///
     /// ```swift
     /// let response = try await clock.advancingToSleepers {

@@ -123,7 +123,7 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
         }
     }
 
-    /// Matches requests with a part of a multipart body ([RFC 7578](https://www.rfc-editor.org/rfc/rfc7578)) with this name, this
+    /// Matches requests whose multipart body ([RFC 7578](https://www.rfc-editor.org/rfc/rfc7578)) has a part with this name, this
     /// file name and this text. If `fileName` or `text` is `nil`, any file name or text matches.
     public static func part(named name: String, fileName: String? = nil, text: String? = nil) -> RequestMatcher {
         let more = (fileName.map { " of the file \($0)" } ?? "") + (text == nil ? "" : " with its text")

@@ -9,7 +9,7 @@ package struct StubSender: HTTPSender {
     package func send(_ request: Request) async throws -> Response { try await respond(request) }
 }
 
-/// A source over closures, without trailers.
+/// A body source whose bytes come from closures, without trailers.
 package struct StubBodySource: BodySource {
     private let read: @Sendable () async throws -> Data?
     private let onAbandon: @Sendable () -> Void

@@ -5,7 +5,7 @@ internal import ErrandFormats
 public struct RecordedRequest: Sendable, CustomStringConvertible {
     /// The request with its options, as the transport received it.
     public let request: Request
-    /// The bytes of the body that were read, at most the first 16 MiB. While a response with both directions open is in progress
+    /// The bytes of the body that were read, at most the first 16 MiB. While the request and the response are both in progress
     /// (``StubResponse/echo``), this property grows.
     public internal(set) var body: Data
     /// The request's trailer fields ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)). `nil` until the

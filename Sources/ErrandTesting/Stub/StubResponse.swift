@@ -212,9 +212,8 @@ public struct StubResponse: Sendable {
     /// ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)).
     public func trailers(_ trailers: HTTPFields) -> StubResponse { changed { $0.trailers = trailers } }
 
-    /// Returns this response after informational responses (1xx,
-    /// [RFC 9110, section 15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)). The informational responses are reported as
-    /// events.
+    /// Returns this response, preceded by informational responses (1xx,
+    /// [RFC 9110, section 15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)). The informational responses are reported as events.
     public func informing(_ heads: HTTPResponse...) -> StubResponse { changed { $0.informational += heads } }
 
     private func changed(_ change: (inout StubResponse) -> Void) -> StubResponse {

@@ -315,7 +315,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
                 throw TransportError(
                     .bodyTooLarge, phase: .request,
                     message:
-                        "the stub read a one-shot body that is longer than the \(Self.bodyLimitBytes) bytes it keeps, and can't pass it on",
+                        "the stub read a one-shot body, kept only its first \(Self.bodyLimitBytes) bytes, and can't pass the body on",
                     request: request, delivery: .notSent)
             }
             let trailers = recorded.trailers

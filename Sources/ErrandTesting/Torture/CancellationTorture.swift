@@ -23,14 +23,14 @@ internal import Synchronization
 ///
 /// The procedure ends when several runs in a row finish with fewer than k jobs.
 ///
-/// A cancelled run must end with `CancellationError`, and with no other error, or with a correct result. A run that
-/// is not cancelled must end with a correct result. Each run must end within ``hangLimit``. A cancelled run must end within
-/// ``lateJobs`` jobs: reads that ignore cancellation take longer. Use `check` for all other conditions after a run.
+/// A cancelled run must end with a correct result or with `CancellationError`, but with no other error. A run that is not
+/// cancelled must end with a correct result. Each run must end within ``hangLimit``. A cancelled run must end within
+/// ``lateJobs`` further jobs: reads that ignore cancellation take longer. Use `check` for all other conditions after a run.
 ///
 /// The procedure counts only the jobs of the scenario's task and of its child tasks. Jobs of actors with their own executors (such
 /// as the main actor), of unstructured tasks and of event loops are not counted. So a scenario that works in unstructured tasks has
-/// very few jobs, and few points of cancellation. ``leastCancelled`` is the number of runs that must end cancelled. To detect a
-/// read that ignores cancellation, the scenario needs more reads than ``lateJobs``.
+/// very few jobs, and few points of cancellation. ``leastCancelled`` is the number of runs that must end with `CancellationError`.
+/// To detect a read that ignores cancellation, the scenario needs more reads than ``lateJobs``.
 ///
 /// With a real network, the number of jobs varies from run to run. Such a scenario is cancelled at many points, but not at all
 /// points. For such a scenario, require more than two uncancelled runs.
@@ -121,7 +121,7 @@ public struct CancellationTorture: Sendable {
             }
         }
         throw TortureError(
-            jobNumber: limit, moment: .after, what: "the scenario has more than \(limit) jobs, the limit", underlying: nil,
+            jobNumber: limit, moment: .after, what: "the scenario has more jobs than the limit of \(limit)", underlying: nil,
             isOfOneRun: false)
     }
 

@@ -134,7 +134,7 @@ struct CancellationTortureTests {
             }
             return 1
         }
-        #expect(violation.what == "the scenario has more than 5 jobs, the limit")
+        #expect(violation.what == "the scenario has more jobs than the limit of 5")
         #expect("\(violation)" == violation.what, "it is wrong with all runs: no job is named")
     }
 
