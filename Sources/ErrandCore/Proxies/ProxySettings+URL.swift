@@ -7,17 +7,17 @@ extension ProxySettings {
     /// try ProxySettings("http://me:secret@proxy.example:3128")
     /// ```
     ///
-    /// | Scheme | Proxy | Port, if there is none |
+    /// | Scheme | Proxy | Port, if the URL has no port |
     /// |---|---|---|
     /// | `http`, or no scheme | HTTP | 1080 |
     /// | `https` | HTTPS | 443 |
-    /// | `socks5h`, `socks5` | SOCKS 5; the proxy resolves host names in both cases | 1080 |
+    /// | `socks5h`, `socks5` | SOCKS 5; with both schemes, the proxy resolves host names | 1080 |
     ///
     /// In the user and the password, all characters except letters, digits, and `-._~!$&'()*+,;=` must be percent-encoded. If no
     /// colon follows the user, the password is empty. SOCKS 4 is not supported.
     ///
-    /// - Throws: ``ProxySettingsError`` for any other text. The error names the problem, such as the port, and never shows the
-    ///   text.
+    /// - Throws: ``ProxySettingsError`` if the text has another form. The error names the problem, such as the port, and never
+    ///   shows the text.
     public init(_ url: String) throws(ProxySettingsError) { try self.init(url, variable: nil) }
 
     /// Creates the settings from the URL of a proxy.
