@@ -39,7 +39,8 @@ public struct CertificatePins: Sendable, Hashable {
 
     /// Creates pins.
     ///
-    /// - Parameter pins: the pins of each pattern. Patterns with the same meaning are combined, with the pins of all.
+    /// - Parameter pins: the pins of each pattern. Patterns with the same meaning are combined, and have the pins of all these
+    ///   patterns.
     /// - Throws: ``TLSSettingsError`` if a pattern or a pin is invalid, if a pattern has fewer than two different pins, or if
     ///   there is no pattern.
     public init(_ pins: [String: [String]]) throws(TLSSettingsError) {
@@ -76,8 +77,9 @@ public struct CertificatePins: Sendable, Hashable {
         return pin
     }
 
-    /// Returns the pins of a text in the form of curl, in the form of this type. `nil` for any other text. The form of curl is
-    /// `sha256//` and a hash, with semicolons between several pins. The hash of a valid pin may begin with a slash.
+    /// Converts pins from the form of curl to the form of this type. Returns `nil` if the text does not have the form of curl.
+    /// The form of curl is `sha256//` and a hash, with semicolons between several pins. The hash of a valid pin may begin with
+    /// a slash.
     private static func ownForm(ofCurls text: String) -> String? {
         let pins = text.split(separator: ";").map { $0.hasPrefix("sha256//") ? "sha256/" + $0.dropFirst(8) : "" }
         let areHashes = pins.allSatisfy { pin in
@@ -103,7 +105,7 @@ public struct CertificatePins: Sendable, Hashable {
 
     // MARK: - Report-only mode
 
-    /// Whether a mismatch is only reported, and the exchange continues.
+    /// Whether the pins are in report-only mode: a mismatch is reported, and the exchange continues.
     public var isReportOnly: Bool { observer != nil }
 
     /// Returns the same pins in report-only mode: a mismatch is reported to `report`, and the exchange continues
