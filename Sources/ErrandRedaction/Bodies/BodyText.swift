@@ -2,7 +2,7 @@ package import ErrandCore
 internal import ErrandFormats
 
 /// The text of a body, or of its first bytes, in a log or an error: JSON, a form or events without secrets. For any other body, the
-/// kind of the bytes.
+/// text is the kind of the bytes.
 package struct BodyText {
     /// The kind of the bytes, shown in place of the bytes; `nil` if ``lines`` are shown.
     package private(set) var summary: String?
@@ -100,7 +100,7 @@ enum JSONLayout {
         func breakLine() {
             guard isPretty else { return }
             lines.append(line)
-            // The indent of each line of a note is included.
+            // The count includes the indent that a note adds to each line.
             count += line.count + 5
             line = Array(repeating: 0x20, count: 2 * max(0, min(depth, deepestIndent)))
         }
