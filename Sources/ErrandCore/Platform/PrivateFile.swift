@@ -29,7 +29,7 @@ package enum PrivateFile {
             guard try file.permissions(path: path) & 0o077 == 0 else {
                 throw FileReadError(
                     path: path, operation: "read", code: EACCES,
-                    reason: "users other than its owner can read or write the file (chmod 600 helps)")
+                    reason: "users other than its owner can read or write the file (run chmod 600 on the file)")
             }
             var data = Data()
             while true {

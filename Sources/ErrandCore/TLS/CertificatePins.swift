@@ -58,7 +58,7 @@ public struct CertificatePins: Sendable, Hashable {
         for entry in entries where entry.pins.count < 2 {
             throw TLSSettingsError(
                 .missingBackupPin, of: "\(entry.pattern)",
-                "at least two different pins are needed, one of them for a key that is not in use; it has \(entry.pins.count)")
+                "at least two different pins are needed, one of them for a key that is not in use; the pattern has \(entry.pins.count)")
         }
     }
 

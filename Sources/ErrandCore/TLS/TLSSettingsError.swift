@@ -2,7 +2,7 @@
 /// the transport is created.
 ///
 /// ```
-/// invalid TLS setting '*.a.example': at least two different pins are needed, one of them for a key that is not in use; it has 1
+/// invalid TLS setting '*.a.example': at least two different pins are needed, one of them for a key that is not in use; the pattern has 1
 /// ```
 public struct TLSSettingsError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
     /// The kind of problem. An open set.

@@ -239,7 +239,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         }
 
         /// Not available, because a path can't contain `nil`.
-        @available(*, unavailable, message: "unwrap the value: a path has no place for nil")
+        @available(*, unavailable, message: "unwrap the value: a path can't contain nil")
         @_disfavoredOverload
         public mutating func appendInterpolation<Value: LosslessStringConvertible>(_ value: Value?, _ name: String? = nil) {}
 

@@ -110,10 +110,10 @@ public struct MetricsMiddleware: HTTPMiddleware {
     public var neighbors: [MiddlewareNeighbor] {
         [
             .inside(.server, because: "the metrics would not contain the server"),
-            .inside(.retry, because: "all attempts would be counted as one"),
-            .inside(.redirect, because: "all attempts would be counted as one"),
-            .inside(.authenticate, because: "all attempts would be counted as one"),
-            .inside(.cache, because: "a hit would be counted as a request"),
+            .inside(.retry, because: "all attempts would be counted as one attempt"),
+            .inside(.redirect, because: "all attempts would be counted as one attempt"),
+            .inside(.authenticate, because: "all attempts would be counted as one attempt"),
+            .inside(.cache, because: "a cache hit would be counted as a request"),
             .inside(.coalesce, because: "a shared exchange would be counted several times"),
         ]
     }
