@@ -224,8 +224,8 @@ extension HTTPSender {
 
     /// Adds `middleware` directly outside a place of the canonical order, in a stack that sorts its layers.
     ///
-    /// In any other stack, the middleware becomes the outermost layer. The description of that stack reports the middleware if it
-    /// is not outside `place`.
+    /// In any other stack, the middleware becomes the outermost layer. The description of that stack reports the middleware if
+    /// the middleware is not outside `place`.
     ///
     /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware's own rules
     ///   determine its position.

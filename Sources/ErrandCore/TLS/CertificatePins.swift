@@ -97,7 +97,7 @@ public struct CertificatePins: Sendable, Hashable {
 
     /// Returns the pins of all patterns that match a host, in alphabetical order; empty if no pattern matches.
     ///
-    /// - Parameter host: as in ``Origin/host``.
+    /// - Parameter host: the host, in the form of ``Origin/host``.
     public func pins(for host: String) -> [String] {
         let host = Host.comparable(host)
         return Set(entries.filter { $0.pattern.matches(host) }.flatMap(\.pins)).sorted()
@@ -135,7 +135,7 @@ public struct CertificatePins: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - chain: the pins of the validated chain. The pin of the server's own certificate is first.
-    ///   - host: as in ``Origin/host``.
+    ///   - host: the host, in the form of ``Origin/host``.
     /// - Throws: ``CertificatePinError``, unless in report-only mode.
     public func check(_ chain: [String], of host: String) throws(CertificatePinError) {
         let expected = pins(for: host)

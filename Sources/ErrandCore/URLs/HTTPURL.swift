@@ -132,7 +132,7 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     /// The URL as it is sent, including any secrets.
     public var description: String { "\(scheme)://\(authority)\(target)" }
 
-    /// Returns this base URL with the path of an endpoint below it.
+    /// Returns this base URL, followed by the path of an endpoint.
     ///
     /// There is exactly one slash between the two paths. If `target` has a leading slash, the path of the base stays. A trailing
     /// slash of `target` is kept. The query of the base comes first, then the query of `target`. If `target` is empty, the result

@@ -39,7 +39,7 @@ struct BodySearch {
         return jsonOrHidden(bytes, isBroken: isJSON || isCut, depth: depth)
     }
 
-    /// The types with one JSON text on each line.
+    /// The media types of bodies with one JSON text on each line.
     private static let lineTypes: Set<String> = [  // octets: ASCII types
         "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines",
     ]

@@ -86,8 +86,8 @@ enum JSONLayout {
     /// The deepest level that is indented further than the level around it. Without this limit, a text could become many times as long.
     private static let deepestIndent = 16
 
-    /// - Parameter isPretty: whether each member and element has its own line. If the text would then be longer than 8 times its length
-    ///   plus 4 KiB, it is laid out on one line.
+    /// - Parameter isPretty: whether each member and element has its own line. If this layout is longer than 8 times the length of the
+    ///   text plus 4 KiB, the text is laid out on one line.
     static func lines(of bytes: [UInt8], isPretty: Bool) -> [[UInt8]] {
         var lines: [[UInt8]] = []
         var line: [UInt8] = []

@@ -105,7 +105,7 @@ public struct LogMiddleware: HTTPMiddleware {
         guard let level = request.options.log.resolved(level), let detail = request.options.logDetail.resolved(detail),
             detail != LogDetail.none
         else { return try await next.send(request) }
-        // A logger above the level of the log may still accept failures, whose level is at least `warning`.
+        // A logger that does not accept the level of the log may still accept failures, whose level is at least `warning`.
         guard logger.logLevel <= max(level, .warning) else { return try await next.send(request) }
         let log = ExchangeLog(
             logger: logger, level: level, detail: detail, style: style, carriedMetadata: metadata, carriesCURL: carriesCURL,
