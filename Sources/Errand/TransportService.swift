@@ -2,7 +2,7 @@
 public import ErrandCore
 public import ServiceLifecycle
 
-/// A service that shuts a transport down when its server shuts down gracefully.
+/// A service that shuts a transport down when its service group shuts down gracefully.
 ///
 /// ```swift
 /// let transport = NIOTransport()
@@ -30,7 +30,7 @@ public struct TransportService: Service {
     /// Waits for the graceful shutdown, and then lets the exchanges in progress end and shuts the transport down. If the task is
     /// cancelled, shuts the transport down immediately.
     public func run() async throws {
-        // Cancellation ends the wait with an error. The transport must then be shut down, too.
+        // Cancellation ends the wait with an error. In that case, the transport must be shut down too.
         try? await gracefulShutdown()
         try await transport.shutdown(drainingFor: drainingTime)
     }

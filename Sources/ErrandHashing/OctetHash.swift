@@ -28,7 +28,7 @@ package struct OctetHash: Sendable {
 
     private var state: State
 
-    /// Creates a hash of no octets.
+    /// Creates a hash to which no octets have been added.
     package init(_ algorithm: Algorithm) {
         state =
             switch algorithm {

@@ -112,7 +112,7 @@ extension TransportTests {
             defer { server.stop() }
             try await tested.run { transport in
                 let failure = try await expectRefusal(by: transport, url: server.url(scheme: "https"))
-                let reason = "the other side does not speak TLS; the URL of a plain port begins with http://"
+                let reason = "the other side does not speak TLS; the URL of a port without TLS begins with http://"
                 #expect(failure.message.hasPrefix(reason))
             }
         }

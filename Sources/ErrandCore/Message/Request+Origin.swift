@@ -80,7 +80,7 @@ extension Request {
     ]
 
     /// Removes everything that must not reach another origin: sensitive fields, fields that `server` has added, and options that
-    /// are bound to an origin. After that, no credentials are added.
+    /// are bound to an origin. After this call, the layers add no credentials to the request.
     public mutating func removeOriginBoundValues() {
         let sensitivity = options.sensitivity
         let fieldsOfServer = options.fieldsOfServer
@@ -95,7 +95,7 @@ extension Request {
     }
 }
 
-/// The reason why a URL that a response has named must not be requested.
+/// The reason why the app must not request a URL from a response.
 public enum NamedURLError: SafelyDescribedError, Hashable {
     /// The text is not the URL of an HTTP resource.
     case invalid(InvalidURLError.Reason)
@@ -113,12 +113,12 @@ public enum NamedURLError: SafelyDescribedError, Hashable {
 
 private enum FieldsOfServerKey: OptionKey {
     static var defaultValue: Set<HTTPField.Name> { [] }
-    /// The names don't matter, because the fields themselves are compared.
+    /// The identity ignores the names, because the fields themselves are compared.
     static func identity(of value: Set<HTTPField.Name>) -> OptionIdentity { .ignored }
 }
 
 extension RequestOptions {
-    /// The names of the fields that a server added only for its origin.
+    /// The names of the fields that `server` added only for its own origin.
     package var fieldsOfServer: Set<HTTPField.Name> {
         get { self[FieldsOfServerKey.self] }
         set { self[FieldsOfServerKey.self] = newValue }

@@ -1,5 +1,5 @@
 extension Request {
-    /// The header fields, completed by the fallback fields as in the transport's boundary.
+    /// The header fields, with the fallback fields that the transport's boundary adds.
     public var completedFields: HTTPFields {
         if !options.hasFallbackHeaders { return head.headerFields }
         var fields = head.headerFields
@@ -29,8 +29,8 @@ extension Request {
     /// ``RequestBody/replay`` says whether the body can be sent again.
     public var mayBeSentAgain: Bool { method.mayBeSentAgain(hasKey: hasIdempotencyKey) }
 
-    /// Whether no server can process this request twice if the request is sent again after a failure. Either ``mayBeSentAgain``
-    /// is true, or no server has processed the request.
+    /// Whether it is safe to send the request again after a failure: ``mayBeSentAgain`` is true, or no server has processed the
+    /// request.
     ///
     /// - Parameter error: the failure of the last attempt, with the records of the earlier attempts.
     public func mayBeSentAgain(after error: any Error) -> Bool { mayBeSentAgain || !error.mayHaveBeenProcessed }

@@ -36,7 +36,7 @@ public struct Request: Sendable {
     /// try Request(.get, PathTemplate(verbatim: path))      // a whole path that stands in a variable
     /// ```
     ///
-    /// - Parameter path: a path, or a whole URL by ``PathTemplate/url(_:)-(URL)``.
+    /// - Parameter path: a path, or a whole URL from ``PathTemplate/url(_:)-(URL)``.
     /// - Throws: ``InvalidURLError`` if the path contains characters that must be percent-encoded, if a value leaves its segment
     ///   empty, or if a whole path was interpolated (`"\(path)"`).
     public init(
@@ -109,7 +109,8 @@ public struct Request: Sendable {
         self.init(
             head: HTTPRequest(method: method, scheme: url.scheme, authority: url.authority, path: target, headerFields: headers),
             body: body)
-        // A query that the caller has percent-encoded may be invalid. Then the request is checked just before the transport.
+        // A query that the caller has percent-encoded may be invalid. In that case, the request is checked just before the
+        // transport.
         if PercentEncoding.firstInvalidByte(in: added, allowing: .query) == nil {
             knownTarget = RequestTarget(url.origin, checkedPath: target)
         }
@@ -156,7 +157,7 @@ public struct Request: Sendable {
     }
 
     /// The scheme, host and port; `nil` while the request has no authority, or if the scheme or the authority is invalid. The
-    /// path does not matter.
+    /// value does not depend on the path.
     public var origin: Origin? {
         if let target { return target.origin }
         guard let scheme = head.scheme, scheme == "https" || scheme == "http", let authority = head.authority,
@@ -165,7 +166,7 @@ public struct Request: Sendable {
         return try? Origin(scheme: scheme, authority: authority, in: "")
     }
 
-    /// The URL, or the path while there is no authority, without secrets: for logs and messages.
+    /// The URL without secrets, for logs and messages; only the path while the request has no authority.
     public var redactedURL: String {
         let target = head.path ?? ""
         guard let authority = head.authority else { return options.sensitivity.redactedURL(target) }

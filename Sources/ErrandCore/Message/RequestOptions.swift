@@ -17,7 +17,7 @@ public struct RequestOptions: Sendable {
     package var call = CallState() { didSet { callStamp &+= 1 } }
     /// Receives the events of this exchange; `nil` by default.
     public var eventSink: (any EventSink)? { didSet { callStamp &+= 1 } }
-    /// A number that differs after each change of the call state, the event sink or the deadline.
+    /// The counter of the changes of the call state, the event sink and the deadline.
     var callStamp: UInt32 = 0
 
     /// The path of the endpoint with names in place of values, for logs, spans and metrics; `nil` if the request has no template.
@@ -51,8 +51,8 @@ public struct RequestOptions: Sendable {
     /// ``OptionKey/identity(of:)``.
     public var identity: Identity? { values.identity }
 
-    /// Removes the options that must not go to another origin (``OptionKey/crossesOrigins``). For middleware that sends a request
-    /// to another origin.
+    /// Removes the options that must not go to another origin (``OptionKey/crossesOrigins``). Call this function in a middleware
+    /// that sends a request to another origin.
     public mutating func removeOriginBoundOptions() { values.removeOriginBoundOptions() }
 
     /// Sets the option to its value in `outer`, or removes the option if `outer` does not set it.
@@ -76,8 +76,8 @@ public struct RequestOptions: Sendable {
     /// Whether no option was ever set.
     var isEmpty: Bool { values.isEmpty }
 
-    /// Returns the first option that requires a middleware at a place for which `isSupported` returns false, or a capability that is
-    /// not in `capabilities`.
+    /// Returns the first option that the stack does not support. Either `isSupported` returns false for the place of the required
+    /// middleware, or `capabilities` lacks a required capability.
     func firstUnsupported(
         by capabilities: TransportCapabilities, _ isSupported: (MiddlewarePlace) -> Bool
     ) -> (key: any OptionKey.Type, missing: UnsupportedOptionError.Missing)? { values.firstUnsupported(by: capabilities, isSupported) }

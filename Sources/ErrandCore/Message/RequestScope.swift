@@ -1,13 +1,13 @@
 /// The requests that share one limit: all requests, the requests of one origin, or the requests with the same key.
 public struct RequestScope: Sendable, CustomStringConvertible {
-    /// The common property of the requests of one limit.
+    /// The key of a limit. Requests with equal keys share one limit.
     public enum Key: Sendable, Hashable {
         /// All requests share one limit.
         case all
-        /// The requests of one origin share a limit. If the limit is outside `server`, requests have no origin yet, and all of
-        /// them share one limit.
+        /// The requests of one origin share a limit. If the limit is an outer layer of `server`, requests have no origin yet,
+        /// and all of them share one limit.
         case origin(Origin?)
-        /// The requests with the same key of the app share a limit.
+        /// The requests to which the app gives the same key share a limit.
         case named(String)
 
         /// The key as text, for a store: `https://a.example`; empty for ``all``.
@@ -26,7 +26,7 @@ public struct RequestScope: Sendable, CustomStringConvertible {
     /// The scope as a phrase for the label of a middleware: `per origin`, `in all`.
     public var phrase: String { description == Self.all.description ? "in all" : "per \(description)" }
 
-    /// Returns the common property of a request and the other requests of its limit; `nil` for a request without a limit.
+    /// Returns the key of the limit that applies to a request; `nil` for a request without a limit.
     public func key(of request: Request) -> Key? { key(request) }
 
     /// All requests share one limit.

@@ -5,8 +5,8 @@
 /// out whether the target is still valid, the texts are compared. The comparison is cheap, because head and target share their
 /// storage. Therefore writing the head costs nothing, and no code that writes the head has to invalidate the target.
 ///
-/// A target is a reference and a text in each request, and allocates nothing: all targets of a `server` share the origin of the
-/// base URL.
+/// A target stores a text and a reference to its origin, and allocates nothing: all targets of a `server` share the origin of
+/// the base URL.
 package struct RequestTarget: Sendable {
     /// The origin; `nil` for a path below a base URL that `server` will add.
     package let origin: Origin?
@@ -91,7 +91,8 @@ package struct RequestTarget: Sendable {
         if let reason = text.withUTF8Bytes({ problem(in: $0).reason }) { throw InvalidURLError(text, reason) }
     }
 
-    /// Returns the problem of a path and query before a base URL is known, and the length of the path in bytes.
+    /// Checks a path and query while the base URL is not known. Returns the problem, if there is one, and the length of the
+    /// path in bytes.
     static func problem(in text: UnsafeBufferPointer<UInt8>) -> (reason: InvalidURLError.Reason?, pathBytes: Int) {
         if text.count > limitBytes { return (.tooManyOctets, 0) }
         var pathBytes = text.count

@@ -4,11 +4,11 @@ public struct Response: Sendable {
     public var head: HTTPResponse
     /// The body. Read the body once, or abandon it: see ``ResponseBody``.
     public var body: ResponseBody
-    /// The request as it was sent, with the base URL. After redirects, the last request.
+    /// The request as it was sent, with the base URL. After redirects, the value is the last request.
     public var request: Request
-    /// The lifetime of the exchange, which ends on the wire.
+    /// The lifetime of the exchange on the wire.
     public let exchange: ExchangeLifetime
-    /// Information from the stack: attempts, number, timings.
+    /// Information from the stack, such as the attempts, the number of the request, and the timings.
     public var metadata: ResponseMetadata
     /// The duplex stream, if the server has changed the protocol (101, or 2xx to an extended CONNECT).
     package var upgrade: (any DuplexStream)?

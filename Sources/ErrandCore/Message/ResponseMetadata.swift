@@ -8,7 +8,7 @@ public struct ResponseMetadata: Sendable {
     private var values = MetadataValues()
     /// Whether a `validateStatus` middleware has accepted the response.
     package var isStatusAccepted = false
-    /// The end of reading the response, for which the observers of the call wait; `nil` without observers.
+    /// The object that notifies the observers of the call when reading the response has ended; `nil` without observers.
     var callEnd: CallEnd?
 
     /// The HTTP version of the exchange; `nil` if the transport does not report it.

@@ -1,8 +1,8 @@
 /// The site from which an app makes a request, for the attribute `SameSite` of cookies
 /// ([RFC 6265bis, section 5.2](https://datatracker.ietf.org/doc/html/draft-ietf-httpbis-rfc6265bis#section-5.2)).
 ///
-/// An app that shows pages of other sites, such as a browser, sets the context. In all other apps, a request is a request of the
-/// same site.
+/// An app that shows pages of other sites, such as a browser, sets the context. In all other apps, every request counts as a
+/// same-site request.
 public enum SiteContext: Sendable, Hashable, CaseIterable {
     /// The request is made by a page of the target's site. Every cookie may be sent.
     case sameSite
@@ -13,14 +13,14 @@ public enum SiteContext: Sendable, Hashable, CaseIterable {
     case crossSiteNavigation
 }
 
-/// Without the context, a redirect to another site would be treated as a request of the same site.
+/// Without the context, a redirect to another site would be treated as a same-site request.
 private enum SiteContextKey: CrossOriginOptionKey {
     static var defaultValue: SiteContext? { nil }
 }
 
 extension RequestOptions {
     /// The site from which the request is made. `nil`, the default: the app itself makes the request, which is treated as a
-    /// request of the same site.
+    /// same-site request.
     public var siteContext: SiteContext? {
         get { self[SiteContextKey.self] }
         set { self[SiteContextKey.self] = newValue }

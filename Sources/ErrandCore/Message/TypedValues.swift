@@ -3,12 +3,12 @@
 struct TypedValues<Tag: Sendable>: Sendable {
     struct Entry: Sendable {
         let key: ObjectIdentifier
-        /// The owner's own information about the key.
+        /// Information about the key from the type that owns these values.
         let tag: Tag
         var value: any Sendable
     }
 
-    /// `nil` while no value is set: a copy of an empty array would count references, in every copy of a request and a response.
+    /// `nil` while no value is set. With an empty array instead, every copy of a request or a response would count a reference.
     private var storage: [Entry]?
 
     var entries: [Entry] {
@@ -32,8 +32,8 @@ struct TypedValues<Tag: Sendable>: Sendable {
 
     /// Returns the value of a key; `standard` if no value is set.
     ///
-    /// A separate function, because it needs more of the type's metadata at run time. Every layer reads values, but most requests
-    /// have none.
+    /// This function is separate, because it needs more of the type's metadata at run time. Every layer reads values, but most
+    /// requests have no values.
     func value<Value>(of key: Any.Type, or standard: @autoclosure () -> Value) -> Value {
         // Searched first, because a missing value must not be mistaken for the `nil` of an optional `Value`.
         guard let index = index(of: key) else { return standard() }

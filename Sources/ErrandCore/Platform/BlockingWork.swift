@@ -33,13 +33,14 @@ final class BlockingWork: Sendable {
 
     /// Returns the result of `work`, or throws `CancellationError` as soon as the task is cancelled.
     ///
-    /// If the work has begun, it runs to its end on its thread, which then releases the value. If the work has not begun, it
-    /// never begins.
+    /// If the work has begun, its thread completes the work and releases the result. If the work has not begun, it never
+    /// begins.
     static func runUntilCancelled<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await shared.runUntilCancelled(work)
     }
 
-    /// Runs work as the static function does, but on the threads of this object, for work that must not block all other work.
+    /// Runs `work` like the static function, but on the threads of this object. Create a separate object for work that must not
+    /// block all other work.
     func runUntilCancelled<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
         let outcome = FirstResult<Value>()
         return try await outcome.wait {

@@ -6,7 +6,8 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// The system calls that a slow, full or broken disk affects. The calls are parameters, so that a test can simulate such a disk.
+/// System calls that block or fail on a slow, full or broken disk. The calls are parameters, so that a test can simulate such a
+/// disk.
 struct FileCalls: Sendable {
     /// Writes some of the bytes. Returns the number of bytes written, or the negative error number.
     var write: @Sendable (_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int = { descriptor, bytes in
@@ -27,7 +28,7 @@ struct FileCalls: Sendable {
     var truncate: @Sendable (_ descriptor: Int32, _ length: Int64) -> Int32 = { ftruncate($0, off_t($1)) == 0 ? 0 : errno }
     /// Forces a file or a folder to the disk. Returns 0, or the error number.
     var synchronize: @Sendable (_ descriptor: Int32) -> Int32 = { fsync($0) == 0 ? 0 : errno }
-    /// Renames a file. A file that has the new name is replaced. Returns 0, or the error number.
+    /// Renames a file. An existing file with the new name is replaced. Returns 0, or the error number.
     var rename: @Sendable (_ old: String, _ new: String) -> Int32 = { systemRename($0, $1) == 0 ? 0 : errno }
     /// Returns the number of bytes that this user may still write to the file system of a path. Returns the negative error number
     /// on failure.

@@ -16,9 +16,9 @@ internal import Darwin
 ///    octets, the least significant first
 /// 3. the record
 ///
-/// If a process dies while it appends, a part of a frame remains. The next opening removes this part and all later octets.
-/// ``replace(with:)`` writes a new file and renames that file. After a crash, the journal has either the old records or the new
-/// records. The file has at most `limitBytes` octets: replace the records before it is full.
+/// If a process dies while it appends, a part of a frame remains. When the file is opened again, this part and all later octets
+/// are removed. ``replace(with:)`` writes a new file and renames that file. After a crash, the journal has either the old
+/// records or the new records. The file has at most `limitBytes` octets: replace the records before it is full.
 ///
 /// Only one holder at a time may use the file: take a ``FileLock`` first. All calls block. Only the owner of the file can read it
 /// (mode 0600).
@@ -42,17 +42,18 @@ final class JournalFile: Sendable {
 
     /// The records of the file when it was opened.
     let openedRecords: [Data]
-    /// The number of octets that the opening has removed: an incomplete frame, and the octets after it.
+    /// The number of octets that were removed when the file was opened: an incomplete frame, and the octets after it.
     let droppedBytes: Int
 
     /// Opens the file, or creates it.
     ///
     /// - Parameters:
-    ///   - path: the path of the file. Its folder must exist. ``replace(with:)`` uses the file `PATH.new`, which is removed here.
+    ///   - path: the path of the file. Its folder must exist. ``replace(with:)`` uses the file `PATH.new`, which this initializer
+    ///     removes.
     ///   - limitBytes: the maximum length of the file in octets, from 64 to 2^30. Default: 1 MiB.
     ///   - calls: the system's calls.
-    /// - Throws: `FileWriteError`, also if the file is not a journal or has more octets than `limitBytes`. The file is then
-    ///   unchanged.
+    /// - Throws: `FileWriteError`, also if the file is not a journal or has more octets than `limitBytes`. If the initializer
+    ///   throws, the file is unchanged.
     init(path: String, limitBytes: Int = 1 << 20, calls: FileCalls = .system) throws(FileWriteError) {
         precondition((64...1 << 30).contains(limitBytes), "limitBytes must be from 64 to 2^30 (is \(limitBytes))")
         let file = try PartialFile(path: path, .either, calls: calls)
@@ -119,10 +120,10 @@ final class JournalFile: Sendable {
 
     /// Appends a record.
     ///
-    /// - Parameter synchronizes: whether the record is on the disk when this function returns. Default: `true`.
-    /// - Throws: `FileWriteError`. The record is then not in the file, with one exception: if the disk also refuses to remove a
-    ///   part of the record, the next ``append(_:synchronizes:)`` removes this part first. If the file is opened again before that,
-    ///   the opener may read this record.
+    /// - Parameter synchronizes: whether the function forces the record to the disk before it returns. Default: `true`.
+    /// - Throws: `FileWriteError`. If the function throws, the record is not in the file, with one exception. If the disk also
+    ///   refuses to remove the written octets of the record, the next ``append(_:synchronizes:)`` removes these octets first. If
+    ///   the file is opened before that call, the opener may read the record.
     func append(_ record: Data, synchronizes: Bool = true) throws(FileWriteError) {
         try state.withLock { state throws(FileWriteError) in
             try checkRoom(state.length + Self.frameBytes + record.count)
@@ -154,8 +155,8 @@ final class JournalFile: Sendable {
     /// Replaces all records, and forces the new records to the disk. After a crash, the file has either the old records or the new
     /// records.
     ///
-    /// - Throws: `FileWriteError`. The file then has the old records, with one exception. After the failure
-    ///   `synchronize the folder of`, the file has the new records, and a loss of power may bring back the old records.
+    /// - Throws: `FileWriteError`. If the function throws, the file has the old records, with one exception. If the operation
+    ///   of the error is `synchronize the folder of`, the file has the new records. A loss of power may bring back the old records.
     func replace(with records: [Data]) throws(FileWriteError) {
         try checkRoom(records.reduce(Self.header.count) { $0 + Self.frameBytes + $1.count })
         var data = Self.header

@@ -48,8 +48,8 @@ package final class OutputFile: Sendable {
         guard descriptor >= 0 else { throw FileWriteError.creating(at: path, operation: "create a file beside", code: errno) }
         temporaryPath = temporary
         state = Mutex(State(descriptor: descriptor))
-        // The umask may have removed some permissions. A file system without permissions may refuse this call. The default
-        // permissions must not fail on such a file system.
+        // The umask may have removed some permissions. A file system without permissions may refuse this call. On such a file
+        // system, the default permissions must not cause an error.
         if fchmod(descriptor, mode_t(options.permissions)) != 0, options.permissions != FileWriteOptions.standard.permissions {
             throw failure("set the permissions of")
         }
@@ -94,7 +94,7 @@ package final class OutputFile: Sendable {
     package func commit() throws {
         guard let descriptor = state.withLock({ $0.descriptor.take() }) else { throw failure("write", EBADF) }
         let code = options.synchronizesToDisk ? calls.synchronize(descriptor) : 0
-        // Some file systems report a full disk here.
+        // Some file systems report a full disk when the file is closed.
         let isClosed = close(descriptor) == 0 || errno == EINTR
         guard code == 0 else { throw failure("synchronize", code) }
         guard isClosed else { throw failure("close") }

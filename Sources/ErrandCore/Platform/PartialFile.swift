@@ -18,7 +18,7 @@ final class PartialFile: Sendable {
         case new
         /// An existing file. A missing file is an error.
         case existing
-        /// An existing file, or else a new file.
+        /// An existing file, or a new file if no file exists.
         case either
     }
 
@@ -98,7 +98,7 @@ final class PartialFile: Sendable {
 
     /// Writes all of `data` at an offset. Bytes between the end of the file and the offset are zeros.
     ///
-    /// - Throws: `FileWriteError`. The file may then have some of the bytes.
+    /// - Throws: `FileWriteError`. If the function throws, the file may have some of the bytes.
     func write(_ data: Data, at offset: Int64) throws(FileWriteError) {
         try with("write") { calls.writeAll(data, to: $0, at: offset) }
     }
@@ -128,7 +128,7 @@ final class PartialFile: Sendable {
 
     /// Forces the file to the disk.
     ///
-    /// - Throws: `FileWriteError`. It is then unknown whether the bytes are on the disk.
+    /// - Throws: `FileWriteError`. If the function throws, the bytes may or may not be on the disk.
     func synchronize() throws(FileWriteError) { try with("synchronize") { calls.synchronize($0) } }
 
     /// Forces the name of the file to the disk, after it was created or renamed.

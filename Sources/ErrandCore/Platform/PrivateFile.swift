@@ -11,7 +11,7 @@ internal import Darwin
 /// The file is replaced as a whole, and forced to the disk before the call returns. The system's calls run on threads that may
 /// block.
 package enum PrivateFile {
-    /// The most bytes that are read, unless a caller gives another limit: 1 MiB.
+    /// The maximum number of bytes to read, unless a caller gives another limit: 1 MiB.
     package static let limitBytes = 1 << 20
 
     /// Returns the bytes of the file; `nil` if there is no file.
@@ -29,7 +29,7 @@ package enum PrivateFile {
             guard try file.permissions(path: path) & 0o077 == 0 else {
                 throw FileReadError(
                     path: path, operation: "read", code: EACCES,
-                    reason: "users other than its owner can read or write the file (chmod 600 helps)")
+                    reason: "users other than its owner can read or write the file (run chmod 600 on the file)")
             }
             var data = Data()
             while true {
@@ -48,11 +48,10 @@ package enum PrivateFile {
 
     /// Reserves space on the disk for the next content of the file: its present length plus ``reservedGrowthBytes``.
     ///
-    /// The next ``write(_:to:)`` uses this space, and does not fail because of a full disk. Until then, the file `PATH.part`
-    /// exists.
+    /// The next ``write(_:to:)`` uses this space, and does not fail because of a full disk. Until that write, the file
+    /// `PATH.part` exists.
     ///
-    /// - Parameter limitBytes: the largest length of the present content for which space is reserved, in bytes, at least 0.
-    ///   Default: 1 MiB.
+    /// - Parameter limitBytes: the maximum number of bytes to reserve for the present content, at least 0. Default: 1 MiB.
     /// - Throws: `FileWriteError`. After a failure, the part file is removed.
     package static func reserve(_ path: String, limitBytes: Int = limitBytes) async throws {
         try await BlockingWork.run {
@@ -94,7 +93,7 @@ package enum PrivateFile {
     ///   - path: the path of the file.
     ///   - limit: the longest wait.
     ///   - clock: measures the wait.
-    /// - Returns: the lock, or `nil` if it is not free within `limit`.
+    /// - Returns: the lock, or `nil` if the lock is not free within `limit`.
     /// - Throws: `FileWriteError`; `CancellationError`.
     package static func lock(
         _ path: String, within limit: Duration, clock: any Clock<Duration> = ContinuousClock()
@@ -106,13 +105,13 @@ package enum PrivateFile {
                 guard waited() < limit else { return nil }
                 try await clock.sleep(for: .milliseconds(20))
             }
-            // The previous holder may have removed the file. Then other callers may lock a new file.
+            // The previous holder may have removed the file. In that case, other callers may lock a new file.
             if lock.isAtItsPath { return lock }
             lock.release()
         }
     }
 
-    /// Removes the file and the part file of a killed process. Does nothing if neither exists.
+    /// Removes the file, and the part file that a killed process has left. Does nothing if neither exists.
     ///
     /// - Throws: `FileWriteError`.
     package static func remove(_ path: String) async throws {
@@ -142,7 +141,7 @@ package final class FileLock: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Takes the lock. Returns `false` if another holder has it.
+    /// Takes the lock. Returns `false` if another holder has the lock.
     func take() throws(FileWriteError) -> Bool {
         while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             if errno == EWOULDBLOCK { return false }

@@ -79,7 +79,7 @@ struct ReservedFile: ~Copyable {
 
     private static let flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
 
-    /// Whether no other user can have created the file or can read it.
+    /// Whether this user owns the file, and no other user has access to the file.
     private static func isPrivate(_ descriptor: Int32) -> Bool {
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_nlink <= 1 else { return false }
@@ -93,7 +93,7 @@ struct ReservedFile: ~Copyable {
 
     /// Fills the file with `count` zeros, whose blocks are on the disk when this function returns.
     ///
-    /// - Throws: `FileWriteError`. The file is then removed.
+    /// - Throws: `FileWriteError`. If the function throws, the file is removed.
     func reserve(_ count: Int) throws(FileWriteError) {
         var code = ftruncate(descriptor, 0) == 0 ? 0 : errno
         if code == 0 { code = allocate(count) }
@@ -106,7 +106,7 @@ struct ReservedFile: ~Copyable {
 
     private func allocate(_ count: Int) -> Int32 {
         #if !canImport(Darwin)
-        // If a file system copies on write, it releases blocks of written zeros. Allocated blocks stay reserved.
+        // A file system that copies on write releases the blocks of written zeros. Allocated blocks stay reserved.
         var code = posix_fallocate(descriptor, 0, off_t(count))
         while code == EINTR { code = posix_fallocate(descriptor, 0, off_t(count)) }
         if code != EOPNOTSUPP, code != EINVAL, code != ENOSYS { return code }
@@ -116,7 +116,7 @@ struct ReservedFile: ~Copyable {
 
     /// Writes `data` to the reserved blocks, and gives the file the name `path`.
     ///
-    /// - Throws: `FileWriteError`. The file is then removed, and `path` is unchanged.
+    /// - Throws: `FileWriteError`. If the function throws, the file is removed, and `path` is unchanged.
     func commit(_ data: Data) throws(FileWriteError) {
         var (operation, code) = ("write", FileCalls.system.writeAll(data, to: descriptor, at: 0))
         // Unused blocks are released only after all bytes are written.

@@ -6,7 +6,7 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// Returns advice for a person if a file can't be written, by the error number of the system. `nil` for most numbers.
+/// Returns advice for a person after writing a file has failed with an error number of the system. `nil` for most numbers.
 func fileWriteAdvice(_ code: Int32) -> String? {
     switch code {
     case ENOSPC, EDQUOT: "Free some space and try again."

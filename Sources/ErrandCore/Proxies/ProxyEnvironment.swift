@@ -1,6 +1,6 @@
 internal import ErrandFormats
 
-/// The proxies that environment variables name. For the rules, see ``ProxyPolicy/environment(_:)``.
+/// The proxies from environment variables. For the rules, see ``ProxyPolicy/environment(_:)``.
 struct ProxyEnvironment: Sendable, CustomStringConvertible {
     /// The parsed value of a variable. An error concerns only the requests that would use the proxy of the variable.
     private typealias Choice = Result<ProxySettings, ProxySettingsError>

@@ -32,7 +32,7 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, HidesStorage {
     /// | `all_proxy`, `ALL_PROXY` | the proxy for schemes without a separate variable |
     /// | `no_proxy`, `NO_PROXY` | the hosts that need no proxy, separated by commas or spaces |
     ///
-    /// The name in lower case has precedence. An empty variable is treated as missing. The proxies are written as for
+    /// The name in lower case has precedence. An empty variable is treated as missing. Each proxy is a URL in the form of
     /// ``ProxySettings/init(_:)``.
     ///
     /// `http_proxy` is read only in lower case, because a request can set `HTTP_PROXY` for a program that runs under CGI. Some

@@ -7,17 +7,17 @@ extension ProxySettings {
     /// try ProxySettings("http://me:secret@proxy.example:3128")
     /// ```
     ///
-    /// | Scheme | Proxy | Port, if there is none |
+    /// | Scheme | Proxy | Port, if the URL has no port |
     /// |---|---|---|
     /// | `http`, or no scheme | HTTP | 1080 |
     /// | `https` | HTTPS | 443 |
-    /// | `socks5h`, `socks5` | SOCKS 5; the proxy resolves host names in both cases | 1080 |
+    /// | `socks5h`, `socks5` | SOCKS 5; with both schemes, the proxy resolves host names | 1080 |
     ///
     /// In the user and the password, all characters except letters, digits, and `-._~!$&'()*+,;=` must be percent-encoded. If no
     /// colon follows the user, the password is empty. SOCKS 4 is not supported.
     ///
-    /// - Throws: ``ProxySettingsError`` for any other text. The error names the problem, such as the port, and never shows the
-    ///   text.
+    /// - Throws: ``ProxySettingsError`` if the text has another form. The error names the problem, such as the port, and never
+    ///   shows the text.
     public init(_ url: String) throws(ProxySettingsError) { try self.init(url, variable: nil) }
 
     /// Creates the settings from the URL of a proxy.
@@ -27,7 +27,7 @@ extension ProxySettings {
         func refused(_ reason: String) -> ProxySettingsError { ProxySettingsError(reason, variable: variable) }
         guard url.utf8.count <= FieldLimits.valueBytes else { throw refused("it is longer than 8 KiB") }
         guard !url.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
-            throw refused("it has a space or a control character; in a user or a password, they must be percent-encoded")
+            throw refused("it has a space or a control character; in a user or a password, such characters must be percent-encoded")
         }
         var (rest, kind) = (url[...], Kind.http)
         if let mark = Self.schemeEnd(in: url) {
@@ -53,7 +53,7 @@ extension ProxySettings {
             place = authority[authority.utf8.index(after: at)...]
             guard at > authority.startIndex else { throw refused("it has an '@' without a user before it") }
             guard !authority[..<at].containsOctet(UInt8(ascii: "@")) else {
-                throw refused("it has more than one '@': in a user and a password, it must be percent-encoded as %40")
+                throw refused("it has more than one '@': in a user and a password, '@' must be percent-encoded as %40")
             }
             let parts = authority[..<at].split(atOctet: UInt8(ascii: ":"), maxSplits: 1, omittingEmptyPieces: false)
             let decoded = parts.map { PercentEncoding.decode($0) }

@@ -36,7 +36,7 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesS
         /// ([RFC 7617, section 2](https://www.rfc-editor.org/rfc/rfc7617#section-2)).
         public var basicField: String { "Basic " + Data("\(user):\(password)".utf8).base64EncodedString() }
 
-        /// The word `credentials`: neither the user nor the password.
+        /// The word `credentials`, without the user and the password.
         public var description: String { "credentials" }
     }
 
@@ -49,11 +49,11 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesS
     /// The credentials for the proxy; `nil` if the proxy requires none.
     ///
     /// The credentials are sent to an HTTP proxy with every request, before the proxy asks for them. Sending the credentials
-    /// early saves a round trip. It is safe, because the credentials are for this proxy alone. Without TLS to the proxy,
+    /// early saves a round trip, and is safe, because the credentials are for this proxy alone. Without TLS to the proxy,
     /// everybody on the path to the proxy can read the credentials.
     public let credentials: Credentials?
-    /// The responder to the challenges of an HTTP proxy, for schemes other than Basic; `nil`, the default: challenges get no
-    /// response. See ``ProxyAuthenticator``.
+    /// The authenticator for the challenges of an HTTP proxy, for schemes other than Basic; `nil`, the default: challenges get
+    /// no response. See ``ProxyAuthenticator``.
     public var authenticator: ProxyAuthenticator?
 
     init(_ kind: Kind, _ host: String, _ port: Int, _ credentials: Credentials? = nil) {
@@ -100,8 +100,8 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesS
     /// - Parameters:
     ///   - host: the name or the address of the proxy.
     ///   - port: the port of the proxy. Default: 1080.
-    ///   - credentials: a user and a password of 1 to 255 bytes each. Everybody on the path to the proxy can read them
-    ///     ([RFC 1929](https://www.rfc-editor.org/rfc/rfc1929)); `nil`, the default, if the proxy requires none.
+    ///   - credentials: a user and a password of 1 to 255 bytes each. Everybody on the path to the proxy can read the user and
+    ///     the password ([RFC 1929](https://www.rfc-editor.org/rfc/rfc1929)). Default: `nil`, for a proxy that requires none.
     public static func socks5(
         host: String, port: Int = 1080, credentials: (user: String, password: String)? = nil
     ) -> ProxySettings { ProxySettings(.socks5, host, port, credentials) }

@@ -1,6 +1,7 @@
 internal import Synchronization
 
-/// A resolver that keeps the addresses of another resolver for a time. A new connection to a known host then needs no lookup.
+/// A resolver that keeps the addresses of another resolver for a time. During this time, a new connection to the host needs no
+/// lookup.
 ///
 /// ```swift
 /// let resolver = SystemHostResolver().cached(for: .seconds(10))
@@ -11,7 +12,7 @@ internal import Synchronization
 ///
 /// The resolver of the system does not report the lifetime of an address. So all addresses are kept for the same time: 30 s by
 /// default, as in the resolver of Java, which OkHttp uses. curl keeps addresses for 60 s. After this time, new connections see a
-/// change of the DNS. See also the maximum age of a connection.
+/// change of the DNS. To limit the age of an open connection, see `NIOTransport.Configuration.maxConnectionAge`.
 ///
 /// - Concurrent callers for the same host and port share one lookup. A cancelled caller stops waiting immediately. If all callers
 ///   are cancelled, the lookup is cancelled.
@@ -78,7 +79,7 @@ public final class CachedHostResolver: HostResolver {
     public var count: Int { cache.withLock(\.count) }
 }
 
-/// The kept addresses, without a lock and a clock.
+/// The kept addresses. The owner of this value provides the lock and the clock.
 struct AddressCache: Sendable {
     struct Key: Hashable, Sendable {
         let host: String

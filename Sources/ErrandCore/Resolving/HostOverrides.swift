@@ -23,8 +23,8 @@ public struct HostOverrides: HostResolver, CustomStringConvertible, HidesStorage
     ///   - entries: texts of the form `HOST:PORT:ADDRESS[,ADDRESS]…`. The host is a name in any case and script, or `*`. The port
     ///     is from 1 to 65535. An IPv6 address may have brackets. Of two entries with the same host and port, the last applies.
     ///   - resolver: finds the addresses of the other hosts. Default: the resolver of the system with a cache.
-    /// - Throws: ``InvalidHostOverrideError`` for any other text, and for a host that is an address, because an address is never
-    ///   looked up.
+    /// - Throws: ``InvalidHostOverrideError`` if a text has another form, or if a host is an address, because an address is
+    ///   never looked up.
     public init(_ entries: [String], else resolver: some HostResolver = SystemHostResolver().cached()) throws(InvalidHostOverrideError) {
         base = resolver
         for entry in entries {
@@ -92,7 +92,7 @@ public struct HostOverrides: HostResolver, CustomStringConvertible, HidesStorage
         return try await base.addresses(of: host, port: port)
     }
 
-    /// Drops the addresses of the host that the other resolver keeps.
+    /// Drops the addresses that the other resolver keeps for the host.
     public func discardAddresses(of host: String, port: Int) { base.discardAddresses(of: host, port: port) }
 
     /// The entries, sorted: `api.example:443:127.0.0.1,[::1]`.

@@ -14,23 +14,23 @@
 /// The resolver of the system is ``SystemHostResolver``. ``cached(for:maxHosts:clock:)`` keeps the addresses of any resolver for
 /// a time, and ``HostOverrides`` replaces the addresses of some hosts.
 ///
-/// A transport asks its resolver once for each connection that it opens. A transport does not ask if the host is an address, or
-/// for a Unix domain socket. The time of the lookup counts toward the transport's limit for connecting. The lookup runs in a task
-/// of the transport, without the task-local values of the caller. When the connection is no longer needed, the task is cancelled.
+/// A transport asks its resolver once for each connection that it opens. A transport asks no resolver for an IP address or a
+/// Unix domain socket. The time of the lookup counts toward the transport's limit for connecting. The lookup runs in a task of
+/// the transport, without the task-local values of the caller. When the connection is no longer needed, the task is cancelled.
 public protocol HostResolver: Sendable {
     /// Returns the addresses of a host, in the order of preference. The transport alternates between IPv6 and IPv4, and begins
-    /// with the kind of the first address ([RFC 8305, section 4](https://www.rfc-editor.org/rfc/rfc8305#section-4)).
+    /// with the address family of the first address ([RFC 8305, section 4](https://www.rfc-editor.org/rfc/rfc8305#section-4)).
     ///
     /// - Parameters:
     ///   - host: the name of the host, in ASCII and lower case.
     ///   - port: the port to connect to.
     /// - Returns: the addresses; an empty list is a failure.
-    /// - Throws: any error. The request then fails with a ``TransportError`` with the code `cannotFindHost`, and with this error
-    ///   as its cause.
+    /// - Throws: any error. If this function throws, the request fails with a ``TransportError`` with the code `cannotFindHost`,
+    ///   and with the thrown error as its cause.
     func addresses(of host: String, port: Int) async throws -> [IPAddress]
 
-    /// Drops the addresses of a host to which no connection could be opened. For resolvers that keep addresses. Does nothing by
-    /// default.
+    /// Drops the addresses of a host to which no connection could be opened. Implement this function in a resolver that keeps
+    /// addresses. Does nothing by default.
     func discardAddresses(of host: String, port: Int)
 }
 

@@ -10,8 +10,8 @@
 public struct IPAddress: Sendable, Hashable {
     /// Whether the address is an IPv4 address; otherwise it is an IPv6 address.
     public let isIPv4: Bool
-    /// The number of the network interface to which an IPv6 address belongs, such as a link-local address; `nil` for any other
-    /// address ([RFC 4007, section 11](https://www.rfc-editor.org/rfc/rfc4007#section-11)).
+    /// The number of the network interface of an IPv6 address, for example of a link-local address; `nil` for an address
+    /// without an interface ([RFC 4007, section 11](https://www.rfc-editor.org/rfc/rfc4007#section-11)).
     public let interface: UInt32?
     private let high: UInt64
     private let low: UInt64
@@ -79,8 +79,8 @@ extension IPAddress: CustomStringConvertible, HidesStorage {
         // RFC 5952, section 5: the last 32 bits of an IPv4-mapped address are written as an IPv4 address.
         if high == 0, low >> 32 == 0xFFFF { return "::ffff:" + Self.dotted(UInt32(truncatingIfNeeded: low)) + zone }
         let groups = [high, low].flatMap { half in [48, 32, 16, 0].map { UInt16(truncatingIfNeeded: half >> UInt64($0)) } }
-        // The longest run of at least two zeros is left out. If several runs have the same length, the first run is left out
-        // (section 4.2).
+        // The longest run of at least two zero groups is left out. If several runs have the same length, the first run is left
+        // out (section 4.2).
         var gap = 0..<0
         var start = 0
         for (index, group) in groups.enumerated() {

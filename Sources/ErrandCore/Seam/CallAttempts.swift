@@ -22,9 +22,10 @@
 ///
 /// Each middleware of this library that sends requests again uses this type and the functions of this file.
 public struct CallAttempts: Sendable {
-    /// The attempts that another attempt has followed, of this middleware and of the layers inside it; oldest first.
+    /// The earlier attempts of this middleware and of its inner layers, oldest first. An attempt is recorded when another
+    /// attempt follows.
     public private(set) var records: [AttemptRecord]
-    /// The number of attempts of this middleware that another attempt has followed, without the attempts of layers inside.
+    /// The number of earlier attempts of this middleware, without the attempts of its inner layers.
     public private(set) var count = 0
 
     /// Creates the attempts of a call.
@@ -43,7 +44,8 @@ public struct CallAttempts: Sendable {
     ///     redirect, which is not an attempt.
     ///   - delay: the wait before the next attempt. Default: zero.
     ///   - clock: the clock that measures the waits.
-    ///   - onDecision: runs after the attempt was recorded, and before the wait: for a report of the decision. Nothing by default.
+    ///   - onDecision: a closure that reports the decision. The closure runs after the attempt was recorded, and before the wait.
+    ///     Nothing by default.
     /// - Returns: `request`, with the count of attempts in ``RequestOptions/resendCount``.
     /// - Throws: `CancellationError`.
     public mutating func followUp(
@@ -59,7 +61,7 @@ public struct CallAttempts: Sendable {
         return next
     }
 
-    /// Records an attempt, and the attempts that layers inside made for this attempt.
+    /// Records an attempt, and the attempts that inner layers made for this attempt.
     ///
     /// - Parameters:
     ///   - result: the response or the failure of the attempt.
@@ -89,7 +91,7 @@ public struct CallAttempts: Sendable {
         }
     }
 
-    /// Returns the response of the last attempt, or throws its failure, with the records of the earlier attempts.
+    /// Returns the response or throws the failure of the last attempt, with the records of the earlier attempts.
     public func adding(to result: Result<Response, any Error>) throws -> Response {
         switch result {
         case .success(let response): return adding(to: response)
@@ -129,7 +131,7 @@ extension HTTPSender {
 }
 
 extension Result where Success == Response, Failure == any Error {
-    /// Whether the same request may succeed later: by its status (``HTTPResponse/Status/isTransient``), or by its error
+    /// Whether the same request may succeed later, according to the status (``HTTPResponse/Status/isTransient``) or the error
     /// (``Swift/Error/isTransient``).
     public var isTransient: Bool {
         switch self {
@@ -172,7 +174,7 @@ extension Response {
 }
 
 extension Request {
-    /// Counts an attempt of this call, and the attempts of layers inside.
+    /// Counts an attempt of this call, and the attempts of inner layers.
     ///
     /// - Parameter result: the response or the failure of the attempt; `nil` if the attempt is still in progress.
     public mutating func countResend(after result: Result<Response, any Error>?) {
@@ -187,7 +189,7 @@ extension Request {
         options.resendCount = min(count, .max - 1) + 1
     }
 
-    /// Whether no server can process this request twice if the request is sent again.
+    /// Whether it is safe to send the request again.
     ///
     /// - After a response: ``mayBeSentAgain``.
     /// - After a failure: ``mayBeSentAgain(after:)`` for its error.

@@ -37,10 +37,11 @@ public protocol HTTPMiddleware: Sendable {
     /// The places whose options the middleware obeys: its own place, by default. See ``OptionKey/requiredMiddleware``.
     var supportedPlaces: Set<MiddlewarePlace> { get }
 
-    /// The rules for its order relative to other middleware; none by default.
+    /// The rules for the order of this middleware relative to other middleware; none by default.
     ///
-    /// A stack that sorts its layers finds the place of this layer by its rules: see ``HTTPStack/ordered(around:defaults:)``. The
-    /// description of any stack reports an order that breaks a rule: see ``HTTPStack/orderProblems``.
+    /// A stack that sorts its layers finds the place of this layer by the rules of the layer: see
+    /// ``HTTPStack/ordered(around:defaults:)``. The description of any stack reports an order that breaks a rule: see
+    /// ``HTTPStack/orderProblems``.
     ///
     /// ```swift
     /// let place = MiddlewarePlace("com.example.signature")
@@ -50,7 +51,8 @@ public protocol HTTPMiddleware: Sendable {
 
     /// Whether the middleware may send a request to a sender other than `next`. Such a request bypasses the inner layers.
     ///
-    /// False by default. The stack then sets the timeout of ``RequestOptions/timeout`` itself if only a layer inside would set it.
+    /// False by default. If this value is true and only an inner layer obeys ``RequestOptions/timeout``, the stack sets the
+    /// timeout itself.
     var mayBypassInnerLayers: Bool { get }
 
     /// Whether a request that ``HTTPStack/prepared(_:)`` prepares passes through this middleware.

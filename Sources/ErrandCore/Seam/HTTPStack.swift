@@ -7,9 +7,9 @@
 ///
 /// A stack is a list of layers around a transport. There are two rules of order:
 ///
-/// - Around a transport, `HTTPStack.bare` and `HTTPStack.decompressing`, each modifier wraps the stack that it is called on. The
-///   last modifier is the outermost layer: it sees the request first and the response last.
-/// - `HTTPStack.default`, and a stack of ``ordered(around:defaults:)``, sort their layers. The order in which you write the
+/// - Around a transport, `HTTPStack.bare` and `HTTPStack.decompressing`, each modifier wraps the stack that it is called on.
+///   The last modifier is the outermost layer: it sees the request first and the response last.
+/// - `HTTPStack.default` and every stack from ``ordered(around:defaults:)`` sort their layers. The order in which you write the
 ///   modifiers has no effect.
 ///
 /// If the order of two layers makes one of them useless, the description of the stack reports the pair. All stacks have the same
@@ -18,7 +18,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     let top: any HTTPSender
     let list: LayerList
 
-    /// One middleware, or the transport, of a stack.
+    /// A layer of a stack: a middleware, or the transport.
     public struct Layer: Sendable, Hashable, CustomStringConvertible {
         /// The name of the layer with its settings: ``HTTPMiddleware/label``, or the description of the transport.
         public let label: String
@@ -30,14 +30,14 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
         let supportedPlaces: Set<MiddlewarePlace>
         /// Whether the layer applies only to some requests: see ``HTTPSender/wrapped(by:when:)``.
         let isConditional: Bool
-        /// Whether a stack has sorted the layer to its own place.
+        /// Whether the layer is at its own place in a stack that sorts its layers.
         var isAtItsPlace = false
         /// The label.
         public var description: String { label }
     }
 
-    /// Creates a stack of a sender alone. Each modifier adds an outermost layer. If `sender` is a stack, the result is the same
-    /// stack, with its rule of order.
+    /// Creates a stack that contains only a sender. Each modifier adds an outermost layer. If `sender` is a stack, the result
+    /// is the same stack, with its rule of order.
     ///
     /// Around a transport, the stack checks each request, adds the field for its priority, and enforces the deadlines and
     /// timeouts that the transport does not enforce (``TransportCapabilities``).
@@ -57,18 +57,19 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     /// from its own rules (``HTTPMiddleware/neighbors``) about places in that order:
     ///
     /// - If the layer must be inside some places, it is directly inside the innermost of these places.
-    /// - If the layer has only places that it must be outside, it is directly outside the outermost of these places.
+    /// - If the rules name only places that the layer must be outside, the layer is directly outside the outermost of these
+    ///   places.
     ///
     /// A layer without such rules is inside `validateStatus` and outside `fallback` and `retry`. Such a layer sees each call
-    /// once, with the whole URL and within the deadline of the call. The layer sees every response, with any status.
-    /// ``HTTPSender/wrapped(by:inside:)`` and ``HTTPSender/wrapped(by:outside:)`` name another place. If two layers have the same
+    /// once, with the whole URL and within the deadline of the call. The layer sees every response, with any status. To choose
+    /// another place, use ``HTTPSender/wrapped(by:inside:)`` or ``HTTPSender/wrapped(by:outside:)``. If two layers have the same
     /// place, the layer added later is outside.
     ///
     /// - Parameters:
     ///   - sender: the transport. If the sender is a stack, its layers keep their order, and are inside all added layers.
     ///   - defaults: the initial layers. A later layer of the same place replaces a layer of `defaults`. If the later layer has a
-    ///     condition, it replaces the layer for the requests that meet the condition. A layer of
-    ///     ``HTTPSender/wrapped(by:inside:)`` or ``HTTPSender/wrapped(by:outside:)`` replaces no layer.
+    ///     condition, it replaces the layer for the requests that meet the condition. A layer that
+    ///     ``HTTPSender/wrapped(by:inside:)`` or ``HTTPSender/wrapped(by:outside:)`` adds replaces no layer.
     public static func ordered(
         around sender: some HTTPSender, @MiddlewareBuilder defaults: () -> [any HTTPMiddleware] = { [] }
     ) -> HTTPStack {
@@ -82,7 +83,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     /// Returns the same stack, which does not report ``orderProblems``.
     ///
     /// At the first request, a stack with order problems reports them once: its `log` writes a warning for each problem. In debug builds, a
-    /// stack without a log writes them to standard error. The order is never an error.
+    /// stack without a log writes the problems to standard error. An order problem never makes a request fail.
     public func ignoringOrderProblems() -> HTTPStack { HTTPStack(top: top, list.ignoringOrderProblems) }
 
     private init(_ list: LayerList) { self.init(top: list.folded, list) }
@@ -116,18 +117,18 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
         return request.options.isEmpty || request.options.call.hasEntered ? try await top.send(request) : try await enter(request)
     }
 
-    /// Reports the problems of the order. This is a separate function, because only the first request needs it.
+    /// Reports the problems in the order of the layers. This function is separate, because only the first request needs it.
     @inline(never) private func reportOrder() { list.reportOrderProblems(writeLine: writeDebugLine) }
 
-    /// Sends a request that belongs to a call of another stack. For a middleware with its own stack. The options of the
-    /// request are not checked, because layers outside may obey them.
+    /// Sends a request that belongs to a call of another stack. Call this function in a middleware that has its own stack. The
+    /// options of the request are not checked, because outer layers may obey the options.
     public func sendWithinCall(_ request: Request) async throws -> Response {
         var entered = request
         entered.options.call.hasEntered = true
         return try await request.restoringCall { [entered] in try await send(entered) }
     }
 
-    /// Sends a request as a new call. This is a separate function, because it keeps a copy of the request. Most requests have no options,
+    /// Sends a request as a new call. This function is separate, because it keeps a copy of the request. Most requests have no options,
     /// or are already in a call.
     @inline(never) private func enter(_ request: Request) async throws -> Response {
         let entered = try entering(request)
@@ -153,7 +154,8 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
         return request
     }
 
-    /// Returns a sender for `prepared`: the layers that apply to prepared requests, and an end that stores the request.
+    /// Returns a sender for `prepared`: the layers that apply to prepared requests, and an innermost sender that stores the
+    /// request.
     func preparing(_ preparation: Preparation) -> any HTTPSender { list.preparing(preparation) }
 
     static func name(of sender: some HTTPSender) -> String {
@@ -173,14 +175,14 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     /// Whether a middleware with this place is in the stack.
     public func contains(_ place: MiddlewarePlace) -> Bool { layers.contains { $0.place == place } }
 
-    /// Whether every request passes a middleware with this place: the middleware has no condition, and no layer outside sends
+    /// Whether every request passes a middleware with this place: the middleware has no condition, and no outer layer sends
     /// requests to another sender (``HTTPMiddleware/mayBypassInnerLayers``).
     public func alwaysPasses(_ place: MiddlewarePlace) -> Bool { list.alwaysPasses(place) }
 
     /// Whether the stack sorts its layers: see ``ordered(around:defaults:)``.
     public var isSorted: Bool { list.isSorted }
 
-    /// The problems of the order of the layers, each as a sentence; empty if there is no problem.
+    /// The problems in the order of the layers, each as a sentence; empty if there is no problem.
     ///
     /// There are two kinds of problems: two layers whose order makes one of them useless, and two layers of a place that must not
     /// occur twice.
@@ -191,7 +193,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     /// A stack reports its problems at its first request: see ``ignoringOrderProblems()``.
     public var orderProblems: [String] { MiddlewareOrder(layers, isSorted: list.isSorted).problems }
 
-    /// The layers, outermost first, and the problems of their order.
+    /// The layers, outermost first, and the problems in their order.
     public var description: String {
         let list = layers.map(\.label).joined(separator: " > ")
         return orderProblems.reduce(list) { $0 + "\n  order: " + $1 }
@@ -222,8 +224,8 @@ extension HTTPSender {
 
     /// Adds `middleware` directly outside a place of the canonical order, in a stack that sorts its layers.
     ///
-    /// In any other stack, the middleware becomes the outermost layer. The description of that stack reports the middleware if it
-    /// is not outside `place`.
+    /// In any other stack, the middleware becomes the outermost layer. The description of that stack reports the middleware if
+    /// the middleware is not outside `place`.
     ///
     /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware's own rules
     ///   determine its position.

@@ -23,13 +23,14 @@ final class LayerList: Sendable {
         hasReportedOrder = Atomic(!reportsOrder)
         layers = entries.map(\.layer) + base.layers
         obeysTimeout = entries.reversed().reduce(base.obeysTimeout) { isObeyed, entry in
-            // A request to another sender bypasses the layers inside.
+            // A request to another sender bypasses the inner layers.
             entry.middleware.mayBypassInnerLayers
                 ? false : isObeyed || (!entry.layer.isConditional && entry.layer.supportedPlaces.contains(.timeout))
         }
     }
 
-    /// Returns the list with more layers, each at its position: in a sorted list by its rank, otherwise outside all others.
+    /// Returns the list with more layers. In a sorted list, the position of a layer depends on its rank. In any other list, the
+    /// layer becomes the outermost layer.
     func adding(_ added: [LayerEntry]) -> LayerList {
         var entries = entries
         func insert(_ entry: LayerEntry) {
@@ -73,7 +74,7 @@ final class LayerList: Sendable {
     /// The layers as one sender.
     var folded: any HTTPSender { entries.reversed().reduce(base.sender) { $1.wrapped(around: $0) } }
 
-    /// Returns the layers as one sender. The prepared request bypasses the layers that take no part in preparing.
+    /// Returns the layers as one sender. The prepared request bypasses the layers that do not apply to prepared requests.
     func preparing(_ preparation: Preparation) -> any HTTPSender {
         entries.reversed().reduce(base.preparing(preparation)) { $1.wrapped(around: $0, preparing: preparation.id) }
     }
@@ -148,7 +149,7 @@ struct LayerEntry: Sendable {
 struct LayerRank: Comparable {
     private let position: Int
 
-    /// The position of each place, with room for one position directly outside and one directly inside.
+    /// The position of each place. Each place leaves room for a position directly outside and a position directly inside.
     private static let positions = Dictionary(
         uniqueKeysWithValues: MiddlewarePlace.canonicalOrder.enumerated().map { ($1, 3 * $0 + 1) })
 
@@ -163,7 +164,7 @@ struct LayerRank: Comparable {
         self.position = position
     }
 
-    /// Creates the rank that rules ask for; `nil` if no rule names a place of the canonical order.
+    /// Creates the rank that follows from the rules of a layer; `nil` if no rule names a place of the canonical order.
     ///
     /// The rank is directly inside the innermost place that the layer must be inside. If there is no such place, the rank is
     /// directly outside the outermost place that the layer must be outside.
@@ -213,7 +214,7 @@ struct LayerBase: Sendable {
 
     private static func bounded(_ transport: some HTTPTransport) -> any HTTPSender { TransportBoundary(transport: transport) }
 
-    /// Creates a base from a stack as one sender.
+    /// Creates a base that uses a whole stack as one sender.
     init(stack: HTTPStack) {
         (self.stack, sender, capabilities) = (stack, stack.top, stack.capabilities)
         layers = stack.layers.map { layer in
@@ -248,7 +249,7 @@ private struct Wrapped<Middleware: HTTPMiddleware>: HTTPSender {
         }
     }
 
-    /// Sends a request of a profiled call. This is a separate function, because most calls are not profiled.
+    /// Sends a request of a profiled call. This function is separate, because most calls are not profiled.
     @inline(never) private func sendProfiling(_ request: Request) async throws -> Response {
         guard let position = request.options.call.profilePosition else { return try await middleware.send(request, to: next) }
         return try await position.within(middleware.label, request) { try await middleware.send($0, to: next) }

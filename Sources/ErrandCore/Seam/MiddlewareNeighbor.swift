@@ -19,21 +19,21 @@ public struct MiddlewareNeighbor: Sendable, Hashable {
 
     /// The side of ``place`` on which the middleware that declares this rule must be.
     public let side: Side
-    /// The neighbor's place; `nil` for the middleware's own. The rule does not apply to a stack that has no such place.
+    /// The neighbor's place; `nil` for the middleware's own place. The rule does not apply to a stack that has no such place.
     public let place: MiddlewarePlace?
-    /// The problem of the other order, as a clause, such as "each attempt would be a separate call".
+    /// The problem that a violation of the rule causes, as a clause, such as "each attempt would be a separate call".
     public let reason: String
 
     /// Requires the middleware to be outside `place`.
     ///
-    /// - Parameter reason: the problem of the other order, for the stack's description.
+    /// - Parameter reason: the problem that the other order causes, for the stack's description.
     public static func outside(_ place: MiddlewarePlace, because reason: String) -> MiddlewareNeighbor {
         MiddlewareNeighbor(side: .outside, place: place, reason: reason)
     }
 
     /// Requires the middleware to be inside `place`.
     ///
-    /// - Parameter reason: the problem of the other order, for the stack's description.
+    /// - Parameter reason: the problem that the other order causes, for the stack's description.
     public static func inside(_ place: MiddlewarePlace, because reason: String) -> MiddlewareNeighbor {
         MiddlewareNeighbor(side: .inside, place: place, reason: reason)
     }
@@ -41,7 +41,7 @@ public struct MiddlewareNeighbor: Sendable, Hashable {
     /// Requires the middleware to be the only middleware of its place. The rule ignores middleware with a condition
     /// (``HTTPSender/wrapped(by:when:)``), because two conditions may exclude each other.
     ///
-    /// - Parameter reason: the problem of the other order, for the stack's description.
+    /// - Parameter reason: the problem that a second middleware causes, for the stack's description.
     public static func once(because reason: String) -> MiddlewareNeighbor {
         MiddlewareNeighbor(side: .neither, place: nil, reason: reason)
     }
@@ -50,7 +50,7 @@ public struct MiddlewareNeighbor: Sendable, Hashable {
     /// (``HTTPStack/ordered(around:defaults:)``). In such a stack, two middleware of one place would directly wrap each other.
     /// The rule ignores middleware with a condition.
     ///
-    /// - Parameter reason: the problem of the other order, for the stack's description.
+    /// - Parameter reason: the problem that a second middleware causes, for the stack's description.
     public static func onceWhenOrdered(because reason: String) -> MiddlewareNeighbor {
         MiddlewareNeighbor(side: .neitherWhenOrdered, place: nil, reason: reason)
     }

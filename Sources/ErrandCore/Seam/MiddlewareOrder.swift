@@ -11,7 +11,7 @@ struct MiddlewareOrder {
     }
 
     private let layers: [HTTPStack.Layer]
-    /// The rules, each pair of layers once, in the order of the layers that declare the rules, outermost first.
+    /// The rules, sorted by the layers that declare the rules, outermost first. No pair of layers occurs twice.
     private let rules: [Rule]
     /// A sentence for each place that must not occur twice but does.
     private let repetitions: [String]

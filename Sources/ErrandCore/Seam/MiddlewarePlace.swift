@@ -14,8 +14,8 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
 
     /// Creates your own place.
     ///
-    /// - Parameter name: the name for the stack's description, not empty. Two places of the same name are the same place, so use
-    ///   reverse-DNS names: `com.example.signature`. Names without a period are reserved for the library.
+    /// - Parameter name: the name for the stack's description, not empty. Two places with the same name are the same place, so
+    ///   use reverse-DNS names: `com.example.signature`. Names without a period are reserved for the library.
     public init(_ name: String) {
         precondition(!name.isEmpty, "name must not be empty")
         description = name
@@ -34,8 +34,8 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
         .rateLimit, .waitForNetwork, .concurrencyLimit, .delay, .metrics, .trace, .phaseTimeouts, .sign,
     ]
 
-    /// No place. Only the ``HTTPMiddleware/neighbors`` of such a middleware determine its position. An option with
-    /// ``OptionKey/requiredMiddleware`` of this value requires no middleware.
+    /// No place. Only the ``HTTPMiddleware/neighbors`` of such a middleware determine its position. An option whose
+    /// ``OptionKey/requiredMiddleware`` is this value requires no middleware.
     public static let unplaced = MiddlewarePlace("unplaced")
     /// The middleware that adds a server's base URL and default fields.
     public static let server = MiddlewarePlace("server")

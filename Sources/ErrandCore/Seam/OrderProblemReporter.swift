@@ -1,4 +1,5 @@
-/// A middleware that reports the order problems of its stack. Without such a middleware, a debug build writes them to standard error.
+/// A middleware that reports the order problems of its stack. Without such a middleware, a debug build writes the problems to
+/// standard error.
 package protocol OrderProblemReporter: HTTPMiddleware {
     /// Reports the problems, once for each stack, at the first request.
     func report(orderProblems: [String])

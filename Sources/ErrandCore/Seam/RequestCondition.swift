@@ -24,7 +24,8 @@ public struct RequestCondition: Sendable, CustomStringConvertible {
         RequestCondition(description: description, holds: holds)
     }
 
-    /// Returns a condition that holds for these hosts: at the given port (`localhost:8080`), or without a port, at any port.
+    /// Returns a condition that holds for these hosts: at the given port (`localhost:8080`), or at any port if the text has no
+    /// port.
     ///
     /// `*.example.com` matches every name below `example.com`, but not `example.com` itself. Case does not matter. An IPv6
     /// address may be written with or without brackets, and a name in Unicode or in its ASCII form.
@@ -83,8 +84,8 @@ extension HTTPSender {
         wrapped(by: Conditional(middleware: middleware, condition: condition))
     }
 
-    /// Wraps this sender with several middleware. As in a chain of modifiers, each middleware wraps the middleware written above
-    /// it. The last middleware is the outermost layer.
+    /// Wraps this sender with several middleware. As in a chain of modifiers, each middleware wraps the middleware that you
+    /// write above it. The last middleware is the outermost layer.
     ///
     /// ```swift
     /// let stack = transport.wrapped {

@@ -70,7 +70,7 @@ enum Credentials {
             result += line
             return
         }
-        // Credentials may begin a line without slashes before them.
+        // Credentials may stand at the beginning of a line, without slashes before them.
         var index = line.startIndex
         let front = line.prefix { !isEnd($0) }
         if let at = front.lastIndex(of: UInt8(ascii: "@")), front[..<at].contains(UInt8(ascii: ":")) {

@@ -19,7 +19,7 @@
 public struct Sensitivity: Sendable, Hashable {
     /// The text that is shown instead of a field's value. The angle brackets show that the text is not a value.
     public static let placeholder = "<redacted>"
-    /// The text that is shown instead of a query item's value and of a value in a body, as in OpenTelemetry's conventions. The
+    /// The text that is shown instead of the value of a query item or a value in a body, as in OpenTelemetry's conventions. The
     /// text has only letters, so that URLs, JSON and forms stay valid.
     public static let urlPlaceholder = "REDACTED"
     /// The text that is shown instead of the user information of a URL: a name and a password.
@@ -71,8 +71,8 @@ public struct Sensitivity: Sendable, Hashable {
             || Self.endsInPassInCamelCase(queryName)
     }
 
-    /// Returns whether members of a JSON object with this name are secret. The rules are those for query items, except that
-    /// `code` and `key` are not secret, because these names are too common in JSON.
+    /// Returns whether members of a JSON object with this name are secret. The rules for query items apply, except that `code`
+    /// and `key` are not secret, because these names are too common in JSON.
     public func isSensitive(memberName: String) -> Bool {
         let name = memberName.lowercased()
         if Self.isOne(of: extraQueryNames, name) || Self.isOne(of: extraFields, name) || Self.isOne(of: Self.knownFields, name) {
@@ -117,7 +117,8 @@ public struct Sensitivity: Sendable, Hashable {
         return words + keys + [authoriz]
     }()
 
-    /// The first octets of these parts. Most octets of a name are not among them, and need no further comparison.
+    /// The first octets of the parts that mark a secret. Most octets of a name are not in this set, and need no further
+    /// comparison.
     private static let tellingStarts = ByteSet { octet in tellingParts.contains { $0[0] == octet } }
 
     /// Whether the last word is `pass`: `pass`, `x-auth-pass`, `user[pass]`.
@@ -184,8 +185,8 @@ public struct Sensitivity: Sendable, Hashable {
     /// Returns a URL, or a path and query, without credentials and without the values of secret query items. Accepts any text.
     ///
     /// Percent-encoded text is decoded up to three times: an encoded URL within a query item is shown without its secrets too. If
-    /// the limits of a password are unclear, more text is replaced rather than less. The time is linear in the length of the
-    /// text.
+    /// it is unclear where a password begins or ends, more text is replaced rather than less. The time is linear in the length of
+    /// the text.
     public func redactedURL(_ url: String) -> String { redactedURL(url[...], levels: Self.escapeLevels) }
 
     /// The number of levels of nested percent-encoding that are decoded.
@@ -242,8 +243,8 @@ public struct Sensitivity: Sendable, Hashable {
         }
     }
 
-    /// Returns a part of a query, whose own name is not secret, without the secrets of a URL or a query in its percent-encoded
-    /// text.
+    /// Returns a part of a query without the secrets of a URL or a query in its percent-encoded text. The name of the part
+    /// itself is not secret.
     private func redactedEscapes(of part: Substring, levels: Int) -> String {
         guard levels > 0, part.utf8.contains(UInt8(ascii: "%")) else { return String(part) }
         let value = part.utf8.firstIndex(of: UInt8(ascii: "=")).map { part.utf8.index(after: $0) } ?? part.startIndex

@@ -39,7 +39,8 @@ public struct CertificatePins: Sendable, Hashable {
 
     /// Creates pins.
     ///
-    /// - Parameter pins: the pins of each pattern. Patterns with the same meaning are combined, with the pins of all.
+    /// - Parameter pins: the pins of each pattern. Patterns with the same meaning are combined, and have the pins of all these
+    ///   patterns.
     /// - Throws: ``TLSSettingsError`` if a pattern or a pin is invalid, if a pattern has fewer than two different pins, or if
     ///   there is no pattern.
     public init(_ pins: [String: [String]]) throws(TLSSettingsError) {
@@ -57,7 +58,7 @@ public struct CertificatePins: Sendable, Hashable {
         for entry in entries where entry.pins.count < 2 {
             throw TLSSettingsError(
                 .missingBackupPin, of: "\(entry.pattern)",
-                "at least two different pins are needed, one of them for a key that is not in use; it has \(entry.pins.count)")
+                "at least two different pins are needed, one of them for a key that is not in use; the pattern has \(entry.pins.count)")
         }
     }
 
@@ -76,8 +77,9 @@ public struct CertificatePins: Sendable, Hashable {
         return pin
     }
 
-    /// Returns the pins of a text in the form of curl, in the form of this type. `nil` for any other text. The form of curl is
-    /// `sha256//` and a hash, with semicolons between several pins. The hash of a valid pin may begin with a slash.
+    /// Converts pins from the form of curl to the form of this type. Returns `nil` if the text does not have the form of curl.
+    /// The form of curl is `sha256//` and a hash, with semicolons between several pins. The hash of a valid pin may begin with
+    /// a slash.
     private static func ownForm(ofCurls text: String) -> String? {
         let pins = text.split(separator: ";").map { $0.hasPrefix("sha256//") ? "sha256/" + $0.dropFirst(8) : "" }
         let areHashes = pins.allSatisfy { pin in
@@ -95,7 +97,7 @@ public struct CertificatePins: Sendable, Hashable {
 
     /// Returns the pins of all patterns that match a host, in alphabetical order; empty if no pattern matches.
     ///
-    /// - Parameter host: as in ``Origin/host``.
+    /// - Parameter host: the host, in the form of ``Origin/host``.
     public func pins(for host: String) -> [String] {
         let host = Host.comparable(host)
         return Set(entries.filter { $0.pattern.matches(host) }.flatMap(\.pins)).sorted()
@@ -103,7 +105,7 @@ public struct CertificatePins: Sendable, Hashable {
 
     // MARK: - Report-only mode
 
-    /// Whether a mismatch is only reported, and the exchange continues.
+    /// Whether the pins are in report-only mode: a mismatch is reported, and the exchange continues.
     public var isReportOnly: Bool { observer != nil }
 
     /// Returns the same pins in report-only mode: a mismatch is reported to `report`, and the exchange continues
@@ -133,7 +135,7 @@ public struct CertificatePins: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - chain: the pins of the validated chain. The pin of the server's own certificate is first.
-    ///   - host: as in ``Origin/host``.
+    ///   - host: the host, in the form of ``Origin/host``.
     /// - Throws: ``CertificatePinError``, unless in report-only mode.
     public func check(_ chain: [String], of host: String) throws(CertificatePinError) {
         let expected = pins(for: host)

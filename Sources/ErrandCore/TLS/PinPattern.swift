@@ -32,8 +32,8 @@ struct PinPattern: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Returns the names of the parts of a URL that a text has besides its host, such as `scheme or port`, and the pattern
-    /// without these parts. Returns `nil` if the text has no such part, or if the rest is not a pattern.
+    /// Returns the names of the parts that only a URL has, such as `scheme or port`, and the pattern without these parts.
+    /// Returns `nil` if the text has no such part, or if the rest is not a pattern.
     private static func partsOfURL(in text: String) -> (parts: String, pattern: String)? {
         var parts: [String] = []
         var rest = text[...]

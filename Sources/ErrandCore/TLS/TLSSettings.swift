@@ -14,9 +14,9 @@
 ///
 /// Servers are always verified: the chain of certificates, its dates and the host's name. With ``/ErrandNIO/NIOTransport``, the
 /// name is compared by [RFC 9525](https://www.rfc-editor.org/rfc/rfc9525#section-6): `*` in a certificate matches one whole
-/// label, and the common name is ignored. The only exception is ``trustsAnyCertificateForTesting``. If a transport does not
-/// support one of the settings, creating the transport throws ``TLSSettingsError``. Descriptions and mirrors show neither private
-/// keys nor the paths of their files.
+/// label, and the common name is ignored. The only servers without verification are the hosts of
+/// ``trustsAnyCertificateForTesting``. If a transport does not support one of the settings, creating the transport throws
+/// ``TLSSettingsError``. Descriptions and mirrors show neither private keys nor the paths of their files.
 public struct TLSSettings: Sendable, Hashable {
     /// The certificate authorities to trust in addition to the authorities of the system: paths of PEM files with one or more
     /// certificates each. Empty by default. The files are read when the transport is created.
@@ -36,8 +36,8 @@ public struct TLSSettings: Sendable, Hashable {
     /// The hosts of this computer are ``UncheckedHosts/loopback``. List any other host by its full name, with
     /// ``UncheckedHosts/hosts(_:)``. There is no wildcard. After a redirect to another host, the certificate is checked as usual.
     ///
-    /// If ``pins`` match such a host, the pins are still checked. The pins are then compared only with the server's own
-    /// certificate, because the signatures of the chain are not verified.
+    /// If ``pins`` match such a host, the pins are still checked. For such a host, the pins are compared only with the server's
+    /// own certificate, because the signatures of the chain are not verified.
     public var trustsAnyCertificateForTesting = UncheckedHosts.none
 
     /// Creates settings that trust the system's authorities and present no certificate.

@@ -2,7 +2,7 @@
 /// the transport is created.
 ///
 /// ```
-/// invalid TLS setting '*.a.example': at least two different pins are needed, one of them for a key that is not in use; it has 1
+/// invalid TLS setting '*.a.example': at least two different pins are needed, one of them for a key that is not in use; the pattern has 1
 /// ```
 public struct TLSSettingsError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
     /// The kind of problem. An open set.
@@ -14,7 +14,7 @@ public struct TLSSettingsError: LocalizedError, Sendable, Hashable, CustomString
 
         /// There is no pattern, or a pattern is empty.
         public static let emptyPattern = Reason("empty host pattern")
-        /// The pattern is not a host, and not `*.` or `**.` and a host.
+        /// The pattern is neither a host nor a host after `*.` or `**.`.
         public static let invalidPattern = Reason("invalid host pattern")
         /// The pattern has a wildcard before an address.
         public static let wildcardForAddress = Reason("wildcard for an address")
@@ -28,7 +28,7 @@ public struct TLSSettingsError: LocalizedError, Sendable, Hashable, CustomString
         public static let missingBackupPin = Reason("missing backup pin")
         /// The text is neither a name nor an address.
         public static let invalidHost = Reason("invalid host")
-        /// A file does not exist, can't be read, or has invalid content. Or a key does not belong to its certificate.
+        /// A file does not exist, can't be read, or has invalid content; or a key does not belong to its certificate.
         public static let unreadableFile = Reason("unreadable file")
         /// The transport does not support the setting.
         public static let unsupported = Reason("unsupported setting")

@@ -10,8 +10,8 @@ extension TLSSettings {
     public struct UncheckedHosts: Sendable, Hashable {
         /// No host: every certificate is checked.
         public static let none = UncheckedHosts(names: [], includesLoopback: false)
-        /// The hosts that name this computer: `localhost` and the names under it
-        /// ([RFC 6761, section 6.3](https://www.rfc-editor.org/rfc/rfc6761#section-6.3)), `127.0.0.0/8` and `::1`.
+        /// The names and the addresses of this computer: `localhost` and the names under it ([RFC 6761, section
+        /// 6.3](https://www.rfc-editor.org/rfc/rfc6761#section-6.3)), `127.0.0.0/8` and `::1`.
         public static let loopback = UncheckedHosts(names: [], includesLoopback: true)
 
         private var names: Set<String>
@@ -42,7 +42,7 @@ extension TLSSettings {
 
         /// Returns whether the certificate of a host is not checked.
         ///
-        /// - Parameter host: as in ``Origin/host``.
+        /// - Parameter host: the host, in the form of ``Origin/host``.
         public func contains(_ host: String) -> Bool {
             if names.isEmpty, !includesLoopback { return false }
             let host = Host.comparable(host)

@@ -1,11 +1,13 @@
 extension Duration {
-    /// This duration as all texts show it, such as labels, errors, logs and profiles: `2 min`, `30 s`, `1.5 s`, `250 ms`, `0.2 ms`.
+    /// This duration in the form of all texts, such as labels, errors, logs and profiles: `2 min`, `30 s`, `1.5 s`, `250 ms`, `0.2
+    /// ms`.
     ///
     /// - A whole number of hours or minutes is shown in hours or minutes.
     /// - Any other duration of at least 1 s is shown in seconds, to the millisecond.
     /// - A shorter duration of at least 10 ms is shown in whole milliseconds.
     /// - A shorter duration of at least 1 µs is shown in milliseconds, to the microsecond.
-    /// - A shorter duration is shown in whole nanoseconds, or as `<1 ns` if that would be 0 ns. Only zero is shown as zero.
+    /// - A shorter duration is shown in whole nanoseconds, or as `<1 ns` if the rounded number is 0. Only zero is shown as
+    ///   zero.
     package var inWords: String {
         let milliseconds = self / .milliseconds(1)
         if milliseconds == 0 { return "0 s" }
@@ -24,7 +26,7 @@ extension Duration {
 }
 
 extension Double {
-    /// The number with at most three digits after the decimal point, and with none if they are zeros.
+    /// The number with at most three digits after the decimal point, and without a decimal point if these digits are zeros.
     package var inWords: String {
         let rounded = (self * 1000).rounded() / 1000
         return abs(rounded) < 1e15 && rounded == rounded.rounded() ? "\(Int64(rounded))" : "\(rounded)"

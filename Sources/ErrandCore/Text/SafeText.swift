@@ -9,8 +9,8 @@
 public enum SafeText {
     /// Returns text from outside in a form that is safe to show: on one line, and without control characters.
     ///
-    /// - Parameter limit: the most characters, at least 0. Default: 200. Each character has only a few combining marks. The work does not
-    ///   grow with the part that is cut off.
+    /// - Parameter limit: the maximum number of characters, at least 0. Default: 200. Each character keeps only a few combining marks.
+    ///   The work does not grow with the part that is cut off.
     public static func line(_ text: some StringProtocol, limit: Int = 200) -> String { text.shownSafely(limit: limit) }
 
     /// Returns the text with an uppercase first letter and a period at the end.
@@ -19,13 +19,15 @@ public enum SafeText {
     /// Returns a duration in words: `2 min`, `30 s`, `1.5 s`, `250 ms`, `0.2 ms`.
     public static func duration(_ duration: Duration) -> String { duration.inWords }
 
-    /// Returns a number with at most three digits after the decimal point, and with none if they are zeros.
+    /// Returns a number with at most three digits after the decimal point, and without a decimal point if these digits are
+    /// zeros.
     public static func number(_ number: Double) -> String { number.inWords }
 
     /// Returns a share as a percentage: `50 %`, `99.9 %`.
     public static func percent(_ share: Double) -> String { share.inPercent }
 
     /// Returns a text for an error that is safe in a message. The text is the description of a ``RequestFailure`` or a
-    /// ``SafelyDescribedError``. Of any other error, the text is only the type, because its description may have secrets.
+    /// ``SafelyDescribedError``. For any other error, the text is only the type, because the description of such an error may
+    /// have secrets.
     public static func error(_ error: any Error) -> String { safeDescription(of: error) }
 }

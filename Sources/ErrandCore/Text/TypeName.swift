@@ -1,7 +1,7 @@
 /// Returns the name of a type as a program writes it: `[User]`, `Int`, `User?`, `Order.Line`.
 ///
-/// The name has no modules. If a type is private or declared in a function, the name omits the context of the type. A type without
-/// such a name, such as a tuple, is shown as Swift describes it.
+/// The name contains no module names. If a type is private or declared in a function, the name omits the context of the type. A
+/// type without such a name, such as a tuple, is shown as Swift describes it.
 package func typeName(_ type: Any.Type) -> String {
     var reader = TypeNameReader(rest: String(reflecting: type)[...])
     guard let name = reader.name(), reader.rest.isEmpty else { return "\(type)" }

@@ -1,4 +1,4 @@
-/// A connection of a transport that has closed.
+/// A closed connection of a transport.
 public struct ClosedConnection: Sendable, Hashable {
     /// The number, as in ``ConnectionInfo``.
     public let number: Int
@@ -30,7 +30,7 @@ public protocol ClosedConnectionSource: ConnectionSource {
     /// Reports each connection that closes from now on, as long as the transport exists. The reports add no cost to requests.
     ///
     /// - Parameters:
-    ///   - id: the name of the observer. A later observer with the same name replaces it.
+    ///   - id: the name of the observer. A later observer with the same name replaces the earlier observer.
     ///   - observer: a closure, called once for each connection on the connection's event loop. The closure must be quick and
     ///     must not block. The closure must not retain the transport, because the transport would then never be released.
     func observeClosedConnections(as id: String, _ observer: @escaping @Sendable (ClosedConnection) -> Void)

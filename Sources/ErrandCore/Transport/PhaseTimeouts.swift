@@ -9,10 +9,10 @@
 /// every transport. If a phase takes longer than its limit, the exchange is cancelled, and fails with a ``TransportError`` with
 /// the code `timedOut` and the phase.
 ///
-/// The `delivery` of the error depends on the transport. A transport with ``TransportCapabilities/phaseTimeouts`` measures the phases
-/// itself on a `ContinuousClock`, such as the SwiftNIO transport. With such a transport, `delivery` is `notSent` in the queue and
-/// while connecting. Otherwise `delivery` is `unknown`, also while connecting, because the request may be sent at the moment when
-/// the limit passes.
+/// The `delivery` of the error depends on the transport. A transport with ``TransportCapabilities/phaseTimeouts``, such as the
+/// SwiftNIO transport, measures the phases itself on a `ContinuousClock`. With such a transport, `delivery` is `notSent` in the queue
+/// and while connecting. Otherwise `delivery` is `unknown`, also while connecting, because the request may be sent at the moment when
+/// the limit is exceeded.
 public struct PhaseTimeouts: Sendable {
     /// The limit for waiting in the transport's queue. Some transports can't distinguish waiting from connecting. With such a
     /// transport, both are one phase, ``ExchangePhase/connect``, whose limit is the sum of ``queue`` and ``connect``.

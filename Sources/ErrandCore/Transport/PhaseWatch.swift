@@ -6,7 +6,7 @@ final class PhaseWatch: EventSink {
         var phase = ExchangePhase.queue
         var limit: Duration?
         var since: Duration
-        /// The number of changes of the phase, and of other restarts of the phase's time.
+        /// The number of times that the timer has started again, for example for a new phase.
         var generation = 0
         var waiter: (ticket: Ticket, continuation: CheckedContinuation<Void, any Error>)?
     }
@@ -125,7 +125,7 @@ extension PhaseTimeouts {
         return setter.message(named.compactMap { name, limit in limit.map { (name, $0) } })
     }
 
-    /// Returns the message for a limit that passed: `the limit idleRead is 200 ms, set by .phaseTimeouts`.
+    /// Returns the message for an exceeded limit: `the limit idleRead is 200 ms, set by .phaseTimeouts`.
     package func message(_ name: String, _ limit: Duration) -> String { setter.message([(name, limit)]) }
 }
 

@@ -37,7 +37,7 @@ extension RequestOptions {
         }
     }
 
-    /// Sets the limits for a transport that enforces limits itself. The limits become the request's own.
+    /// Sets the limits for a transport that enforces limits itself. The limits become the request's own limits.
     mutating func limitPhases(by limits: PhaseTimeouts) { phaseTimeouts = .use(limits) }
 
     /// Restores the limits as they are in `outer`.

@@ -62,7 +62,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         }
     }
 
-    /// Sends the request, and limits the time until the response to the request's deadline.
+    /// Sends the request. If no response arrives before the deadline of the request, the call fails.
     private func sendWithinDeadline(_ request: Request) async throws -> Response {
         guard let deadline = request.deadline else { return try await transport.send(request) }
         if deadline.hasPassed { throw TransportError.timedOut(.queue, after: .zero, request: request, delivery: .notSent) }
@@ -120,7 +120,7 @@ extension Request {
     /// - Throws: ``InvalidURLError`` for a request without an authority, or with a target that can't be sent.
     mutating func completeForTransport() throws {
         try readTarget()
-        // This value is read before the fallback fields are added, because they may include the priority.
+        // This value is read before the fallback fields are added, because these fields may include the priority.
         let addsPriority = options.priority != .normal && !headers.contains(.priority)
         if options.hasFallbackHeaders { headers = completedFields }
         if addsPriority { headers[.priority] = options.priority.description }

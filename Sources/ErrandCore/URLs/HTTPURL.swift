@@ -57,7 +57,7 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     /// // https://a.example/stra%C3%9Fe?q=%C3%A4%20b
     /// ```
     ///
-    /// - White space around the text and the fragment are dropped.
+    /// - White space around the text is dropped. The fragment is dropped too.
     /// - In the path and the query, non-ASCII text is percent-encoded as UTF-8. Spaces and the ASCII characters that a URL must
     ///   not contain are percent-encoded too, as in browsers
     ///   ([WHATWG URL, section 1.3](https://url.spec.whatwg.org/#percent-encoded-bytes)). Escapes are kept. A `%` without two
@@ -132,7 +132,7 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     /// The URL as it is sent, including any secrets.
     public var description: String { "\(scheme)://\(authority)\(target)" }
 
-    /// Returns this base URL with the path of an endpoint below it.
+    /// Returns this base URL, followed by the path of an endpoint.
     ///
     /// There is exactly one slash between the two paths. If `target` has a leading slash, the path of the base stays. A trailing
     /// slash of `target` is kept. The query of the base comes first, then the query of `target`. If `target` is empty, the result

@@ -59,14 +59,14 @@ public struct InvalidURLError: LocalizedError, Sendable, Hashable, CustomStringC
         public static let dotSegment = Reason(
             "a segment of the path is '.' or '..', which servers and proxies resolve", isMistakeOfTheApp: true)
         /// There is a fragment: `/x#top`.
-        public static let fragment = Reason("it has a fragment, which is never sent", remedy: "'#' within data is written %23")
+        public static let fragment = Reason("it has a fragment, which is never sent", remedy: "write '#' within data as %23")
         /// There is a scheme or an authority in a text that must be a path.
         public static let absolute = Reason(
             "it has a scheme or an authority, but must be a path", remedy: "for a whole URL in a typed call, write .url(url)",
             isMistakeOfTheApp: true)
         /// There is a path or a query in a text that must be an origin.
         public static let notAnOrigin = Reason(
-            "it has a path or a query, and an origin is a scheme, a host and a port alone", isMistakeOfTheApp: true)
+            "it has a path or a query, but an origin has only a scheme, a host and a port", isMistakeOfTheApp: true)
         /// The target of a request begins with neither `/` nor `?`.
         public static let invalidTarget = Reason(
             "its target begins with neither '/' nor '?', and would become a part of the host", isMistakeOfTheApp: true)

@@ -13,7 +13,8 @@
 ///
 /// The origin of a request is ``Request/origin``. The origin of a URL is ``HTTPURL/origin``.
 public struct Origin: Sendable {
-    /// The storage, a class, because an origin is a part of every request. A copy then costs only one reference count.
+    /// The storage is a class, because an origin is a part of every request. A copy of an origin costs only one reference
+    /// count.
     private final class Parts: Sendable {
         let scheme: String
         let host: String

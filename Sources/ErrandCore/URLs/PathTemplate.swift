@@ -56,13 +56,13 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
     /// let next: [Item] = try await api.get(.url(page.next))
     /// ```
     ///
-    /// `server` passes a URL of another origin unchanged: without its default fields, and `authenticate` adds no credentials. The fragment
-    /// is dropped. A request for the URL has no ``RequestOptions/urlTemplate``.
+    /// `server` leaves a URL of another origin unchanged, and adds no default fields. `authenticate` adds no credentials. The fragment is
+    /// dropped. A request for the URL has no ``RequestOptions/urlTemplate``.
     ///
     /// - Parameter url: an absolute `http` or `https` URL. For any other URL, creating the request throws ``InvalidURLError``.
     public static func url(_ url: URL) -> PathTemplate { .url((try? HTTPURL(url))?.description ?? url.absoluteString) }
 
-    /// Returns a whole URL in place of a path, from the text of a URL, percent-encoded. See ``url(_:)-(URL)``.
+    /// Returns a whole URL in place of a path. The text of the URL must be percent-encoded. See ``url(_:)-(URL)``.
     public static func url(_ text: String) -> PathTemplate { PathTemplate(urlText: text) }
 
     private init(urlText: String) { (parts, kind) = ([.literal(urlText)], .url) }
@@ -111,8 +111,8 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
             case .segments(let values, _):
                 if values.isEmpty && !inQuery { emptyValues.append(text.utf8.count) }
                 for value in values {
-                    // Each value is one segment. As for the whole segments below, only the octets before the first semicolon are
-                    // checked.
+                    // Each value is one segment. Only the octets before the first semicolon are checked, as in the check of
+                    // whole segments below.
                     let name = value.utf8.prefix { $0 != UInt8(ascii: ";") }
                     if name.isEmpty { throw InvalidURLError(description, .emptySegment) }
                     if name.elementsEqual(".".utf8) || name.elementsEqual("..".utf8) { throw InvalidURLError(description, .dotSegment) }
@@ -205,12 +205,12 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         return text
     }
 
-    /// The template, because values may be secret. A whole URL is shown without secrets.
+    /// The template. The values are not shown, because they may be secret. A whole URL is shown without secrets.
     public var description: String { urlText.map { Sensitivity.standard.redactedURL($0).shownSafely(limit: 200) } ?? template }
 
     /// The parts of a literal, as the compiler collects them.
     public struct StringInterpolation: StringInterpolationProtocol, CustomStringConvertible, HidesStorage {
-        /// The number of parts, because values may be secret.
+        /// The number of parts. The parts are not shown, because their values may be secret.
         public var description: String { "\(parts.count) parts" }
 
         var parts: [Part] = []
@@ -239,7 +239,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         }
 
         /// Not available, because a path can't contain `nil`.
-        @available(*, unavailable, message: "unwrap the value: a path has no place for nil")
+        @available(*, unavailable, message: "unwrap the value: a path can't contain nil")
         @_disfavoredOverload
         public mutating func appendInterpolation<Value: LosslessStringConvertible>(_ value: Value?, _ name: String? = nil) {}
 

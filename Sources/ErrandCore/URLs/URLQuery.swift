@@ -21,7 +21,7 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
         public var name: String { didSet { written = nil } }
         /// The value, without escapes; `nil` for a name without `=`.
         public var value: String? { didSet { written = nil } }
-        /// The item as it was written, percent-encoded; `nil` after its name or its value was set.
+        /// The item as it was written, percent-encoded; `nil` after the name or the value was set.
         private var written: String?
 
         /// Creates an item from a name and a value that are not percent-encoded.

@@ -4,7 +4,7 @@ package import ErrandFormats
 /// Finds the secrets in a body by its syntax. Logs, `curl` commands and recordings use these rules.
 ///
 /// These syntaxes are known: JSON, forms, multipart bodies, event streams and sequences of JSON texts. Strings in JSON and values of forms
-/// are also examined, if they are JSON, a form or a URL. The names of ``/ErrandCore/Sensitivity`` decide.
+/// are also examined, if they are JSON, a form or a URL. The names in ``/ErrandCore/Sensitivity`` decide what is secret.
 ///
 /// All other bytes are hidden completely: a body of another syntax, the text around the parts of a multipart body, and JSON from the
 /// first byte that is not JSON. A string or a value of a form that is plain text is hidden as a whole if it seems to name a secret.
@@ -24,10 +24,10 @@ package struct BodyRedaction: Sendable {
     ///
     /// - Parameters:
     ///   - bytes: a body, or its beginning.
-    ///   - type: its media type; `nil` if it is unknown. Then, and for a type of an unknown syntax, JSON and multipart bodies are
-    ///     recognized by their beginning.
+    ///   - type: the media type of the body; `nil` if the type is unknown. If the type or its syntax is unknown, JSON and
+    ///     multipart bodies are recognized by their beginning.
     ///   - sensitivity: the names of secrets.
-    ///   - isCut: whether more bytes follow. The last value, which may then be the beginning of a secret, is hidden.
+    ///   - isCut: whether more bytes follow. If true, the last value is hidden, because it may be the beginning of a secret.
     ///   - keepsBinary: whether bytes that are not text, such as an image, stay unchanged. Used for bodies that are replayed.
     package init(_ bytes: [UInt8], type: MediaType?, sensitivity: Sensitivity, isCut: Bool = false, keepsBinary: Bool = false) {
         let found = BodySearch(sensitivity: sensitivity, keepsBinary: keepsBinary).findings(in: bytes, type: type, isCut: isCut)

@@ -16,7 +16,7 @@ extension BodySearch {
     /// Examines the items of a form.
     ///
     /// - Parameters:
-    ///   - isCut: whether the last item may continue. Its value is then hidden.
+    ///   - isCut: whether the last item may be incomplete. If true, the value of the last item is hidden.
     ///   - isWithin: see ``SecretMention/isWithin``.
     func form(_ bytes: [UInt8], isCut: Bool = false, depth: Depth, isWithin: Bool = false) -> Findings {
         let mention = SecretMention(sensitivity: sensitivity, isWithin: isWithin)

@@ -15,7 +15,7 @@ extension BodySearch {
     /// Examines a stream of events. The data lines of an event are one text, which is hidden if it is not JSON. Comments and unknown fields
     /// are hidden.
     ///
-    /// - Parameter isCut: whether the last line may continue.
+    /// - Parameter isCut: whether the last line may be incomplete.
     func events(_ bytes: [UInt8], isCut: Bool, depth: Depth) -> Findings {
         var found = Findings()
         var others = Findings()
@@ -67,9 +67,9 @@ extension BodySearch {
         return found
     }
 
-    /// Hides the value of a line that is not data, unless it is the name or the position of an event.
+    /// Hides the value of a line that is not data, unless the value is the name or the position of an event.
     ///
-    /// - Parameter isOpen: whether the line may continue.
+    /// - Parameter isOpen: whether the line may be incomplete.
     private func hideOther(_ line: ArraySlice<UInt8>, of bytes: [UInt8], isOpen: Bool, in found: inout Findings) {
         let colon = line.firstIndex(of: UInt8(ascii: ":"))
         let name = line[..<(colon ?? line.endIndex)]

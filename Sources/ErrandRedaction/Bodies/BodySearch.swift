@@ -39,7 +39,7 @@ struct BodySearch {
         return jsonOrHidden(bytes, isBroken: isJSON || isCut, depth: depth)
     }
 
-    /// The types with one JSON text on each line.
+    /// The media types of bodies with one JSON text on each line.
     private static let lineTypes: Set<String> = [  // octets: ASCII types
         "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines",
     ]
@@ -53,7 +53,8 @@ struct BodySearch {
 
     /// Examines JSON texts. Hides the bytes if they are not JSON.
     ///
-    /// - Parameter isBroken: whether an array or an object may break off. Then the bytes from the first byte that is not JSON are hidden.
+    /// - Parameter isBroken: whether an array or an object may be incomplete. If true, the bytes are hidden only from the first byte that
+    ///   is not JSON.
     func jsonOrHidden(_ bytes: [UInt8], isBroken: Bool, depth: Depth) -> Findings {
         guard let front = Self.front(of: bytes) else { return Findings() }
         let json = json(bytes, depth: depth)
@@ -75,7 +76,7 @@ struct BodySearch {
 
     // MARK: Nested texts
 
-    /// Examines a nested text: JSON, a form, a URL, or plain text. Returns `nil` if it contains no secret.
+    /// Examines a nested text: JSON, a form, a URL, or plain text. Returns `nil` if the text contains no secret.
     ///
     /// - Parameter isWithin: see ``SecretMention/isWithin``.
     func inner(_ text: String, depth: Depth, isWithin: Bool = true) -> (text: String, values: [String])? {

@@ -2,7 +2,7 @@ package import ErrandCore
 internal import ErrandFormats
 
 /// The text of a body, or of its first bytes, in a log or an error: JSON, a form or events without secrets. For any other body, the
-/// kind of the bytes.
+/// text is the kind of the bytes.
 package struct BodyText {
     /// The kind of the bytes, shown in place of the bytes; `nil` if ``lines`` are shown.
     package private(set) var summary: String?
@@ -86,8 +86,8 @@ enum JSONLayout {
     /// The deepest level that is indented further than the level around it. Without this limit, a text could become many times as long.
     private static let deepestIndent = 16
 
-    /// - Parameter isPretty: whether each member and element has its own line. If the text would then be longer than 8 times its length
-    ///   plus 4 KiB, it is laid out on one line.
+    /// - Parameter isPretty: whether each member and element has its own line. If this layout is longer than 8 times the length of the
+    ///   text plus 4 KiB, the text is laid out on one line.
     static func lines(of bytes: [UInt8], isPretty: Bool) -> [[UInt8]] {
         var lines: [[UInt8]] = []
         var line: [UInt8] = []
@@ -100,7 +100,7 @@ enum JSONLayout {
         func breakLine() {
             guard isPretty else { return }
             lines.append(line)
-            // The indent of each line of a note is included.
+            // The count includes the indent that a note adds to each line.
             count += line.count + 5
             line = Array(repeating: 0x20, count: 2 * max(0, min(depth, deepestIndent)))
         }

@@ -5,8 +5,8 @@ internal import ErrandFormats
 /// hidden completely.
 struct SecretMention {
     let sensitivity: Sensitivity
-    /// Whether the text is nested in JSON or a form. There, `code` and `key` are too common to be secret. `urn:token:x` is more often a
-    /// name than a secret. Therefore a colon marks a value only before white space or a quotation mark.
+    /// Whether the text is nested in JSON or a form. In JSON and in forms, the names `code` and `key` are too common to be secret.
+    /// `urn:token:x` is more often a name than a secret. Therefore a colon marks a value only before white space or a quotation mark.
     let isWithin: Bool
 
     /// Whether the text has a sensitive name before `:`, `=` or `%3D`, an element with such a name, or a URL with a secret.

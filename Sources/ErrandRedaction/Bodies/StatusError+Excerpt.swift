@@ -2,7 +2,7 @@ public import ErrandCore
 internal import ErrandFormats
 
 extension StatusError {
-    /// The most bytes of the body that ``debugDescription`` and the log show: 200.
+    /// The maximum number of bytes of the body that ``debugDescription`` and the log show: 200.
     package static var excerptLimitBytes: Int { 200 }
 
     /// The first bytes of the body on one line, without secrets, for developers. A body in which secrets can't be found by name, such as

@@ -19,7 +19,7 @@ extension Request {
     ///
     /// In `sh`, the command sends this method, target, fields and body. `curl` adds only `Host` and `Content-Length`. Settings in
     /// `~/.curlrc` still apply. Characters that the shell could expand are in single quotes. Field values are not changed: before you show
-    /// the text on a terminal, consider the origin of the values.
+    /// the text on a terminal, consider where the values come from.
     ///
     /// Names decide what is sensitive: ``/ErrandCore/RequestOptions/sensitivity`` for fields and query items, and the same names for
     /// members of JSON, items of a form and parts of a multipart body. A body of another syntax, such as XML or plain text, is hidden
@@ -36,8 +36,8 @@ extension Request {
     ///   - pretty: whether each option has its own line. Otherwise, the text is one line, unless the value of a field has a control
     ///     character.
     ///   - showingSecrets: whether the text contains secrets. Such a text is a credential.
-    ///   - bodyLimitBytes: the length of the longest body that is in the text, at least 0. Default: 64 KiB. Bytes that are not text take
-    ///     four times as many characters.
+    ///   - bodyLimitBytes: the maximum length of a body in the text, at least 0. Default: 64 KiB. Bytes that are not text take four
+    ///     times as many characters.
     ///   - arguments: more arguments for `curl`, such as `["--unix-socket", "/run/app.sock"]`, for settings of the connection. Arguments
     ///     are quoted, and not redacted. No arguments by default.
     /// - Throws: ``/ErrandCore/InvalidURLError`` for a request without a host, and for a request that no transport would send.
@@ -72,7 +72,7 @@ extension RequestFailure {
 }
 
 private struct CURLText {
-    /// The longest argument, in bytes. Linux takes up to 128 KiB.
+    /// The maximum length of an argument, in bytes. Linux accepts up to 128 KiB.
     static let argumentBytes = 100_000
     /// The largest body for which no version of `curl` sends `Expect: 100-continue`, in bytes.
     static let expectBytes = 1000

@@ -73,7 +73,8 @@ struct SecretAutomaton: Sendable {
     ///   - bytes: the bytes to search.
     ///   - start: the index at which the search begins.
     ///   - shortest: the length of the shortest text to find.
-    ///   - cut: the length of the shortest beginning of a text to find at the end of `bytes`. `nil` if `bytes` were not truncated.
+    ///   - cut: the minimum length of the beginning of a text that the end of truncated `bytes` contains; `nil` if `bytes` were
+    ///     not truncated.
     ///   - steps: grows by one for each transition.
     func matches(in bytes: [UInt8], from start: Int = 0, shortest: Int = 1, cut: Int? = nil, steps: inout Int) -> [Match] {
         var found: [Match] = []

@@ -11,11 +11,12 @@ package import ErrandFormats
 ///
 /// The search takes linear time, independent of the number of secrets. Three levels of nested escapes are resolved.
 package struct SecretScrubber {
-    /// The number of bytes of each secret that are looked up together.
+    /// The number of bytes at the beginning of each secret that are compared in one step.
     private static let keyBytes = 8
-    /// The length of the shortest beginning of a secret to find at the end of truncated bytes.
+    /// The minimum length of the beginning of a secret that is found at the end of truncated bytes.
     private static let shortestFront = 6
-    /// The length of the shortest secret that is searched in base64. A shorter secret would be found in any long base64.
+    /// The minimum length of a secret that is searched in base64. A shorter secret would be found by chance in any long base64
+    /// text.
     private static let shortestInBase64 = 5
     private static let deepestEscapes = 3
 
@@ -23,7 +24,7 @@ package struct SecretScrubber {
     private let automaton: SecretAutomaton
     private let keys: KeySet
     private let base64Keys: KeySet
-    /// Whether some secret is too short for a key.
+    /// Whether a secret has fewer bytes than a key.
     private let hasShort: Bool
     private let hasShortInBase64: Bool
 
@@ -84,7 +85,7 @@ package struct SecretScrubber {
 
     // MARK: - One text
 
-    /// Searches `text`, and its text with the escapes resolved.
+    /// Searches `text` twice: as written, and with its escapes resolved.
     private func search(_ text: UnescapedText, depth: Int, isCut: Bool, steps: inout Int, found: (Range<Int>, Int) -> Void) {
         let bytes = text.bytes
         let candidates = candidates(in: bytes, steps: &steps)
@@ -107,7 +108,7 @@ package struct SecretScrubber {
     }
 
     /// Searches the decoded text of `run`, at each alignment. If a secret is found, the whole run is replaced, because the rest could not
-    /// be decoded. Characters that may belong to an escape before the run stay.
+    /// be decoded. If characters may belong to an escape before the run, these characters are kept.
     private func searchBase64(_ bytes: [UInt8], _ run: Range<Int>, isCut: Bool, steps: inout Int, found: (Range<Int>, Int) -> Void) {
         for offset in 0..<4 where run.count >= offset + Self.shortestInBase64 {
             let decoded = Base64Text.decoded(bytes, (run.lowerBound + offset)..<run.upperBound)

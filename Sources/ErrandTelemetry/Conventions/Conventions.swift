@@ -24,7 +24,7 @@ enum Conventions {
         return outcome.isRefused ? outcome.response.map { "\($0.head.status.code)" } : nil
     }
 
-    /// Returns `error.type` of a failure. There are only a few values, and a server can choose none of them.
+    /// Returns `error.type` of a failure. There are only a few values, and a server can't choose a value.
     static func errorType(of error: any Error) -> String {
         switch error {
         case let error as TransportError where error.code == .timedOut: "timeout"

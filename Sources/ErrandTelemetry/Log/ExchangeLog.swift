@@ -4,7 +4,7 @@ internal import ErrandRedaction
 internal import Logging
 internal import Synchronization
 
-/// Writes the records of one exchange. A record that the logger does not accept is not composed.
+/// Writes the records of one exchange. If the logger does not accept a record, the text of the record is not composed.
 final class ExchangeLog: CallObserver {
     private let logger: Logger
     private let level: Logger.Level
@@ -67,10 +67,11 @@ final class ExchangeLog: CallObserver {
 
     func mark() -> Duration { time() }
 
-    /// Logs a response immediately, and its body when the body was read. If the call ends with a reader, logs both at the end of the
-    /// call.
+    /// Logs a response immediately, and its body when the body was read. If a reader of the response ends the call, logs both at the
+    /// end of the call.
     func receive(_ response: inout Response, isRefused: Bool, awaitsReader: Bool) {
-        // If no record will be written, the log must cost nothing. A call with a reader can still fail.
+        // If no record will be written, the log must cost nothing. If a reader of the response ends the call, the call can
+        // still fail.
         guard wantsAll || (wantsFailures && (isRefused || awaitsReader)) else { return }
         let received = Received(response, isRefused: isRefused, by: request)
         if awaitsReader {

@@ -23,8 +23,8 @@ public import Logging
 /// failure. Without a rule, a status from 400 up is a failure.
 ///
 /// **Typed calls** (`APIClient`): the record is written at the end of the call, after the value has been decoded or decoding has
-/// failed. It has the duration of the whole call. If the client has an envelope, the record of a failure has the code, the message and
-/// the request ID of the back end, for any status.
+/// failed. The record has the duration of the whole call. If the client has an envelope, the record of a failure has the code, the
+/// message and the request ID of the back end, for any status.
 ///
 /// **Place:** outside all layers except `server` and `number`. At this place, the log sees each call once. Inside `retry`, the log sees
 /// each attempt instead of the call. Both places are allowed.
@@ -43,8 +43,8 @@ public import Logging
 ///   such text: `body of 1204 bytes, text/html`.
 /// - For bytes that are not text, the word `binary` is shown.
 ///
-/// **Secrets** are decided by names: of header fields, query items, members of JSON, and form items. See ``/ErrandCore/Sensitivity``.
-/// Control characters from outside are escaped. No text from a server begins a line of the log.
+/// **Secrets** are recognized by the names of header fields, query items, members of JSON, and form items. See
+/// ``/ErrandCore/Sensitivity``. Control characters from outside are escaped. No text from a server begins a line of the log.
 ///
 /// **Metadata** (``LogMetadata/all``): `http.request.method`, `url.full` (redacted), `http.response.status_code`,
 /// `http.response.body.size`, `errand.request.id`, `errand.request.number`, `url.template`, `errand.elapsed`, `error.type` (the same as in
@@ -89,7 +89,7 @@ public struct LogMiddleware: HTTPMiddleware {
     public var place: MiddlewarePlace { .log }
     /// False: this middleware does not see a request that is prepared.
     public var appliesToPreparedRequests: Bool { false }
-    /// Inside `server` and `number`: a record has the URL and the number of the request as they are at the log.
+    /// Inside `server` and `number`: a record has the URL and the number that the request has when it reaches the log.
     public var neighbors: [MiddlewareNeighbor] {
         [
             .inside(.server, because: "the records would not contain the server"),
@@ -105,7 +105,7 @@ public struct LogMiddleware: HTTPMiddleware {
         guard let level = request.options.log.resolved(level), let detail = request.options.logDetail.resolved(detail),
             detail != LogDetail.none
         else { return try await next.send(request) }
-        // A logger above the level of the log may still accept failures, whose level is at least `warning`.
+        // A logger that does not accept the level of the log may still accept failures, whose level is at least `warning`.
         guard logger.logLevel <= max(level, .warning) else { return try await next.send(request) }
         let log = ExchangeLog(
             logger: logger, level: level, detail: detail, style: style, carriedMetadata: metadata, carriesCURL: carriesCURL,

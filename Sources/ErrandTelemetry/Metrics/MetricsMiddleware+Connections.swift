@@ -15,8 +15,8 @@ extension HTTPSender where Self: ConnectionSource {
     /// Measures each attempt and the open connections of this transport. If the transport reports closed connections
     /// (``/ErrandCore/ClosedConnectionSource``), also measures the lifetime of each connection. See ``MetricsMiddleware``.
     ///
-    /// If several stacks over one transport have the same factory, the stack that was created last reports the changes of connections
-    /// between attempts.
+    /// If several stacks around one transport have the same factory, the stack that was created last reports the changes of
+    /// connections between attempts.
     ///
     /// ```swift
     /// let stack = NIOTransport().metrics().redirect().retry()

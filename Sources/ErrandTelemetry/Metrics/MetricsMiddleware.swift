@@ -12,8 +12,8 @@ public import Metrics
 /// ```
 ///
 /// **Place:** next to the transport, inside `retry`, `redirect`, the cache and the limits: each attempt is measured on its own, without the
-/// time in which it was queued. `HTTPStack.default` puts it there, wherever you write it. Around a transport and `HTTPStack.bare`, write
-/// it before `redirect` and `retry`.
+/// time in which it was queued. `HTTPStack.default` puts the middleware there, wherever you write `metrics`. Around a transport and
+/// `HTTPStack.bare`, write `metrics` before `redirect` and `retry`.
 ///
 /// The metrics:
 ///
@@ -32,21 +32,21 @@ public import Metrics
 /// `network.protocol.name` is not an attribute, because it would always be `http`. The path is never an attribute.
 ///
 /// **A duration** ends when the exchange ends on the wire: with the last byte of the response, or when the response is abandoned. For a
-/// protocol upgrade, it ends with the head. A stream is measured to its end. In a typed call, the attempt whose response is decoded ends
-/// after decoding.
+/// protocol upgrade, the duration ends with the head. A stream is measured to its end. In a typed call, the attempt whose response is
+/// decoded ends after decoding.
 ///
 /// **Sizes** are recorded for exchanges that were complete. A size is the number of encoded bytes on the wire, if the transport
 /// counts the bytes or a length is declared. A body that the transport itself decodes, and a request without a body, have no size.
 ///
-/// **`error.type`** is a status code that the request's own rule rejects (`validateStatus`, at any place). Without a rule, it is a
-/// status code from 400 up. For a failure, it is `timeout`, another code of ``/ErrandCore/TransportError`` in snake case
-/// (`cannot_connect`, `connection_lost`), or the name of the error's type. A call that its caller cancelled, and a response that was
-/// abandoned, have no `error.type`.
+/// **`error.type`** is a status code that the request's own rule rejects (`validateStatus`, at any place). Without a rule,
+/// `error.type` is a status code from 400 up. For a failure, `error.type` is `timeout`, another code of
+/// ``/ErrandCore/TransportError`` in snake case (`cannot_connect`, `connection_lost`), or the name of the error's type. A call that
+/// its caller cancelled, and a response that was abandoned, have no `error.type`.
 ///
 /// **Bounds:** backends keep each series forever, and servers choose names and statuses. After 1,000 sets of the common attributes, further
-/// servers are counted together with the `server.address` `_OTHER`, without a port and optional attributes. For each such set,
-/// after 100 instruments (up to three for each outcome), further outcomes are counted together with the `error.type` `_OTHER`, without a
-/// status. After 1,000 sets of the attributes of connections, further servers are counted together, too.
+/// servers are counted together, as the `server.address` `_OTHER`, without a port and optional attributes. For each such set, after 100
+/// instruments (up to three for each outcome), further outcomes are counted together, as the `error.type` `_OTHER`, without a status. After
+/// 1,000 sets of the attributes of connections, further servers are counted together, too.
 ///
 /// swift-metrics can't pass buckets or units to a backend: configure ``durationBuckets`` in your backend.
 ///
@@ -89,8 +89,9 @@ public struct MetricsMiddleware: HTTPMiddleware {
     ///   - factory: the factory of the instruments; `nil`, the default: `MetricsSystem.factory` at the first measured request.
     ///   - attributes: the optional attributes to add. Default: none.
     ///   - knownMethods: the methods that are reported by name; `nil`, the default: the methods of RFC 9110, and PATCH.
-    ///   - openConnections: returns the number of connections to an origin, or `nil` if it is not known. Called at each end of an
-    ///     exchange; it must return quickly. Default: no closure, and `http.client.open_connections` is not reported.
+    ///   - openConnections: returns the number of connections to an origin, or `nil` if the number is not known. The closure is
+    ///     called at each end of an exchange, and must return quickly. Default: no closure, and `http.client.open_connections` is
+    ///     not reported.
     ///   - clock: the clock that measures durations.
     public init(
         factory: (any MetricsFactory)? = nil, attributes: Attributes = [], knownMethods: Set<HTTPRequest.Method>? = nil,
@@ -109,10 +110,10 @@ public struct MetricsMiddleware: HTTPMiddleware {
     public var neighbors: [MiddlewareNeighbor] {
         [
             .inside(.server, because: "the metrics would not contain the server"),
-            .inside(.retry, because: "all attempts would be counted as one"),
-            .inside(.redirect, because: "all attempts would be counted as one"),
-            .inside(.authenticate, because: "all attempts would be counted as one"),
-            .inside(.cache, because: "a hit would be counted as a request"),
+            .inside(.retry, because: "all attempts would be counted as one attempt"),
+            .inside(.redirect, because: "all attempts would be counted as one attempt"),
+            .inside(.authenticate, because: "all attempts would be counted as one attempt"),
+            .inside(.cache, because: "a cache hit would be counted as a request"),
             .inside(.coalesce, because: "a shared exchange would be counted several times"),
         ]
     }
@@ -179,7 +180,8 @@ extension HTTPSender {
     /// - Parameters:
     ///   - factory: the factory of the instruments; `nil`, the default: `MetricsSystem.factory` at the first measured request.
     ///   - attributes: the optional attributes to add. Default: none.
-    ///   - openConnections: returns the number of connections to an origin, or `nil` if it is not known. Must return quickly.
+    ///   - openConnections: returns the number of connections to an origin, or `nil` if the number is not known. Must return
+    ///     quickly.
     ///   - clock: the clock that measures durations.
     public func metrics(
         factory: (any MetricsFactory)? = nil, attributes: MetricsMiddleware.Attributes = [],

@@ -28,7 +28,8 @@ public struct TraceCallMiddleware: HTTPMiddleware {
     public init(tracer: (any Tracer)? = nil) { self.tracer = tracer }
 
     public var place: MiddlewarePlace { .traceCall }
-    /// The options of `trace`, too: a span of a call has the options of the span of an attempt.
+    /// This middleware also obeys the options of `trace`, so the span of a call has the same options as the spans of its
+    /// attempts.
     public var supportedPlaces: Set<MiddlewarePlace> { [.traceCall, .trace] }
     /// False: this middleware does not see a request that is prepared.
     public var appliesToPreparedRequests: Bool { false }

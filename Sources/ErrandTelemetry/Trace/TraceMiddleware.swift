@@ -6,8 +6,8 @@ public import Tracing
 /// middleware uses swift-distributed-tracing.
 ///
 /// **Place:** next to the transport, inside `retry`, `redirect`, the cache and the limits: each attempt has its own span and its own
-/// context, also after each redirect. `HTTPStack.default` puts it there, wherever you write it. Around a transport and `HTTPStack.bare`,
-/// write it before `redirect` and `retry`. For a span around the whole call, see ``TraceCallMiddleware``.
+/// context, also after each redirect. `HTTPStack.default` puts the middleware there, wherever you write `trace`. Around a transport and
+/// `HTTPStack.bare`, write `trace` before `redirect` and `retry`. For a span around the whole call, see ``TraceCallMiddleware``.
 ///
 /// ```swift
 /// let stack = HTTPStack.bare.metrics().trace().redirect().retry().log(to: logger).traceCall()
@@ -19,7 +19,7 @@ public import Tracing
 /// **The span** is a child of the caller's span and has the kind `client`. Its name is the method and the template of a typed endpoint,
 /// such as `GET /users/{id}` (`request.options.urlTemplate`); without a template, only the method. The name never contains the path. The
 /// span ends when the exchange ends on the wire: with the last byte of the response, or when the response is abandoned. For a protocol
-/// upgrade, it ends with the head. In a typed call, the attempt whose response is decoded ends after decoding.
+/// upgrade, the span ends with the head. In a typed call, the attempt whose response is decoded ends after decoding.
 ///
 /// **Attributes:** `http.request.method` (`_OTHER` for an unknown method, with `http.request.method_original`), `server.address`,
 /// `server.port`, `url.full` (without secrets), `url.template`, `http.request.resend_count` for a request that is sent again,
@@ -28,9 +28,10 @@ public import Tracing
 /// For optional attributes, see ``TraceOptions``.
 ///
 /// **Errors:** a status is an error if the request's own rule rejects it (`validateStatus`, at any place). Without a rule, a status code
-/// from 400 up is an error. Its `error.type` is the status code. A failure is an error too, even while the body is read or decoded. Its
-/// `error.type` is `timeout`, another code of ``/ErrandCore/TransportError`` in snake case (`cannot_connect`, `connection_lost`), or the
-/// name of its type. An attempt that its caller cancelled, or a response that was abandoned, is not an error.
+/// from 400 up is an error. For a status, `error.type` is the status code. A failure is an error too, even while the body is read or
+/// decoded. For a failure, `error.type` is `timeout`, another code of ``/ErrandCore/TransportError`` in snake case (`cannot_connect`,
+/// `connection_lost`), or the name of the error's type. An attempt that its caller cancelled, or a response that was abandoned, is not
+/// an error.
 ///
 /// **Context:** the tracer adds the header fields that it defines, such as `traceparent`. The added fields replace the caller's fields
 /// of the same name, and a `tracestate` that belongs to another `traceparent`. A tracer that adds nothing leaves the caller's fields
@@ -45,7 +46,7 @@ public struct TraceMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - tracer: the tracer; `nil`, the default: `InstrumentationSystem.tracer` at the time of each request.
-    ///   - options: the optional attributes, and where baggage is sent. Default: ``TraceOptions/standard``.
+    ///   - options: the optional attributes, and the servers to which baggage is sent. Default: ``TraceOptions/standard``.
     public init(tracer: (any Tracer)? = nil, options: TraceOptions = .standard) { (self.tracer, self.options) = (tracer, options) }
 
     public var place: MiddlewarePlace { .trace }
@@ -92,7 +93,7 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - tracer: the tracer; `nil`, the default: `InstrumentationSystem.tracer` at the time of each request.
-    ///   - options: the optional attributes, and where baggage is sent.
+    ///   - options: the optional attributes, and the servers to which baggage is sent.
     public func trace(tracer: (any Tracer)? = nil, options: TraceOptions = .standard) -> HTTPStack {
         wrapped(by: TraceMiddleware(tracer: tracer, options: options))
     }

@@ -21,7 +21,7 @@ public struct TraceOptions: Sendable, Hashable {
     public var bodySizes: Bool
     /// Where baggage is sent: ``BaggageScope/firstOrigin`` by default.
     public var baggage: BaggageScope
-    /// The methods that are recorded by name; any other is `_OTHER`. By default, the methods of RFC 9110, and PATCH.
+    /// The methods that are recorded by name; any other method is `_OTHER`. By default, the methods of RFC 9110, and PATCH.
     public var knownMethods: Set<HTTPRequest.Method>
 
     /// Creates options.

@@ -48,7 +48,7 @@ import Testing
         let error = #expect(throws: InvalidURLError.self) { try Origin(text) }
         #expect(
             error?.description
-                == "invalid URL 'https://a.example/v1?token=REDACTED': it has a path or a query, and an origin is a scheme, a host and a port alone"
+                == "invalid URL 'https://a.example/v1?token=REDACTED': it has a path or a query, but an origin has only a scheme, a host and a port"
         )
     }
 

@@ -23,8 +23,8 @@ import Testing
     ])
     func aURLIsRead(_ url: String, _ expected: String) throws { #expect(Self.shown(try ProxySettings(url)) == expected) }
 
-    private static let hasSpace = "it has a space or a control character; in a user or a password, they must be percent-encoded"
-    private static let hasTwo = "it has more than one '@': in a user and a password, it must be percent-encoded as %40"
+    private static let hasSpace = "it has a space or a control character; in a user or a password, such characters must be percent-encoded"
+    private static let hasTwo = "it has more than one '@': in a user and a password, '@' must be percent-encoded as %40"
 
     @Test(arguments: [
         ("socks4://joe:hunter2@proxy.example", "SOCKS 4 is not supported: use socks5 if the proxy supports it"),

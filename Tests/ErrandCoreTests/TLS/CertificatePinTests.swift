@@ -95,7 +95,7 @@ import Testing
         #expect(
             error?.description
                 == "invalid TLS setting '*.a.example': at least two different pins are needed, one of them for a key that is "
-                + "not in use; it has \(count)")
+                + "not in use; the pattern has \(count)")
     }
 
     @Test func thereMustBeAPattern() {

@@ -89,7 +89,7 @@ import Testing
         ("SSL routines:OPENSSL_internal:TLSV1_ALERT_CERTIFICATE_REQUIRED at", "the server needs a client certificate"),
         ("SSL routines:OPENSSL_internal:SSLV3_ALERT_CERTIFICATE_EXPIRED at", "the server refused the client certificate: it has expired"),
         ("SSL routines:OPENSSL_internal:SSLV3_ALERT_BAD_CERTIFICATE at", "the server refused the client certificate"),
-        ("SSL routines:OPENSSL_internal:TLSV1_ALERT_PROTOCOL_VERSION at", "no version of TLS in common"),
+        ("SSL routines:OPENSSL_internal:TLSV1_ALERT_PROTOCOL_VERSION at", "the server supports none of the allowed versions of TLS"),
         ("SSL routines:OPENSSL_internal:SSLV3_ALERT_HANDSHAKE_FAILURE at", "the server refused the handshake"),
         ("SSL routines:OPENSSL_internal:WRONG_VERSION_NUMBER at", "the other side does not speak TLS"),
         ("X.509 certificate routines:OPENSSL_internal:KEY_VALUES_MISMATCH at", "the private key does not belong to the certificate"),

@@ -69,7 +69,7 @@ extension NIOTransportTests {
             ("notyet", "the certificate is not valid yet: it is valid from Sun, 01 Jan 2045 00:00:00 GMT; check the clock"),
             ("selfsigned", "or by itself"),
             ("missing-chain", "or the server does not send its intermediate certificate"),
-            ("tls10", "no version of TLS in common (tls.minimumVersion is TLS 1.2), during"),
+            ("tls10", "the server supports none of the allowed versions of TLS (tls.minimumVersion is TLS 1.2), during"),
             ("plain-on-tls", "not speak TLS"),  // its system may reset the connection before the response is read
         ])
         func aRefusalIsExplained(name: String, text: String) async throws {
@@ -102,7 +102,7 @@ extension NIOTransportTests {
             defer { server.stop() }
             let error = try await failure(server.url(scheme: "https"), TLSSettings())
             #expect(error.code == .tls && error.delivery == .notSent)
-            let text = "the other side does not speak TLS; the URL of a plain port begins with http://"
+            let text = "the other side does not speak TLS; the URL of a port without TLS begins with http://"
             #expect(error.message == text + ", during the TLS handshake with 127.0.0.1:\(server.port)")
         }
 
@@ -216,7 +216,7 @@ extension NIOTransportTests {
             settings.minimumVersion = .tls13
             #expect(try await get(server.url("tls13only"), settings) == "ok")
             let error = try await failure(server.url("tls12only"), settings)
-            let text = "no version of TLS in common (tls.minimumVersion is TLS 1.3)"
+            let text = "the server supports none of the allowed versions of TLS (tls.minimumVersion is TLS 1.3)"
             #expect(try error.message == text + during(server.url("tls12only")), "\(error)")
         }
 

@@ -212,7 +212,7 @@ import Testing
         #expect(stub.metrics(factory: metrics).concurrencyLimit(1).redirect().retry().server("https://a.example").orderProblems.isEmpty)
         #expect(
             stub.retry().metrics(factory: metrics).orderProblems
-                == ["metrics is outside retry: all attempts would be counted as one"])
+                == ["metrics is outside retry: all attempts would be counted as one attempt"])
     }
 }
 
