@@ -118,12 +118,12 @@ final class Exchange: Sendable {
 
     // MARK: - From place to place
 
-    /// Records a place in the pool's queue. Returns whether the exchange was cancelled. Then the caller must remove the exchange
-    /// from the queue.
+    /// Records a place in the pool's queue. Returns whether the exchange was cancelled. If so, the caller must remove the
+    /// exchange from the queue.
     func enqueued(_ ticket: Pool.Ticket) -> Bool {
         state.withLock { state in
-            // A connection may have become free since then. If that connection was lost, the exchange may be in the queue again. The
-            // later ticket is valid.
+            // Since the ticket was made, a connection may have taken the exchange and been lost, so the exchange may be queued
+            // again. The later ticket is valid.
             guard state.waiter != nil, state.place.canBecome(ticket) else { return false }
             state.place = .queue(ticket)
             return state.isCancelled
@@ -162,16 +162,16 @@ final class Exchange: Sendable {
         return true
     }
 
-    /// Moves the exchange off a connection whose server has refused the expectation (417), and waits for no body. Returns true once. Then
-    /// the request may be sent without `Expect`, with any method
-    /// ([RFC 9110, section 10.1.1](https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1)).
+    /// Moves the exchange off a connection whose server has refused the expectation (417) and does not wait for the body. Returns true
+    /// once. Then the request may be sent without `Expect`, with any method ([RFC 9110, section
+    /// 10.1.1](https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1)).
     func moveOnWithoutExpect() -> Bool {
         guard moveOn(for: .expectation) else { return false }
         isWithoutExpect.store(true, ordering: .relaxed)
         return true
     }
 
-    /// The request for the next attempt: without `Expect` after the server has refused the field.
+    /// The request for the next attempt. If the server has refused the `Expect` field, the request omits the field.
     var sentRequest: Request {
         var sent = request
         if hasLostExpect { sent.headers[.expect] = nil }
@@ -214,10 +214,11 @@ final class Exchange: Sendable {
         return result
     }
 
-    /// Claims the body for the task that is about to open it. After that, a body that can't be opened again stays with its connection.
+    /// Claims the body for the task that is about to open it. After the claim, a body that can't be opened again is not sent over
+    /// another connection.
     ///
     /// - Throws: `CancellationError` if the task was cancelled. A lost connection cancels the task before the exchange moves on, so that
-    ///   the task can't use up the body of the next connection.
+    ///   the task can't consume the body that the next connection has to send.
     func claimBody() throws {
         try state.withLock { state in
             try Task.checkCancellation()
@@ -283,7 +284,7 @@ final class Exchange: Sendable {
         failure.message += failure.message.isEmpty ? "" : " "
         if let proxy = route.proxy {
             failure.message += "(through the \(proxy.shown))"
-            // The other side of the connection, and of its TLS, is the proxy.
+            // This side has a connection, and perhaps TLS, only with the proxy.
             if route.isForwarded, failure.code == .connectionLost || failure.code == .tls { failure.proxy = proxy.shown }
         } else {
             let address = peer.address.containsOctet(UInt8(ascii: ":")) ? "[\(peer.address)]" : peer.address
