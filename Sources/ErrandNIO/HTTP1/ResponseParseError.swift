@@ -107,7 +107,7 @@ extension ResponseParseError: CustomStringConvertible {
         }
     }
 
-    /// The most bytes of a server's text that an error shows.
+    /// The maximum number of bytes of a server's text that an error shows.
     static let shownBytes = 32
 
     /// Returns a text of the server for an error: at most ``shownBytes`` bytes, with `\xNN` for each byte that is not printable ASCII.
