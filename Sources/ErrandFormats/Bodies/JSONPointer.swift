@@ -89,7 +89,7 @@ extension JSONPointer: ExpressibleByStringLiteral {
     /// - Precondition: the text is a pointer: see ``init(_:)-(String)``.
     public init(stringLiteral text: String) {
         guard let pointer = JSONPointer(text) else {
-            preconditionFailure("'\(text)' is not a JSON pointer: it begins with a slash, and has ~0 or ~1 for ~")
+            preconditionFailure("'\(text)' is not a JSON pointer: a pointer begins with '/', and every ~ is followed by 0 or 1")
         }
         self = pointer
     }

@@ -67,7 +67,7 @@ struct ConnectFailure {
             return (.cannotConnect, "\(TriedAddresses(error.connectionErrors.map { ($0.target, $0.error) }))" + localAddress)
         case is NoUsableAddress:
             let local = settings.localAddress.map { " (\($0))" } ?? ""
-            return (.cannotConnect, "'\(origin.bareHost)' has no address of the same kind as localAddress\(local)")
+            return (.cannotConnect, "'\(origin.bareHost)' has no address of the same address family as localAddress\(local)")
         case let error as ConnectTimeoutError:
             let limit = "the limit connectTimeout is \(settings.connectTimeout.inWords), set by NIOTransport.Configuration"
             return (.timedOut, limit + error.progress)

@@ -30,7 +30,7 @@ enum RequestEncodeError: SafelyDescribedError, Equatable {
         case .connect: "CONNECT is not for requests: set a proxy by the transport's configuration"
         case .preface: "PRI is not for requests: it begins a connection of HTTP/2 (RFC 9113, section 3.4)"
         case .headLongerThanFrame:
-            "the fields of the request may take more than 16384 bytes, which is the most over HTTP/2; HTTP/1.1 has no such limit"
+            "the fields of the request may take more than 16384 bytes, which is the limit over HTTP/2; HTTP/1.1 has no such limit"
         }
     }
 }

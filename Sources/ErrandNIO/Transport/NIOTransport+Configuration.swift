@@ -167,7 +167,7 @@ extension NIOTransport {
             guard let unixSocketPath else { return }
             guard !unixSocketPath.isEmpty else { throw UnusableSettingError("unixSocketPath", "it is empty") }
             guard !unixSocketPath.utf8.contains(0) else {
-                throw UnusableSettingError("unixSocketPath", "'\(unixSocketPath.shownSafely())' contains a NUL, which would end it")
+                throw UnusableSettingError("unixSocketPath", "'\(unixSocketPath.shownSafely())' contains a NUL, which would end the path")
             }
             do {
                 _ = try SocketAddress(unixDomainSocketPath: unixSocketPath)

@@ -38,7 +38,7 @@ enum UnexpectedUpgrade: SafelyDescribedError, Equatable {
 
     var description: String {
         switch self {
-        case .notRequested: "the server changed the protocol (101), and the request did not ask for that"
+        case .notRequested: "the server changed the protocol (101), but the request did not ask for a change"
         case .otherProtocol(let requested): "the server changed the protocol (101), but not to '\(requested)', which the request asks for"
         }
     }

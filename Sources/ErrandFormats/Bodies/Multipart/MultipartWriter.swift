@@ -27,7 +27,7 @@ package struct MultipartWriter: Sendable {
         if let fileName { text += "; filename=\"\(Self.escaped(fileName))\"" }
         if let contentType {
             guard HTTPField.isValidValue(contentType), !contentType.isEmpty else {
-                throw MultipartError(.invalidContentType, "the media type of a part must be the value of a field, on one line")
+                throw MultipartError(.invalidContentType, "the media type of a part must be a valid field value on one line")
             }
             text += "\r\nContent-Type: \(contentType)"
         }
