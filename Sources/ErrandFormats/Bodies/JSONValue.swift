@@ -155,7 +155,7 @@ public enum JSONValue: Sendable, Hashable, Codable {
 extension KeyedDecodingContainer {
     /// Decodes the JSON value of a member; ``JSONValue/null`` if the member is missing.
     ///
-    /// Synthesized `Decodable` conformances call this for each property of the type ``JSONValue``.
+    /// Synthesized `Decodable` conformances call this method for each property of the type ``JSONValue``.
     public func decode(_ type: JSONValue.Type, forKey key: Key) throws -> JSONValue { try decodeIfPresent(type, forKey: key) ?? .null }
 }
 

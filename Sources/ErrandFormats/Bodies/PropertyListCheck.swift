@@ -4,7 +4,7 @@
 /// - Foundation reads nested containers by recursion, without a limit for the stack.
 /// - In a binary list, Foundation reads an object again for each reference to the object. A few hundred bytes may represent any
 ///   number of objects, or an object that contains itself.
-/// - Foundation ends the process at some bytes that are not UTF-8.
+/// - Foundation crashes on some bytes that are not UTF-8.
 /// - A long name that is not ASCII, and a long run of combining marks in a value, are slow to compare: see `JSONDepth`.
 package enum PropertyListCheck {
     /// The deepest nesting that is read: 128 levels.
@@ -100,7 +100,7 @@ private struct XMLList {
         return count
     }
 
-    /// Whether a text is a date in the usual form. Foundation ends the process at some years of more than four digits.
+    /// Whether a text is a date in the usual form. Foundation crashes on some years of more than four digits.
     private func isDate(_ text: Slice<UnsafeRawBufferPointer>) -> Bool {
         let pattern = "0000-00-00T00:00:00Z".utf8
         return text.count == pattern.count

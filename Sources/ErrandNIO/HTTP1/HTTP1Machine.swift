@@ -3,9 +3,9 @@ internal import ErrandCore
 
 /// The decisions of one HTTP/1.1 connection, as a value without channels, tasks and timers.
 ///
-/// Each event is a method that returns the handler's next step. The connection's handler calls the method on its event loop, and takes
-/// the step. An exchange has two halves, which end independently: the upload and the response
-/// ([RFC 9112, section 9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3)).
+/// For each event, a method returns the handler's next step. The connection's handler calls the method on its event loop, and performs
+/// the step. An exchange has two halves, which end independently: the upload and the response ([RFC 9112, section
+/// 9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3)).
 struct HTTP1Machine: Sendable {
     enum Upload: Sendable, Equatable {
         /// The head was not written.

@@ -1,7 +1,7 @@
 #if NIO
 /// The limits on the head of a response.
 ///
-/// A response that exceeds a limit is refused. Over HTTP/1.1, its connection is closed. The same limits apply separately to each interim
+/// A response that exceeds a limit is refused. Over HTTP/1.1, the connection is closed. The same limits apply separately to each interim
 /// response (1xx), and to the trailers after a chunked body ([RFC 9112, section
 /// 7.1.2](https://www.rfc-editor.org/rfc/rfc9112#section-7.1.2)).
 ///

@@ -1,7 +1,7 @@
 #if NIO
 internal import ErrandCore
 
-/// The names of fields that most responses have, found by their bytes. These names need no check, and no new strings.
+/// The names of fields that most responses have, found by their bytes. For these names, no check and no new string is needed.
 struct UsualFieldNames {
     /// The meaning of a field to the reader of a head.
     enum Role {

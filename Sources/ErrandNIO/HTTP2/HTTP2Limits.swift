@@ -78,7 +78,7 @@ extension NIOHTTP2Handler {
         connection.controlFrameRateLimit.maximumCount = 2000
         var stream = StreamConfiguration()
         // This limit of `NIOHTTP2Handler` can't be switched off, but a window of 1 ns never contains 1,000 resets. An overloaded server
-        // refuses streams without malice. Therefore `HTTP2Limits.otherFrames` counts resets in proportion to the frames of the client.
+        // may refuse many streams. Therefore `HTTP2Limits.otherFrames` counts resets in proportion to the frames of the client.
         stream.streamResetFrameRateLimit.maximumCount = 1000
         stream.streamResetFrameRateLimit.windowLength = .nanoseconds(1)
         return NIOHTTP2Handler(

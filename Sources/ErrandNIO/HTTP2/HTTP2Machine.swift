@@ -3,9 +3,9 @@ internal import ErrandCore
 
 /// The decisions of one HTTP/2 connection, as a value without channels, tasks and timers.
 ///
-/// Each event is a method that returns the handler's next step. The connection's handler calls the method on its event loop, and takes
-/// the step. An exchange is a stream with two halves, which end independently: the upload and the response
-/// ([RFC 9113, section 5.1](https://www.rfc-editor.org/rfc/rfc9113#section-5.1)). A stream leaves the table when its exchange ends.
+/// For each event, a method returns the handler's next step. The connection's handler calls the method on its event loop, and performs
+/// the step. An exchange is a stream with two halves, which end independently: the upload and the response ([RFC 9113, section
+/// 5.1](https://www.rfc-editor.org/rfc/rfc9113#section-5.1)). A stream leaves the table when its exchange ends.
 struct HTTP2Machine: Sendable {
     enum Upload: Sendable, Equatable {
         /// The head was not written.

@@ -3,7 +3,7 @@ internal import ErrandCore
 
 /// The decisions of the pool about the connection of each exchange: a value without locks, channels and clocks.
 ///
-/// Each event is a method that returns the work to do. A `Key` is a route to an origin. A `Waiter` is an exchange that waits for a
+/// For each event, a method returns the work to do. A `Key` is a route to an origin. A `Waiter` is an exchange that waits for a
 /// connection. A `Link` is a connection: it takes one exchange at a time (HTTP/1.1), or several, each on a separate stream (HTTP/2).
 struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject & Sendable>: Sendable {
     struct Limits: Sendable {

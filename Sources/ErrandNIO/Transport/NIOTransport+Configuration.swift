@@ -186,7 +186,7 @@ extension NIOTransport {
     }
 }
 
-/// The error for a setting of a transport that can't be used. It is thrown when the transport is created.
+/// The error for an unusable setting of a transport. Creating the transport throws this error.
 ///
 /// The description names the setting, its bound and its value:
 ///
